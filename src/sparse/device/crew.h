@@ -22,7 +22,8 @@ extern void HybCrewTouch(void *dst, size_t bytes);
 extern void HybCrewAhead(size_t bytes, int (*there)(void *memory, size_t bytes));
 /* that memory, if so much was asked for, when it is ready: the caller's to free; else NULL. *said: what there() was */
 extern void *HybCrewAheadTake(size_t bytes, int *said);
-/* until there() has returned, if it was called: what it calls must still be there. The memory is there for who takes it */
+/* until there() has returned, if it was called: what it calls must still be there. The memory is there for who takes
+   it */
 extern void HybCrewAheadWait(void);
 /* how much was asked for and not taken */
 extern size_t HybCrewAheadBytes(void);
