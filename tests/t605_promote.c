@@ -396,11 +396,13 @@ static PetscErrorCode CheckLarge(void)
   const PetscScalar *a[2];
   PetscObjectState   before[2], after[2];
   PetscInt          *j, start, end, copies = 0, more = 0;
-  PetscScalar       *v;
+  PetscScalar       *v, *held[2];
+  PetscLogDouble     flops[2], work[2];
   PetscBool          same;
   Mat                M[2];
 
   PetscFunctionBeginUser;
+  MatTestName = "large";
   PetscCall(PetscLogDefaultBegin());
   PetscCall(PetscMalloc2(n, &j, n, &v));
   for (int k = 0; k < 2; k++) {
@@ -415,16 +417,32 @@ static PetscErrorCode CheckLarge(void)
     PetscCall(MatTestAssemble(M[k]));
   }
   MatTestCheckMult(M[1], M[0], "large");
+  /* who holds the values may have written them since the device got them */
+  for (int k = 0; k < 2; k++) PetscCall(MatSeqAIJGetArray(M[k], &held[k]));
+  for (int k = 0; k < 2; k++) held[k][0] = 5;
+  MatTestCheckMult(M[1], M[0], "large, held and written");
+  for (int k = 0; k < 2; k++) {
+    held[k][0] = 7;
+    PetscCall(MatScale(M[k], 3.0));
+  }
+  MatTestCheck(held[1][0] == held[0][0] && held[0][0] == 21.0, "large, scaled while held");
+  for (int k = 0; k < 2; k++) PetscCall(MatSeqAIJRestoreArray(M[k], &held[k]));
+  MatTestCheckSame(M[1], M[0], "large, scaled while held");
+  MatTestCheckMult(M[1], M[0], "large, scaled while held");
   for (int k = 0; k < 2; k++) {
     PetscCall(PetscObjectStateGet((PetscObject)M[k], &before[k]));
     if (k) PetscCall(MatTestEventCount("HybCopyFr", &copies));
+    PetscCall(PetscGetFlops(&flops[0]));
     PetscCall(MatScale(M[k], -1.0 / 3));
+    PetscCall(PetscGetFlops(&flops[1]));
+    work[k] = flops[1] - flops[0];
     if (k) PetscCall(MatTestEventCount("HybCopyFr", &more));
     PetscCall(PetscObjectStateGet((PetscObject)M[k], &after[k]));
     PetscCall(Values(M[k], &a[k]));
   }
   PetscCall(PetscArraycmp(a[0], a[1], (size_t)m * n, &same));
   MatTestCheck(same, "large, scaled");
+  MatTestCheck(work[0] == work[1], "large, scaled: its work is logged");
   MatTestCheck(after[0] - before[0] == after[1] - before[1], "large, scaled, counted");
   if (Expected) MatTestCheck(more == copies + 1, "large, scaled by the device");
   MatTestCheckMult(M[1], M[0], "large, scaled");

@@ -57,11 +57,17 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
   /* BLAS may round a complex product otherwise, and takes zero times anything for zero */
   PetscCall(MatSeqAIJHybridGPUWriteBegin(A, (PetscBool)(!PetscDefined(USE_COMPLEX) && alpha != (PetscScalar)0), &x, &device, &w));
   if (!device) {
-    const PetscBool back = (PetscBool)(w.both && w.csr.nnz >= HYB_SCALE_BACK);
+    const PetscBool back = (PetscBool)(w.back && w.csr.nnz >= HYB_SCALE_BACK);
 
     if (!back) HybInside(A, (*HYB_PARENT.scale)(A, alpha));
     if (w.both) PetscCall(x.backend->csr->scale(&x, w.csr.nnz, (HybScalar *)&alpha, w.csr.a));
-    if (back) PetscCall(MatSeqAIJHybridGPUWriteBack(A, &x, &w));
+    if (back) {
+      PetscCall(MatSeqAIJHybridGPUWriteBack(A, &x, &w));
+      if (PetscDefined(HAVE_DEVICE))
+        PetscCall(PetscLogGpuFlops((PetscLogDouble)w.csr.nnz));
+      else
+        PetscCall(PetscLogFlops((PetscLogDouble)w.csr.nnz));
+    }
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -301,16 +301,17 @@ PETSC_INTERN PetscBool      MatSeqAIJHybridGPULockedTakesValues(const Mat_SeqAIJ
 
 /* promoted.c and write.c: an operation that writes A's values. *device: it runs there and ends with
    MatSeqAIJHybridGPUDeviceWritten(). Else the parent runs, and between Begin and End, where w.both, the same operation
-   on w.csr too; exact: both round alike. interface: PETSc's function of the operation counts the state once more. */
+   on w.csr too; exact: both round alike; w.back: the device's values may take the place of the host's. interface:
+   PETSc's function of the operation counts the state once more. */
 typedef struct {
-  PetscBool counts, both;
+  PetscBool counts, both, back;
   HybCSR    csr;
 } HybWriteThrough;
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, PetscBool *due);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPromote(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, PetscBool *done);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, HybExec *x, PetscBool *device, HybWriteThrough *w);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool interface);
-/* Between Begin and End, where w.both: the device alone has done it, and what it wrote comes to the host */
+/* Between Begin and End, where w.back: the device alone has done it, and what it wrote comes to the host */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteBack(Mat A, const HybExec *x, const HybWriteThrough *w);
 /* does A live on the device, so that operations on its values run there? */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat, HybExec *x, PetscBool *flg);

@@ -1,7 +1,8 @@
 /*
   Writing a matrix's values on the device: alone where it lives there; on both sides where it has a copy there and both
-  round alike.
+  round alike, or on the device alone, whose values come back.
 */
+#include "parent.h"
 #include "where.h"
 
 PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat A, HybExec *x, PetscBool *flg)
@@ -55,6 +56,21 @@ PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat A, const HybExec *x, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Not collective: may the device's values take the place of the host's? Not where somebody may have written these since
+   the device got them: one who holds them, one whose holding nobody tells us of, or one whose arrays they are. */
+static PetscErrorCode HybWriteMayComeBack(Mat A, const Mat_SeqAIJHybridGPU *hyb, PetscBool *may)
+{
+  PetscBool plain;
+
+  PetscFunctionBegin;
+  *may = PETSC_FALSE;
+  if (HybGlueState.options.promotenever || hyb->lentarrays || hyb->writers || !HybDoorIsOurs(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  /* by -mat_seqaij_type: such a matrix may have lent arrays, unseen */
+  PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &plain));
+  *may = (PetscBool)!plain;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, HybExec *x, PetscBool *device, HybWriteThrough *w)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -82,6 +98,7 @@ PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, HybExec *x, 
   w->counts = PETSC_TRUE;
   w->both   = (PetscBool)(exact && hyb->copy.values && HybMarkCurrent(&hyb->copy.mark, state));
   w->csr    = hyb->copy.csr;
+  if (w->both) PetscCall(HybWriteMayComeBack(A, hyb, &w->back));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
