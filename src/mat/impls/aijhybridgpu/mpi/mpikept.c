@@ -218,14 +218,16 @@ static PetscErrorCode HybMPIProductValuesOf(Mat C, HybMPIProduct *mp, HybMPIOper
   HybParCSR       result;
   Mat             block[2] = {NULL, NULL};
   const PetscInt *garray   = NULL;
-  PetscBool       seen[3];
-  PetscErrorCode  ierr;
+  PetscBool       seen[3]  = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
+  PetscErrorCode  ierr, later;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&result, sizeof(result)));
   ierr = MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray);
   if (!ierr) ierr = HybMPIProductValuesSeen(mp, o, PETSC_TRUE, seen);
-  if (!ierr) ierr = HybParProductUnchanged(mp->product, seen, mp->stays);
+  /* after an error too: what stays on all processes decides which messages they wait for */
+  later = HybParProductUnchanged(mp->product, seen, mp->stays);
+  if (!ierr) ierr = later;
   for (int k = 0; k < 2 && !ierr; k++) {
     ierr                         = HybKeptBegin(block[k], &mp->exec, &w[k]);
     *(k ? &result.O : &result.D) = mp->kept[k].padded ? mp->kept[k].csr : w[k].csr;
