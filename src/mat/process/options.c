@@ -66,6 +66,7 @@ static const HybOption list[] = {
    .text = "Patterns of so many nonzeros are planned for at their second product with a vector, others at their first"},
   {.name = "-mat_aijhybridgpu_segsum_repair", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_tile_precision", .kind = HYB_OPTION_TUNING},
+  {.name = "-mat_aijhybridgpu_hash_places", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_narrow_min", .kind = HYB_OPTION_NUMBER, .at = AT(narrowmin), .value = 4096, .words = "a number of rows",
    .text = "The device's results of fewer rows become AIJ's by PETSc's loops over their rows"},
   {.name = "-mat_aijhybridgpu_frame_unknown", .kind = HYB_OPTION_FLAG, .at = AT(frameunknown),
@@ -250,7 +251,9 @@ static PetscErrorCode HybOptionDefaultText(const HybOption *o, char text[], size
   else if (o->kind == HYB_OPTION_WORD)
     PetscCall(PetscSNPrintf(text, length, "%.*s", end ? (int)(end - o->words) : 0, o->words));
   else
-    PetscCall(PetscStrncpy(text, o->kind == HYB_OPTION_FLAG && o->value != 0 ? "true" : "", length));
+    PetscCall(PetscStrncpy(text, o->kind != HYB_OPTION_FLAG ? "" : o->value != 0 ? "true"
+                                                                                 : "false",
+                           length));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -442,10 +442,12 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
    default device
 .  -mat_aijhybridgpu_tile_precision <double, half> - what the product of matrices by the method tile multiplies in;
    half: values of 16 bits, sums of 32; by default double
+.  -mat_aijhybridgpu_hash_places <-1 to 1000> - percent of C's bytes that places kept for numeric phases may have, where
+   they are more than the operands'; 0: none are kept, -1: 60 for large products; by default -1
 .  -mat_aijhybridgpu_narrow_min <a number of rows> - the device's results of fewer rows become AIJ's by PETSc's loops
    over their rows; by default 4096
 .  -mat_aijhybridgpu_frame_unknown - do as in a PETSc whose matrices' places are not known: values never move, host
-   writes are told by states
+   writes are told by states; by default false
 .  -mat_aijhybridgpu_ahead - kernels are loaded and cuBLAS is started by one more thread as soon as a card is in use; by
    default true
 .  -mat_aijhybridgpu_smoothers - what PETSc's Jacobi and Chebyshev do on the host alone is done on the device, for
@@ -461,7 +463,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
    access; by default 32
 .  -mat_aijhybridgpu_comm_after <0 to the largest PetscInt> - exchanges of a halo, or of a product's rows, that go by
    messages before peer access is made ready for them; by default 2
-.  -mat_aijhybridgpu_view_memory - shows at the end what was held and what crossed the bus
+.  -mat_aijhybridgpu_view_memory - shows at the end what was held and what crossed the bus; by default false
 .  -mat_aijhybridgpu_report <file.html or file.json> - a page, or its data, that tells at the end what ran where, how
    long, and what could be done about it
 .  -mat_aijhybridgpu_view_counts <file> - a file to which each process appends at the end what ran
