@@ -262,6 +262,56 @@ static void Masked(void)
   }
 }
 
+/* each step fails in turn: what a plan took that was not made is given back, and the next numeric phase does without */
+static PetscErrorCode Unmade(void *ctx)
+{
+  HybSpGEMM *mm = &Faulty.mm;
+  HybCSR     DA, DB, DC;
+
+  PetscFunctionBegin;
+  (void)ctx;
+  PetscCall(HybTestUpload(&keep, &Faulty.A->csr, &DA));
+  PetscCall(HybTestUpload(&keep, &Faulty.B->csr, &DB));
+  PetscCall(HybSpGEMMInit(mm, HybTestExec(), Faulty.name, width));
+  mm->reuse = Faulty.reuse;
+  PetscCall(Multiply(mm, &DA, &DB, &DC));
+  for (PetscInt k = 0; k < 3; k++) {
+    const size_t         held = mm->keep.bytes;
+    const PetscErrorCode ierr = HybSpGEMMNumeric(mm, &DA, &DB, &DC);
+
+    if (!ierr) continue;
+    if (!HybCountersGet(&mm->counters, "masks") && !HybCountersGet(&mm->counters, "places")) HybTestCheck(mm->keep.bytes == held, "a plan that was not made keeps %td bytes", (PetscCount)mm->keep.bytes - (PetscCount)held);
+    PetscCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+    PetscCall(HybSpGEMMNumeric(mm, &DA, &DB, &DC));
+    HybTestSameMatrix(&DC, &Faulty.C, 4);
+    PetscCall(ierr);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* plans by places (0), by masks of one word (1) and of several (2) */
+static void UnmadePlans(void)
+{
+  RefMat A, B;
+
+  if (width || (!Is("hash") && !Is("rowmerge"))) return;
+  for (PetscInt kind = Is("hash") ? 0 : 1; kind < 3; kind++) {
+    HybTestBegin("%s: plans that are not made, kind %" PetscInt_FMT, method->name, kind);
+    HybTestMatRandom(30, 40, 2, 4, &A);
+    HybTestMatRandom(40, 500, kind == 2 ? 12 : 4, kind == 2 ? 16 : 8, &B);
+    PetscCallAbort(PETSC_COMM_SELF, PetscMemzero(&Faulty, sizeof(Faulty)));
+    Faulty.name  = method->name;
+    Faulty.A     = &A;
+    Faulty.B     = &B;
+    Faulty.reuse = (PetscBool)(kind > 0);
+    RefSpGEMM(&A, &B, &Faulty.C);
+    HybTestFaults(Unmade, FaultyCleanup, NULL);
+    RefMatDestroy(&Faulty.C);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
+}
+
 static PetscErrorCode Body(void)
 {
   const HybExec *exec = HybTestExec();
@@ -275,6 +325,7 @@ static PetscErrorCode Body(void)
     n++;
     if (HybTestMine()) Planned();
     if (HybTestMine()) Masked();
+    if (HybTestMine()) UnmadePlans();
   }
   if (!n) {
     HybTestBegin("numeric phases by a plan");

@@ -409,13 +409,12 @@ PetscErrorCode HybMaskRowsMeasure(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybMaskRows *rows)
+static PetscErrorCode MaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybMaskRows *rows)
 {
   const HybExec *exec  = &mm->exec;
   const bool     far   = rows->longest > 32;
-  PetscInt       lanes = HybDeviceTuning()->masks_lanes, *first;
+  PetscInt       lanes = HybDeviceTuning()->masks_lanes;
   size_t         masks, bytes;
-  unsigned      *made;
 
   PetscFunctionBegin;
   /* lanes count beyond a row's end */
@@ -435,19 +434,32 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   rows->lanes = (int)lanes;
   if (!mm->columnsstay) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, sizeof(PetscInt), &rows->from));
   if (far) {
-    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)C->m + 1, sizeof(PetscInt), &first));
-    HYB_LAUNCH(MaskWords, HybBlocks(C->m, 256), 256, 0, exec->stream, C->m, A->i, C->i, first);
-    PetscCall(HybScanCounts(exec, &mm->work, C->m, first, first, NULL, NULL));
-    rows->first = first;
+    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)C->m + 1, sizeof(PetscInt), &rows->first));
+    HYB_LAUNCH(MaskWords, HybBlocks(C->m, 256), 256, 0, exec->stream, C->m, A->i, C->i, rows->first);
+    PetscCall(HybScanCounts(exec, &mm->work, C->m, rows->first, rows->first, NULL, NULL));
   }
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)masks, 1, &made));
-  HYB_LAUNCH(MaskPlan, HybBlocks((PetscCount)A->m * 8, MASK_THREADS), MASK_THREADS, 0, exec->stream, MaskArguments(mm, A, B, rows, C), A->j, B->i, B->j, C->j, rows->from, made);
-  rows->masks  = made;
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)masks, 1, &rows->masks));
+  HYB_LAUNCH(MaskPlan, HybBlocks((PetscCount)A->m * 8, MASK_THREADS), MASK_THREADS, 0, exec->stream, MaskArguments(mm, A, B, rows, C), A->j, B->i, B->j, C->j, rows->from, rows->masks);
+  PetscCall(HybCountersSet(&mm->counters, "masks", A->nnz));
+  PetscCall(HybCountersSet(&mm->counters, "mask bytes", (PetscCount)masks));
   mm->reads    = rows->from ? 0 : HYB_SPGEMM_READS_A;
   mm->permutes = PETSC_TRUE;
   mm->parts    = PETSC_TRUE;
-  PetscCall(HybCountersSet(&mm->counters, "masks", A->nnz));
-  PetscCall(HybCountersSet(&mm->counters, "mask bytes", (PetscCount)masks));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Numeric phases go on without a plan whose making failed, and they need the memory */
+PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybMaskRows *rows)
+{
+  const PetscErrorCode ierr = MaskRowsPlan(mm, A, B, C, rows);
+
+  PetscFunctionBegin;
+  if (ierr) {
+    (void)HybArenaFree(&mm->keep, &rows->from);
+    (void)HybArenaFree(&mm->keep, &rows->first);
+    (void)HybArenaFree(&mm->keep, &rows->masks);
+  }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -308,7 +308,7 @@ __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
   }
 }
 
-PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
+static PetscErrorCode HashPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
 {
   const HybExec *exec  = &mm->exec;
   const PetscInt left  = hash->hostbinptr[HYB_HASH_BINS] - hash->hostbinptr[HASH_WHOLE + 1];
@@ -322,12 +322,9 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   HybMemoryReport report;
   PetscCount     *cost, stored = mm->stats.products;
   PetscInt       *need;
-  unsigned short *places;
   HashArgs        x;
 
   PetscFunctionBegin;
-  /* also after an error on the way */
-  hash->unplanned = PETSC_TRUE;
   if (!tuned || bytes > most || mm->stats.maxrow > (PetscCount)PETSC_MAX_INT || hash->maxbytes / (PetscInt)sizeof(HybScalar) > 65536 || A->nnz > PETSC_MAX_INT - 64) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(exec->backend->memory(&report));
   if (bytes > report.free_bytes / 4) PetscFunctionReturn(PETSC_SUCCESS);
@@ -344,20 +341,35 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   PetscCall(HybArenaFree(&mm->work, &need));
   PetscCall(HybArenaFree(&mm->work, &cost));
   if (left) PetscCall(exec->backend->copy(exec, &stored, hash->placeptr + A->m, sizeof(stored), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, stored, sizeof(unsigned short), &places));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, stored, sizeof(unsigned short), &hash->places));
   HybHashOperands(A, B, &x);
   x.ci       = C->i;
   x.cj       = C->j;
   x.from     = hash->from;
   x.off      = hash->from + A->nnz;
   x.placeptr = hash->placeptr;
-  x.places   = places;
+  x.places   = hash->places;
   HYB_LAUNCH(HashPlanEntries, HybBlocks((PetscCount)A->m * 8, 128), 128, 0, exec->stream, A->m, x);
   PetscCall(HybHashRun(mm, hash, x, 1, HASH_WHOLE));
   PetscCall(HybCountersSet(&mm->counters, "places", stored));
-  hash->places    = places;
-  hash->unplanned = PETSC_FALSE;
   if (!left) mm->reads = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Numeric phases go on without a plan whose making failed, and they need the memory */
+PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
+{
+  const PetscErrorCode ierr = HashPlan(mm, A, B, hash, C);
+
+  PetscFunctionBegin;
+  if (ierr) {
+    (void)HybArenaFree(&mm->keep, &hash->from);
+    (void)HybArenaFree(&mm->keep, &hash->placeptr);
+    (void)HybArenaFree(&mm->keep, &hash->planorder);
+    (void)HybArenaFree(&mm->keep, &hash->places);
+  }
+  hash->unplanned = (PetscBool)!hash->places;
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
