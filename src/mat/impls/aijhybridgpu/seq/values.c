@@ -190,11 +190,13 @@ PetscErrorCode MatSeqAIJHybridGPUExpect(Mat A)
   const HybGlue             *g   = &HybGlueState;
   const Mat_SeqAIJHybridGPU *hyb = (const Mat_SeqAIJHybridGPU *)A->spptr;
   MatInfo                    info;
+  size_t                     bytes;
 
   PetscFunctionBegin;
   if (!HybWhereMayBe(A, &hyb->choices) || !g->device->expect || hyb->copy.pattern || HybBorn(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
-  PetscCall((*g->device->expect)(sizeof(PetscScalar) * (size_t)PetscMax(info.nz_used, info.nz_allocated)));
+  bytes = sizeof(PetscScalar) * (size_t)PetscMax(info.nz_used, info.nz_allocated);
+  if (bytes) PetscCall((*g->device->expect)(bytes)); /* 0 asks for kernels, which an option may not want */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

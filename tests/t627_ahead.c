@@ -1,0 +1,65 @@
+/*
+  The thread that loads kernels is there where -mat_aijhybridgpu_ahead says so, and nowhere else: matrices without
+  entries, as a process's block of others' columns often is, do not bring it.
+
+TEST np=1 @emulated
+TEST np=1 @emulated -mat_aijhybridgpu_ahead 0
+*/
+#define _GNU_SOURCE /* of sched.h */
+#include "mattest.h"
+#include <dirent.h>
+#include <sched.h>
+
+/* of this process; the emulated device has none of its own */
+static int Threads(void)
+{
+  DIR *tasks = opendir("/proc/self/task");
+  int  n     = 0;
+
+  if (!tasks) return 0;
+  for (const struct dirent *d = readdir(tasks); d; d = readdir(tasks)) n += d->d_name[0] != '.';
+  (void)closedir(tasks);
+  return n;
+}
+
+static PetscErrorCode Make(PetscInt each)
+{
+  const PetscInt n = 50;
+  Mat            A, T;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_SELF, &A));
+  PetscCall(MatSetSizes(A, n, n, n, n));
+  PetscCall(MatSetType(A, "aijhybridgpu"));
+  PetscCall(MatSetFromOptions(A));
+  PetscCall(MatSeqAIJSetPreallocation(A, each, NULL));
+  for (PetscInt r = 0; r < n && each; r++) PetscCall(MatSetValue(A, r, r, 2, INSERT_VALUES));
+  PetscCall(MatTestAssemble(A));
+  PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
+  PetscCall(MatDestroy(&T));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscBool ahead = PETSC_TRUE, device;
+  int       before, code;
+  cpu_set_t cores;
+
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  MatTestName = "threads";
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_ahead", &ahead, NULL));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_cuda_library", &device)); /* the emulated one */
+  if (sched_getaffinity(0, sizeof(cores), &cores) || CPU_COUNT(&cores) < 2) ahead = PETSC_FALSE;
+  before = Threads();
+  PetscCall(Make(1));
+  if (device && before) {
+    PetscCall(Make(0));
+    MatTestCheck(Threads() == before + (ahead ? 1 : 0), "a thread that was not asked for, or none that was");
+  } else
+    MatTestSkipped++;
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
