@@ -380,7 +380,11 @@ static size_t HybPoolExpects(size_t bytes)
 {
   size_t f = 0, t = 0;
 
-  if (hybdevice_.services.memory_limit || HybDeviceFreeBytes(&f, &t) != cudaSuccess) return 0;
+  if (hybdevice_.services.memory_limit) return 0;
+  if (HybDeviceFreeBytes(&f, &t) != cudaSuccess) {
+    (void)cudaGetLastError(); /* no launch's */
+    return 0;
+  }
   f /= 16 * (size_t)(hybdevice_.services.processes > 0 ? hybdevice_.services.processes : 1);
   return bytes < f ? bytes : f;
 }
@@ -392,6 +396,7 @@ PetscErrorCode HybDeviceExpect(size_t bytes)
   if (bytes >= HybLargeCopy && !stage_[HYB_STAGE_LARGE].buffer && !HybCrewAheadBytes()) {
     static bool waits;
 
+    PetscCall(HybDeviceEnter()); /* another card would be asked, and get a context */
     expected_ = HybPoolExpects(2 * bytes);
     HybCrewAhead(HybStages * HybLargeChunk, HybAheadThere);
     /* before CUDA's own handlers take the card away from that thread */
