@@ -8,6 +8,7 @@ TEST np=1 @emulated -mat_aijhybridgpu_ahead 0
 #define _GNU_SOURCE /* of sched.h */
 #include "mattest.h"
 #include <dirent.h>
+#include <dlfcn.h>
 #include <sched.h>
 
 /* of this process; the emulated device has none of its own */
@@ -43,17 +44,22 @@ static PetscErrorCode Make(PetscInt each)
 
 int main(int argc, char **argv)
 {
-  PetscBool ahead = PETSC_TRUE, device;
+  PetscBool ahead = PETSC_TRUE, device = PETSC_FALSE;
+  void     *library = NULL;
   int       before, code;
   cpu_set_t cores;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   MatTestName = "threads";
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_ahead", &ahead, NULL));
-  PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_cuda_library", &device)); /* the emulated one */
   if (sched_getaffinity(0, sizeof(cores), &cores) || CPU_COUNT(&cores) < 2) ahead = PETSC_FALSE;
   before = Threads();
   PetscCall(Make(1));
+  PetscCall(MatTestLibrary("-mat_aijhybridgpu_cuda_library", &library));
+  if (library) {
+    device = (PetscBool)(dlsym(library, "HybEmulatorBytesToHost") != NULL); /* CUDA has threads of its own */
+    dlclose(library);
+  }
   if (device && before) {
     PetscCall(Make(0));
     MatTestCheck(Threads() == before + (ahead ? 1 : 0), "a thread that was not asked for, or none that was");
