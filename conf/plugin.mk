@@ -33,7 +33,6 @@ test-plugin: $(BUILD)/lib/$(PLUGIN) $(OTHER_MADE:%=$(BUILD)/other/%/$(PLUGIN)) $
 	@$(MPI_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' TEST_MORE='$(TEST_MORE)' tests/plugin/run.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN)) $(abspath $(EMULATED_LIB))
 
 .PHONY: test-report
-CHECK_TARGETS += test-report
 MORE_TARGETS += test-report
 CHECK_BUILDS += $(BUILD)/tests/plugin/ending $(BUILD)/tests/plugin/advice
 ## make test-report     the report of a run: its data beside known counts and -log_view, runs that end by errors;

@@ -37,8 +37,8 @@ RANKS_BIN = $(RANKS_TESTS:%=$(BUILD)/tests/%)
 HARNESS_OBJ = $(BUILD)/tests/hybtest.o $(BUILD)/tests/hybmatrices.o $(BUILD)/tests/reference/ref.o
 RESULTS = $(BUILD)/tests/results
 TEST_JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 1)
-# two more than there are cores: programs that wait for each other, or for MPI to begin, leave these idle
-BUSY_JOBS = $(shell echo $$(($(TEST_JOBS) + 2)))
+# three more than there are cores: programs that wait for each other, or for MPI to begin, leave these idle
+BUSY_JOBS = $(shell echo $$(($(TEST_JOBS) + 3)))
 # what takes longest begins first, that nothing waits for it alone
 LONGEST = t400% t81% test-report conformance-fast
 longest_first = $(filter $(LONGEST),$1) $(filter-out $(LONGEST),$1)
@@ -180,7 +180,7 @@ check-more: tests-clean-results
 
 # what concerns the PETSc in use: neither the emulated device nor the checkout itself is tested again
 check-host:
-	@$(MAKE) --no-print-directory check EMULATED_LIB= TEST_LINES='^[^@]*$$' CHECK_TARGETS='$(filter conformance-fast conformance-programs test-examples test-plugin test-report,$(CHECK_TARGETS))'
+	@$(MAKE) --no-print-directory check EMULATED_LIB= TEST_LINES='^[^@]*$$' CHECK_TARGETS='$(sort $(filter conformance-fast conformance-programs test-examples test-plugin test-report,$(CHECK_TARGETS) $(MORE_TARGETS)))'
 
 # Fuzzing: libFuzzer with its coverage where clang is found, else random bytes from a driver (and mutations of files);
 # everything under the sanitizers. Two programs, each for FUZZ_SECONDS: the rooms, and the file reader of the examples.

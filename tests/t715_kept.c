@@ -4,7 +4,7 @@
   with MATAIJ and with the type; errors, entries, patterns and states are compared.
 
 TEST np=1,2+3
-TEST np=1,2+3 @emulated
+TEST np=1+2,3 @emulated
 TEST np=1+2 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_promote never
 */

@@ -26,18 +26,21 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <unistd.h>
 
 static struct {
   pid_t     process; /* whose thread it is, or was; 0: none was asked for */
   pthread_t thread;
-  int       stop;
+  sem_t     stop; /* raised when it is to end */
 } ahead_;
 
 static bool AheadStops(void)
 {
-  return __atomic_load_n(&ahead_.stop, __ATOMIC_RELAXED) != 0;
+  int raised = 0;
+
+  return sem_getvalue(&ahead_.stop, &raised) || raised > 0;
 }
 
 #if !defined(HYB_EMULATOR)
@@ -112,7 +115,7 @@ static void *AheadRun(void *)
 static void AheadEnd(void)
 {
   if (ahead_.process != getpid()) return; /* a child that was forked has no such thread */
-  __atomic_store_n(&ahead_.stop, 1, __ATOMIC_RELAXED);
+  (void)sem_post(&ahead_.stop);
   (void)pthread_join(ahead_.thread, nullptr);
 }
 
@@ -122,7 +125,7 @@ PetscErrorCode HybDevicePrepare(void)
   sigset_t  all, before;
 
   PetscFunctionBegin;
-  if (ahead_.process || sched_getaffinity(0, sizeof(cores), &cores) || CPU_COUNT(&cores) < 2) PetscFunctionReturn(PETSC_SUCCESS);
+  if (ahead_.process || sched_getaffinity(0, sizeof(cores), &cores) || CPU_COUNT(&cores) < 2 || sem_init(&ahead_.stop, 0, 0)) PetscFunctionReturn(PETSC_SUCCESS);
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, &before);
   if (!pthread_create(&ahead_.thread, nullptr, AheadRun, nullptr)) {
