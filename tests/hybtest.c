@@ -183,6 +183,23 @@ const HybExec *HybTestExec(void)
   return &T.exec;
 }
 
+static PetscErrorCode ScarceMemory(HybMemoryReport *report)
+{
+  const PetscErrorCode ierr = HybTestExec()->backend->memory(report);
+
+  report->free_bytes = (size_t)4 << 20;
+  return ierr;
+}
+
+const HybBackend *HybTestScarce(void)
+{
+  static HybBackend scarce;
+
+  scarce        = *HybTestExec()->backend;
+  scarce.memory = ScarceMemory;
+  return &scarce;
+}
+
 PetscBool HybTestSlow(void)
 {
   return T.slow;

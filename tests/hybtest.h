@@ -42,7 +42,8 @@ extern int            HybTestFinalize(void); /* prints the line, returns the exi
    time) */
 extern unsigned long long HybTestWaits(void);
 extern void               HybTestCountWaits(HybExec *);
-extern const HybExec     *HybTestExec(void); /* where the methods under test execute */
+extern const HybExec     *HybTestExec(void);   /* where the methods under test execute */
+extern const HybBackend  *HybTestScarce(void); /* the same, but it says that it has 4 MiB of memory left */
 /* an emulated device, or -small: keep sizes small */
 extern PetscBool   HybTestSlow(void);
 extern PetscInt    HybTestSize(PetscInt full, PetscInt slow); /* slow ? slow : full */

@@ -331,18 +331,6 @@ static void FinishProduct(HybProduct *product)
   HybTestCall(HybArenaReset(&out));
 }
 
-/* a backend that says it has little memory left */
-static HybBackend        scarce;
-static const HybBackend *plenty;
-
-static PetscErrorCode ScarceMemory(HybMemoryReport *report)
-{
-  const PetscErrorCode ierr = plenty->memory(report);
-
-  report->free_bytes = (size_t)4 << 20;
-  return ierr;
-}
-
 /* by the room above: where the method declines, the stages go on, also when it was named */
 static void Declined(void)
 {
@@ -352,9 +340,6 @@ static void Declined(void)
   HybTestMatStencil(27, 14, 14, 14, &A);
   HybTestMatProlongator(2744, 150, 8, &P);
   RefPtAP(&A, &P, &C);
-  plenty        = HybTestExec()->backend;
-  scarce        = *plenty;
-  scarce.memory = ScarceMemory;
   for (int declined = 0; declined < 3; declined++) {
     HybExec     exec    = *HybTestExec();
     HybProduct  product = NULL;
@@ -363,7 +348,7 @@ static void Declined(void)
 
     HybTestBegin("%s: a product that %s", method->name, declined == 2 ? "finds little memory" : declined ? "may have no plan"
                                                                                                          : "asks for it by name");
-    if (declined == 2) exec.backend = &scarce;
+    if (declined == 2) exec.backend = HybTestScarce();
     if (declined == 1) HybTestCall(HybTuningSet("fused_plan", "1000"));
     if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P.csr, &DP)) && HybTestCall(HybProductCreate(&exec, HYB_PRODUCT_PTAP, method->name, 0, &product)) &&
         HybTestCall(HybProductSymbolic(product, &DA, &DP, NULL, &out, &DC)) && HybTestCall(HybProductNumeric(product, &DA, &DP, NULL, &DC))) {

@@ -184,16 +184,6 @@ static void Parts(void)
   }
 }
 
-/* a backend that says it has little memory left */
-static const HybBackend *plenty;
-static PetscErrorCode    ScarceMemory(HybMemoryReport *report)
-{
-  const PetscErrorCode ierr = plenty->memory(report);
-
-  report->free_bytes = (size_t)4 << 20;
-  return ierr;
-}
-
 /* where the product between the stages would take much of what is free, it is made in parts */
 static void Scarce(void)
 {
@@ -205,14 +195,11 @@ static void Scarce(void)
   RefPtAP(&A, &P, &C);
   for (int scarce = 0; scarce < 2; scarce++) {
     HybExec    exec    = *HybTestExec();
-    HybBackend little  = *exec.backend;
     HybProduct product = NULL;
     PetscCount parts   = -1;
 
     HybTestBegin("P^T A P with %s memory", scarce ? "little" : "much");
-    plenty        = exec.backend;
-    little.memory = ScarceMemory;
-    if (scarce) exec.backend = &little;
+    if (scarce) exec.backend = HybTestScarce();
     if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P.csr, &DP)) && HybTestCall(HybProductCreate(&exec, HYB_PRODUCT_PTAP, "auto", 0, &product)) && HybTestCall(HybProductSymbolic(product, &DA, &DP, NULL, &out, &DC))) {
       for (int k = 0; k < 2; k++) {
         if (HybTestCall(HybProductNumeric(product, &DA, &DP, NULL, &DC))) HybTestSameMatrix(&DC, &C, 4);
