@@ -84,7 +84,30 @@ static PetscErrorCode CollectTrace(HybParMultiply *s, const HybParCSR *A, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the arrays' lists, and room for them one behind the other */
+/* what making the lists takes: numbers and lists of the host, the numbers where the backend executes */
+typedef struct {
+  HybScalar *host, *number;
+  PetscInt  *list;
+} CollectRoom;
+
+/* all of it, so that where there is no memory nothing has changed yet */
+static PetscErrorCode CollectTake(HybParMultiply *s, PetscCount sources, const PetscCount arrays[2], CollectRoom *room)
+{
+  const HybExec   *x    = &s->exec;
+  const PetscCount most = PetscMax(arrays[0], arrays[1]);
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, PetscMax(sources, most), sizeof(HybScalar), &room->host));
+  PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, most, sizeof(PetscInt), &room->list));
+  PetscCall(HybArenaAlloc(&s->work, x->result, sources, sizeof(HybScalar), &room->number));
+  for (int when = 0; when < 2; when++) {
+    PetscCall(HybArenaAlloc(&s->keep, x->result, arrays[when], sizeof(PetscInt), &s->collect.from[when]));
+    PetscCall(HybArenaAlloc(&s->keep, x->result, arrays[when], sizeof(HybScalar), &s->collect.to[when]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the arrays' lists, one behind the other */
 static PetscErrorCode CollectLists(HybParMultiply *s, HybScalar *values, PetscInt *list)
 {
   const HybExec *x = &s->exec;
@@ -98,8 +121,6 @@ static PetscErrorCode CollectLists(HybParMultiply *s, HybScalar *values, PetscIn
     PetscCall(x->backend->sync(x));
     for (int k = 0; k < c.n; k++)
       for (PetscCount e = c.at[k]; e < c.at[k + 1]; e++) list[e] = e - c.at[k] < c.of[k]->nnz ? (PetscInt)PetscRealPart(values[e]) : -1;
-    PetscCall(HybArenaAlloc(&s->keep, x->result, n, sizeof(PetscInt), &s->collect.from[when]));
-    PetscCall(HybArenaAlloc(&s->keep, x->result, n, sizeof(HybScalar), &s->collect.to[when]));
     PetscCall(x->backend->copy(x, s->collect.from[when], list, sizeof(PetscInt) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
     PetscCall(x->backend->sync(x)); /* the list is written anew */
     s->collect.n[when] = n;
@@ -143,35 +164,38 @@ static PetscErrorCode CollectMove(HybParMultiply *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode CollectMakeIn(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, PetscCount n, PetscCount most)
+static PetscErrorCode CollectMakeIn(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, PetscCount sources, const CollectRoom *room)
 {
   const HybExec *x = &s->exec;
-  HybScalar     *host, *number;
-  PetscInt      *list;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, PetscMax(n, most), sizeof(HybScalar), &host));
-  PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, most, sizeof(PetscInt), &list));
-  PetscCall(HybArenaAlloc(&s->work, x->result, n, sizeof(HybScalar), &number));
-  for (PetscCount k = 0; k < n; k++) host[k] = (HybScalar)k;
-  PetscCall(x->backend->copy(x, number, host, sizeof(HybScalar) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(CollectTrace(s, A, B, number));
-  PetscCall(CollectLists(s, host, list));
+  for (PetscCount k = 0; k < sources; k++) room->host[k] = (HybScalar)k;
+  PetscCall(x->backend->copy(x, room->number, room->host, sizeof(HybScalar) * (size_t)sources, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(CollectTrace(s, A, B, room->number));
+  PetscCall(CollectLists(s, room->host, room->list));
   PetscCall(CollectMove(s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not collective. Nothing is made of a product that is large, or where a launch costs nothing. */
+/* Not collective. Nothing is made of a product that is large, where a launch costs nothing, or without memory for it:
+   then the steps go on. */
 PetscErrorCode HybParCollectMake(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B)
 {
   CollectArrays    c;
+  CollectRoom      room;
   PetscCount       size[HYB_COMM_SOURCES];
-  const PetscCount n = CollectSizes(s, A, B, size), own = CollectList(s, 0, &c), came = CollectList(s, 1, &c);
+  const PetscCount n = CollectSizes(s, A, B, size), arrays[2] = {CollectList(s, 0, &c), CollectList(s, 1, &c)};
   PetscErrorCode   ierr, later;
 
   PetscFunctionBegin;
-  if (!s->exec.backend->device || n > COLLECT_MOST || own + came > COLLECT_MOST) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr  = CollectMakeIn(s, A, B, n, PetscMax(own, came));
+  if (!s->exec.backend->device || n > COLLECT_MOST || arrays[0] + arrays[1] > COLLECT_MOST) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  ierr = CollectTake(s, n, arrays, &room);
+  PetscCall(PetscPopErrorHandler());
+  if (!ierr)
+    ierr = CollectMakeIn(s, A, B, n, &room);
+  else if (ierr == PETSC_ERR_MEM)
+    ierr = PETSC_SUCCESS;
   later = HybArenaReset(&s->work);
   for (int when = 0; when < 2 && !s->collect.made; when++) {
     (void)HybArenaFree(&s->keep, &s->collect.from[when]);
