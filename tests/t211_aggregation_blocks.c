@@ -141,6 +141,19 @@ static void SameBlocks(PetscCount n, const PetscScalar *there, const PetscScalar
   free(found);
 }
 
+/* aggregates of two rows and more and fewer than vectors */
+static PetscInt Short(const Lists *l, const HybAggBlock *block)
+{
+  PetscInt n = 0;
+
+  for (PetscInt c = 0; c < l->nc; c++) {
+    const PetscInt rows = (l->ptr[c + 1] - l->ptr[c]) * block->bs;
+
+    n += rows > 1 && rows < block->nvec;
+  }
+  return n;
+}
+
 /* Doubtful: some blocks must be; and the factor of the caller's is given. tol: of Q and R beside LAPACK's */
 static PetscErrorCode Compare(const RefMat *A, const RefMat *G, const HybAggRules *rules, const HybAggBlock *block, const PetscScalar *b, PetscBool doubtful, PetscReal tol)
 {
@@ -190,6 +203,7 @@ static PetscErrorCode Compare(const RefMat *A, const RefMat *G, const HybAggRule
       if (!doubtful) {
         PetscCall(Find(&host, &hostkeep, &hostkeep, &A->csr, rules, block, b, NULL, &h));
         HybTestCheck(h.doubtful == f.doubtful, "%" PetscInt_FMT " blocks are doubtful, %" PetscInt_FMT " on the host", f.doubtful, h.doubtful);
+        if (b && tol < PETSC_INFINITY) HybTestCheck(f.doubtful >= Short(&l, block), "%" PetscInt_FMT " blocks are doubtful, %" PetscInt_FMT " have fewer rows than vectors", f.doubtful, Short(&l, block));
         HybTestSameBits((PetscCount)m * nvec, sizeof(PetscScalar), f.q, h.q);
         HybTestSameBits((PetscCount)l.nc * nvec * nvec, sizeof(PetscScalar), f.coarse, h.coarse);
         if (h.P.nnz == f.P.nnz) HybTestSameBits(h.P.nnz, sizeof(PetscScalar), f.P.a, h.P.a);

@@ -21,6 +21,7 @@ TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -blocks -thresholds -runs 2 
 
 TEST np=1,2 -mat_aijhybridgpu_backend host -rules -blocks -runs 8
 TEST np=1+2 -mat_aijhybridgpu_backend host -rules -thresholds -runs 8
+TEST np=1 @emulated -rules -blocks -runs 1 -seed 91522
 
 -runs N problems from -seed S on; -only K: the K-th alone; -thresholds, -blocks, -rules: see above.
 */

@@ -20,6 +20,11 @@
   vector (vertices on one line have no rotation about it), or below its pivot. A column that no reflection has changed
   is exact.
 
+  An aggregate of fewer rows than vectors is doubtful too, unless it is exact: nothing in it is rounding, but its
+  vectors depend on each other on the level below, where Q is rounding if all members of an aggregate are such ones.
+  With a factor of the caller's their rows of R are its own to the last bit, level by level, and so is that rounding:
+  only of members whose vectors depend on each other can an aggregate be made whose vectors do.
+
   With a factor of the caller's (PETSc's LAPACK) every block is factored by that on the host: R is then PETSc's to the
   last bit on every level, and so is Q where the vectors depend on each other and Q is rounding.
 
@@ -69,12 +74,13 @@ static PetscBool HybBlockReflect(PetscInt j, PetscInt m, PetscReal tau, const Pe
   return (PetscBool)(w != 0);
 }
 
-/* is any of so many steps rounding? */
+/* is any of the steps rounding, or will one be on the level below? */
 static PetscBool HybBlockDoubtful(PetscInt m, PetscInt n, const PetscReal *R, const PetscReal *alpha, const PetscReal *norm, const PetscBool *changed)
 {
-  for (PetscInt c = 0; c < PetscMin(m, n); c++) {
+  for (PetscInt c = 0; c < n; c++) {
     PetscReal most = 0;
 
+    if (m < n && changed[c]) return PETSC_TRUE;
     for (PetscInt k = 0; k <= c; k++) most = HybAggLarger(most, R[c * n + k]);
     if (changed[c] && HybAggDoubtful(R[c * n + c], alpha[c], norm[c], (PetscBool)(c == m - 1), most)) return PETSC_TRUE;
   }

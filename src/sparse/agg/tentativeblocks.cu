@@ -91,7 +91,7 @@ struct Steps {
   bool      changed; /* was column j, before it? */
 };
 
-/* R, whose row k is lane k's; is any of the steps rounding? */
+/* R, whose row k is lane k's; is the block doubtful? */
 static __device__ bool WarpTriangle(const Blocks &a, const PetscInt *member, PetscInt c, PetscInt m, const Steps &s, int lane)
 {
   const PetscCount ld       = (PetscCount)a.nc * a.nvec;
@@ -103,7 +103,7 @@ static __device__ bool WarpTriangle(const Blocks &a, const PetscInt *member, Pet
 
     if (lane < a.nvec) a.coarse[(PetscCount)t * ld + (PetscCount)c * a.nvec + lane] = r;
     const PetscReal most = HybSubwarpReduce<HYB_WARP>(HybAggLarger(0, r), [](PetscReal x, PetscReal y) { return HybAggLarger(x, y); });
-    if (lane == t && t < steps && s.changed) doubtful = HybAggDoubtful(r, s.alpha, s.norm, (PetscBool)(t == m - 1), most);
+    if (lane == t && s.changed) doubtful = m < a.nvec || HybAggDoubtful(r, s.alpha, s.norm, (PetscBool)(t == m - 1), most);
   }
   return HybSubwarpReduce<HYB_WARP>((int)doubtful, HybMax()) != 0;
 }
