@@ -65,8 +65,8 @@ PetscErrorCode HybGAMGSmoothMore(Mat A, PetscReal omega, Mat *P)
 {
   const MPI_Comm    comm = PetscObjectComm((PetscObject)A);
   const char *const what = "A step of smoothing";
-  Mat               AP;
-  Vec               d = NULL;
+  Mat               AP   = NULL;
+  Vec               d    = NULL;
   PetscErrorCode    ierr;
 
   PetscFunctionBegin;
@@ -75,6 +75,7 @@ PetscErrorCode HybGAMGSmoothMore(Mat A, PetscReal omega, Mat *P)
   if (!ierr) ierr = HybAgree(comm, HybSmoothScale(AP, omega, d), what);
   if (!ierr) ierr = HybSmoothAdd(comm, AP, *P);
   (void)VecDestroy(&d);
+  if (ierr) (void)MatDestroy(&AP);
   PetscCall(ierr);
   PetscCall(MatDestroy(P));
   *P = AP;
