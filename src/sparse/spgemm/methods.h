@@ -3,6 +3,7 @@
   defines HYB_METHOD_HOST(name, symbol) and HYB_METHOD_CUDA(name, symbol) first and gets one of them a line. Each symbol
   is a const HybSpGEMMMethod, defined in host/<method>.c or cuda/<method>.cu.
 */
+HYB_METHOD_HOST("shape", HybSpGEMM_Shape)
 HYB_METHOD_HOST("rowmerge", HybSpGEMM_RowMerge)
 HYB_METHOD_HOST("binned", HybSpGEMM_Binned)
 HYB_METHOD_CUDA("diagonal", HybSpGEMM_DiagonalCUDA)
