@@ -54,7 +54,8 @@ static void BySide(const char *name, RefMat *A, RefMat *right, PetscBool fits)
   if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), name, 0)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
     HybTestCheck((mm.method == method) == fits, "%s", mm.method->name);
     if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-    if (fits) {
+    if (fits && Is("padded")) HybTestCheck(HybCountersGet(&mm.counters, "rows padded") == A->csr.m, "%td rows padded", HybCountersGet(&mm.counters, "rows padded"));
+    if (fits && Is("shape")) {
       HybTestCheck(HybCountersGet(&mm.counters, "rows by shape") == Grouped(A, B), "%td rows by shape, expected %td", HybCountersGet(&mm.counters, "rows by shape"), Grouped(A, B));
       HybTestCheck(HybCountersGet(&mm.counters, "rows by shape") + HybCountersGet(&mm.counters, "rows alone") == A->csr.m, "%td rows alone", HybCountersGet(&mm.counters, "rows alone"));
     }
@@ -184,6 +185,62 @@ static void Choice(void)
   }
 }
 
+/* n rows of so many entries, in columns that are drawn */
+static void Short(PetscInt m, PetscInt n, PetscInt least, PetscInt most, PetscInt longer, RefMat *B)
+{
+  PetscInt *lengths = (PetscInt *)RefAlloc(m, sizeof(PetscInt));
+
+  for (PetscInt r = 0; r < m; r++) lengths[r] = longer && r % 97 == 5 ? longer : HybTestRandomInt(least, most + 1);
+  HybTestMatLengths(m, n, lengths, B);
+  free(lengths);
+}
+
+static void Padded(void)
+{
+  static const PetscInt points[] = {5, 7, 9, 27};
+  RefMat                A, B;
+  PetscInt              offset[3] = {-9, 0, 1};
+
+  for (size_t p = 0; p < PETSC_STATIC_ARRAY_LENGTH(points); p++) {
+    for (PetscInt most = 1; most <= 9; most++) {
+      HybTestBegin("padded: %" PetscInt_FMT " points, rows of up to %" PetscInt_FMT, points[p], most);
+      /* lines of six to fourteen points: groups of all sizes */
+      HybTestMatStencil(points[p], 5 + most, 7, p % 2 ? 4 : 1, &A);
+      Short(A.csr.m, 60, most % 2, most, most == 4 ? 30 : 0, &B);
+      BySide("padded", &A, &B, PETSC_TRUE);
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+    }
+  }
+  HybTestBegin("padded: rows without entries, the last columns");
+  Diagonals(90, 100, 3, offset, 100, &A);
+  HybTestMatEmptyRows(&A, 20, 40, 3);
+  Short(100, 3, 0, 3, 0, &B);
+  HybTestMatEmptyRows(&B, 30, 60, 1);
+  BySide("padded", &A, &B, PETSC_TRUE);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  for (int kind = 0; kind < 4; kind++) {
+    HybTestBegin("padded: auto, kind %d", kind);
+    HybTestMatStencil(7, 12, 9, 7, &A);
+    /* few entries; all too long; some too long; in the mean one */
+    Short(A.csr.m, 50, kind == 1 ? 9 : kind == 3 ? 0
+                                                 : 2,
+          kind == 1 ? 12 : kind == 3 ? 2
+                                     : 5,
+          kind == 2 ? 30 : 0, &B);
+    BySide("auto", &A, &B, (PetscBool)(kind == 0 || kind == 2)); /* one in 97 is too long: one in 32 may be */
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+  }
+  HybTestBegin("padded: every allocation fails in turn");
+  HybTestMatStencil(5, 11, 6, 1, &A);
+  Short(A.csr.m, 20, 1, 4, 0, &B);
+  EachFault("padded", &A, &B, PETSC_FALSE);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+}
+
 static void Faults(void)
 {
   RefMat A;
@@ -209,6 +266,8 @@ static PetscErrorCode Body(void)
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
     if (HybTestMine()) pieces[k]();
   }
+  PetscCall(Methods("padded", "padded rows"));
+  if (method && HybTestMine()) Padded();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

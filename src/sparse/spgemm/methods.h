@@ -4,6 +4,7 @@
   is a const HybSpGEMMMethod, defined in host/<method>.c or cuda/<method>.cu.
 */
 HYB_METHOD_HOST("shape", HybSpGEMM_Shape)
+HYB_METHOD_HOST("padded", HybSpGEMM_Padded)
 HYB_METHOD_HOST("rowmerge", HybSpGEMM_RowMerge)
 HYB_METHOD_HOST("binned", HybSpGEMM_Binned)
 HYB_METHOD_CUDA("diagonal", HybSpGEMM_DiagonalCUDA)
