@@ -4,7 +4,7 @@
   part, and translations, the rigid-body modes of coordinates, or other vectors. With -thresholds weak edges are left
   out; entries and those across the diagonal differ or not, a vertex may have zeros alone on its diagonal, and weights
   may be the threshold itself. With -rules the rules are drawn too, for one process as well: steps of smoothing, MIS-k,
-  degrees, injection.
+  degrees, injection. With -sided, for one process, some vertices are joined in one direction alone.
 
 TEST np=2,3 -mat_aijhybridgpu_backend host -runs 12
 TEST np=2 @emulated -runs 4
@@ -23,7 +23,11 @@ TEST np=1,2 -mat_aijhybridgpu_backend host -rules -blocks -runs 8
 TEST np=1+2 -mat_aijhybridgpu_backend host -rules -thresholds -runs 8
 TEST np=1 @emulated -rules -blocks -runs 1 -seed 91522
 
--runs N problems from -seed S on; -only K: the K-th alone; -thresholds, -blocks, -rules: see above.
+TEST np=1 -mat_aijhybridgpu_backend host -rules -blocks -sided -runs 8
+TEST np=1 @emulated -rules -thresholds -sided -runs 8
+TEST np=1 @emulated -blocks -thresholds -sided -runs 4
+
+-runs N problems from -seed S on; -only K: the K-th alone; -thresholds, -blocks, -rules, -sided: see above.
 */
 #include "gamgtest.h"
 
@@ -96,11 +100,14 @@ static PetscErrorCode Mix(PetscInt n, PetscInt *numbers)
 }
 
 static PetscBool OneWay; /* entries and those across the diagonal differ */
+static PetscBool Sided;  /* some entries have none across the diagonal */
 static PetscBool Ties;   /* numbers of which many are the threshold, without rounding */
 
 /* of the block between two vertices, all entries or some of them, on both sides; what is added to the diagonals */
 static PetscErrorCode Couple(Mat A, PetscInt bs, PetscBool full, PetscInt i, PetscInt j, PetscReal v, PetscScalar *d)
 {
+  const PetscBool one = (PetscBool)(Sided && Pick(4) == 0), back = (PetscBool)(!one || Pick(2));
+
   PetscFunctionBeginUser;
   for (PetscInt e = 0; e < bs * bs; e++) {
     const PetscInt    r = i * bs + e / bs, c = j * bs + e % bs;
@@ -108,8 +115,8 @@ static PetscErrorCode Couple(Mat A, PetscInt bs, PetscBool full, PetscInt i, Pet
                                                                                                   : a * (PetscReal)Pick(5) / 3;
 
     if (!full && e && Pick(3)) continue;
-    PetscCall(MatSetValue(A, r, c, -a, INSERT_VALUES));
-    PetscCall(MatSetValue(A, c, r, -b, INSERT_VALUES));
+    if (!one || !back) PetscCall(MatSetValue(A, r, c, -a, INSERT_VALUES));
+    if (back) PetscCall(MatSetValue(A, c, r, -b, INSERT_VALUES));
     d[r] += a;
     d[c] += b;
   }
@@ -281,9 +288,9 @@ static PetscErrorCode Run(PetscBool blocks)
   OneWay = (PetscBool)(WithThresholds && Pick(2));
   zero   = WithThresholds && Pick(3) == 0 ? Pick(n) : -1;
   /* where rows and columns differ so much a system can be nearly singular: iterations follow rounding then */
-  WithoutSolve = (PetscBool)(OneWay || zero >= 0 || Ties);
+  WithoutSolve = (PetscBool)(OneWay || Sided || zero >= 0 || Ties);
   PetscCall(Graph(n, bs, full, zero, &S));
-  if (WithThresholds && !OneWay && Pick(3) == 0) PetscCall(MatSetOption(S, Pick(2) ? MAT_SYMMETRIC : MAT_SPD, (PetscBool)(Pick(4) != 0)));
+  if (WithThresholds && !OneWay && !Sided && Pick(3) == 0) PetscCall(MatSetOption(S, Pick(2) ? MAT_SYMMETRIC : MAT_SPD, (PetscBool)(Pick(4) != 0)));
   if (blocks)
     PetscCall(Vectors(S, bs));
   else if (Pick(3) == 0)
@@ -311,6 +318,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-blocks", &blocks, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-rules", &WithRules, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-sided", &Sided, NULL));
   MatTestName = blocks ? "random graphs of blocks" : "random graphs";
   for (PetscInt k = 0; k < runs && PETSC_VERSION_GE(3, 21, 0); k++) {
     MatTestSeed = seed + k;

@@ -102,9 +102,9 @@ PETSC_INTERN PetscErrorCode HybGAMGParProlongator(PC, HybGAMG *, Mat A, PetscRea
 PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscReal *emin, PetscReal *emax);
 /* witness.c: by which rules PETSc's own functions would coarsen this level, whose h->block is known:
    h->rules, whose hops are 0 where they are none of ours; h->nsmooths, -1: the prolongator is made in another way than
-   ours; where the level has a threshold, h->edges but for that threshold, and *edges, or PETSC_FALSE: edges go by other
+   ours; where that is asked for, h->edges but for the level's threshold, and *edges, or PETSC_FALSE: edges go by other
    rules than ours */
-PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, PetscBool *edges);
+PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, PetscBool ask, PetscBool *edges);
 /* why the level is not ours, by what the witness said; NULL stays where it is */
 PETSC_INTERN void HybGAMGWhy(PetscBool edges, const HybGAMG *, const char **why);
 /* the finest one that aggregates: injection is PETSc's driver's own, with near-null vectors for the level below */

@@ -19,15 +19,58 @@
 #if HYB_GAMG
   #define EVENT(name) petsc_gamg_setup_events[GAMG_##name]
 
+/* Does PETSc add the transposed graph? Where a scalar A claims a symmetric pattern it adds values alone. */
+static PetscErrorCode HybGAMGUnites(const HybGAMG *h, Mat A, PetscBool *unites)
+{
+  PetscBool set, same;
+
+  PetscFunctionBegin;
+  PetscCall(MatIsStructurallySymmetricKnown(A, &set, &same));
+  *unites = (PetscBool)(h->edges.symmetrize && (h->block.bs > 1 || !set || !same));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the graph G and its transpose, with G's weights, if it has some, and zeros where it has no entry; arrays from keep */
+static PetscErrorCode HybGAMGUnion(const HybGAMG *h, HybArena *keep, HybArena *work, const HybCSR *G, HybCSR *both)
+{
+  const HybScalar  zero = 0, one = 1;
+  const HybCSROps *ops = h->exec.backend->csr;
+  HybExec          x   = h->exec;
+  HybCSR           T;
+  PetscInt        *perm;
+
+  PetscFunctionBegin;
+  x.result = HYB_WORK(&x);
+  PetscCall((*ops->transposesymbolic)(&x, work, work, G, &T, &perm));
+  PetscCall(HybArenaFree(work, &perm));
+  PetscCall((*ops->addsymbolic)(&x, keep, work, G, &T, both));
+  both->a = NULL;
+  if (G->a) {
+    PetscCall(HybArenaAlloc(work, HYB_WORK(&x), T.nnz, sizeof(*T.a), &T.a));
+    PetscCall((*ops->set)(&x, T.nnz, &zero, T.a));
+    PetscCall(HybArenaAlloc(keep, HYB_WORK(&x), both->nnz, sizeof(*both->a), &both->a));
+    PetscCall((*ops->addnumeric)(&x, &one, G, &one, &T, both));
+    PetscCall(HybArenaFree(work, &T.a));
+  }
+  PetscCall(HybArenaFree(work, &T.j));
+  PetscCall(HybArenaFree(work, &T.i));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the graph without weak edges, of the whole one with its weights; added to what is looked for: rows of A without
    their diagonal, and edges on one side */
-static PetscErrorCode HybGAMGFilter(PC pc, HybGAMG *h, HybArena *work, const HybCSR *whole, HybAggLook *look)
+static PetscErrorCode HybGAMGFilter(PC pc, HybGAMG *h, PetscBool unites, HybArena *whole, HybArena *work, const HybCSR *all, HybAggLook *look)
 {
-  const HybAggOps *ops = h->exec.backend->agg;
+  const HybAggOps *ops  = h->exec.backend->agg;
+  HybCSR           both = *all;
   HybAggFiltered   found;
 
   PetscFunctionBegin;
-  PetscCall((*ops->filter)(&h->exec, &h->graph, work, whole, &h->edges, &h->vertices, &found));
+  PetscCall((*ops->filter)(&h->exec, &h->graph, work, all, &h->edges, &h->vertices, &found));
+  if (!found.paired && unites) {
+    PetscCall(HybGAMGUnion(h, whole, work, all, &both));
+    PetscCall((*ops->filter)(&h->exec, &h->graph, work, &both, &h->edges, &h->vertices, &found));
+  }
   if (!found.paired) {
     look->symmetric = PETSC_FALSE;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -35,13 +78,13 @@ static PetscErrorCode HybGAMGFilter(PC pc, HybGAMG *h, HybArena *work, const Hyb
   PetscCall((*ops->look)(&h->exec, work, &h->vertices, look));
   look->nodiagonal -= look->empty; /* a vertex that lost all is alone */
   look->nodiagonal += found.nodiagonal;
-  PetscCall(HybGAMGInfoEdges(pc, h, h->vertices.nnz, whole->nnz, found.close));
+  PetscCall(HybGAMGInfoEdges(pc, h, h->vertices.nnz, both.nnz, found.close));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* of the graph: A's pattern, or that of vertices of several unknowns, or what a threshold leaves, which stay in
    h->graph */
-static PetscErrorCode HybGAMGLookIn(PC pc, HybGAMG *h, HybArena *whole, HybArena *work, const HybCSR *A, HybAggLook *look)
+static PetscErrorCode HybGAMGLookIn(PC pc, HybGAMG *h, PetscBool unites, HybArena *whole, HybArena *work, const HybCSR *A, HybAggLook *look)
 {
   const HybAggOps *ops    = h->exec.backend->agg;
   const PetscBool  filter = HybGAMGHasThreshold(pc);
@@ -54,7 +97,7 @@ static PetscErrorCode HybGAMGLookIn(PC pc, HybGAMG *h, HybArena *whole, HybArena
     HybCSR all = h->vertices;
 
     if (h->block.bs > 1) PetscCall((*ops->weights)(&h->exec, whole, work, A, h->block.bs, &all));
-    PetscCall(HybGAMGFilter(pc, h, work, &all, look));
+    PetscCall(HybGAMGFilter(pc, h, unites, whole, work, &all, look));
   } else
     PetscCall((*ops->look)(&h->exec, work, &h->vertices, look));
   if (h->block.bs > 1 && filter)
@@ -68,16 +111,18 @@ static PetscErrorCode HybGAMGLook(PC pc, HybGAMG *h, Mat A, HybAggLook *look)
 {
   HybCSR         csr;
   HybArena       whole, work;
+  PetscBool      unites = PETSC_FALSE;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(look, sizeof(*look)));
+  if (HybGAMGHasThreshold(pc)) PetscCall(HybGAMGUnites(h, A, &unites));
   PetscCall(HybArenaReset(&h->graph));
   PetscCall(HybArenaInit(&h->graph, &h->exec));
   PetscCall(HybArenaInit(&whole, &h->exec));
   PetscCall(HybArenaInit(&work, &h->exec));
   PetscCall(HybMatGetCSR(A, &h->exec, HybGAMGHasThreshold(pc), &csr));
-  ierr = HybGAMGLookIn(pc, h, &whole, &work, &csr, look);
+  ierr = HybGAMGLookIn(pc, h, unites, &whole, &work, &csr, look);
   (void)HybArenaReset(&work);
   (void)HybArenaReset(&whole);
   PetscCall(HybMatRestoreCSR(A, &h->exec, &csr));
@@ -85,14 +130,53 @@ static PetscErrorCode HybGAMGLook(PC pc, HybGAMG *h, Mat A, HybAggLook *look)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the graph that was looked at becomes its union with its transpose, in h->graph */
+static PetscErrorCode HybGAMGUnite(HybGAMG *h, Mat A)
+{
+  HybCSR         csr = h->vertices, both;
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, &h->exec));
+  if (!h->own) PetscCall(HybMatGetCSR(A, &h->exec, PETSC_FALSE, &csr));
+  csr.a = NULL;
+  ierr  = HybGAMGUnion(h, &h->graph, &work, &csr, &both);
+  (void)HybArenaReset(&work);
+  if (!h->own) PetscCall(HybMatRestoreCSR(A, &h->exec, &csr));
+  PetscCall(ierr);
+  if (h->own) {
+    PetscCall(HybArenaFree(&h->graph, &h->vertices.j));
+    PetscCall(HybArenaFree(&h->graph, &h->vertices.i));
+  }
+  h->own      = PETSC_TRUE;
+  h->vertices = both;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* look, or unite where look is NULL, as an event */
+static PetscErrorCode HybGAMGLookAt(PC pc, HybGAMG *h, Mat A, HybAggLook *look)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
+  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_FALSE));
+  ierr = look ? HybGAMGLook(pc, h, A, look) : HybGAMGUnite(h, A);
+  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_TRUE));
+  PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Is the level ours? *why is NULL if it is. */
 static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 {
-  const PC_GAMG *gamg = HybGAMGData(pc);
-  HybAggLook     look;
-  PetscBool      edges;
-  PetscMPIInt    size;
-  PetscErrorCode ierr;
+  const PC_GAMG  *gamg   = HybGAMGData(pc);
+  const PetscBool filter = HybGAMGHasThreshold(pc);
+  HybAggLook      look;
+  PetscBool       edges, unites = PETSC_FALSE;
+  PetscMPIInt     size;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
@@ -106,16 +190,18 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   h->block.nvec = gamg->data_cell_cols;
   PetscCall(HybMatGetExec(A, &h->exec));
   if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
-  PetscCall(HybGAMGWitness(pc, h, A, &edges));
+  /* whether PETSc adds the transpose is asked where that matters: with a threshold, or for edges of one direction */
+  if (!filter) PetscCall(HybGAMGLookAt(pc, h, A, &look));
+  PetscCall(HybGAMGWitness(pc, h, A, (PetscBool)(filter || !look.symmetric), &edges));
   HybGAMGWhy(edges, h, why);
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGAMGEdges(pc, h, A));
-  PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
-  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_FALSE));
-  ierr = HybGAMGLook(pc, h, A, &look);
-  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_TRUE));
-  PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
-  PetscCall(ierr);
+  if (filter) PetscCall(HybGAMGLookAt(pc, h, A, &look));
+  if (!filter && !look.symmetric && !look.nodiagonal) {
+    PetscCall(HybGAMGUnites(h, A, &unites));
+    if (unites) PetscCall(HybGAMGLookAt(pc, h, A, NULL));
+    look.symmetric = unites;
+  }
   if (look.nodiagonal)
     *why = "rows without an entry of the diagonal";
   else if (!look.symmetric)

@@ -58,7 +58,7 @@ static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, const char **w
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &local, NULL, NULL));
-  PetscCall(HybGAMGAgree(pc, HybGAMGWitness(pc, h, local, &edges)));
+  PetscCall(HybGAMGAgree(pc, HybGAMGWitness(pc, h, local, HybGAMGHasThreshold(pc), &edges)));
   PetscCall(HybGAMGEdges(pc, h, A));
   {
     const PetscInt says[] = {edges, h->rules.hops, h->rules.distance, h->rules.order, h->nsmooths, HybGAMGHasThreshold(pc), h->edges.symmetrize, h->edges.diagonal};

@@ -16,11 +16,12 @@
   The example has as many unknowns a vertex and as many vectors as the level. Of the entries between two vertices one is
   stored, so that PETSc has to join the rows of a vertex to see the graph.
 
-  Where the level has a threshold, a second example of few vertices says which edges PETSc's creategraph leaves: some
-  are above the example's threshold, or below, or equal to it, some on one side alone unless the transpose is added, and
-  a diagonal is zero. One is so little above it that it is below where some of the unknowns alone are to count: all
-  entries of a block between two vertices weigh the same, a vertex's own block weighs on its diagonal, so of k among bs
-  unknowns the scaled weight is k/bs of the whole one. The first example is then coarsened without a threshold.
+  Where the level has a threshold, or edges of one direction, a second example of few vertices says which edges PETSc's
+  creategraph leaves: some are above the example's threshold, or below, or equal to it, some on one side alone unless
+  the transpose is added, and a diagonal is zero. One is so little above it that it is below where some of the unknowns
+  alone are to count: all entries of a block between two vertices weigh the same, a vertex's own block weighs on its
+  diagonal, so of k among bs unknowns the scaled weight is k/bs of the whole one. The first example is then coarsened
+  without a threshold.
 
   Vectors of the example are the host's: PETSc's first operations with device vectors load libraries, and each has
   page-locked memory.
@@ -486,7 +487,7 @@ static PetscErrorCode HybWitnessEvents(PC pc, PetscBool off)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool *edges)
+PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool *edges)
 {
   HybWitness     w         = {.block = h->block, .scalar = HybGAMGIsScalar(h)};
   PC_GAMG       *gamg      = HybGAMGData(pc);
@@ -501,7 +502,7 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool *edges)
   PetscCall(HybArenaInit(&w.work, &WitnessExec));
   PetscCall(HybWitnessEvents(pc, PETSC_TRUE));
   HybMatOnHost(PETSC_TRUE);
-  if (HybGAMGHasThreshold(pc)) ierr = HybWitnessEdges(pc, h, A, &w, edges);
+  if (ask) ierr = HybWitnessEdges(pc, h, A, &w, edges);
   gamg->threshold[gamg->current_level] = -1;
   if (!ierr) ierr = HybWitnessRun(pc, &h->ops, A, &w, &h->rules, &h->nsmooths);
   gamg->threshold[gamg->current_level] = threshold;
