@@ -1,7 +1,10 @@
 /*
-  Numeric phases by a plan that a method has stored: places of the products in C (hash), or masks (hash, rowmerge).
+  Numeric phases by a plan that a method has stored: places of the products in C or the terms of C's entries (hash), or
+  masks (hash, rowmerge).
 */
 #include "spgemmtest.h"
+
+#define PLACES_ALONE "1" /* percent of C's bytes: no room for terms */
 
 /* Are places of all products stored after so many numeric phases? 3: they would outgrow operands and C; 10: the
    operands, and that is what counts where phases are expected; 12: none are wanted; 13: they would outgrow the
@@ -79,7 +82,15 @@ static void Operands(PetscInt kind, RefMat *A, RefMat *B)
     RefMatCopy(A, B);
 }
 
-/* numeric phases by a stored plan: the same bits with and without it, other values, and none where it would take too
+static PetscCount PlaceBytes(const RefMat *A, const RefMat *B)
+{
+  PetscCount products = 0;
+
+  for (PetscInt k = 0; k < A->csr.nnz; k++) products += B->csr.i[A->csr.j[k] + 1] - B->csr.i[A->csr.j[k]];
+  return 2 * products + 2 * (PetscCount)sizeof(PetscInt) * A->csr.nnz;
+}
+
+/* numeric phases by places: the same bits with and without it, other values, and none where it would take too
    much memory */
 static void Planned(void)
 {
@@ -87,8 +98,7 @@ static void Planned(void)
   HybCSR       DA, DB, DC;
   RefMat       A, B, C;
   PetscScalar *expected;
-  /* NULL: as the product is small, what the operands take */
-  static const char *const percent[14] = {[9] = "60", [10] = "60", [11] = "100", [12] = "0"};
+  char         percent[32];
 
   if (!Is("hash")) return;
   for (PetscInt kind = 0; kind < 14; kind++) {
@@ -96,7 +106,10 @@ static void Planned(void)
     Operands(kind, &A, &B);
     RefSpGEMM(&A, &B, &C);
     expected = RefProductInOrder(&A, &B, &C);
-    HybTestCall(HybTuningSet("hash_places", percent[kind]));
+    /* as many percent of C as places take, or what the operands take: too little for terms */
+    (void)snprintf(percent, sizeof(percent), "%s", kind == 12 ? "0" : PLACES_ALONE);
+    if (kind == 9 || kind == 11) (void)snprintf(percent, sizeof(percent), "%td", 1 + 100 * PlaceBytes(&A, &B) / (C.csr.nnz * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar))));
+    HybTestCall(HybTuningSet("hash_places", percent));
     if (Begin(&mm, &A, &B, &DA, &DB)) {
       mm.reuse = (PetscBool)(kind % 2 == 0 && kind != 12);
       if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
@@ -110,6 +123,73 @@ static void Planned(void)
         free(expected);
         expected = RefProductInOrder(&A, &B, &C);
         if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      }
+    }
+    HybTestCall(HybTuningSet("hash_places", NULL));
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
+/* A tile of 256 entries of C whose last product is of the entry last of A: 40 entries of the first row of C, which is
+   of nearly all of these, and 216 of others, which are of an entry each */
+static void FarOperands(PetscInt last, RefMat *A, RefMat *B)
+{
+  const PetscInt m = 12000, n = last - 215;
+  PetscInt      *lengths = (PetscInt *)RefAlloc(m, sizeof(PetscInt));
+
+  for (PetscInt r = 0; r < m; r++) lengths[r] = r ? 1 : n;
+  HybTestMatLengths(m, n, lengths, A);
+  free(lengths);
+  HybTestMatBanded(n, n, 0, 0, B);
+  for (PetscInt r = 0; r < n; r++) B->csr.j[r] = r % 40;
+  B->csr.n = 40;
+}
+
+/* numeric phases by terms: the same bits with new values of both, from the second one on, where memory allows */
+static void Terms(void)
+{
+  static const char *const percent[] = {NULL, "1000", "60"};
+  HybSpGEMM                mm;
+  HybCSR                   DA, DB, DC;
+  RefMat                   A, B, C;
+  PetscScalar             *expected;
+
+  if (!Is("hash")) return;
+  for (PetscInt kind = 0; kind < 48; kind++) {
+    const PetscInt shape = kind / 3, limit = kind % 3 == 0 ? 125 : kind % 3 == 1 ? 1000
+                                                                                 : 60;
+    PetscCount     kept;
+    PetscBool      terms;
+
+    HybTestBegin("%s: numeric phases by terms, kind %" PetscInt_FMT ", %" PetscInt_FMT " per cent", method->name, shape, limit);
+    if (shape < 14)
+      Operands(shape, &A, &B);
+    else
+      FarOperands(shape == 14 ? 65535 : 65536, &A, &B);
+    RefSpGEMM(&A, &B, &C);
+    expected = RefProductInOrder(&A, &B, &C);
+    HybTestCall(HybTuningSet("hash_places", percent[kind % 3]));
+    if (Begin(&mm, &A, &B, &DA, &DB)) {
+      if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
+        kept  = 4 * mm.stats.products + 2 * C.csr.nnz + (PetscCount)sizeof(PetscInt) * A.csr.nnz;
+        terms = (PetscBool)(C.csr.nnz && shape < 15 && kept <= C.csr.nnz * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar)) / 100 * limit);
+        for (PetscInt k = 0; k < 4; k++) {
+          if (k >= 2) {
+            HybTestRandomize(k == 2 ? &A : &B);
+            free(expected);
+            expected = RefProductInOrder(&A, &B, &C);
+            if (!HybTestCall(k == 2 ? HybTestUpload(&keep, &A.csr, &DA) : HybTestUpload(&keep, &B.csr, &DB))) break;
+          }
+          HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+          if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+          HybTestCheck(HybCountersGet(&mm.counters, "terms") == (terms && k ? mm.stats.products : 0), "%td terms after %" PetscInt_FMT " numeric phases, %td products", HybCountersGet(&mm.counters, "terms"), k + 1, mm.stats.products);
+          HybTestCheck(!terms || !HybCountersGet(&mm.counters, "places"), "there are places beside terms");
+        }
+        if (shape == 15 && limit == 1000) HybTestCheck(HybCountersGet(&mm.counters, "places") == mm.stats.products, "no places where numbers of terms do not do");
       }
     }
     HybTestCall(HybTuningSet("hash_places", NULL));
@@ -280,7 +360,7 @@ static PetscErrorCode Unmade(void *ctx)
     const PetscErrorCode ierr = HybSpGEMMNumeric(mm, &DA, &DB, &DC);
 
     if (!ierr) continue;
-    if (!HybCountersGet(&mm->counters, "masks") && !HybCountersGet(&mm->counters, "places")) HybTestCheck(mm->keep.bytes == held, "a plan that was not made keeps %td bytes", (PetscCount)mm->keep.bytes - (PetscCount)held);
+    if (!HybCountersGet(&mm->counters, "masks") && !HybCountersGet(&mm->counters, "places") && !HybCountersGet(&mm->counters, "terms")) HybTestCheck(mm->keep.bytes == held, "a plan that was not made keeps %td bytes", (PetscCount)mm->keep.bytes - (PetscCount)held);
     PetscCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
     PetscCall(HybSpGEMMNumeric(mm, &DA, &DB, &DC));
     HybTestSameMatrix(&DC, &Faulty.C, 4);
@@ -289,13 +369,13 @@ static PetscErrorCode Unmade(void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* plans by places (0), by masks of one word (1) and of several (2) */
+/* plans by places (0), by masks of one word (1) and of several (2), by terms (3) */
 static void UnmadePlans(void)
 {
   RefMat A, B;
 
   if (width || (!Is("hash") && !Is("rowmerge"))) return;
-  for (PetscInt kind = Is("hash") ? 0 : 1; kind < 3; kind++) {
+  for (PetscInt kind = Is("hash") ? 0 : 1; kind < (Is("hash") ? 4 : 3); kind++) {
     HybTestBegin("%s: plans that are not made, kind %" PetscInt_FMT, method->name, kind);
     HybTestMatRandom(30, 40, 2, 4, &A);
     HybTestMatRandom(40, 500, kind == 2 ? 12 : 4, kind == 2 ? 16 : 8, &B);
@@ -303,9 +383,11 @@ static void UnmadePlans(void)
     Faulty.name  = method->name;
     Faulty.A     = &A;
     Faulty.B     = &B;
-    Faulty.reuse = (PetscBool)(kind > 0);
+    Faulty.reuse = (PetscBool)(kind == 1 || kind == 2);
     RefSpGEMM(&A, &B, &Faulty.C);
+    HybTestCall(HybTuningSet("hash_places", kind == 0 ? PLACES_ALONE : NULL));
     HybTestFaults(Unmade, FaultyCleanup, NULL);
+    HybTestCall(HybTuningSet("hash_places", NULL));
     RefMatDestroy(&Faulty.C);
     RefMatDestroy(&A);
     RefMatDestroy(&B);
@@ -324,6 +406,7 @@ static PetscErrorCode Body(void)
     method = *table;
     n++;
     if (HybTestMine()) Planned();
+    if (HybTestMine()) Terms();
     if (HybTestMine()) Masked();
     if (HybTestMine()) UnmadePlans();
   }

@@ -4,7 +4,7 @@
 
     symbolic   count every row; scan; columns, and values where the operands have them     (one synchronisation)
     plan       of a Galerkin product: by masks (../maskrows.cu), if rows of C are short, else by places
-    numeric    values; of other products the second one plans by places
+    numeric    values; of other products the second one plans by terms (../hash/terms.cu), or by places
 
   It takes any operands.
 */
@@ -68,9 +68,11 @@ static PetscErrorCode HybSpGEMMNumeric_HashCUDA(HybSpGEMM *mm, const HybCSR *A, 
 
   PetscFunctionBegin;
   if (C->nnz) {
-    if (!data->masks.masks && !hash->places && !hash->unplanned && mm->numerics > 0) PetscCall(HybHashRowsPlan(mm, A, B, hash, C));
+    if (!data->masks.masks && !hash->places && !hash->terms.room && !hash->unplanned && mm->numerics > 0) PetscCall(HybHashRowsPlan(mm, A, B, hash, C));
     if (data->masks.masks)
       PetscCall(HybMaskRowsNumeric(mm, A, B, &data->masks, C));
+    else if (hash->terms.room)
+      PetscCall(HybHashTermsSums(mm, A, B, hash, C));
     else if (hash->places)
       PetscCall(HybHashRowsPlanned(mm, A, B, hash, C));
     else

@@ -9,6 +9,21 @@
 
 #define HYB_HASH_BINS 11
 
+/* A product of an entry of C: its entry of A, from its tile's first one on, and which of that entry's row of B */
+struct alignas(4) HashTerm {
+  unsigned short a, b;
+};
+
+/* the terms of all entries of C (terms.cu), in room; NULL: there are none */
+typedef struct {
+  char           *room;
+  HashTerm       *term;
+  PetscCount     *ptr;         /* of each tile's first entry of C */
+  PetscInt       *from, *base; /* of each entry of A: where its row of B begins; of each tile: its first entry of A */
+  unsigned short *length;      /* terms of each entry of C */
+  int            *far;         /* 1: numbers of 16 bits do not do */
+} HybHashTerms;
+
 /* The plan of the rows; all zero before HybHashRowsCount() */
 typedef struct {
   PetscInt *order, *binptr; /* device: rows by the size of their tables */
@@ -36,6 +51,7 @@ typedef struct {
   PetscInt       *from, *planorder;
   PetscCount     *placeptr;
   unsigned short *places;
+  HybHashTerms    terms;
   PetscBool       unplanned; /* it was found that there cannot be one */
 } HybHashRows;
 
@@ -54,11 +70,12 @@ extern PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybC
 /* values, C->i and C->j known */
 extern PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);
 
-/* where each product goes, for later numeric phases: 2 bytes a product and 8 an entry of A; not of rows that have no
-   table in shared memory. Leaves hash->places NULL where that would outgrow both the operands and C (mm->reuse: the
-   operands), or takes more than a quarter of free memory. */
+/* The terms of each entry of C, for later numeric phases, or where each product goes: 2 bytes a product and 8 an entry
+   of A; not of rows that have no table in shared memory. Leaves hash->terms.room or hash->places NULL where that would
+   take too much memory. */
 extern PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C);
-/* values by the plan */
+/* values by places, or by terms */
+extern PetscErrorCode HybHashTermsSums(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);
 extern PetscErrorCode HybHashRowsPlanned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);
 
 #endif

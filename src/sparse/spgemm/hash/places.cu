@@ -47,6 +47,13 @@ __global__ void __launch_bounds__(128) HashPlanEntries(PetscInt m, HashArgs x)
   }
 }
 
+PetscErrorCode HybHashEntries(const HybExec *exec, PetscInt m, HashArgs x)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(HashPlanEntries, HybBlocks((PetscCount)m * 8, 128), 128, 0, exec->stream, m, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Bins of a plan, by bytes of sums: the table's small ones, then what each of 4, 3, 2 blocks of a multiprocessor can
    have, and the rest; the last one is of rows that are left to their tables. */
 #define PLAN_BINS    11
@@ -308,7 +315,7 @@ __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
   }
 }
 
-static PetscErrorCode HashPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
+PetscErrorCode HybHashPlaces(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
 {
   const HybExec *exec  = &mm->exec;
   const PetscInt left  = hash->hostbinptr[HYB_HASH_BINS] - hash->hostbinptr[HASH_WHOLE + 1];
@@ -349,27 +356,10 @@ static PetscErrorCode HashPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   x.off      = hash->from + A->nnz;
   x.placeptr = hash->placeptr;
   x.places   = hash->places;
-  HYB_LAUNCH(HashPlanEntries, HybBlocks((PetscCount)A->m * 8, 128), 128, 0, exec->stream, A->m, x);
+  PetscCall(HybHashEntries(exec, A->m, x));
   PetscCall(HybHashRun(mm, hash, x, 1, HASH_WHOLE));
   PetscCall(HybCountersSet(&mm->counters, "places", stored));
   if (!left) mm->reads = 0;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Numeric phases go on without a plan whose making failed, and they need the memory */
-PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
-{
-  const PetscErrorCode ierr = HashPlan(mm, A, B, hash, C);
-
-  PetscFunctionBegin;
-  if (ierr) {
-    (void)HybArenaFree(&mm->keep, &hash->from);
-    (void)HybArenaFree(&mm->keep, &hash->placeptr);
-    (void)HybArenaFree(&mm->keep, &hash->planorder);
-    (void)HybArenaFree(&mm->keep, &hash->places);
-  }
-  hash->unplanned = (PetscBool)!hash->places;
-  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
