@@ -11,7 +11,8 @@
                                           and gets m times as much
     T = MatCreateSeqAIJWithArrays(1, n, i, j, a)
     PetscTrMalloc, i[1] back; T's layout of rows = one of m
-    imax, ilen = the lengths              from the device; all cores copy, and so are the first to touch the pages
+    imax, ilen = the lengths              from the device; all cores copy, and so are the first to touch the pages; of a
+                                          matrix with a list, see below, from that: most of its pages stay untouched
     diag = the diagonal's places          the same, in releases of PETSc whose assembly looks for them (3.18 does, 3.26
                                           does not): it reads j on the host
     rmax, nonzerorowcnt = longest, nonempty
@@ -38,9 +39,13 @@
   of the rows are empty. The caller must have left out the search for inodes, which needs the rows (HybNoInodeBegin()).
   With PETSC_USE_DEBUG PETSc looks at the columns of each row, with thread safety the allocator is not ours to change.
 
-  Work: none but two or three copies of m integers. Memory: none but what PETSc would take.
+  Work: none but copies of m integers, two or three of them, none or one where the rows are listed. Memory: none but
+  what PETSc would take.
 */
 #include "parent.h"
+#if defined(__linux__)
+  #include <sys/mman.h>
+#endif
 
 #define HYB_NARROW_PROBES  5
 #define HYB_NARROW_DENSE   3 /* of them: less than 60 % of their rows are empty */
@@ -352,25 +357,67 @@ PetscBool HybNarrowTakesDiagonal(void)
   return (PetscBool)(HybGlueState.narrow.n > 2);
 }
 
+/* Zeros. Private pages that are given back to the kernel come again as such when somebody touches them, and the first
+   word shows whether these are private. */
+static void HybNarrowZero(char *begin, size_t bytes)
+{
+  char *const end = begin + bytes;
+#if defined(__linux__) && defined(MADV_DONTNEED)
+  const uintptr_t page = 4096;
+  char *const first = (char *)(((uintptr_t)begin + page - 1) / page * page), *const last = (char *)((uintptr_t)end / page * page);
+
+  if (bytes >= 16 * page) {
+    *(volatile char *)first = 1;
+    if (!madvise(first, (size_t)(last - first), MADV_DONTNEED) && !*(volatile char *)first) {
+      memset(begin, 0, (size_t)(first - begin));
+      memset(last, 0, (size_t)(end - last));
+      return;
+    }
+  }
+#endif
+  memset(begin, 0, (size_t)(end - begin));
+}
+
+/* The rows that have entries, and what the others' lengths are too: zeros, whose pages nobody need touch */
+static PetscErrorCode HybNarrowFillListed(Mat T, const HybExec *x, const HybRowLengths *rows)
+{
+  const size_t      n = (size_t)rows->nonempty;
+  Mat_CompressedRow list;
+
+  PetscFunctionBegin;
+  PetscCall(HybNarrowListMake(T, rows->nonempty));
+  list = HybNarrowList(T, HybGlueState.narrow.list);
+  PetscCall(x->backend->copy(x, list.i, rows->begin, sizeof(PetscInt) * (n + 1), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->copy(x, list.rindex, rows->list, sizeof(PetscInt) * n, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybLogToHost((PetscLogDouble)sizeof(PetscInt) * (2 * (PetscLogDouble)rows->nonempty + 1)));
+  PetscCall(x->backend->sync(x));
+  for (int k = 0; k < 2; k++) {
+    PetscInt *const length = HybNarrowArray(T, k);
+
+    HybNarrowZero((char *)length, sizeof(PetscInt) * (size_t)T->rmap->n);
+    for (size_t r = 0; r < n; r++) length[list.rindex[r]] = list.i[r + 1] - list.i[r];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybNarrowFill(Mat T, const HybExec *x, const HybCSR *csr, const HybRowLengths *rows)
 {
   const size_t bytes = sizeof(PetscInt) * (size_t)csr->m;
 
   PetscFunctionBegin;
-  PetscCall(x->backend->copy(x, HybNarrowArray(T, 0), rows->length, bytes, HYB_COPY_DEVICE_TO_HOST));
-  if (HybGlueState.narrow.n > 2) PetscCall(x->backend->copy(x, HybNarrowArray(T, 2), rows->diagonal, bytes, HYB_COPY_DEVICE_TO_HOST));
-  if (rows->list) {
-    Mat_CompressedRow list;
-
-    PetscCall(HybNarrowListMake(T, rows->nonempty));
-    list = HybNarrowList(T, HybGlueState.narrow.list);
-    PetscCall(x->backend->copy(x, list.i, rows->begin, sizeof(PetscInt) * ((size_t)rows->nonempty + 1), HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(x->backend->copy(x, list.rindex, rows->list, sizeof(PetscInt) * (size_t)rows->nonempty, HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(HybLogToHost((PetscLogDouble)sizeof(PetscInt) * (2 * (PetscLogDouble)rows->nonempty + 1)));
+  if (rows->list)
+    PetscCall(HybNarrowFillListed(T, x, rows));
+  else {
+    PetscCall(x->backend->copy(x, HybNarrowArray(T, 0), rows->length, bytes, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(x->backend->sync(x));
+    PetscCall(x->backend->copy(x, HybNarrowArray(T, 1), HybNarrowArray(T, 0), bytes, HYB_COPY_HOST_TO_HOST));
+    PetscCall(HybLogToHost((PetscLogDouble)bytes));
   }
-  PetscCall(x->backend->sync(x));
-  PetscCall(x->backend->copy(x, HybNarrowArray(T, 1), HybNarrowArray(T, 0), bytes, HYB_COPY_HOST_TO_HOST));
-  PetscCall(HybLogToHost((PetscLogDouble)bytes * (HybGlueState.narrow.n - 1)));
+  if (HybGlueState.narrow.n > 2) {
+    PetscCall(x->backend->copy(x, HybNarrowArray(T, 2), rows->diagonal, bytes, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(x->backend->sync(x));
+    PetscCall(HybLogToHost((PetscLogDouble)bytes));
+  }
   HybNarrowPut(T, HybGlueState.narrow.longest, rows->longest);
   HybNarrowPut(T, HybGlueState.narrow.nonempty, rows->nonempty);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -378,7 +425,8 @@ static PetscErrorCode HybNarrowFill(Mat T, const HybExec *x, const HybCSR *csr, 
 
 PetscErrorCode HybNarrowCreate(const HybExec *x, const HybCSR *csr, const HybRowLengths *rows, Mat *T)
 {
-  PetscBool      as = PETSC_TRUE;
+  const size_t   touched = HybGlueState.watch.touched;
+  PetscBool      as      = PETSC_TRUE;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -386,7 +434,10 @@ PetscErrorCode HybNarrowCreate(const HybExec *x, const HybCSR *csr, const HybRow
   if (!rows || !rows->length || !HybNarrowTakes(csr->m) || !csr->nnz) PetscFunctionReturn(PETSC_SUCCESS);
   if (rows->nonempty < csr->m - rows->nonempty && !rows->list) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HybGlueState.event.narrow, 0, 0, 0, 0));
-  PetscCall(HybNarrowMake(csr, PETSC_TRUE, T));
+  if (rows->list) HybGlueState.watch.touched = 0; /* hostcopy.c: nor before they are filled */
+  ierr                       = HybNarrowMake(csr, PETSC_TRUE, T);
+  HybGlueState.watch.touched = touched;
+  PetscCall(ierr);
   /* whoever allocated otherwise this time: places for one row are not written beyond */
   for (int k = 0; k < HybGlueState.narrow.n; k++) as = (PetscBool)(as && HybGlueState.narrow.room.n == HybGlueState.narrow.n && HybNarrowArray(*T, k) == HybGlueState.narrow.room.at[k]);
   if (!as)
