@@ -177,6 +177,14 @@ static PetscErrorCode CollectMakeIn(HybParMultiply *s, const HybParCSR *A, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscBool HybParCollectTakes(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B)
+{
+  CollectArrays c;
+  PetscCount    size[HYB_COMM_SOURCES];
+
+  return (PetscBool)(s->exec.backend->device && CollectSizes(s, A, B, size) <= COLLECT_MOST && CollectList(s, 0, &c) + CollectList(s, 1, &c) <= COLLECT_MOST);
+}
+
 /* Not collective. Nothing is made of a product that is large, where a launch costs nothing, or without memory for it:
    then the steps go on. */
 PetscErrorCode HybParCollectMake(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B)
@@ -188,7 +196,7 @@ PetscErrorCode HybParCollectMake(HybParMultiply *s, const HybParCSR *A, const Hy
   PetscErrorCode   ierr, later;
 
   PetscFunctionBegin;
-  if (!s->exec.backend->device || n > COLLECT_MOST || arrays[0] + arrays[1] > COLLECT_MOST) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybParCollectTakes(s, A, B)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   ierr = CollectTake(s, n, arrays, &room);
   PetscCall(PetscPopErrorHandler());

@@ -1,7 +1,7 @@
 /*
   What the numeric phase of C = A B (multiply.c) moves before it multiplies, array by array: rows of B that others need
-  are picked and merged, A's blocks are merged to L, B's and others' rows are copied to R and X. Of a small product all
-  this is composed (collect.c).
+  are picked and merged, A's blocks are merged to L, B's and others' rows are copied to R and X, where A P of a Galerkin
+  product has its values from the first (HybParMultiplyAdopt()). Of a small product all this is composed (collect.c).
 */
 #include "parprodimpl.h"
 
@@ -13,6 +13,31 @@ PetscErrorCode HybParMultiplySendValues(HybParMultiply *s, const HybParCSR *B)
   PetscCall(x->backend->csr->gather(x, s->sent.part[0].nnz, s->sent.perm[0], PETSC_FALSE, B->D.a, s->sent.part[0].a));
   PetscCall(x->backend->csr->gather(x, s->sent.part[1].nnz, s->sent.perm[1], PETSC_FALSE, B->O.a, s->sent.part[1].a));
   PetscCall(x->backend->csr->mergevalues(x, &s->sent.part[0], &s->sent.part[1], s->sent.nleft, &s->sent.row));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* it may be there already */
+static PetscErrorCode HybParMultiplyPlaceBlock(HybParMultiply *s, HybScalar *to, const HybCSR *block)
+{
+  const HybExec *x = &s->exec;
+
+  PetscFunctionBegin;
+  if (to != block->a) PetscCall(x->backend->copy(x, to, block->a, sizeof(HybScalar) * (size_t)block->nnz, HYB_COPY_DEVICE_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParMultiplyAdopt(HybParMultiply *s, const HybParCSR *A, HybParCSR *B, HybArena from[2])
+{
+  PetscFunctionBegin;
+  if (HybParCollectTakes(s, A, B)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (s->apart) {
+    PetscCall(HybArenaFree(&from[0], &B->D.a));
+    B->D.a = s->R.a + s->place[0][1];
+  }
+  if (s->some) {
+    PetscCall(HybArenaFree(&from[1], &B->O.a));
+    B->O.a = s->X.a + s->place[1][1];
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -28,8 +53,8 @@ PetscErrorCode HybParMultiplyPlaceOwn(HybParMultiply *s, PetscBool sameA, PetscB
     s->Lcurrent = PETSC_TRUE;
   }
   if (allB) PetscFunctionReturn(PETSC_SUCCESS);
-  if (s->apart) PetscCall(x->backend->copy(x, s->R.a + s->place[0][1], B->D.a, sizeof(HybScalar) * (size_t)B->D.nnz, HYB_COPY_DEVICE_TO_DEVICE));
-  if (s->some) PetscCall(x->backend->copy(x, s->X.a + s->place[1][1], B->O.a, sizeof(HybScalar) * (size_t)B->O.nnz, HYB_COPY_DEVICE_TO_DEVICE));
+  if (s->apart) PetscCall(HybParMultiplyPlaceBlock(s, s->R.a + s->place[0][1], &B->D));
+  if (s->some) PetscCall(HybParMultiplyPlaceBlock(s, s->X.a + s->place[1][1], &B->O));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -48,13 +48,18 @@ extern PetscErrorCode HybParMultiplySymbolic(HybParMultiply *, HybComm, const Hy
 extern PetscErrorCode HybParMultiplyNumeric(HybParMultiply *, PetscErrorCode before, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B, HybParCSR *C);
 extern PetscErrorCode HybParMultiplyDestroy(HybParMultiply *);
 
+/* B, a temporary whose values come from the arenas, has them where R and X have theirs from now on, so that nothing
+   copies them there. Not of a small product, which has lists instead. */
+extern PetscErrorCode HybParMultiplyAdopt(HybParMultiply *, const HybParCSR *A, HybParCSR *B, HybArena from[2]);
+
 /* moves.c: what its numeric phase moves before it multiplies: rows that others need; what is here already, to its
    place; what has come */
 extern PetscErrorCode HybParMultiplySendValues(HybParMultiply *, const HybParCSR *B);
 extern PetscErrorCode HybParMultiplyPlaceOwn(HybParMultiply *, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B);
 extern PetscErrorCode HybParMultiplyPlaceCame(HybParMultiply *);
 
-/* collect.c: the same of a small product in two launches */
+/* collect.c: the same of a small product in two launches; is it one? */
+extern PetscBool      HybParCollectTakes(HybParMultiply *, const HybParCSR *A, const HybParCSR *B);
 extern PetscErrorCode HybParCollectMake(HybParMultiply *, const HybParCSR *A, const HybParCSR *B);
 extern PetscErrorCode HybParCollectOwn(HybParMultiply *, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B);
 extern PetscErrorCode HybParCollectCame(HybParMultiply *, const HybParCSR *A, const HybParCSR *B, const HybScalar *came);
