@@ -4,6 +4,14 @@
 #include "csrhost.h"
 #include "hash.h"
 
+static HYB_MULTIVERSION uint64_t HybHashEntries(PetscCount n, const PetscInt *j)
+{
+  uint64_t h = 0;
+
+  for (PetscCount k = 0; k < n; k++) h += HybHashEntry(k, j[k]);
+  return h;
+}
+
 PetscErrorCode HybCSRPatternHash_Host(const HybExec *x, HybArena *work, const HybCSR *A, uint64_t *hash)
 {
   uint64_t h = HybHashMix((uint64_t)A->m) ^ HybHashMix((uint64_t)A->n << 1);
@@ -12,7 +20,6 @@ PetscErrorCode HybCSRPatternHash_Host(const HybExec *x, HybArena *work, const Hy
   (void)x;
   (void)work;
   for (PetscInt r = 0; r < A->m; r++) h += HybHashRow(r, A->i[r + 1]);
-  for (PetscCount k = 0; k < A->nnz; k++) h += HybHashEntry(k, A->j[k]);
-  *hash = h;
+  *hash = h + HybHashEntries(A->nnz, A->j);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

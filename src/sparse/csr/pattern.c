@@ -274,7 +274,8 @@ PetscErrorCode HybCSRSubMatrixMapped_Host(const HybExec *exec, HybArena *keep, H
     const PetscInt row = rows ? rows[r] : r;
     PetscInt       k   = si[r];
 
-    for (PetscInt q = A->i[row]; q < A->i[row + 1]; q++) {
+    /* most rows have none where others' columns are picked */
+    for (PetscInt q = A->i[row]; k < si[r + 1] && q < A->i[row + 1]; q++) {
       const PetscInt c = colmap[A->j[q]];
 
       if (c < 0) continue;

@@ -75,7 +75,7 @@ static PetscInt HybShapeRun(const HybCSR *A, const PetscInt *end, PetscInt r)
 {
   PetscInt w = A->m - r, q = 1;
 
-  for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) w = PetscMin(w, end[A->j[k]] - A->j[k]);
+  for (PetscInt k = A->i[r]; k < A->i[r + 1] && w >= HYB_LANES; k++) w = PetscMin(w, end[A->j[k]] - A->j[k]);
   if (w < HYB_LANES) return w;
   while (q < w && HybShapeFollows(A, r + q)) q++;
   return q;
