@@ -246,13 +246,15 @@ static PetscErrorCode HybParMultiplyExchange(HybParMultiply *s, PetscErrorCode b
 }
 
 /* Others' columns: few rows, which leave most of a device idle. So they are computed beside the other product, once
-   both are known to take no memory, which would be taken and given back in the order of one stream. */
+   both took no memory, which would be taken and given back in the order of one stream. Should it be otherwise this
+   time, the other product waits: what was given back is still in use. */
 static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
 {
   const HybExec  *x = &s->exec;
   const HybCSR   *L = s->apart ? &s->L : &A->D, *R = s->apart ? &s->R : &B->D;
   const PetscBool beside = (PetscBool)(x->backend->device && s->some && s->numerics == 2 && HybProductWasFrugal(s->product[0]) && HybProductWasFrugal(s->product[1]));
   HybExec         side;
+  PetscBool       joined;
   PetscErrorCode  ierr = PETSC_SUCCESS, later;
 
   PetscFunctionBegin;
@@ -268,8 +270,10 @@ static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, const HybParCSR *
   if (!ierr) ierr = HybProductNumeric(s->product[1], &s->Z, &s->Y, NULL, &s->C);
   later = HybProductSetStream(s->product[1], x->stream);
   if (!ierr) ierr = later;
+  joined = (PetscBool)(!ierr && !HybProductWasFrugal(s->product[1]));
+  if (joined) ierr = x->backend->comm->join(x);
   if (!ierr) ierr = HybProductNumeric(s->product[0], L, R, NULL, &C->D);
-  later = x->backend->comm->join(x);
+  later = joined ? PETSC_SUCCESS : x->backend->comm->join(x);
   PetscCall(ierr);
   PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
