@@ -10,7 +10,8 @@
 #include <petsc/private/matimpl.h>
 #include <string.h>
 
-#define TIGHT 1e-11 /* nothing estimated */
+#define TIGHT 1e-12 /* nothing estimated */
+#define GIVEN 1e-11 /* with near-null vectors that vary: small entries of Q have the rounding of 1 */
 #define LOOSE 3e-5  /* ten steps of GMRES enlarge what sums in another order differ by */
 
 /* How many levels are ours */
@@ -257,6 +258,7 @@ static inline PetscErrorCode Solver(Mat A, KSP *ksp)
   PetscCall(KSPSetOperators(*ksp, A, A));
   PetscCall(KSPSetType(*ksp, KSPFGMRES));
   PetscCall(KSPSetTolerances(*ksp, 1e-8, PETSC_DEFAULT, PETSC_DEFAULT, 25));
+  PetscCall(KSPSetResidualHistory(*ksp, NULL, 32, PETSC_TRUE));
   PetscCall(KSPGetPC(*ksp, &pc));
   PetscCall(PCSetType(pc, PCGAMG));
   if (TellPC) PetscCall((*TellPC)(pc));
@@ -264,14 +266,29 @@ static inline PetscErrorCode Solver(Mat A, KSP *ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Did the solver go on at this iteration only because its residual was above the tolerance by rounding? */
+static inline PetscErrorCode Narrow(KSP ksp, PetscInt iteration, PetscBool *narrow)
+{
+  const PetscReal *norm;
+  PetscReal        tol;
+  PetscInt         n;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetResidualHistory(ksp, &norm, &n));
+  PetscCall(KSPGetTolerances(ksp, &tol, NULL, NULL, NULL));
+  *narrow = (PetscBool)(iteration < n && norm[iteration] <= 1.01 * tol * norm[0]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* solves with both, after a setup where one is due */
 static inline PetscErrorCode Solve(KSP a, KSP h, const char *options)
 {
-  Vec      b, x[2];
-  Mat      A;
-  PetscInt its[2];
-  KSP      ksp[] = {a, h};
-  char     why[128];
+  Vec       b, x[2];
+  Mat       A;
+  PetscInt  its[2];
+  KSP       ksp[] = {a, h};
+  char      why[128];
+  PetscBool narrow = PETSC_FALSE;
 
   PetscFunctionBeginUser;
   for (int k = 0; k < 2; k++) {
@@ -288,7 +305,8 @@ static inline PetscErrorCode Solve(KSP a, KSP h, const char *options)
     PetscCall(VecDestroy(&b));
   }
   snprintf(why, sizeof(why), "%d, not %d", (int)its[1], (int)its[0]);
-  Check3((PetscBool)(PetscAbsInt(its[0] - its[1]) <= 1), "iterations", options, why, __LINE__);
+  if (PetscAbsInt(its[0] - its[1]) == 1) PetscCall(Narrow(its[0] > its[1] ? a : h, PetscMin(its[0], its[1]), &narrow));
+  Check3((PetscBool)(its[0] == its[1] || narrow), "iterations", options, why, __LINE__);
   PetscCall(VecDestroy(&x[0]));
   PetscCall(VecDestroy(&x[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -391,7 +409,7 @@ static inline PetscErrorCode Thresholds(Mat A, Mat H, Way way, Kind kind, PetscB
     /* MATAIJ goes on for ever where edges lead from one process to another and not back */
     if (size > 1 && way != ALL && strstr(lines[k].options, "graph_symmetrize 0")) continue;
     snprintf(line, sizeof(line), "%s -pc_gamg_eigenvalues 0.1,2.2", lines[k].options);
-    PetscCall(Beside(A, H, line, particular ? EITHER : way, TIGHT));
+    PetscCall(Beside(A, H, line, particular ? EITHER : way, GIVEN));
     if (!few && lines[k].estimated) PetscCall(Beside(A, H, lines[k].options, particular ? EITHER : way, LOOSE));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -348,12 +348,12 @@ static const struct {
   {"-pc_gamg_threshold 0.05",                                                                                                                                                                             ALL,  LOOSE, PETSC_FALSE},
   {"-pc_gamg_threshold -1,0.01",                                                                                                                                                                          ALL,  LOOSE, PETSC_TRUE },
   {"-pc_gamg_aggressive_coarsening 0",                                                                                                                                                                    ALL,  LOOSE, PETSC_TRUE },
-  {"-pc_gamg_aggressive_coarsening 2 -pc_gamg_eigenvalues 0.1,2.2",                                                                                                                                       ALL,  TIGHT, PETSC_FALSE},
+  {"-pc_gamg_aggressive_coarsening 2 -pc_gamg_eigenvalues 0.1,2.2",                                                                                                                                       ALL,  GIVEN, PETSC_FALSE},
   {"-pc_gamg_aggressive_square_graph 0",                                                                                                                                                                  ALL,  LOOSE, PETSC_TRUE },
-  {"-pc_gamg_aggressive_square_graph 0 -pc_gamg_aggressive_mis_k 3 -pc_gamg_eigenvalues 0.1,2.2",                                                                                                         ALL,  TIGHT, PETSC_FALSE},
+  {"-pc_gamg_aggressive_square_graph 0 -pc_gamg_aggressive_mis_k 3 -pc_gamg_eigenvalues 0.1,2.2",                                                                                                         ALL,  GIVEN, PETSC_FALSE},
   {"-pc_gamg_mis_k_minimum_degree_ordering",                                                                                                                                                              ALL,  LOOSE, PETSC_TRUE },
   {"-pc_gamg_mat_coarsen_type hem",                                                                                                                                                                       NONE, LOOSE, PETSC_FALSE},
-  {"-mat_coarsen_type mis -pc_gamg_eigenvalues 0.1,2.2",                                                                                                                                                  SOME, TIGHT, PETSC_TRUE },
+  {"-mat_coarsen_type mis -pc_gamg_eigenvalues 0.1,2.2",                                                                                                                                                  SOME, GIVEN, PETSC_TRUE },
   {"-pc_gamg_graph_symmetrize 0",                                                                                                                                                                         ALL,  LOOSE, PETSC_FALSE},
   {"-pc_gamg_low_memory_threshold_filter",                                                                                                                                                                ALL,  LOOSE, PETSC_FALSE},
   {"-pc_gamg_mat_coarsen_strength_index 0,1",                                                                                                                                                             ALL,  LOOSE, PETSC_FALSE},
@@ -416,8 +416,8 @@ int main(int argc, char **argv)
                            few));
     } else {
       PetscCall(Beside(A, H, "", way, LOOSE));
-      PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", way, TIGHT));
-      if (k != 16) PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", way, TIGHT)); /* singular there, and not ours */
+      PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", way, GIVEN));
+      if (k != 16) PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", way, GIVEN)); /* singular there, and not ours */
     }
     PetscCall(DestroyAll(&S, &A, &H));
   }

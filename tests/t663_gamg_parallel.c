@@ -300,7 +300,7 @@ static PetscErrorCode Run(PetscBool blocks)
     snprintf(options, sizeof(options), "%s%s%s%s -mg_coarse_sub_pc_type svd", smooth[0], Rules(bs, size, &way), more[Pick(2) ? 5 : 0], weak);
   else
     snprintf(options, sizeof(options), "%s%s%s%s -mg_coarse_sub_pc_type svd", smooth[Pick(2)], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], weak);
-  PetscCall(Beside(A, H, options, way, TIGHT));
+  PetscCall(Beside(A, H, options, way, GIVEN));
   PetscCall(DestroyAll(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

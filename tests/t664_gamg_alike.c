@@ -75,7 +75,7 @@ static PetscErrorCode TestRemembered(void)
     PetscCall(Levels(&before));
     PetscCall(KSPSetUp(ksp[k]));
   }
-  PetscCall(SameHierarchy(pc[0], pc[1], TIGHT, "again", &nlevels));
+  PetscCall(SameHierarchy(pc[0], pc[1], GIVEN, "again", &nlevels));
   PetscCall(CheckWay(ALL, before, nlevels, "again"));
   for (int k = 0; k < 2; k++) {
     PetscCall(KSPDestroy(&ksp[k]));
@@ -98,7 +98,7 @@ static PetscErrorCode TestBlock(int which)
   PetscCall(OfBothTypes(S, &A, &H));
   PetscCall(MatMPIAIJGetSeqAIJ(H, &block[0], &block[1], NULL));
   if (rank == size - 1) PetscCall(MatConvert(block[which], MATSEQAIJ, MAT_INPLACE_MATRIX, &block[which]));
-  PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", NONE, TIGHT));
+  PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", NONE, GIVEN));
   PetscCall(DestroyAll(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -444,11 +444,14 @@ def first_error(text, error):
     return tail[-1].strip()[:160] if tail else 'no message'
 
 
+COUNTS = ('mult', 'assemblyend', 'products', 'fallback', 'fallbackasked', 'device', 'gamg', 'gamgleft', 'gamglevels', 'gamglevelsleft')
+
+
 def read_counts(path):
     """Sums over the processes of what the plugin wrote at finalize, or None."""
     if not os.path.exists(path):
         return None
-    total = {'mult': 0, 'assemblyend': 0, 'products': 0, 'fallback': 0, 'fallbackasked': 0, 'device': 0}
+    total = dict.fromkeys(COUNTS, 0)
     methods = set()
     with open(path) as f:
         for line in f:
@@ -570,7 +573,7 @@ def write_results(o, r, results, left, results_file, partial):
     with open(results_file + ('.part' if partial else ''), 'w') as f:
         for x in results:
             c = x['counts']
-            tally = 'mult=%d assemblyend=%d products=%d fallback=%d fallbackasked=%d device=%d methods=%s' % tuple([c[k] for k in ('mult', 'assemblyend', 'products', 'fallback', 'fallbackasked', 'device')] + [':'.join(c['methods'])]) if c else ''
+            tally = ' '.join(['%s=%d' % (k, c[k]) for k in COUNTS] + ['methods=' + ':'.join(c['methods'])]) if c else ''
             f.write('\t'.join([x['outcome'], x['program'], x['command'], x['judge'], tally, str(x['seconds']), x['why'].replace('\t', ' ').replace('\n', ' ')]) + '\n')
     if not partial:
         leftout = os.path.join(r.build, 'leftout-%s%s%s.txt' % (o.mode, o.name and '-' + o.name, '-fast' if o.fast else ''))
@@ -600,6 +603,9 @@ def tell(o, r, results, seconds):
         device = [x for x in passed if x['counts'] and x['counts']['device']]
         if device:
             say('  %d passed with operations on the device' % len(device))
+        gamg = [x['counts'] for x in counted if x['counts']['gamg'] or x['counts']['gamgleft']]
+        if gamg:
+            say('  %d commands set up GAMG: %d times by the plugin (%d levels), %d times by PETSc' % (len(gamg), sum(c['gamg'] for c in gamg), sum(c['gamglevels'] for c in gamg), sum(c['gamgleft'] for c in gamg)))
         say('  methods seen: ' + (' '.join(sorted({m for x in counted for m in x['counts']['methods']})) or 'none'))
         if not counted and results:
             say('  no counts were written: the plugin does not answer -mat_aijhybridgpu_view_counts')

@@ -79,6 +79,18 @@ configuration complex "complex scalars" 'integers and complex scalars'
 
 for pair in "t601_type 1" "t602_product 1" "t602_product 2" "t603_coo 1" "t603_coo 2"; do clean $pair; done
 
+# which of GAMG's setups are ours, and why others are not, in one line each: edges of one direction, where one of seven
+# setups forbids the transpose; switched off, which as many PCs of MATAIJ say too. PETSc before 3.21 has its own code for all.
+gamg() { # what it is, options, ours, others, how often the reason is to be said, the reason
+  rm -f "$tmp/counts" "$tmp"/info*
+  timeout 300 "$mpiexec" -n 1 "$build/tests/t660_gamg" -dll_append "$plugin" -mat_aijhybridgpu_backend host -problem 5 $2 -mat_aijhybridgpu_view_counts "$tmp/counts" -info "$tmp/info" > "$tmp/out" 2>&1
+  if grep -q " 1 skipped" "$tmp/out"; then skipped=$((skipped + 1))
+  elif grep -q " gamg=$3 gamgleft=$4 " "$tmp/counts" && [ "$(cat "$tmp"/info* | grep -c -e "$6")" = "$5" ]; then ok
+  else grep -h "PETSc's own" "$tmp"/info* >> "$tmp/out"; cat "$tmp/counts" >> "$tmp/out"; bad "$1"; fi
+}
+gamg "GAMG's setups are counted and one says why it is PETSc's" "" 6 1 1 "Level 0 and those below are PETSc's own: a pattern that is not symmetric"
+gamg "GAMG's setups that are switched off are counted and say so" "-pc_gamg_aijhybridgpu 0" 0 7 14 "The setup is PETSc's own: -pc_gamg_aijhybridgpu is off"
+
 # matrices that live until other finalizers than the plugin's destroy them, one before it and one after it; a second
 # PetscInitialize() in the same process
 for n in 1 2; do

@@ -472,19 +472,23 @@ static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat A, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The level's events stand for the level: those of the witness do not count */
-static PetscErrorCode HybWitnessEvents(PC pc, PetscBool off)
+/* Events stand for the level: those of the witness are nobody's. All loggers ask first whether the stage is active; its
+   own bit alone changes here, events that a program left out stay so. */
+static PetscBool HybWitnessQuiet(void)
 {
-  const PetscInt      l        = HybGAMGData(pc)->current_level;
-  const PetscLogEvent events[] = {petsc_gamg_setup_events[GAMG_COARSEN], petsc_gamg_setup_events[GAMG_GRAPH], petsc_gamg_setup_events[GAMG_MIS], petsc_gamg_setup_events[GAMG_PROL], petsc_gamg_setup_events[GAMG_PROLA], petsc_gamg_setup_events[GAMG_PROLB], petsc_gamg_setup_events[GAMG_OPT], petsc_gamg_setup_events[GAMG_OPTSM], petsc_gamg_setup_matmat_events[l][0], petsc_gamg_setup_matmat_events[l][2]};
+  PetscBool was = PETSC_FALSE;
 
-  PetscFunctionBegin;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(events); k++)
-    if (off)
-      PetscCall(PetscLogEventDeactivatePush(events[k]));
-    else
-      PetscCall(PetscLogEventDeactivatePop(events[k]));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  #if PetscDefined(USE_LOG)
+  if (petsc_log_state && petsc_log_state->current_stage >= 0) was = (PetscBool)(PetscBTLookupClear(petsc_log_state->active, petsc_log_state->current_stage) != 0);
+  #endif
+  return was;
+}
+
+static void HybWitnessLoud(PetscBool was)
+{
+  #if PetscDefined(USE_LOG)
+  if (was) (void)PetscBTSet(petsc_log_state->active, petsc_log_state->current_stage);
+  #endif
 }
 
 PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool *edges)
@@ -492,7 +496,8 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   HybWitness     w         = {.block = h->block, .scalar = HybGAMGIsScalar(h)};
   PC_GAMG       *gamg      = HybGAMGData(pc);
   PetscReal      threshold = gamg->threshold[gamg->current_level];
-  PetscErrorCode ierr      = PETSC_SUCCESS, second;
+  PetscErrorCode ierr      = PETSC_SUCCESS;
+  PetscBool      active;
 
   PetscFunctionBegin;
   h->rules    = (HybAggRules){0, 1, HYB_AGG_SHUFFLED};
@@ -500,7 +505,7 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   *edges      = PETSC_TRUE;
   PetscCall(HybArenaInit(&w.keep, &WitnessExec));
   PetscCall(HybArenaInit(&w.work, &WitnessExec));
-  PetscCall(HybWitnessEvents(pc, PETSC_TRUE));
+  active = HybWitnessQuiet();
   HybMatOnHost(PETSC_TRUE);
   if (ask) ierr = HybWitnessEdges(pc, h, A, &w, edges);
   gamg->threshold[gamg->current_level] = -1;
@@ -508,11 +513,10 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   gamg->threshold[gamg->current_level] = threshold;
   HybMatOnHost(PETSC_FALSE);
   (void)MatDestroy(&w.W);
-  second = HybWitnessEvents(pc, PETSC_FALSE);
+  HybWitnessLoud(active);
   (void)HybArenaReset(&w.keep);
   (void)HybArenaReset(&w.work);
   PetscCall(ierr);
-  PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
