@@ -193,7 +193,7 @@ static PetscBool There(PetscInt r, PetscInt c, int q)
 
 /* The rows row[0..n-1] as process q has them, with columns numbered by `column` (global number c is local column
    column[c]; NULL: as they are), as RefMat sorts them */
-static void RowsMake(PetscInt n, const PetscInt *row, PetscInt N, const int *q, const PetscInt *column, PetscInt version, RefMat *A)
+static inline void RowsMake(PetscInt n, const PetscInt *row, PetscInt N, const int *q, const PetscInt *column, PetscInt version, RefMat *A)
 {
   PetscInt    *ci = (PetscInt *)RefAlloc((PetscCount)n * N + 1, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc((PetscCount)n * N + 1, sizeof(PetscInt));
   PetscScalar *v = (PetscScalar *)RefAlloc((PetscCount)n * N + 1, sizeof(PetscScalar));
@@ -212,8 +212,13 @@ static void RowsMake(PetscInt n, const PetscInt *row, PetscInt N, const int *q, 
   free(v);
 }
 
+static inline PetscBool ByPeer(HybHalo h)
+{
+  return (PetscBool)!strcmp(HybHaloWay(h, PETSC_FALSE), "peer access");
+}
+
 /* does this process hear of an error of process 0, in an exchange the other way or not? */
-static PetscBool Hears(HybHalo h, PetscBool reverse)
+static inline PetscBool Hears(HybHalo h, PetscBool reverse)
 {
   const HybPeers *from = reverse ? &h->to : &h->from, *to = reverse ? &h->from : &h->to;
 
@@ -224,13 +229,16 @@ static PetscErrorCode (*CommTestBody)(HybComm);
 
 static PetscErrorCode CommTestRun(void)
 {
-  HybComm comm;
+  PetscInt nodes = 1;
+  HybComm  comm;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
   PetscCheck(Size <= MOST, PETSC_COMM_WORLD, PETSC_ERR_ARG_SIZ, "For up to %d processes, not %d", MOST, Size);
   PetscCall(HybCommGet(PETSC_COMM_WORLD, &comm));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-nodes", &nodes, NULL));
+  if (nodes > 1) comm->nodesize = (PetscMPIInt)((Size + nodes - 1) / nodes);
   PetscCall((*CommTestBody)(comm));
   PetscCall(HybCommRestore(&comm));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -26,7 +26,9 @@ struct _HybComm {
   /* for people: by which way exchanges of devices go, and why; empty: none has been made */
   char way[160];
   PetscErrorCode (*probe)(HybComm, const HybExec *, PetscBool *all); /* do exchanges by it come through? */
-  HybComm next;
+  /* for tests: so many processes pretend to be a node; 0: nodes are as they are */
+  PetscMPIInt nodesize;
+  HybComm     next;
 };
 
 extern PetscErrorCode HybCommGet(MPI_Comm, HybComm *);

@@ -62,7 +62,10 @@ static PetscErrorCode HybPeerAble(HybComm comm, const HybExec *exec, About *all,
   PetscCall(PetscMemzero(&mine, sizeof(mine)));
   mine.able = exec->backend->device && ops->segment;
   if (mine.able && !HYB_QUIETLY(exec->backend->usage(&r, PETSC_FALSE))) PetscCall(PetscStrncpy(mine.bus, r.bus, sizeof(mine.bus)));
-  PetscCallMPI(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank, MPI_INFO_NULL, &node));
+  if (comm->nodesize)
+    PetscCallMPI(MPI_Comm_split(comm->mpi, comm->rank / comm->nodesize, comm->rank, &node));
+  else
+    PetscCallMPI(MPI_Comm_split_type(comm->mpi, MPI_COMM_TYPE_SHARED, comm->rank, MPI_INFO_NULL, &node));
   PetscCallMPI(MPI_Comm_size(node, &local));
   PetscCallMPI(MPI_Comm_free(&node));
   mine.able = mine.able && local == comm->size;

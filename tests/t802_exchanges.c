@@ -1,0 +1,97 @@
+/*
+  Many exchanges, which are late at times, and several halos at a time: each result is known by a formula. By peer
+  access the host waits for nothing.
+
+-exchanges N: how many of one halo (1000), in either direction.
+
+TEST np=2,3
+TEST np=+4 -mat_aijhybridgpu_comm_after 0
+TEST np=+3 -mat_aijhybridgpu_comm mpi
+TEST np=+3 -exchanges 20000
+*/
+#include "commtest.h"
+
+/* several halos at a time, ended in another order than begun */
+static PetscErrorCode Several(HybComm comm)
+{
+  HybExec            counted = *HybTestExec();
+  const HybExec     *exec    = &counted;
+  HybHalo            h[3];
+  HybArena           arena;
+  PetscScalar       *x[3], *expected[3];
+  unsigned long long waits[2] = {0, 0}, before;
+  void              *ghost;
+
+  PetscFunctionBegin;
+  HybTestCountWaits(&counted);
+  HybTestBegin("three exchanges at a time");
+  PetscCall(HybArenaInit(&arena, exec));
+  LayoutDraw(100, 1, -1);
+  for (int k = 0; k < 3; k++) HybTestCall(HaloGet(comm, &h[k]));
+  for (int round = 0; round < 20; round++) {
+    for (int k = 0; k < 3; k++) {
+      PetscScalar *own = (PetscScalar *)RefAlloc(h[k]->n, sizeof(PetscScalar));
+
+      expected[k] = (PetscScalar *)RefAlloc(h[k]->nghost, sizeof(PetscScalar));
+      for (PetscInt e = 0; e < h[k]->n; e++) own[e] = Entry(L.ranges[Rank] + e, k + 3 * round);
+      for (PetscInt e = 0; e < h[k]->nghost; e++) expected[k][e] = Entry(L.ghost[Rank][e], k + 3 * round);
+      PetscCall(HybTestUploadArray(&arena, h[k]->n, sizeof(PetscScalar), own, &x[k]));
+      free(own);
+      before = HybTestWaits();
+      HybTestCall(HybHaloBegin(h[k], exec, sizeof(PetscScalar), x[k], PETSC_FALSE));
+      if (round > 4) waits[0] += HybTestWaits() - before;
+    }
+    for (int k = 2; k >= 0; k--) {
+      before = HybTestWaits();
+      HybTestCall(HybHaloEnd(h[k], exec, PETSC_SUCCESS, &ghost));
+      if (round > 4) waits[1] += HybTestWaits() - before;
+      HybTestSameBits(h[k]->nghost, sizeof(PetscScalar), ghost, expected[k]);
+      free(expected[k]);
+    }
+    PetscCall(HybArenaReset(&arena));
+  }
+  before = HybTestWaits();
+  PetscCall(exec->backend->sync(exec));
+  HybTestCheck(HybTestWaits() > before || !exec->backend->device, "a wait is not counted");
+  /* The emulator alone waits once for each kernel that others wait for, which has to run by itself (HYB_BEGIN_NOW) */
+  if (ByPeer(h[0])) HybTestCheck(!waits[1] && (!waits[0] || waits[0] == 3 * 15), "the host waited %d times in exchanges by peer access and %d times at their ends", (int)waits[0], (int)waits[1]);
+  for (int k = 0; k < 3; k++) HybTestCall(HybHaloDestroy(&h[k]));
+  LayoutFree();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* each process is late at times, and both directions are taken */
+static PetscErrorCode Many(HybComm comm)
+{
+  PetscInt exchanges = 1000;
+  HybHalo  h;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-exchanges", &exchanges, NULL));
+  HybTestBegin("%d exchanges", (int)exchanges);
+  LayoutDraw(30, 1, -1);
+  if (HybTestCall(HaloGet(comm, &h))) {
+    for (PetscInt k = 0; k < exchanges; k++) {
+      if (k % 4)
+        PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k % 101));
+      else
+        PetscCall(Reverse(h, (PetscBool)(k % 8), k % 101));
+    }
+    HybTestCall(HybHaloDestroy(&h));
+  }
+  LayoutFree();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(HybComm comm)
+{
+  PetscFunctionBegin;
+  PetscCall(Several(comm));
+  PetscCall(Many(comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return CommTestMain(argc, argv, Body);
+}
