@@ -9,6 +9,7 @@ TEST np=1 -mat_aijhybridgpu_backend host -thresholds
 TEST np=1 @emulated -short -thresholds
 TEST np=2 -mat_aijhybridgpu_backend host -short -thresholds
 TEST np=2 @emulated -thresholds -short -problem 4
+TEST np=+1 -mat_aijhybridgpu_backend host -malloc_debug -problem 4
 
 -short: fewer problems and options. -thresholds: with thresholds for the graph's edges. -problem K: one problem only.
 */

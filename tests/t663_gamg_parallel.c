@@ -7,6 +7,7 @@
   degrees, injection. With -sided, for one process, some vertices are joined in one direction alone.
 
 TEST np=2,3 -mat_aijhybridgpu_backend host -runs 12
+TEST np=+5,7 -mat_aijhybridgpu_backend host -runs 3
 TEST np=2 @emulated -runs 4
 TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -runs 2 -seed 77
 

@@ -4,12 +4,15 @@
   more:
 
     creategraph    -> A itself, referenced: the graph of a scalar problem is A's pattern; that of vertices of several
-                      unknowns, or without edges below a threshold, stays in h->graph. Here it is decided whether the
-                      level is ours.
+                      unknowns, without edges below a threshold, or with the transpose of edges of one direction,
+                      stays in h->graph. Here it is decided whether the level is ours.
     coarsen        -> an empty list; the aggregates stay in the arena h->keep, where the level executes
     prolongator    -> P0, or, where it will be smoothed, a matrix of its sizes without contents
                       pc_gamg->data becomes one entry; the next level's near-null vectors stay in h->near
     optprolongator -> P, and the eigenvalues that PETSc's smoothers take
+
+  The method: Vanek, Mandel, Brezina, Algebraic multigrid by smoothed aggregation for second and fourth order elliptic
+  problems, Computing 56 (1996). How aggregates are found, and by whom: src/sparse/agg/roots.cu.
 
   From the first level on that is not ours the saved functions of PETSc's do the work, and pc_gamg->data gets its
   contents back before.
