@@ -1,11 +1,11 @@
 /*
   bench_mat.c: what a PETSc user sees of a matrix type: MatMult, A*A first and again, KSP with GAMG (setup cold and
   warm, solves, setup again with new values), assembly from coordinates and what a matrix made that way is used for, on
-  stencils on an n^3 grid, or linear elasticity on one (81 points: 27 vertices of three unknowns, block size 3, with the
-  six rigid-body modes attached). Any type: -mat_type aijhybridgpu (with the plugin), aijcusparse, aij. Every figure is
-  checked against the same operation of MATAIJ through random vectors before it is printed.
+  stencils on an n^3 grid (9 points: n^2), or linear elasticity on one (81 points: 27 vertices of three unknowns, block
+  size 3, with the six rigid-body modes attached). Any type: -mat_type aijhybridgpu (with the plugin), aijcusparse, aij.
+  Every figure is checked against the same operation of MATAIJ through random vectors before it is printed.
 
-    [mpiexec -n RANKS] bench_mat -points 7|27|81 -n 96 -mat_type TYPE [-ops mult,reassemble,assembly,aa,gamg,ptap]
+    [mpiexec -n RANKS] bench_mat -points 7|9|27|81 -n 96 -mat_type TYPE [-ops mult,reassemble,assembly,aa,gamg,ptap]
     [-repeat 10] [-ksp_rtol 1e-5]
     bench_mat -file MATRIX -mat_type TYPE -ops mult,aa
 
@@ -301,7 +301,7 @@ static PetscErrorCode Product(const char *name, Mat A, Mat P, Mat A0)
 /* B, of the entries of A0, to MATAIJ, and with vectors on a card to MATAIJCUSPARSE and back */
 static PetscErrorCode Conversions(Mat A0, Mat B, Vec x, Vec y)
 {
-  const PetscInt rows = n * n * n;
+  const PetscInt rows = Vertices();
   Mat            C;
   PetscReal      error;
   char           text[256];
@@ -340,7 +340,7 @@ static PetscErrorCode Conversions(Mat A0, Mat B, Vec x, Vec y)
 /* A matrix from coordinates on the host and values where the type's vectors are, and what is done with it */
 static PetscErrorCode Assembly(Mat A0, Vec x, Vec y)
 {
-  const PetscInt     rows = n * n * n;
+  const PetscInt     rows = Vertices();
   PetscInt           N, *ci, *cj;
   const PetscInt    *i, *j;
   const PetscScalar *a, *va;
@@ -658,7 +658,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_type", typename, sizeof(typename), NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-file", file, sizeof(file), NULL));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCheck(points == 7 || points == 27 || points == 81, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE, "-points %d is not 7, 27 or 81", (int)points);
+  PetscCheck(points == 7 || points == 9 || points == 27 || points == 81, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE, "-points %d is not 7, 9, 27 or 81", (int)points);
   type = typename;
   if (file[0]) {
     PetscCall(Load(file, &A0));

@@ -5,10 +5,16 @@
 #ifndef BENCH_PROBLEMS_H
 #define BENCH_PROBLEMS_H
 
+/* of a grid: 9 points are a square's */
+static PetscInt Vertices(void)
+{
+  return points == 9 ? n * n : n * n * n;
+}
+
 /* the stencil as MATAIJ, arrays first: assembly is not what is measured */
 static PetscErrorCode Stencil(Mat *A)
 {
-  const PetscInt N = n * n * n;
+  const PetscInt N = Vertices(), depth = N / (n * n);
   PetscInt       m = PETSC_DECIDE, rows = N, first, *i, *j;
   PetscScalar   *a;
   PetscCount     nnz = 0;
@@ -29,7 +35,7 @@ static PetscErrorCode Stencil(Mat *A)
         for (PetscInt dx = -1; dx <= 1; dx++) {
           PetscInt taxi = PetscAbsInt(dx) + PetscAbsInt(dy) + PetscAbsInt(dz);
 
-          if ((points == 7 && taxi > 1) || x + dx < 0 || x + dx >= n || y + dy < 0 || y + dy >= n || z + dz < 0 || z + dz >= n) continue;
+          if ((points == 7 && taxi > 1) || x + dx < 0 || x + dx >= n || y + dy < 0 || y + dy >= n || z + dz < 0 || z + dz >= depth) continue;
           j[nnz]   = r + dx + dy * n + dz * n * n;
           a[nnz++] = taxi ? -1.0 : (PetscScalar)(points - 1);
         }

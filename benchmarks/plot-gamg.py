@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Draws benchmarks/results/gamg-CARD.tsv, the time of GAMG's setup against the number of unknowns: plot-gamg.py TSV
-TITLE > SVG With --table instead of a title: the figures in Markdown, milliseconds."""
+TITLE > SVG With --table instead of a title: the figures in Markdown, milliseconds, the
+first setup with new values in brackets, and the first solve as a multiple of the second."""
 import math
+import re
 import sys
 
-OPERATIONS = ["GAMG setup", "GAMG setup warm", "GAMG setup again", "second solve"]
+OPERATIONS = ["GAMG setup", "GAMG setup warm", "GAMG setup again", "second solve", "first solve"]
 TYPES = ["aijhybridgpu", "aijcusparse"]
 COLOURS = {"aijhybridgpu": "#1f6feb", "aijcusparse": "#d4a72c"}
 DASHES = {"GAMG setup": "6 4", "GAMG setup warm": "", "GAMG setup again": "2 3"}
@@ -14,8 +16,11 @@ def read(path):
     figures = {}
     for line in open(path):
         c = line.rstrip("\n").split("\t")
-        if len(c) > 4 and c[4] and c[3] in OPERATIONS:
+        if len(c) > 5 and c[4] and c[3] in OPERATIONS:
             figures[int(c[1]) ** 3, c[2], c[3]] = float(c[4])
+            first = re.search(r"median of \d+, first ([0-9.]+)", c[5])
+            if first:
+                figures[int(c[1]) ** 3, c[2], "first again"] = float(first.group(1))
     if not figures:
         sys.exit("plot-gamg.py: no figures in " + path)
     return figures, sorted({k[0] for k in figures})
@@ -26,11 +31,16 @@ def ms(t):
 
 
 def table(figures, sizes):
-    print("| unknowns | type | setup, first of the process | warm | again, new values | solve |\n|---|---|---|---|---|---|")
+    print("| unknowns | type | setup, first of the process | warm | again, new values (the first time) | solve | first solve by the second |\n|---|---|---|---|---|---|---|")
     for n in sizes:
         for t in TYPES:
             if (n, t, "GAMG setup") in figures:
-                print("| %d | %s | %s |" % (n, t, " | ".join(ms(figures[n, t, o]) if (n, t, o) in figures else "" for o in OPERATIONS)))
+                cells = [ms(figures[n, t, o]) if (n, t, o) in figures else "" for o in OPERATIONS[:4]]
+                if (n, t, "first again") in figures:
+                    cells[2] += " (%s)" % ms(figures[n, t, "first again"])
+                if (n, t, "first solve") in figures and (n, t, "second solve") in figures:
+                    cells.append("%.2f" % (figures[n, t, "first solve"] / figures[n, t, "second solve"]))
+                print("| %d | %s | %s |" % (n, t, " | ".join(cells)))
 
 
 def draw(figures, sizes, title):
