@@ -80,7 +80,8 @@ configuration complex "complex scalars" 'integers and complex scalars'
 for pair in "t601_type 1" "t602_product 1" "t602_product 2" "t603_coo 1" "t603_coo 2"; do clean $pair; done
 
 # which of GAMG's setups are ours, and why others are not, in one line each: edges of one direction, where one of seven
-# setups forbids the transpose; switched off, which as many PCs of MATAIJ say too. PETSc before 3.21 has its own code for all.
+# setups forbids the transpose; switched off, which as many PCs of MATAIJ say too. PETSc before 3.21 has its own code
+# for all.
 gamg() { # what it is, options, ours, others, how often the reason is to be said, the reason
   rm -f "$tmp/counts" "$tmp"/info*
   timeout 300 "$mpiexec" -n 1 "$build/tests/t660_gamg" -dll_append "$plugin" -mat_aijhybridgpu_backend host -problem 5 $2 -mat_aijhybridgpu_view_counts "$tmp/counts" -info "$tmp/info" > "$tmp/out" 2>&1
