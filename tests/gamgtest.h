@@ -355,7 +355,7 @@ static inline PetscErrorCode Beside(Mat A, Mat H, const char *options, Way way, 
   PetscCall(CheckWay(way, before, nlevels, options));
   if (!WithoutSolve) {
     PetscCall(Solve(a, h, options));
-    PetscCall(SameView(a, h, options));
+    if (A->rmap->N) PetscCall(SameView(a, h, options)); /* PCView() divides by the finest level's entries */
   }
   PetscCall(KSPDestroy(&a));
   PetscCall(KSPDestroy(&h));

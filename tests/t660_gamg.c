@@ -131,6 +131,7 @@ static const struct {
   {"5 points, known to be SPD",         ALL },
   {"said to be symmetric, but is not",  NONE},
   {"pairs, two eigenvalues",            ALL },
+  {"no rows",                           ALL },
 };
 
 #define CONVECTION 4
@@ -142,7 +143,8 @@ static const struct {
 #define VECTOR     16
 #define VECTORS    17
 #define CLAIMED    19
-#define PAIRS      20 /* the last one */
+#define PAIRS      20
+#define NOROWS     21 /* the last one */
 #define EVENTS     50 /* not a problem: the events of some */
 
 static PetscErrorCode Problem(PetscInt k, Mat *A)
@@ -214,6 +216,9 @@ static PetscErrorCode Problem(PetscInt k, Mat *A)
     break;
   case 20:
     PetscCall(Pairs(1200, A));
+    break;
+  case 21:
+    PetscCall(Random(0, 4, 1, PETSC_TRUE, 1.0, A));
     break;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
