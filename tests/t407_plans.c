@@ -134,19 +134,21 @@ static void Planned(void)
   }
 }
 
-/* A tile of 256 entries of C whose last product is of the entry last of A: 40 entries of the first row of C, which is
-   of nearly all of these, and 216 of others, which are of an entry each */
+#define TILE 64 /* entries of C whose terms count from the same entry of A */
+
+/* A tile whose last product is of the entry last of A: 16 entries of the first row of C, which is of nearly all of
+   these, and the first ones of others, which are of an entry each */
 static void FarOperands(PetscInt last, RefMat *A, RefMat *B)
 {
-  const PetscInt m = 12000, n = last - 215;
+  const PetscInt m = 12000, n = last + 1 - (TILE - 16);
   PetscInt      *lengths = (PetscInt *)RefAlloc(m, sizeof(PetscInt));
 
   for (PetscInt r = 0; r < m; r++) lengths[r] = r ? 1 : n;
   HybTestMatLengths(m, n, lengths, A);
   free(lengths);
   HybTestMatBanded(n, n, 0, 0, B);
-  for (PetscInt r = 0; r < n; r++) B->csr.j[r] = r % 40;
-  B->csr.n = 40;
+  for (PetscInt r = 0; r < n; r++) B->csr.j[r] = r % 16;
+  B->csr.n = 16;
 }
 
 /* numeric phases by terms: the same bits with new values of both, from the second one on, where memory allows */

@@ -20,6 +20,12 @@
 
   A product and its sum are rounded apart, as everywhere; sums start from -0.
 
+  H200, again, ms, by tiles of 256 entries and 40 registers, the same with 32, then 128, 64 and 32 entries, four
+  products of a thread under way: cnr-2000 0.61, 0.54, 0.51, 0.51, 0.65, email-Enron 0.48, 0.42, 0.39, 0.38, 0.39,
+  cage11 0.076, 0.070, 0.065, 0.061, 0.064, wiki-Vote 0.041, 0.041, 0.039, 0.039, 0.040; two under way, 32 entries:
+  0.85, 0.40, 0.071, 0.045; by tables 0.94, 0.69, 0.087, 0.177. Where rows of B are long and C has few entries for its
+  products, places are faster and smaller: uk-2007 2.35 and 1.53, Cornell5 1.82 and 1.68.
+
   Not taken where a row of C has more entries than a block has room for, where a tile's entries of A, or a row of B,
   are more than 65536, and where memory would be too much: by default TERMS_SHARE percent of C's, and a small part of
   what is free; as many percent as -mat_aijhybridgpu_hash_places says, else. A product that expects its numeric phases
@@ -31,10 +37,10 @@
 #include "hashargs.cuh"
 #include "../../device/carve.h"
 
-#define TERMS_TILE        256  /* entries of C, a thread each */
-#define TERMS_CHUNK       1024 /* products in shared memory */
-#define TERMS_STEP        16   /* entries of A, a bit each for an entry of C */
-#define TERMS_WARP        512  /* entries of a row of C that a warp takes, and bytes of its counters */
+#define TERMS_TILE        64  /* entries of C, a thread each */
+#define TERMS_CHUNK       256 /* products in shared memory */
+#define TERMS_STEP        16  /* entries of A, a bit each for an entry of C */
+#define TERMS_WARP        512 /* entries of a row of C that a warp takes, and bytes of its counters */
 #define TERMS_BYTES(room) ((size_t)(room) * (sizeof(unsigned) + sizeof(unsigned short)))
 #define TERMS_SHARE       125
 #define TERMS_FREE        128 /* the part of free memory, by default */
@@ -140,19 +146,23 @@ static __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashTermsRows(Has
   if (far) (void)HybAtomicOr(to.far, 1);
 }
 
-static __global__ void __launch_bounds__(TERMS_TILE, 6) HashTermsSums(HashArgs x, HybHashTerms terms, PetscCount nnz)
+static __global__ void __launch_bounds__(HybGroup<TERMS_TILE>::THREADS) HashTermsSums(HashArgs x, HybHashTerms terms, PetscCount nnz)
 {
-  HYB_SHARED(HybScalar, product, TERMS_CHUNK);
+  using G = HybGroup<TERMS_TILE>;
+  HYB_SHARED(HybScalar, products, G::GROUPS * TERMS_CHUNK);
   HYB_SHARED(int, scratch, HYB_WARP);
-  const PetscCount      c                 = (PetscCount)blockIdx.x * TERMS_TILE + threadIdx.x;
+  HybScalar *const product = products + G::index() * TERMS_CHUNK;
+  const PetscCount tile = (PetscCount)blockIdx.x * G::GROUPS + G::index(), c = tile * TERMS_TILE + G::rank();
+
+  if (tile * TERMS_TILE >= nnz) return;
   const int             len               = c < nnz ? (int)terms.length[c] : 0;
-  const PetscInt        base              = terms.base[blockIdx.x];
-  const HashTerm *const term              = terms.term + terms.ptr[blockIdx.x];
+  const PetscInt        base              = terms.base[tile];
+  const HashTerm *const term              = terms.term + terms.ptr[tile];
   const HybScalar *const __restrict__ a   = x.aa + base;
   const PetscInt *const __restrict__ from = terms.from + base;
   HybScalar sum                           = HybNegativeZero();
   int       total;
-  const int first = HybBlockExclusiveSum<TERMS_TILE>(len, scratch, &total);
+  const int first = G::exclusiveSum(len, scratch, &total);
 
   for (int t0 = 0; t0 < total; t0 += TERMS_CHUNK) {
     constexpr int EACH = TERMS_CHUNK / TERMS_TILE;
@@ -163,7 +173,7 @@ static __global__ void __launch_bounds__(TERMS_TILE, 6) HashTermsSums(HashArgs x
     /* what each load waits for is on its way for all */
 #pragma unroll
     for (int u = 0; u < EACH; u++) {
-      const int p = t0 + u * TERMS_TILE + (int)threadIdx.x;
+      const int p = t0 + u * TERMS_TILE + G::rank();
 
       t[u] = term[p < end ? p : t0];
     }
@@ -171,14 +181,14 @@ static __global__ void __launch_bounds__(TERMS_TILE, 6) HashTermsSums(HashArgs x
     for (int u = 0; u < EACH; u++) at[u] = from[t[u].a] + t[u].b;
 #pragma unroll
     for (int u = 0; u < EACH; u++) {
-      const int p = u * TERMS_TILE + (int)threadIdx.x;
+      const int p = u * TERMS_TILE + G::rank();
 
       if (t0 + p < end) product[p] = HybMul(a[t[u].a], x.ba[at[u]]);
     }
-    __syncthreads();
+    G::sync();
     const int last = HybMin()(first + len, end);
     for (int p = HybMax()(first, t0); p < last; p++) sum = sum + product[p - t0];
-    __syncthreads();
+    G::sync();
   }
   if (c < nnz) x.ca[c] = sum;
 }
@@ -299,6 +309,6 @@ PetscErrorCode HybHashTermsSums(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscFunctionBegin;
   HybHashOperands(A, B, &x);
   x.ca = C->a;
-  HYB_LAUNCH(HashTermsSums, HybBlocks(C->nnz, TERMS_TILE), TERMS_TILE, 0, mm->exec.stream, x, hash->terms, C->nnz);
+  HYB_LAUNCH(HashTermsSums, HybBlocks(C->nnz, HybGroup<TERMS_TILE>::GROUPS * TERMS_TILE), HybGroup<TERMS_TILE>::THREADS, 0, mm->exec.stream, x, hash->terms, C->nnz);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
