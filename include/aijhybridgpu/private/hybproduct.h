@@ -29,8 +29,8 @@ extern PetscErrorCode HybProductSymbolic(HybProduct, const HybCSR *A, const HybC
 extern PetscErrorCode HybProductUnchanged(HybProduct, const PetscBool same[3]);
 /* before the symbolic phase: more than one numeric phase is expected, as it is of P^T A P and R A R^T anyway */
 extern PetscErrorCode HybProductSetReuse(HybProduct);
-/* Before the symbolic phase: in how many parts, 1, 2 or 4, numeric phases of P^T A P make A P where methods can: its
-   values then take so much less; 0: as free memory says */
+/* Before the symbolic phase: in how many parts, a divisor of HYB_SPGEMM_PARTS, numeric phases of P^T A P make A P where
+   methods can: its values then take so much less; 0: by their size and by free memory */
 extern PetscErrorCode HybProductSetParts(HybProduct, PetscInt parts);
 /* operands of the pattern given to symbolic, any values */
 extern PetscErrorCode HybProductNumeric(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result);

@@ -20,14 +20,14 @@ typedef enum {
 #define HYB_SPGEMM_READS_ALL (HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B | HYB_SPGEMM_READS_C)
 
 /* A part of a numeric phase, so that a product between two others never has all of its values at once: some rows of C,
-   of which C->a has the entries alone; or what some rows of B give, of which B->a has the entries alone, added to C but
-   for the first ones, which set it. That takes an A whose columns do not stay. */
+   of which C->a has the entries alone; or what some rows of B give, of which B->a has the entries alone, added to C.
+   All parts come, in their order. */
 typedef struct {
   PetscBool  inner;    /* of B */
   PetscInt   row[2];   /* from the first one to before the second one */
   PetscCount entry[2]; /* and their entries */
 } HybSpGEMMPart;
-#define HYB_SPGEMM_PARTS 4
+#define HYB_SPGEMM_PARTS 4 /* at most; the number of parts divides it */
 
 /* One product, from its symbolic phase to its last numeric one. It holds patterns and plans, never the operands'
    values. */
@@ -48,14 +48,14 @@ typedef struct {
   HybArena     keep;        /* lives until HybSpGEMMDestroy() */
   HybArena     work;        /* reset by the driver after each phase, also after a failed one */
   HybCounters  counters;
-  void        *data; /* the method's, in keep or freed by its destroy */
-  /* the caller keeps A's columns for all numeric phases: a plan goes by them and does not list what they tell */
-  PetscBool columnsstay;
-  int       reads; /* whose columns numeric phases read, of HybSpGEMMReads: all, unless the method says fewer */
-  /* where each of A's values stands in A->a; NULL: in turn. For numeric phases, by the caller, where the method says
-     that it takes them so */
-  const PetscInt *permutation;
-  PetscBool       permutes;
+  void        *data;  /* the method's, in keep or freed by its destroy */
+  int          reads; /* whose columns numeric phases read, of HybSpGEMMReads: all, unless the method says fewer */
+  /* Where each of A's values stands in A->a; NULL: in turn. For the plan and numeric phases, by the caller, in these
+     where the method says that it takes them so. transposed: before the symbolic phase, by the caller, where A is a
+     transpose and A->a that matrix's own values: where its A->n rows begin. Then a method can have made its own of the
+     permutation, which is needed no more (placed). */
+  const PetscInt *permutation, *transposed;
+  PetscBool       permutes, placed;
   /* part: of a numeric phase, by the caller, where the method says that it has them; NULL: all of it. cut: entries of
      C before each quarter of its rows, if the method says so */
   const HybSpGEMMPart *part;

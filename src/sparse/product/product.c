@@ -21,23 +21,25 @@
     multiplication: numeric product
 
   Memory: the transpose lives as long as the product (12 bytes a nonzero in double and 32-bit indices, 8 of them only
-  where its values are gathered, plus 4 for the permutation), and so does W; but columns of either are given back once
-  the plans tell what is needed of them, before W's values are taken, and on a device these live in numeric phases
-  alone, where memory comes from a pool. The transpose comes first: sorting takes more than it leaves.
+  where its values are gathered, plus 4 for the permutation, or 1 where a plan has places in its stead), and so does W;
+  but columns of either are given back once the plans tell what is needed of them, before W's values are taken, and on a
+  device these live in numeric phases alone, where memory comes from a pool. The transpose comes first: sorting takes
+  more than it leaves.
   Cost: that of the multiplications; a transpose is O(nnz + rows + columns) once and one gather a numeric phase.
 
   No conjugation anywhere: PETSc's AtB, PtAP, RARt are plain transposes in complex arithmetic too.
 */
 #include "aijhybridgpu/private/hybproduct.h"
 
-#define HYB_PARTS_ASK ((size_t)1 << 20) /* bytes of A P's values from which the card is asked what is free */
+#define HYB_PARTS_ASK   ((size_t)1 << 20)  /* bytes of A P's values from which the card is asked what is free */
+#define HYB_PARTS_LARGE ((size_t)64 << 20) /* bytes of A P's values that come at once */
 
 typedef struct {
   PetscBool used;
   PetscBool current; /* its values are those of the last numeric phase */
   PetscInt  operand; /* which of the caller's operands is transposed */
   HybCSR    T;
-  PetscInt *perm;
+  PetscInt *perm; /* of its values; NULL: a plan knows them */
 } Transposed;
 
 struct _HybProduct {
@@ -229,8 +231,8 @@ static PetscBool HybProductPasses(HybProduct p, const HybCSR *C)
 }
 
 /* One multiplication: its pattern, and room for its values. A numeric phase follows in any case, so the method does not
-   see values, which it might multiply at once. */
-static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, HybMem result, HybArena *out)
+   see values, which it might multiply at once. M: what is transposed. */
+static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const HybCSR *M, HybMem result, HybArena *out)
 {
   const HybCSR *L = p->left[s];
   HybCSR       *C = p->made[s], left = *L, right = *p->right[s];
@@ -244,10 +246,9 @@ static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, HybMem r
      another of its products */
   for (const struct _HybPtAPMethod *const *m = p->exec.backend->ptap; m && *m && !fused; m++) PetscCall(PetscStrcmp(p->method, (*m)->name, &fused));
   PetscCall(HybSpGEMMInit(&p->stage[s], &x, fused ? "auto" : p->method, p->width));
-  p->stageinit[s]   = PETSC_TRUE;
-  p->stage[s].reuse = p->reuse;
-  /* the caller's own operands come with their columns each time */
-  p->stage[s].columnsstay = (PetscBool)(L != &p->W && L != &p->transposed.T);
+  p->stageinit[s]        = PETSC_TRUE;
+  p->stage[s].reuse      = p->reuse;
+  p->stage[s].transposed = L == &p->transposed.T ? M->i : NULL;
   PetscCall(PetscMemzero(C, sizeof(*C)));
   PetscCall(HybSpGEMMSymbolic(&p->stage[s], &left, &right, out, C));
   if (!C->a && !HybProductPasses(p, C)) PetscCall(HybArenaAlloc(out, result, C->nnz, sizeof(HybScalar), &C->a));
@@ -302,7 +303,7 @@ static PetscErrorCode HybProductSymbolic_Inner(HybProduct p, const HybCSR *A, co
   if (!p->isfused) {
     if (operand >= 0) PetscCall(HybProductTransposeSymbolic(p, operand, operand ? B : A));
     n = HybProductOperands(p, A, B, C, result);
-    for (PetscInt s = 0; s < n; s++) PetscCall(HybProductStageSymbolic(p, s, s == n - 1 ? p->exec.result : HYB_WORK(&p->exec), s == n - 1 ? out : &p->keep));
+    for (PetscInt s = 0; s < n; s++) PetscCall(HybProductStageSymbolic(p, s, operand ? B : A, s == n - 1 ? p->exec.result : HYB_WORK(&p->exec), s == n - 1 ? out : &p->keep));
   }
   p->resultbytes = out->bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -341,7 +342,7 @@ PetscErrorCode HybProductSetReuse(HybProduct p)
 PetscErrorCode HybProductSetParts(HybProduct p, PetscInt parts)
 {
   PetscFunctionBegin;
-  PetscCheck(parts == 0 || parts == 1 || parts == 2 || parts == 4, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A product is made in 1, 2 or 4 parts, not %" PetscInt_FMT, parts);
+  PetscCheck(parts >= 0 && parts <= HYB_SPGEMM_PARTS && (!parts || HYB_SPGEMM_PARTS % parts == 0), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A product is made in parts that divide %d, not %" PetscInt_FMT, HYB_SPGEMM_PARTS, parts);
   p->parts = parts;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -384,6 +385,7 @@ static PetscErrorCode HybProductTransposeNumeric(HybProduct p, const HybCSR *M)
   for (PetscInt s = 0; s < p->nstages; s++) {
     if (p->left[s] != &t->T || !p->stage[s].permutes) continue;
     p->stage[s].permutation = t->perm;
+    p->stage[s].transposed  = M->i;
     t->T.a                  = M->a;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -396,25 +398,51 @@ static PetscErrorCode HybProductTransposeNumeric(HybProduct p, const HybCSR *M)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* In how many parts A P is made: on an H200 four take a tenth longer than one and two nearly as long, so they are for
-   where its values would take more than a quarter of what is free in the first numeric phase */
+/* In how many parts A P is made. On an H200, 7-point 200^3, MatPtAP again takes 2.81 ms in one, 3.15 in two and 3.77 in
+   four: so two are for values that take more than half of what A does, and more are for where a part would take more
+   than a quarter of what is free in the first numeric phase. */
 static PetscErrorCode HybProductParts(HybProduct p)
 {
   const HybSpGEMM *s     = p->stage;
   const size_t     bytes = (size_t)p->W.nnz * sizeof(HybScalar);
+  PetscInt         parts = 1;
 
   PetscFunctionBegin;
-  if (p->inparts) PetscFunctionReturn(PETSC_SUCCESS);
-  p->inparts = 1;
-  if (p->type != HYB_PRODUCT_PTAP || !HybProductPasses(p, &p->W) || !s[0].parts || !s[0].hascut || !s[1].parts) PetscFunctionReturn(PETSC_SUCCESS);
-  if (p->parts)
-    p->inparts = p->parts;
-  else if (bytes > HYB_PARTS_ASK) {
-    HybMemoryReport report;
+  if (p->type == HYB_PRODUCT_PTAP && HybProductPasses(p, &p->W) && s[0].parts && s[0].hascut && s[1].parts) {
+    if (p->parts)
+      parts = p->parts;
+    else if (bytes > HYB_PARTS_ASK) {
+      HybMemoryReport report;
 
-    PetscCall(p->exec.backend->memory(&report));
-    if (bytes > report.free_bytes / 4) p->inparts = HYB_SPGEMM_PARTS;
+      PetscCall(p->exec.backend->memory(&report));
+      if (bytes > HYB_PARTS_LARGE && 2 * bytes > (size_t)p->left[0]->nnz * (sizeof(PetscInt) + sizeof(HybScalar))) parts = 2;
+      while (parts < HYB_SPGEMM_PARTS && bytes / parts > report.free_bytes / 4) parts *= 2;
+    }
   }
+  p->inparts = parts;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The methods' plans, before the first numeric phase; M: what is transposed. One whose making failed is not made
+   again. */
+static PetscErrorCode HybProductPlan(HybProduct p, const HybCSR *M)
+{
+  Transposed *t = &p->transposed;
+
+  PetscFunctionBegin;
+  for (PetscInt s = 0; s < p->nstages; s++) {
+    HybSpGEMM     *mm = &p->stage[s];
+    PetscErrorCode ierr;
+
+    mm->permutation = p->left[s] == &t->T ? t->perm : NULL;
+    mm->transposed  = p->left[s] == &t->T ? M->i : NULL;
+    ierr            = HybSpGEMMPlan(mm, p->left[s], p->right[s], p->made[s]);
+    mm->permutation = NULL;
+    PetscCall(ierr);
+    if (mm->placed && t->perm) PetscCall(HybArenaFree(&p->keep, &t->perm));
+    PetscCall(HybProductShed(p));
+  }
+  PetscCall(HybProductParts(p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -425,7 +453,6 @@ static PetscErrorCode HybProductStagesNumeric(HybProduct p)
   PetscInt         n, step;
 
   PetscFunctionBegin;
-  PetscCall(HybProductParts(p));
   n    = p->inparts;
   step = HYB_SPGEMM_PARTS / n;
   if (n == 1) {
@@ -462,10 +489,7 @@ static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, con
   }
   PetscCheck(p->nstages > 0, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The numeric phase of the product %s was called before its symbolic phase", HybProductTypes[p->type]);
   (void)HybProductOperands(p, A, B, C, result);
-  for (PetscInt s = 0; s < p->nstages; s++) {
-    PetscCall(HybSpGEMMPlan(&p->stage[s], p->left[s], p->right[s], p->made[s]));
-    PetscCall(HybProductShed(p));
-  }
+  if (!p->inparts) PetscCall(HybProductPlan(p, p->transposed.operand ? B : A));
   if (p->transposed.used) PetscCall(HybProductTransposeNumeric(p, p->transposed.operand ? B : A));
   PetscCall(HybProductStagesNumeric(p));
   PetscCall(HybProductShed(p)); /* and those that a plan of this phase has made needless */

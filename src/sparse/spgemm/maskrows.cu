@@ -11,14 +11,13 @@
       which      where the row of B begins + the number of bits below e
 
   so no place is read for any product, nothing is added in memory, and no barrier stands between two rows of B: loads of
-  several rows are on their way together, and the only memory traffic besides the operands' values and C's is a mask and
-  an offset for each entry of A. These descriptors come N entries at once, a lane each, the next N while the present
-  ones are worked on, and go round by shuffles. A tabled place (hash/places.cu) costs a load, and an addition in shared
-  memory a load and a store, for each product.
+  several rows are on their way together, and the only memory traffic besides the operands' values and C's is a mask, a
+  column and where its row of B begins for each entry of A. These descriptors come N entries at once, a lane each, the
+  next N while the present ones are worked on, and go round by shuffles. A tabled place (hash/places.cu) costs a load,
+  and an addition in shared memory a load and a store, for each product.
 
     symbolic   longest row of C and words of all masks, with its size
-    plan       for each entry of A: from = where its row of B begins, unless A's columns stay, which tell by one load
-               more; mask = the columns of that row, looked up in C's row by bisection
+    plan       for each entry of A: mask = the columns of its row of B, looked up in C's row by bisection
     numeric    a group for each row of C, rows in their order; 4 N entries of the row at a time, as many of the four
                pieces as the rows of a warp need:
                  for each entry k of A's row: for each piece:
@@ -31,25 +30,32 @@
   Lanes: N = 4, 8 or 16, the least that takes a mean row of C in three pieces (twelve entries of four lanes);
   -mat_aijhybridgpu_masks_lanes sets another number. Longer rows go round again, 4 N entries further on.
 
-  A may be a transpose whose values nobody has gathered: a permutation then tells where each stands in the matrix that
-  was transposed. It is loaded like where, a round before the value.
+  A may be a transpose whose values nobody has gathered. An entry's column is then its row of the matrix that was
+  transposed, and a byte tells which entry of that row it is; of rows of more than 256 entries, a permutation. Columns
+  and bytes are loaded a round before the value, and what they point to half a round before: a round more spills
+  registers. The numbers that columns and bytes stand for would be loaded at once, but take 3 bytes more an entry.
 
   Parts. Of a product between two others only some rows' values need be there at once: W = A P by some of its rows, then
-  what these give to P^T W, then the next. Rows of W are neighbours in memory, so which entries of a row of P^T name
-  them is told by where they begin, by bisection; sums go on from what C has, in the order that they have anyway.
+  what these give to P^T W, then the next. Which entries of a row of P^T name these rows is told by its first and last
+  one, as a rule, else by bisection; sums go on from what C has, in the order that they have anyway. Tried and left: the
+  rows of each part in a list, ordered by their first entry, and parts as small as the second-level cache.
 
   Memory: 2 bytes an entry of A where no row of C has more than 16 entries, 4 up to 32, else 4 ceil(l/32) for each entry
-  of A whose row of C has l, at most 128, and 4 a row for where its masks begin; 4 an entry more where A's columns will
-  go (nothing else reads columns: the caller may free his own of A, B and C). No plan where that outgrows the operands,
-  takes more than a quarter of free memory, where rows of A are so long that a single group would take too long for one,
-  or where so few bits of a mask are set that testing them costs more than placing products.
+  of A whose row of C has l, at most 128, and 4 a row for where its masks begin; of a transpose a byte an entry
+  more. A's columns are read (those of B and C are not: the caller may free his own). No plan where that
+  outgrows the operands (a third of them, if it is large: that of the second level of 7-point 200^3 would be half of
+  them and a quarter of A, and saves half a millisecond of 25), takes more than a quarter of free memory, where rows of
+  A are so long that a single group would take too long for one, or where so few bits of a mask are set that testing
+  them costs more than placing products.
   Complexity: as many tests as entries of A times entries of a row of C, over N lanes; an addition a product.
 
   On an H200, P^T A P with a prolongator of smoothed aggregation, 7-point 200^3, ms: A P 0.90 (merging in registers
   1.28, bound by latency and by 8.8 GB through the second-level cache; here 3.8 GB), P^T (A P) 1.31 (places 1.94);
   27-point 96^3 0.33 and 0.24 (hash tables 0.84, places 0.37). With conditional loads the four took 1.25, 1.61, 0.45 and
   0.32. What limits it is issuing instructions: 14 for a lane and a row of B, and most lanes have no bit there. Bytes
-  alone, each array once, would take 0.4 for each of the first two.
+  alone, each array once, would take 0.4 for each of the first two. Both together, by where each row of B begins and
+  where each value is (8 bytes an entry of P), 2.61; by columns and bytes (5) 2.81; in 2, 4 and 8 parts 3.15, 3.77 and
+  5.00; with listed rows (another card, 2.65 before) in 1, 4, 8, 16 and 32 parts 3.3, 3.37, 3.48, 3.73 and 4.24.
 
   Products are added in A's order, starting from -0.0, which leaves the first one as it is: the bits of all other
   methods.
@@ -65,7 +71,8 @@
 #define MASK_ENTRIES 2048 /* of a row of A at most: a group takes them one after the other */
 /* entries of a row of C for each one of a row of B, in the mean, from which masks are too empty */
 #define MASK_SPARSE 12
-#define MASK_ASK    ((size_t)1 << 22) /* bytes of the plan from which the card is asked what is free */
+#define MASK_ASK    ((size_t)1 << 22)  /* bytes of the plan from which the card is asked what is free */
+#define MASK_LARGE  ((size_t)64 << 20) /* bytes of a plan from which it is to be small beside the operands */
 
 #if defined(PETSC_USE_COMPLEX)
   #define MASK_BATCH 2 /* rows of B on their way together */
@@ -75,22 +82,22 @@
 
 struct MaskArgs {
   PetscInt        m;
-  const PetscInt *ai, *ci;
-  const PetscInt *where; /* of each entry of A: where its row of B begins, or its column */
-  const PetscInt *bi;    /* for the columns; NULL: none are asked */
+  const PetscInt *ai, *aj, *bi, *ci;
   const unsigned *masks;
   int             shorts; /* a mask is a short of its own */
   /* where the masks of each row begin: the first words of all its entries, then the next ones; NULL: each has one
      word */
   const PetscInt *first;
-  const PetscInt *perm; /* of each entry of A: where its value stands in aa; NULL: in turn */
-  /* entries of B that are there, all of whose rows begin with one of these; do sums go on from what C has */
-  PetscInt         bbegin, bend;
-  int              inner, more;
-  PetscInt         cbegin; /* entry of C that ca begins with */
-  PetscInt         last;   /* entry of B, of those that are there */
-  const HybScalar *aa, *ba;
-  HybScalar       *ca;
+  /* of each entry of A: which one it is of the row of aa that begins at ti[column], or where in aa; both NULL: in
+     turn */
+  const unsigned char *place;
+  const PetscInt      *ti, *perm;
+  PetscInt             low, high;      /* rows of B that are there */
+  int                  inner;          /* not all are */
+  PetscInt             bbegin, cbegin; /* entries of B and C that ba and ca begin with */
+  PetscInt             last;           /* entry of B, of those that are there */
+  const HybScalar     *aa, *ba;
+  HybScalar           *ca;
 };
 
 /* an entry of A: 64 bits of its mask, and where the entry of B lies that the first of these counts for */
@@ -106,15 +113,16 @@ struct MaskRow {
   PetscInt first;      /* word of the first one */
   PetscInt stride;     /* from word to word of a mask */
   int      words;      /* of a mask */
+  bool     more;       /* sums go on from what C has */
 };
 
-/* the first of entries [begin, end) whose row of B begins at entry b or later */
-static __device__ __forceinline__ PetscInt MaskCut(const PetscInt *__restrict__ from, PetscInt begin, PetscInt end, PetscInt b)
+/* the first of entries [begin, end) whose column is this one or a later one */
+static __device__ __forceinline__ PetscInt MaskCut(const PetscInt *__restrict__ aj, PetscInt begin, PetscInt end, PetscInt column)
 {
   while (begin < end) {
     const PetscInt mid = begin + (end - begin) / 2;
 
-    if (from[mid] < b)
+    if (aj[mid] < column)
       begin = mid + 1;
     else
       end = mid;
@@ -122,19 +130,31 @@ static __device__ __forceinline__ PetscInt MaskCut(const PetscInt *__restrict__ 
   return begin;
 }
 
-/* what is asked for one round before MaskLoad() needs it: no load then waits for another */
+/* what is asked for rounds before MaskLoad() needs it: no load then waits for another. First the entry's column, and
+   its place or where its value is; then, FAR, where its row of B begins, and where its value is. */
 struct MaskAhead {
   PetscInt where, value;
 };
 
-/* FAR: masks of several words, or permuted values */
+/* FAR: masks of several words, values that do not come in turn, or parts of B */
 template <bool FAR>
-static __device__ __forceinline__ MaskAhead MaskLookAhead(const MaskArgs &x, const MaskRow &row, PetscInt k)
+static __device__ __forceinline__ MaskAhead MaskLook(const MaskArgs &x, const MaskRow &row, PetscInt k)
 {
   MaskAhead ahead;
 
-  ahead.where = k < row.end ? x.where[k] : 0;
-  ahead.value = FAR && x.perm && k < row.end ? x.perm[k] : k;
+  ahead.where = k < row.end ? x.aj[k] : 0;
+  ahead.value = !FAR || k >= row.end ? k : x.place ? (PetscInt)x.place[k]
+                                         : x.perm  ? x.perm[k]
+                                                   : k;
+  return ahead;
+}
+
+static __device__ __forceinline__ MaskAhead MaskReach(const MaskArgs &x, const MaskRow &row, PetscInt k, MaskAhead ahead)
+{
+  if (k < row.end) {
+    if (x.place) ahead.value += x.ti[ahead.where];
+    ahead.where = x.bi[ahead.where] - x.bbegin;
+  }
   return ahead;
 }
 
@@ -148,7 +168,7 @@ static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, const Ma
   e.from      = 0;
   e.a         = HybScalar();
   if (k < row.end) {
-    e.from = (x.bi ? x.bi[ahead.where] : ahead.where) - (FAR ? x.bbegin : 0);
+    e.from = FAR ? ahead.where : x.bi[ahead.where];
     e.a    = x.aa[ahead.value];
     if (x.shorts)
       e.lo = ((const unsigned short *)x.masks)[k];
@@ -179,19 +199,25 @@ static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, const Ma
 template <int N, int R, int BATCH, bool FAR>
 static __device__ __forceinline__ void MaskSums(const MaskArgs &x, const MaskRow &row, int entries, int first, int len, HybScalar *c)
 {
-  const int lane = HybLane() & (N - 1);
-  HybScalar sum[R];
-  MaskAhead ahead = MaskLookAhead<FAR>(x, row, row.begin + N + lane);
-  MaskEntry next  = MaskLoad<N, R, FAR>(x, row, row.begin + lane, first, MaskLookAhead<FAR>(x, row, row.begin + lane));
+  const int      lane = HybLane() & (N - 1);
+  const PetscInt mine = row.begin + lane;
+  HybScalar      sum[R];
+  MaskAhead      now0 = MaskLook<FAR>(x, row, mine), ahead = MaskLook<FAR>(x, row, mine + N);
+
+  if (FAR) {
+    now0  = MaskReach(x, row, mine, now0);
+    ahead = MaskReach(x, row, mine + N, ahead);
+  }
+  MaskEntry next = MaskLoad<N, R, FAR>(x, row, mine, first, now0);
 
 #pragma unroll
-  for (int r = 0; r < R; r++) sum[r] = FAR && x.more && first + r * N + lane < len ? c[first + r * N + lane] : HybNegativeZero();
+  for (int r = 0; r < R; r++) sum[r] = FAR && row.more && first + r * N + lane < len ? c[first + r * N + lane] : HybNegativeZero();
   for (int k0 = 0; k0 < entries; k0 += N) {
     const MaskEntry now = next;
 
     if (k0 + N < entries) {
-      next  = MaskLoad<N, R, FAR>(x, row, row.begin + k0 + N + lane, first, ahead);
-      ahead = MaskLookAhead<FAR>(x, row, row.begin + k0 + 2 * N + lane);
+      next  = MaskLoad<N, R, FAR>(x, row, mine + k0 + N, first, ahead);
+      ahead = MaskLook<FAR>(x, row, mine + k0 + 2 * N);
     }
 #pragma unroll 1
     for (int j = 0; j < N && k0 + j < entries; j += BATCH) {
@@ -223,6 +249,8 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, const MaskRow
           if (word[u][r * N / 32] & (1u << (r * N % 32 + lane))) sum[r] = HybMulAdd(a[u], b[u][r], sum[r]);
         }
       }
+      /* a row ends before the middle only where no round follows */
+      if (FAR && j == (N / BATCH - 1) / 2 * BATCH && k0 + N < entries) ahead = MaskReach(x, row, mine + k0 + 2 * N, ahead);
     }
   }
 #pragma unroll
@@ -236,21 +264,23 @@ __global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 
                                                                                                     : 6) MaskKernel(MaskArgs x)
 {
   const PetscCount r      = ((PetscCount)blockIdx.x * MASK_THREADS + threadIdx.x) / N;
-  MaskRow          row    = {0, 0, 0, 0, 0};
+  MaskRow          row    = {0, 0, 0, 0, 0, false};
   PetscInt         cbegin = 0;
   int              len    = 0;
 
   if (r < x.m) {
     cbegin = x.ci[r];
     len    = (int)(x.ci[r + 1] - cbegin);
-    row    = {x.ai[r], x.ai[r + 1], FAR && x.first ? x.first[r] : x.ai[r], x.ai[r + 1] - x.ai[r], (len + 31) / 32};
+    row    = {x.ai[r], x.ai[r + 1], FAR && x.first ? x.first[r] : x.ai[r], x.ai[r + 1] - x.ai[r], (len + 31) / 32, false};
     cbegin -= x.cbegin;
-    if (FAR && x.inner) {
-      const PetscInt begin = MaskCut(x.where, row.begin, row.end, x.bbegin);
+    if (FAR && x.inner && row.begin < row.end) {
+      const PetscInt begin = x.aj[row.begin] >= x.low ? row.begin : MaskCut(x.aj, row.begin, row.end, x.low);
 
-      row.end = MaskCut(x.where, begin, row.end, x.bend);
+      if (x.aj[row.end - 1] >= x.high) row.end = MaskCut(x.aj, begin, row.end, x.high);
+      row.more = begin > row.begin;
       row.first += begin - row.begin;
       row.begin = begin;
+      if (begin == row.end) len = 0;
     }
   }
   const int entries = HybSubwarpMax<HYB_WARP>((int)(row.end - row.begin)), longest = HybSubwarpMax<HYB_WARP>(len);
@@ -269,12 +299,12 @@ __global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 
   }
 }
 
-/* the longest row of C (NULL: it is known), how many words the masks of all entries of A take, and before which entry
-   of C each quarter of its rows begins */
-__global__ void __launch_bounds__(256) MaskMeasure(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ ci, PetscCount *longest, PetscCount *words, PetscCount *cut)
+/* the longest row of C (NULL: it is known), how many words the masks of all entries of A take, the longest row of a
+   matrix of n rows (ti NULL: of none), and before which entry of C each share of its rows begins */
+__global__ void __launch_bounds__(256) MaskMeasure(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ ci, PetscInt n, const PetscInt *__restrict__ ti, PetscCount *longest, PetscCount *words, PetscCount *farthest, PetscCount *cut)
 {
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
-  PetscCount most = 0, sum = 0;
+  PetscCount most = 0, sum = 0, far = 0;
 
   for (PetscCount r = (PetscCount)blockIdx.x * 256 + threadIdx.x; r < m; r += (PetscCount)gridDim.x * 256) {
     const PetscCount len = (PetscCount)(ci[r + 1] - ci[r]);
@@ -285,6 +315,12 @@ __global__ void __launch_bounds__(256) MaskMeasure(PetscInt m, const PetscInt *_
   if (longest) {
     most = HybBlockMax<256>(most, scratch);
     if (threadIdx.x == 0) (void)HybAtomicMax(longest, most);
+    __syncthreads();
+  }
+  for (PetscCount r = (PetscCount)blockIdx.x * 256 + threadIdx.x; ti && r < n; r += (PetscCount)gridDim.x * 256) far = HybMax()(far, (PetscCount)(ti[r + 1] - ti[r]));
+  if (ti) {
+    far = HybBlockMax<256>(far, scratch);
+    if (threadIdx.x == 0) (void)HybAtomicMax(farthest, far);
     __syncthreads();
   }
   sum = HybBlockSum<256>(sum, scratch);
@@ -300,8 +336,16 @@ __global__ void __launch_bounds__(256) MaskWords(PetscInt m, const PetscInt *__r
   if (r < m) words[r] = (ai[r + 1] - ai[r]) * ((ci[r + 1] - ci[r] + 31) / 32);
 }
 
+/* which entry of its row each is of the matrix whose transpose A is */
+__global__ void __launch_bounds__(256) MaskPlaces(PetscCount nnz, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ ti, const PetscInt *__restrict__ perm, unsigned char *__restrict__ place)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * 256 + threadIdx.x;
+
+  if (k < nnz) place[k] = (unsigned char)(perm[k] - ti[aj[k]]);
+}
+
 /* eight lanes a row, an entry of A each */
-__global__ void __launch_bounds__(MASK_THREADS) MaskPlan(MaskArgs x, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ bj, const PetscInt *__restrict__ cj, PetscInt *__restrict__ from, unsigned *__restrict__ masks)
+__global__ void __launch_bounds__(MASK_THREADS) MaskPlan(MaskArgs x, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ bj, const PetscInt *__restrict__ cj, unsigned *__restrict__ masks)
 {
   const PetscCount row = ((PetscCount)blockIdx.x * MASK_THREADS + threadIdx.x) / 8;
 
@@ -310,12 +354,11 @@ __global__ void __launch_bounds__(MASK_THREADS) MaskPlan(MaskArgs x, const Petsc
   const int      words = (int)(cend - cbegin + 31) / 32;
 
   for (PetscInt k = abegin + (HybLane() & 7); k < x.ai[row + 1]; k += 8) {
-    const PetscInt r = aj[k], end = bi[r + 1];
+    const PetscInt r = x.aj[k], end = bi[r + 1];
     PetscInt       lo   = cbegin;
     unsigned       bits = 0, *to = masks + (x.first ? x.first[row] : abegin) + (k - abegin);
     int            w = 0;
 
-    if (from) from[k] = bi[r];
     for (PetscInt p = bi[r]; p < end; p++, lo++) {
       const PetscInt column = bj[p];
       PetscInt       hi     = cend;
@@ -353,25 +396,26 @@ static MaskArgs MaskArguments(const HybSpGEMM *mm, const HybCSR *A, const HybCSR
 
   x.m      = A->m;
   x.ai     = A->i;
+  x.aj     = A->j;
+  x.bi     = B->i;
   x.ci     = C->i;
-  x.where  = rows->from ? rows->from : A->j;
-  x.bi     = rows->from ? NULL : B->i;
   x.masks  = rows->masks;
   x.shorts = rows->longest <= 16;
   x.first  = rows->first;
+  x.place  = rows->place;
+  x.ti     = mm->transposed;
   x.perm   = mm->permutation;
   x.last   = B->nnz > 0 ? (PetscInt)(B->nnz - 1) : 0;
   x.aa     = A->a;
   x.ba     = B->a;
   x.ca     = C->a;
-  x.bbegin = x.bend = x.cbegin = 0;
-  x.inner = x.more = 0;
+  x.low = x.high = x.bbegin = x.cbegin = x.inner = 0;
   if (mm->part && mm->part->inner) {
+    x.low    = mm->part->row[0];
+    x.high   = mm->part->row[1];
     x.inner  = 1;
     x.bbegin = (PetscInt)mm->part->entry[0];
-    x.bend   = (PetscInt)mm->part->entry[1];
-    x.last   = PetscMax(x.bend - x.bbegin - 1, 0);
-    x.more   = mm->part->row[0] > 0;
+    x.last   = PetscMax((PetscInt)mm->part->entry[1] - x.bbegin - 1, 0);
   } else if (mm->part) {
     x.m = mm->part->row[1] - mm->part->row[0];
     x.ai += mm->part->row[0];
@@ -385,44 +429,46 @@ static MaskArgs MaskArguments(const HybSpGEMM *mm, const HybCSR *A, const HybCSR
 PetscErrorCode HybMaskRowsCount(HybSpGEMM *mm, const HybCSR *A, const PetscInt *count, HybCSR *C, HybMaskRows *rows)
 {
   const HybExec *exec = &mm->exec;
-  PetscCount    *found, host[3 + HYB_SPGEMM_PARTS + 1];
+  PetscCount    *found, host[4 + HYB_SPGEMM_PARTS + 1];
 
   PetscFunctionBegin;
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, PETSC_STATIC_ARRAY_LENGTH(host), sizeof(PetscCount), &found));
   PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, found, NULL));
-  HYB_LAUNCH(MaskMeasure, PetscMin(HybBlocks(C->m, 256), 1024), 256, 0, exec->stream, C->m, A->i, C->i, found + 1, found + 2, found + 3);
+  HYB_LAUNCH(MaskMeasure, PetscMin(HybBlocks(C->m, 256), 1024), 256, 0, exec->stream, C->m, A->i, C->i, A->n, mm->transposed, found + 1, found + 2, found + 3, found + 4);
   PetscCall(exec->backend->copy(exec, host, found, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybArenaFree(&mm->work, &found));
-  C->nnz        = host[0];
-  rows->longest = (PetscInt)host[1];
-  rows->words   = host[2];
-  mm->hascut    = PETSC_TRUE;
-  PetscCall(PetscArraycpy(mm->cut, host + 3, HYB_SPGEMM_PARTS + 1));
+  C->nnz         = host[0];
+  rows->longest  = (PetscInt)host[1];
+  rows->words    = host[2];
+  rows->farthest = (PetscInt)host[3];
+  mm->hascut     = PETSC_TRUE;
+  PetscCall(PetscArraycpy(mm->cut, host + 4, HYB_SPGEMM_PARTS + 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybMaskRowsMeasure(HybSpGEMM *mm, const HybCSR *A, const HybCSR *C, PetscCount *words)
 {
   PetscFunctionBegin;
-  PetscCall(mm->exec.backend->zero(&mm->exec, words, sizeof(*words)));
-  HYB_LAUNCH(MaskMeasure, PetscMin(HybBlocks(C->m, 256), 1024), 256, 0, mm->exec.stream, C->m, A->i, C->i, (PetscCount *)NULL, words, words + 1);
+  PetscCall(mm->exec.backend->zero(&mm->exec, words, 2 * sizeof(*words)));
+  HYB_LAUNCH(MaskMeasure, PetscMin(HybBlocks(C->m, 256), 1024), 256, 0, mm->exec.stream, C->m, A->i, C->i, A->n, mm->transposed, (PetscCount *)NULL, words, words + 1, words + 2);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybMaskRows *rows)
 {
-  const HybExec *exec  = &mm->exec;
-  const bool     far   = rows->longest > 32;
+  const HybExec *exec = &mm->exec;
+  const bool     far = rows->longest > 32, place = mm->transposed && mm->permutation && rows->farthest <= 256;
   PetscInt       lanes = HybDeviceTuning()->masks_lanes;
-  size_t         masks, bytes;
+  size_t         masks, bytes, operands;
 
   PetscFunctionBegin;
   /* lanes count beyond a row's end */
   if (!C->nnz || !rows->longest || rows->longest > 32 * MASK_WORDS || mm->stats.maxarow > MASK_ENTRIES || A->nnz > PETSC_MAX_INT - 2 * MASK_ENTRIES || rows->words > PETSC_MAX_INT) PetscFunctionReturn(PETSC_SUCCESS);
   if ((double)C->nnz * (double)A->nnz > MASK_SPARSE * (double)mm->stats.products * (double)C->m) PetscFunctionReturn(PETSC_SUCCESS);
-  masks = far ? (size_t)rows->words * sizeof(unsigned) : (size_t)A->nnz * (rows->longest <= 16 ? sizeof(unsigned short) : sizeof(unsigned));
-  bytes = masks + (far ? (size_t)C->m + 1 : 0) * sizeof(PetscInt) + (mm->columnsstay ? 0 : (size_t)A->nnz) * sizeof(PetscInt);
-  if (bytes > (size_t)(A->nnz + B->nnz) * (sizeof(PetscInt) + sizeof(HybScalar))) PetscFunctionReturn(PETSC_SUCCESS);
+  masks    = far ? (size_t)rows->words * sizeof(unsigned) : (size_t)A->nnz * (rows->longest <= 16 ? sizeof(unsigned short) : sizeof(unsigned));
+  bytes    = masks + (far ? (size_t)C->m + 1 : 0) * sizeof(PetscInt) + (place ? (size_t)A->nnz : 0);
+  operands = (size_t)(A->nnz + B->nnz) * (sizeof(PetscInt) + sizeof(HybScalar));
+  if (bytes > (bytes > MASK_LARGE ? operands / 3 : operands)) PetscFunctionReturn(PETSC_SUCCESS);
   if (bytes > MASK_ASK) {
     HybMemoryReport report;
 
@@ -432,18 +478,22 @@ static PetscErrorCode MaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR 
   if (!lanes) lanes = C->nnz <= 12 * (PetscCount)C->m ? 4 : C->nnz <= 24 * (PetscCount)C->m ? 8
                                                                                             : 16;
   rows->lanes = (int)lanes;
-  if (!mm->columnsstay) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, sizeof(PetscInt), &rows->from));
+  if (place) {
+    PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, 1, &rows->place));
+    HYB_LAUNCH(MaskPlaces, HybBlocks(A->nnz, 256), 256, 0, exec->stream, A->nnz, A->j, mm->transposed, mm->permutation, rows->place);
+  }
   if (far) {
     PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)C->m + 1, sizeof(PetscInt), &rows->first));
     HYB_LAUNCH(MaskWords, HybBlocks(C->m, 256), 256, 0, exec->stream, C->m, A->i, C->i, rows->first);
     PetscCall(HybScanCounts(exec, &mm->work, C->m, rows->first, rows->first, NULL, NULL));
   }
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)masks, 1, &rows->masks));
-  HYB_LAUNCH(MaskPlan, HybBlocks((PetscCount)A->m * 8, MASK_THREADS), MASK_THREADS, 0, exec->stream, MaskArguments(mm, A, B, rows, C), A->j, B->i, B->j, C->j, rows->from, rows->masks);
+  HYB_LAUNCH(MaskPlan, HybBlocks((PetscCount)A->m * 8, MASK_THREADS), MASK_THREADS, 0, exec->stream, MaskArguments(mm, A, B, rows, C), B->i, B->j, C->j, rows->masks);
   PetscCall(HybCountersSet(&mm->counters, "masks", A->nnz));
   PetscCall(HybCountersSet(&mm->counters, "mask bytes", (PetscCount)masks));
-  mm->reads    = rows->from ? 0 : HYB_SPGEMM_READS_A;
+  mm->reads    = HYB_SPGEMM_READS_A;
   mm->permutes = PETSC_TRUE;
+  mm->placed   = (PetscBool)place;
   mm->parts    = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -455,7 +505,7 @@ PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
 
   PetscFunctionBegin;
   if (ierr) {
-    (void)HybArenaFree(&mm->keep, &rows->from);
+    (void)HybArenaFree(&mm->keep, &rows->place);
     (void)HybArenaFree(&mm->keep, &rows->first);
     (void)HybArenaFree(&mm->keep, &rows->masks);
   }
@@ -470,7 +520,7 @@ PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   const PetscCount grid = HybBlocks((PetscCount)x.m * rows->lanes, MASK_THREADS);
 
   PetscFunctionBegin;
-  PetscCall(HybDispatch(rows->lanes, HybCases<4, 8, 16>(), x.first || x.perm || x.inner, HybFlags(), [&](auto N, auto FAR) {
+  PetscCall(HybDispatch(rows->lanes, HybCases<4, 8, 16>(), x.first || x.perm || x.place || x.inner, HybFlags(), [&](auto N, auto FAR) {
     HYB_LAUNCH((MaskKernel<N, FAR>), grid, MASK_THREADS, 0, exec->stream, x);
     return PETSC_SUCCESS;
   }));

@@ -9,28 +9,29 @@
 
 /* The plan; all zero before */
 typedef struct {
-  /* for HybMaskRowsPlan(), by whoever counts C's rows: the longest one, and the words of 32 bits that masks of all
-     entries of A take */
-  PetscInt   longest;
+  /* for HybMaskRowsPlan(), by whoever counts C's rows: the longest one, the words of 32 bits that masks of all entries
+     of A take, and the longest row of the matrix whose transpose A is */
+  PetscInt   longest, farthest;
   PetscCount words;
-  PetscInt  *from; /* of each entry of A: where its row of B begins; NULL: A's columns stay, and tell */
   /* Of each entry of A, for each entry of C's row: whether that row of B has it; a short or a word each, or, where rows
      of C are longer than 32, as many words as the row takes: the first ones of all entries, then the next. NULL: there
      is no plan */
   unsigned *masks;
   PetscInt *first; /* where the masks of each row begin, if they have several words */
   int       lanes; /* that take a row of C */
+  /* of a transpose, for each entry: which one of its row of the matrix; NULL: by a permutation, or in turn */
+  unsigned char *place;
 } HybMaskRows;
 
 /* C->i and C->nnz of count (device), as HybScanCounts(), and what the plan wants to know: one synchronisation */
 extern PetscErrorCode HybMaskRowsCount(HybSpGEMM *mm, const HybCSR *A, const PetscInt *count, HybCSR *C, HybMaskRows *rows);
-/* the words of all masks and then mm->cut, HYB_SPGEMM_PARTS + 2 numbers (device), for who counts by other means: no
+/* words, farthest and then mm->cut, HYB_SPGEMM_PARTS + 3 numbers (device), for who counts by other means: no
    synchronisation */
 extern PetscErrorCode HybMaskRowsMeasure(HybSpGEMM *mm, const HybCSR *A, const HybCSR *C, PetscCount *words);
 /* Makes the plan where C's rows are short and the plan is no larger than the operands. No synchronisation. The columns
    of all rows ascend. */
 extern PetscErrorCode HybMaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybMaskRows *rows);
-/* values, where rows->masks is there; A's by mm->permutation, if the caller has set it */
+/* values, where rows->masks is there; A's by the plan or by mm->permutation, if the caller has set it */
 extern PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybMaskRows *rows, HybCSR *C);
 
 #endif

@@ -44,10 +44,10 @@ static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
   mm->permutation = NULL;
   mm->part        = NULL;
   mm->parts = mm->hascut = PETSC_FALSE;
-  mm->counted = mm->planned = mm->permutes = PETSC_FALSE;
-  mm->numerics                             = 0;
-  mm->counters.n                           = 0;
-  second                                   = HybArenaResetBoth(&mm->work, &mm->keep);
+  mm->counted = mm->planned = mm->permutes = mm->placed = PETSC_FALSE;
+  mm->numerics                                          = 0;
+  mm->counters.n                                        = 0;
+  second                                                = HybArenaResetBoth(&mm->work, &mm->keep);
   PetscCall(first);
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -36,9 +36,10 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
     PetscCall(HybHashRowsFetch(mm, hash, &C->nnz));
     data->masks.longest = hash->longest;
     if (mm->reuse) {
-      data->masks.words = hash->brought[0];
-      mm->hascut        = PETSC_TRUE;
-      PetscCall(PetscArraycpy(mm->cut, hash->brought + 1, HYB_SPGEMM_PARTS + 1));
+      data->masks.words    = hash->brought[0];
+      data->masks.farthest = (PetscInt)hash->brought[1];
+      mm->hascut           = PETSC_TRUE;
+      PetscCall(PetscArraycpy(mm->cut, hash->brought + 2, HYB_SPGEMM_PARTS + 1));
     }
   } else
     PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));

@@ -37,7 +37,7 @@ typedef struct {
   unsigned   *where, *listed;
   PetscCount  room, unlisted; /* of each part; 0: all rows have one */
   int         nown;           /* numbers in own */
-  PetscCount  brought[HYB_SPGEMM_PARTS + 2];
+  PetscCount  brought[HYB_SPGEMM_PARTS + 3];
   PetscInt    hostbinptr[HYB_HASH_BINS + 1];
   PetscInt    longest;          /* row of C */
   PetscInt    maxbytes;         /* of shared memory a block */
