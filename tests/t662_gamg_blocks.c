@@ -387,6 +387,64 @@ static PetscErrorCode TestOptions(PetscBool few)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The finest level injects: its prolongator is made here on one process with the release of PETSc whose driver is
+   known, and is a plain matrix; the indices that the program gave are there afterwards, which the views beside each
+   other tell. Options of the first level's prolongator, and vectors that are kept for the next setup, are PETSc's
+   driver's. */
+static PetscErrorCode TestInjection(void)
+{
+  static const struct {
+    const char *options;
+    PetscBool   ours;
+  } lines[] = {
+    {"-pc_gamg_injection_index 1",                                        PETSC_TRUE },
+    {"-pc_gamg_injection_index 2,0",                                      PETSC_TRUE },
+    {"-pc_gamg_injection_index 0,1 -pc_gamg_agg_nsmooths 0",              PETSC_TRUE },
+    {"-pc_gamg_injection_index 0,1 -pc_gamg_reuse_interpolation 0",       PETSC_FALSE},
+    {"-pc_gamg_injection_index 0 -pc_gamg_prolongator_0_mat_type seqaij", PETSC_FALSE},
+  };
+  Mat S, A, H;
+
+  PetscFunctionBeginUser;
+  MatTestName = "injection";
+  PetscCall(Blocks(12, 3, &S));
+  PetscCall(OfBothTypes(S, &A, &H));
+  for (size_t l = 0; l < PETSC_STATIC_ARRAY_LENGTH(lines); l++) {
+    const PetscBool ours = (PetscBool)(Covers && lines[l].ours && PETSC_VERSION_GE(3, 26, 0) && PETSC_VERSION_LT(3, 27, 0));
+    PetscInt        made, levels, before[2] = {0, 0};
+    KSP             h;
+    PC              pc;
+    Mat             P;
+    const char     *prefix;
+    PetscBool       transpose;
+    char            why[64];
+
+    PetscCall(Beside(A, H, lines[l].options, ALL, LOOSE));
+    PetscCall(Options(lines[l].options, PETSC_TRUE));
+    if (Covers) PetscCall(MatTestEventCount("HybGAMGTent", &before[0]));
+    PetscCall(Levels(&before[1]));
+    PetscCall(Solver(H, &h));
+    PetscCall(KSPSetUp(h));
+    made = 0;
+    if (Covers) PetscCall(MatTestEventCount("HybGAMGTent", &made));
+    PetscCall(Levels(&levels));
+    made -= before[0];
+    levels -= before[1];
+    snprintf(why, sizeof(why), "%d prolongators, %d levels of aggregates", (int)made, (int)levels);
+    Check3((PetscBool)(made == levels + (PetscInt)ours), "prolongators made here", lines[l].options, why, __LINE__);
+    PetscCall(KSPGetPC(h, &pc));
+    PetscCall(PCMGGetLevels(pc, &levels));
+    PetscCall(PCMGGetInterpolation(pc, levels - 1, &P));
+    PetscCall(MatGetOptionsPrefix(P, &prefix));
+    transpose = P->form_explicit_transpose;
+    Check3((PetscBool)(!prefix && !transpose), "as the driver makes it", lines[l].options, prefix ? prefix : "", __LINE__);
+    PetscCall(KSPDestroy(&h));
+    PetscCall(Options(lines[l].options, PETSC_FALSE));
+  }
+  PetscCall(DestroyAll(&S, &A, &H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt    only = -1;
@@ -421,7 +479,10 @@ int main(int argc, char **argv)
     }
     PetscCall(DestroyAll(&S, &A, &H));
   }
-  if (PETSC_VERSION_GE(3, 21, 0) && only < 0 && size == 1 && !WithThresholds) PetscCall(TestOptions(few));
+  if (PETSC_VERSION_GE(3, 21, 0) && only < 0 && size == 1 && !WithThresholds) {
+    PetscCall(TestOptions(few));
+    PetscCall(TestInjection());
+  }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

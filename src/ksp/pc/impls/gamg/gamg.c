@@ -37,6 +37,7 @@ static PetscErrorCode HybGAMGRelease(HybGAMG *h)
   h->b     = NULL;
   h->q     = NULL;
   h->dummy = NULL;
+  PetscCall(MatDestroy(&h->injected));
   PetscCall(ierr);
   PetscCall(second);
   PetscCall(third);
@@ -149,8 +150,12 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
   gamg->ops->coarsen           = HybGAMGCoarsen;
   gamg->ops->prolongator       = HybGAMGProlongator;
   gamg->ops->optprolongator    = HybGAMGOptProlongator;
-  ierr                         = (*h->setup)(pc);
-  *gamg->ops                   = h->ops;
+  h->injecting                 = PETSC_FALSE;
+  ierr                         = HybGAMGInjectionBegin(pc, h);
+  if (!ierr) ierr = (*h->setup)(pc);
+  (void)HybGAMGInjectionEnd(pc, h);
+  if (!ierr) ierr = HybGAMGInjectionFinish(h);
+  *gamg->ops = h->ops;
   /* PETSc would take them for the vectors of the next setup */
   if ((h->dummy && gamg->data == h->dummy) || (ierr && h->replaced)) {
     (void)PetscFree(gamg->data);

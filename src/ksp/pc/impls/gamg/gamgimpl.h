@@ -50,8 +50,11 @@ typedef struct {
   HybScalar      *q;     /* the tentative prolongator's entries */
   HybAggRules     rules;
   PetscInt        nsmooths;
-  PetscInt        total; /* aggregates of all processes */
-  HybParAgg       par;   /* of several processes, in place of most of the above */
+  PetscInt        total;     /* aggregates of all processes */
+  HybParAgg       par;       /* of several processes, in place of most of the above */
+  PetscInt        injection; /* how many indices PETSc's driver is not told of, until it comes to the first level */
+  PetscBool       injecting; /* this is that level */
+  Mat             injected;  /* its prolongator */
 } HybGAMG;
 
 PETSC_INTERN PetscLogEvent HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;
@@ -89,6 +92,14 @@ PETSC_INTERN PetscErrorCode HybGAMGProlongator(PC, Mat, PetscCoarsenData *, Mat 
 PETSC_INTERN PetscErrorCode HybGAMGOptProlongator(PC, Mat, Mat *);
 /* smooth.c: P = P - omega D^-1 A P, a step more of smoothing */
 PETSC_INTERN PetscErrorCode HybGAMGSmoothMore(Mat A, PetscReal omega, Mat *P);
+/* injection.c: the first level's prolongator, where it injects. Begin, of the setup: if it can be made here the driver
+   is told that there is none. End: it is told again what the program said; was it told otherwise? Injection: P, and the
+   vectors of the level below. Finish, of the setup: P has nothing of what the driver gives prolongators of
+   aggregates. */
+PETSC_INTERN PetscErrorCode HybGAMGInjectionBegin(PC, HybGAMG *);
+PETSC_INTERN PetscBool      HybGAMGInjectionEnd(PC, HybGAMG *);
+PETSC_INTERN PetscErrorCode HybGAMGInjection(PC, HybGAMG *, Mat A, Mat *P);
+PETSC_INTERN PetscErrorCode HybGAMGInjectionFinish(HybGAMG *);
 /* edges.c. Edges: h->edges but for what the witness said. InfoEdges: -info of entries of the graph that a threshold
    leaves. */
 PETSC_INTERN PetscErrorCode HybGAMGEdges(PC, HybGAMG *, Mat A);

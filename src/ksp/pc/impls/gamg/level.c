@@ -221,6 +221,12 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
 
   PetscFunctionBegin;
   PetscCall(HybGAMGGet(pc, &h));
+  h->injecting = HybGAMGInjectionEnd(pc, h);
+  if (h->injecting) {
+    PetscCall(PetscObjectReference((PetscObject)A));
+    *G = A;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (h->ours) PetscCall(HybGAMGDecide(pc, h, A, &why));
   if (why) {
     h->ours = PETSC_FALSE;
@@ -283,6 +289,10 @@ PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
   PetscCall(HybGAMGGet(pc, &h));
   if (!h->ours) {
     PetscCall((*h->ops.coarsen)(pc, G, lists));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (h->injecting) {
+    PetscCall(PetscCDCreate(0, lists));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscLogEventBegin(EVENT(COARSEN), 0, 0, 0, 0));
@@ -371,6 +381,15 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
     PetscCall((*h->ops.prolongator)(pc, A, lists, P));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  if (h->injecting) {
+    PetscCall(PetscLogEventBegin(HYB_GAMGTentative, A, 0, 0, 0));
+    PetscCall(HybRecordPhase(HYB_PHASE_TENTATIVE, A, PETSC_FALSE));
+    ierr = HybGAMGInjection(pc, h, A, P);
+    PetscCall(HybRecordPhase(HYB_PHASE_TENTATIVE, A, PETSC_TRUE));
+    PetscCall(PetscLogEventEnd(HYB_GAMGTentative, A, 0, 0, 0));
+    PetscCall(ierr);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscLogEventBegin(EVENT(PROL), 0, 0, 0, 0));
   *P = NULL;
   if (!h->total) {
@@ -451,6 +470,7 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
     PetscCall((*h->ops.optprolongator)(pc, A, P));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  if (h->injecting) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(EVENT(OPT), 0, 0, 0, 0));
   if (h->nsmooths && !(emax > 0)) PetscCall(HybGAMGEstimate(pc, A, &h->exec, &emin, &emax));
   mg->min_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emin : 0;

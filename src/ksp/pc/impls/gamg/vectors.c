@@ -181,7 +181,7 @@ static PetscErrorCode HybGAMGDefaultData(PC pc, HybGAMG *h, Mat A, PetscBool *do
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  if (HybGAMGFirst(pc)) PetscFunctionReturn(PETSC_SUCCESS); /* PETSc replaces them */
+  if (HybGAMGFirst(pc) || h->injection) PetscFunctionReturn(PETSC_SUCCESS); /* injection replaces them */
   PetscCall(MatGetNearNullSpace(A, &near));
   PetscCall(MatGetBlockSize(A, &bs));
   if (!near) PetscCall(HybGAMGHasFields(pc, A, &fields));
