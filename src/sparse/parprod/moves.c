@@ -26,21 +26,6 @@ static PetscErrorCode HybParMultiplyPlaceBlock(HybParMultiply *s, HybScalar *to,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParMultiplyAdopt(HybParMultiply *s, const HybParCSR *A, HybParCSR *B, HybArena from[2])
-{
-  PetscFunctionBegin;
-  if (HybParCollectTakes(s, A, B)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (s->apart) {
-    PetscCall(HybArenaFree(&from[0], &B->D.a));
-    B->D.a = s->R.a + s->place[0][1];
-  }
-  if (s->some) {
-    PetscCall(HybArenaFree(&from[1], &B->O.a));
-    B->O.a = s->X.a + s->place[1][1];
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybParMultiplyPlaceOwn(HybParMultiply *s, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B)
 {
   const HybExec *x = &s->exec;

@@ -206,6 +206,21 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const Hyb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybParMultiplyAdopt(HybParMultiply *s, const HybParCSR *A, HybParCSR *B, HybArena from[2])
+{
+  PetscFunctionBegin;
+  if (HybParCollectTakes(s, A, B)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (s->apart) {
+    PetscCall(HybArenaFree(&from[0], &B->D.a));
+    B->D.a = s->R.a + s->place[0][1];
+  }
+  if (s->some) {
+    PetscCall(HybArenaFree(&from[1], &B->O.a));
+    B->O.a = s->X.a + s->place[1][1];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* what is to be sent, and, where that is one launch, L and Z too; stays: nothing is sent, R and Y are as they were */
 static PetscErrorCode HybParMultiplyBegin(HybParMultiply *s, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B)
 {

@@ -46,11 +46,10 @@ typedef struct {
 extern PetscErrorCode HybParMultiplySymbolic(HybParMultiply *, HybComm, const HybExec *, const char *method, PetscInt width, PetscBool reuse, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
 /* sameA: A has the values of the last numeric phase here; allB: B has them on all processes */
 extern PetscErrorCode HybParMultiplyNumeric(HybParMultiply *, PetscErrorCode before, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B, HybParCSR *C);
-extern PetscErrorCode HybParMultiplyDestroy(HybParMultiply *);
-
 /* B, a temporary whose values come from the arenas, has them where R and X have theirs from now on, so that nothing
    copies them there. Not of a small product, which has lists instead. */
 extern PetscErrorCode HybParMultiplyAdopt(HybParMultiply *, const HybParCSR *A, HybParCSR *B, HybArena from[2]);
+extern PetscErrorCode HybParMultiplyDestroy(HybParMultiply *);
 
 /* moves.c: what its numeric phase moves before it multiplies: rows that others need; what is here already, to its
    place; what has come */
