@@ -183,6 +183,23 @@ const HybExec *HybTestExec(void)
   return &T.exec;
 }
 
+static HybServices Services; /* at first */
+static char        Library[PETSC_MAX_PATH_LEN];
+
+void HybTestServe(int processes, size_t more)
+{
+  HybServices       services = Services;
+  HybMemoryReport   r;
+  const HybBackend *backend;
+  char              message[512];
+
+  HybTestCall(T.exec.backend->usage(&r, PETSC_FALSE));
+  if (processes) services.processes = processes;
+  if (more) services.memory_limit = r.device_bytes + r.managed_bytes + more;
+  HybTestCall(HybBackendLoad(Library, &services, &backend, message, sizeof(message)));
+  HybTestCheck(backend == T.exec.backend, "%s", message);
+}
+
 static PetscErrorCode ScarceMemory(HybMemoryReport *report)
 {
   const PetscErrorCode ierr = HybTestExec()->backend->memory(report);
@@ -345,7 +362,6 @@ PetscErrorCode HybTestOption(const char option[], char value[], size_t length, P
 void HybTestInit(int *argc, char ***argv)
 {
   char        backend[PETSC_MAX_PATH_LEN] = "host", result[32] = "device", message[1024] = "", part[32] = "1/1", rest;
-  HybServices services;
   PetscBool   mirror = PETSC_FALSE;
 
   PetscCallAbort(PETSC_COMM_SELF, PetscInitialize(argc, argv, NULL, NULL));
@@ -369,16 +385,16 @@ void HybTestInit(int *argc, char ***argv)
   if (!strcmp(backend, "host"))
     T.exec.backend = &HybBackendHost;
   else {
-    memset(&services, 0, sizeof(services));
-    services.size = sizeof(services);
-    MPI_Comm_rank(PETSC_COMM_WORLD, &services.rank);
-    MPI_Comm_size(PETSC_COMM_WORLD, &services.processes);
-    services.device           = services.processes > 1 ? -2 : -1;
-    services.managed_fraction = 0.5;
-    services.locked_fraction  = 0.1;
-    services.mirror           = (int)mirror;
-    services.fault            = FaultHook;
-    PetscCallAbort(PETSC_COMM_SELF, HybBackendLoad(backend, &services, &T.exec.backend, message, sizeof(message)));
+    Services.size = sizeof(Services);
+    MPI_Comm_rank(PETSC_COMM_WORLD, &Services.rank);
+    MPI_Comm_size(PETSC_COMM_WORLD, &Services.processes);
+    Services.device           = Services.processes > 1 ? -2 : -1;
+    Services.managed_fraction = 0.5;
+    Services.locked_fraction  = 0.1;
+    Services.mirror           = (int)mirror;
+    Services.fault            = FaultHook;
+    PetscCallAbort(PETSC_COMM_SELF, PetscStrncpy(Library, backend, sizeof(Library)));
+    PetscCallAbort(PETSC_COMM_SELF, HybBackendLoad(backend, &Services, &T.exec.backend, message, sizeof(message)));
     if (!T.exec.backend) {
       printf("FAILED: no backend from %s: %s\n0 passed, 1 failed, 0 skipped\n", backend, message);
       exit(1);

@@ -44,6 +44,10 @@ extern unsigned long long HybTestWaits(void);
 extern void               HybTestCountWaits(HybExec *);
 extern const HybExec     *HybTestExec(void);   /* where the methods under test execute */
 extern const HybBackend  *HybTestScarce(void); /* the same, but it says that it has 4 MiB of memory left */
+/* a device library is told that so many processes are on the card, and that it may take so many bytes more than it
+   holds;
+   0: as at first */
+extern void HybTestServe(int processes, size_t more);
 /* an emulated device, or -small: keep sizes small */
 extern PetscBool   HybTestSlow(void);
 extern PetscInt    HybTestSize(PetscInt full, PetscInt slow); /* slow ? slow : full */

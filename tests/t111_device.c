@@ -443,6 +443,18 @@ static PetscErrorCode Body(void)
     HybTestBegin("beyond the share of managed memory comes device memory");
     HybTestCallFails(PETSC_ERR_MEM, exec->backend->alloc(exec, HYB_MEM_MANAGED, r.managed_share + 1, (void **)&p));
   }
+  HybTestBegin("what one of several processes may take for what it could do without");
+  for (int processes = 1; processes < 4; processes += 2) {
+    const size_t free = (size_t)24 << 20;
+    size_t       spare;
+
+    HybTestServe(processes, free);
+    HybTestCall(exec->backend->memory(&r));
+    HybTestCall(HybMemorySpare(exec, &spare));
+    HybTestCheck(r.sharing == processes && r.free_bytes == free && spare == free / 4 / (size_t)processes, "%d processes, %zu bytes free, %zu spare", r.sharing, r.free_bytes, spare);
+  }
+  HybTestServe(0, 0);
+  PetscCall(exec->backend->memory(&r));
   if (!strcmp(exec->backend->name, "emulated")) { /* a real card is never filled */
     HybTestBegin("more than the card has");
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));

@@ -344,7 +344,13 @@ static void Masked(void)
   }
 }
 
-/* each step fails in turn: what a plan took that was not made is given back, and the next numeric phase does without */
+static PetscBool Planless(const HybSpGEMM *mm)
+{
+  return (PetscBool)(!HybCountersGet(&mm->counters, "masks") && !HybCountersGet(&mm->counters, "places") && !HybCountersGet(&mm->counters, "terms"));
+}
+
+/* each step fails in turn: what a plan took that was not made is given back, and numeric phases do without. For want of
+   memory that is no error, and so no message, but counted. */
 static PetscErrorCode Unmade(void *ctx)
 {
   HybSpGEMM *mm = &Faulty.mm;
@@ -361,14 +367,127 @@ static PetscErrorCode Unmade(void *ctx)
     const size_t         held = mm->keep.bytes;
     const PetscErrorCode ierr = HybSpGEMMNumeric(mm, &DA, &DB, &DC);
 
+    if (Planless(mm)) HybTestCheck(mm->keep.bytes == held, "a plan that was not made keeps %td bytes", (PetscCount)mm->keep.bytes - (PetscCount)held);
     if (!ierr) continue;
-    if (!HybCountersGet(&mm->counters, "masks") && !HybCountersGet(&mm->counters, "places") && !HybCountersGet(&mm->counters, "terms")) HybTestCheck(mm->keep.bytes == held, "a plan that was not made keeps %td bytes", (PetscCount)mm->keep.bytes - (PetscCount)held);
     PetscCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
     PetscCall(HybSpGEMMNumeric(mm, &DA, &DB, &DC));
     HybTestSameMatrix(&DC, &Faulty.C, 4);
     PetscCall(ierr);
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  HybTestSameMatrix(&DC, &Faulty.C, 4);
+  PetscFunctionReturn(WithoutPlan(mm));
+}
+
+/* a backend that has no memory for a while */
+static const HybBackend *plenty;
+static PetscBool         empty;
+
+static PetscErrorCode EmptyAlloc(const HybExec *x, HybMem mem, size_t bytes, void **ptr)
+{
+  *ptr = NULL;
+  if (empty && mem == HYB_MEM_DEVICE) SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "no memory for a while");
+  return plenty->alloc(x, mem, bytes, ptr);
+}
+
+/* no memory where a plan would be made: the same bits without, also later, when there is memory again */
+static void Without(void)
+{
+  HybBackend little = *HybTestExec()->backend;
+
+  if (width || (!Is("hash") && !Is("rowmerge"))) return;
+  plenty       = HybTestExec()->backend;
+  little.alloc = EmptyAlloc;
+  for (int reuse = Is("rowmerge"); reuse < 2; reuse++) {
+    HybExec      exec = *HybTestExec();
+    HybSpGEMM    mm;
+    HybCSR       DA, DB, DC;
+    RefMat       A, B, C;
+    PetscScalar *expected;
+
+    HybTestBegin("%s: no memory for a plan, %s", method->name, reuse ? "before the first numeric phase" : "in the second one");
+    HybTestMatRandom(60, 80, 2, 6, &A);
+    HybTestMatRandom(80, 900, 2, 6, &B);
+    RefSpGEMM(&A, &B, &C);
+    expected     = RefProductInOrder(&A, &B, &C);
+    exec.backend = &little;
+    if (HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) {
+      const HybCSR PA = {DA.m, DA.n, DA.nnz, DA.i, DA.j, NULL}, PB = {DB.m, DB.n, DB.nnz, DB.i, DB.j, NULL};
+
+      mm.reuse = (PetscBool)reuse;
+      if (HybTestCall(HybSpGEMMSymbolic(&mm, &PA, &PB, &out, &DC)) && HybTestCall(HybArenaAlloc(&out, mm.exec.result, DC.nnz, sizeof(HybScalar), &DC.a))) {
+        for (int k = 0; k < 4; k++) {
+          empty = (PetscBool)(k == !reuse);
+          HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+          if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+          empty = PETSC_FALSE;
+          HybTestCheck(HybCountersGet(&mm.counters, "plans without room") == (reuse || k), "%td plans had no room after %d numeric phases", HybCountersGet(&mm.counters, "plans without room"), k + 1);
+          HybTestCheck(Planless(&mm), "there is a plan");
+        }
+      }
+    }
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
+/* Somebody else finds no memory: a plan is given back, once, and numeric phases go on without, with the same bits; but
+   not where columns are gone that it stands for (2), and none that is gone itself (3). Of device memory, and of memory
+   that grows (1); terms, and places (4). */
+static void GivenBack(void)
+{
+  if (width || !Is("hash")) return;
+  for (int kind = 0; kind < 5; kind++) {
+    const PetscBool given = (PetscBool)(kind < 2 || kind == 4);
+
+    HybArena     others;
+    HybSpGEMM    mm;
+    HybCSR       DA, DB, DC;
+    RefMat       A, B, C;
+    PetscScalar *expected;
+    char        *p;
+    size_t       with, page = 0; /* by which memory grows */
+
+    HybTestBegin("%s: a plan is given back, kind %d", method->name, kind);
+    if (kind == 4) HybTestCall(HybTuningSet("hash_places", PLACES_ALONE));
+    Operands(0, &A, &B);
+    RefSpGEMM(&A, &B, &C);
+    expected = RefProductInOrder(&A, &B, &C);
+    HybTestCall(HybArenaInit(&others, HybTestExec()));
+    if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) {
+      PetscErrorCode ierr;
+
+      HybTestCheck(HybCountersGet(&mm.counters, kind == 4 ? "places" : "terms") == mm.stats.products, "the plan is another one");
+      if (kind == 2) mm.columnsgone = PETSC_TRUE;
+      if (kind == 3) HybTestCall(HybSpGEMMDestroy(&mm));
+      with = mm.keep.bytes;
+      if (kind == 1 && HybTestCall(HybArenaAlloc(&others, HYB_MEM_GROWING, (PetscCount)64 << 20, 1, &p)) && HybTestCall(HybArenaGrow(&others, p, 1, 1))) page = others.bytes;
+      HybTestServe(0, kind == 1 ? page - 1 : 1000);
+      PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      ierr = kind == 1 ? HybArenaGrow(&others, p, (PetscCount)page + 1, 1) : HybArenaAlloc(&others, HYB_MEM_DEVICE, 1001, 1, &p);
+      PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
+      HybTestServe(0, 0);
+      HybTestCheck(ierr == (given ? PETSC_SUCCESS : PETSC_ERR_MEM), "error %d", (int)ierr);
+      if (kind != 3) {
+        HybTestCheck(HybCountersGet(&mm.counters, "plans given back") == given && Planless(&mm) == given && (mm.keep.bytes + (size_t)mm.stats.products * 2 <= with) == given, "%td plans are given back, the product holds %zu bytes of %zu", HybCountersGet(&mm.counters, "plans given back"), mm.keep.bytes, with);
+        with = mm.keep.bytes;
+        for (int k = 0; k < 2; k++) {
+          HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+          if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+        }
+        HybTestCheck(mm.keep.bytes == with, "the product holds %zu bytes, and held %zu", mm.keep.bytes, with);
+      }
+    }
+    HybTestCall(HybTuningSet("hash_places", NULL));
+    HybTestCall(HybArenaReset(&others));
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
 }
 
 /* plans by places (0), by masks of one word (1) and of several (2), by terms (3) */
@@ -411,6 +530,8 @@ static PetscErrorCode Body(void)
     if (HybTestMine()) Terms();
     if (HybTestMine()) Masked();
     if (HybTestMine()) UnmadePlans();
+    if (HybTestMine()) Without();
+    if (HybTestMine()) GivenBack();
   }
   if (!n) {
     HybTestBegin("numeric phases by a plan");

@@ -45,7 +45,8 @@ static PetscErrorCode Coordinates(MatType type, Mat *C)
    from coordinates, 6 and 7 a dense product and a transposed one, 8 a duplicate of a transpose plus another pattern, 9
    a large transpose as aij, which the device copies to the host, 10 what writes or reads the values of C, begun with
    A's, which has its pattern; 11 a transposed product with a vector; 12 products with a vector between writes by the
-   host, after which the values may move to page-locked memory and return: what fails of the move itself is no error */
+   host, after which the values may move to page-locked memory and return: what fails of the move itself is no error.
+   Nor is it one where the plan of a Galerkin product's numeric phases finds no memory. */
 static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
 {
   PetscFunctionBeginUser;
@@ -130,6 +131,23 @@ static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a product whose plan found no memory goes on without, and says so by a counter */
+static PetscErrorCode WithoutPlan(Mat C, PetscBool *without)
+{
+  PetscErrorCode (*counter)(Mat, const char[], PetscInt64 *);
+  PetscInt64 n = 0;
+  void      *library;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestLibrary("-dll_append", &library));
+  PetscCheck(library, PETSC_COMM_SELF, PETSC_ERR_USER, "This test wants the plugin by -dll_append");
+  *(void **)&counter = dlsym(library, "MatAIJHybridGPUGetProductCounter");
+  PetscCheck(counter, PETSC_COMM_SELF, PETSC_ERR_LIB, "The plugin lacks the public functions");
+  PetscCall((*counter)(C, "plans without room", &n));
+  *without = (PetscBool)(n > 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Faults(int what)
 {
   static const char *const names[] = {"MatMult", "a first PtAP", "PtAP again", "MatTranspose", "MatCreateSubMatrix", "MatSetPreallocationCOO and MatSetValuesCOO", "times dense", "transposed times dense", "MatDuplicate and MatAXPY", "MatConvert to aij", "operations on values", "MatMultTranspose", "values sent again"};
@@ -146,6 +164,7 @@ static PetscErrorCode Faults(int what)
     size_t         before, after;
     PetscErrorCode ierr;
     PetscInt       failures;
+    PetscBool      without = PETSC_FALSE;
 
     PetscCall(MatFaultHeld(&before));
     PetscCall(MatConvert(what == 9 ? hostL : hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
@@ -175,7 +194,11 @@ static PetscErrorCode Faults(int what)
     STACK_RESTORE;
     PetscCall(PetscPopErrorHandler());
     failures = MatTestFailed;
-    MatTestCheck(fired ? ierr != 0 || what == 12 : ierr == 0, fired ? "a failing call was not noticed" : "an error without a failing call");
+    if (!ierr && fired && (what == 1 || what == 2)) {
+      PetscCall(WithoutPlan(C, &without));
+      MatTestCheckSame(C, hostC, "the result without a plan");
+    }
+    MatTestCheck(fired ? ierr != 0 || what == 12 || without : ierr == 0, fired ? "a failing call was not noticed" : "an error without a failing call");
     /* the operands serve */
     if (what != 2 && what != 10) PetscCall(MatDestroy(&C));
     PetscCall(Operation(what, A, P, y, &C));

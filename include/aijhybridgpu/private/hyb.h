@@ -109,6 +109,10 @@ extern PetscErrorCode HybArenaWhere(const HybArena *, const void *ptr, HybMem *)
 extern PetscErrorCode HybArenaReset(HybArena *);
 extern PetscErrorCode HybArenaResetBoth(HybArena *, HybArena *); /* the second one also when the first fails */
 
+/* What this process may take for something that it could do without, or with less of: a quarter of what is free, of
+   which others on the card may ask for as much. Asks the card, which takes long. */
+extern PetscErrorCode HybMemorySpare(const HybExec *, size_t *bytes);
+
 /* The memory of temporaries: the backend's workspace */
 #define HYB_WORK(exec) ((exec)->backend->workspace)
 
@@ -160,6 +164,7 @@ typedef struct {
   /* of the device, as far as the plugin may believe (memory limit option); 0 from usage() */
   size_t free_bytes, total_bytes;
   int    card, cards; /* the device's number and how many this process sees; 0 of 0: the host */
+  int    sharing;     /* processes that may be on the device, this one among them; 0: the host */
   char   bus[24];     /* where it sits, which is the same for every process */
 } HybMemoryReport;
 

@@ -36,7 +36,8 @@ typedef struct {
   const HybSpGEMMMethod *method;   /* set by HybSpGEMMSymbolic() */
   char                   name[32]; /* asked for by the user: "auto" or a method's name */
   PetscInt               width;    /* rowmerge's W, 2..32; 0: the method chooses */
-  /* the caller expects more than one numeric phase: a plan for them is made before the first */
+  /* the caller expects more than one numeric phase: a plan for them is made before the first; planned: so it was, or
+     there is none */
   PetscBool reuse, planned;
   PetscInt  numerics; /* numeric phases before this one */
   /* the driver's analysis of the operands, during symbolic: each part is made when it is first wanted */
@@ -48,8 +49,12 @@ typedef struct {
   HybArena     keep;        /* lives until HybSpGEMMDestroy() */
   HybArena     work;        /* reset by the driver after each phase, also after a failed one */
   HybCounters  counters;
-  void        *data;  /* the method's, in keep or freed by its destroy */
-  int          reads; /* whose columns numeric phases read, of HybSpGEMMReads: all, unless the method says fewer */
+  void        *data; /* the method's, in keep or freed by its destroy */
+  /* the caller keeps A's columns for all numeric phases: a plan goes by them and does not list what they tell */
+  PetscBool columnsstay;
+  int       reads; /* whose columns numeric phases read, of HybSpGEMMReads: all, unless the method says fewer */
+  /* the caller has given back columns that reads does not name: there is no way without the plan any more */
+  PetscBool columnsgone;
   /* Where each of A's values stands in A->a; NULL: in turn. For the plan and numeric phases, by the caller, in these
      where the method says that it takes them so. transposed: before the symbolic phase, by the caller, where A is a
      transpose and A->a that matrix's own values: where its A->n rows begin. Then a method can have made its own of the
@@ -74,7 +79,8 @@ struct _HybSpGEMMMethod {
      calls numeric. */
   PetscErrorCode (*symbolic)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C);
   /* Makes what the numeric phases go by, of a product with several of them: from patterns, all of which are there.
-     NULL: nothing is made */
+     Before the second one where these were not expected (mm->reuse). Without memory they go on without: what was taken
+     is given back. NULL: nothing is made */
   PetscErrorCode (*plan)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, const HybCSR *C);
   /* fills C->a for operands of the same pattern as in symbolic; columns that mm->reads does not name may be gone */
   PetscErrorCode (*numeric)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybCSR *C);
@@ -103,7 +109,7 @@ extern PetscErrorCode HybSpGEMMInit(HybSpGEMM *, const HybExec *, const char *me
 /* C->i, C->j (and, if the method chose to, C->a) come from out. Refuses counts beyond PetscInt: early on the lower
    bound, else on the exact count, never on the number of products. */
 extern PetscErrorCode HybSpGEMMSymbolic(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C);
-/* before the first numeric phase, which calls it unless the caller has: then its memory is better taken after this */
+/* before a numeric phase, which calls it unless the caller has: then its memory is better taken after this */
 extern PetscErrorCode HybSpGEMMPlan(HybSpGEMM *, const HybCSR *A, const HybCSR *B, const HybCSR *C);
 extern PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybCSR *C);
 extern PetscErrorCode HybSpGEMMDestroy(HybSpGEMM *);

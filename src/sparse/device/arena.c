@@ -197,6 +197,16 @@ PetscErrorCode HybArenaResetBoth(HybArena *one, HybArena *other)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMemorySpare(const HybExec *exec, size_t *bytes)
+{
+  HybMemoryReport report;
+
+  PetscFunctionBegin;
+  PetscCall(exec->backend->memory(&report));
+  *bytes = report.free_bytes / 4 / (size_t)PetscMax(1, report.sharing);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* names are literals, but each file has its own: the text decides */
 static PetscInt HybCountersFind(const HybCounters *counters, const char *name)
 {

@@ -132,17 +132,16 @@ PetscErrorCode HybDeviceGrow(const HybExec *exec, void *ptr, size_t bytes, size_
   PetscCheck(!HybDeviceFault("alloc"), PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed (made to fail by the fault hook)", bytes);
   PetscCheck(bytes <= g->reserved, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%zu bytes are more than the %zu that were reserved", bytes, g->reserved);
   const size_t more = (bytes - g->mapped + granule_ - 1) / granule_ * granule_;
-  if (d->services.memory_limit) {
-    const size_t limit = d->services.memory_limit, ours = d->device_bytes + d->managed_bytes;
-    PetscCheck(ours <= limit && more <= limit - ours, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu free of the %zu that the memory limit allows", more, limit > ours ? limit - ours : (size_t)0, limit);
-  }
+  PetscCall(HybDeviceCheckLimit(more));
   HybPiece *piece = new (std::nothrow) HybPiece{0, more, g->pieces};
   PetscCheck(piece, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the host");
   const char *what = "cuMemCreate";
   CUresult    e    = HybFault(cuMemCreate_(&piece->handle, more, &properties, 0));
   if (e == CUDA_ERROR_OUT_OF_MEMORY) {
-    const PetscErrorCode ierr = HybDeviceTrim(HybDeviceOrder(exec));
+    bool           any;
+    PetscErrorCode ierr = HybSpareGiveBack(&any);
 
+    if (!ierr) ierr = HybDeviceTrim(HybDeviceOrder(exec));
     if (ierr) {
       delete piece;
       PetscCall(ierr);

@@ -113,6 +113,16 @@ extern "C" PetscErrorCode HybDeviceLevel2(size_t *bytes);
 /* what the plugin says of how kernels run */
 extern "C" const HybTuning *HybDeviceTuning(void);
 
+/* Memory that its holder can do without, offered between uses: where an allocation finds none, all that is offered is
+   given back, and it is tried again. giveback() takes nothing itself, and may also keep the memory; it must offer it
+   anew to be asked once more. */
+struct HybSpare {
+  PetscErrorCode (*giveback)(HybSpare *);
+  HybSpare *next, **link; /* link: NULL where it is not offered */
+};
+extern "C" void HybSpareOffer(HybSpare *);
+extern "C" void HybSpareWithdraw(HybSpare *);
+
 /* Work beside the operation's stream: side[0..n-1] begin after what exec's stream holds now; the join lets that stream
    wait for them. Nothing that the work between the two uses is freed before the join, which is called also after an
    error. */

@@ -9,6 +9,7 @@ struct HybDeviceState {
   HybServices   services;
   bool          ready;
   int           device, devices; /* ours, of how many */
+  int           sharing;         /* processes that may be on it */
   bool          managed;         /* managed memory may be used: concurrent access, CUDA 13, not mirror mode */
   bool          inuse;
   cudaStream_t  stream; /* in whose order memory is taken and given back, if inuse; else that of each call */
@@ -80,6 +81,10 @@ extern PetscErrorCode HybManagedAlloc(size_t, cudaStream_t, void **, cudaError_t
 extern bool           HybManagedFree(void *, cudaStream_t);
 extern PetscErrorCode HybManagedTrim(void);
 extern size_t         HybManagedKept(void);
+/* what is offered (HybSpare) goes; whether there was any. After an error too. */
+extern PetscErrorCode HybSpareGiveBack(bool *any);
+/* PETSC_ERR_MEM where the memory limit does not allow so many bytes more, whatever is given back */
+extern PetscErrorCode HybDeviceCheckLimit(size_t bytes);
 /* of all pools */
 extern PetscErrorCode HybDeviceTrim(cudaStream_t);
 /* growing.cu */

@@ -23,7 +23,8 @@
   and then every process on the card can hang, not this one alone. The memory limit of HybServices makes the card look
   smaller: so tests exhaust the plugin, never a card.
 
-  When memory runs out the pools give back what they keep unused, once, and the allocation is tried again.
+  When memory runs out the pools give back what they keep unused, once, and the allocation is tried again; then those
+  who hold what they can do without (HybSpare), and it is tried for the last time.
 */
 #include "hybdevicestate.h"
 #include "crew.h"
@@ -169,10 +170,10 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
   HybTry(HybDeviceFreeBytes(&f, &t));
   /* this node's processes: all on the card that is named, else dealt to the cards in turn. Where the turn would have
      given this one another card they were dealt in some other way, and any number of them may be on this one. */
-  int sharing = services->processes > 0 ? services->processes : 1;
-  if (services->dealt && services->rank % d->devices == d->device) sharing = (sharing + d->devices - 1) / d->devices;
+  d->sharing = services->processes > 0 ? services->processes : 1;
+  if (services->dealt && services->rank % d->devices == d->device) d->sharing = (d->sharing + d->devices - 1) / d->devices;
   /* the share is of what is free without us, so that a second set-up gives the same */
-  d->managed_share = d->managed ? (size_t)(services->managed_fraction * (double)(f + d->managed_bytes) / sharing) : 0;
+  d->managed_share = d->managed ? (size_t)(services->managed_fraction * (double)(f + d->managed_bytes) / d->sharing) : 0;
 #undef HybTry
   {
     const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
@@ -217,15 +218,12 @@ PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, voi
     PetscCheck(bytes <= d->managed_share && d->managed_bytes <= d->managed_share - bytes, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of managed memory: %zu bytes needed, %zu of this process's share of %zu are free", bytes,
                d->managed_share > d->managed_bytes ? d->managed_share - d->managed_bytes : (size_t)0, d->managed_share);
   }
-  if (d->services.memory_limit) {
-    const size_t limit = d->services.memory_limit, ours = d->device_bytes + d->managed_bytes;
-    PetscCheck(ours <= limit && bytes <= limit - ours, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu free of the %zu that the memory limit allows", bytes, limit > ours ? limit - ours : (size_t)0, limit);
-  }
+  PetscCall(HybDeviceCheckLimit(bytes));
   const cudaMemPool_t pool  = mem == HYB_MEM_MANAGED ? d->managedpool : d->pool;
   const bool          large = mem == HYB_MEM_MANAGED && bytes >= HybManagedLarge;
   const char         *what  = large ? "cudaMallocManaged" : "cudaMallocFromPoolAsync";
   cudaError_t         err   = cudaSuccess;
-  for (int attempt = 0; attempt < 2; attempt++) {
+  for (int attempt = 0;; attempt++) {
     err = cudaSuccess;
     if (large)
       PetscCall(HybManagedAlloc(bytes, stream, ptr, &err));
@@ -242,8 +240,14 @@ PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, voi
       }
       if (err == cudaSuccess) err = HybDeviceFault("cudaMallocFromPoolAsync") ? cudaErrorUnknown : cudaMallocFromPoolAsync(ptr, bytes, pool, stream);
     }
-    if (err != cudaErrorMemoryAllocation || attempt) break;
+    if (err != cudaErrorMemoryAllocation) break;
     (void)cudaGetLastError();
+    if (attempt) {
+      bool any;
+
+      PetscCall(HybSpareGiveBack(&any));
+      if (!any) break;
+    }
     PetscCall(HybDeviceTrim(stream));
   }
   if (err == cudaErrorMemoryAllocation) {
@@ -607,6 +611,7 @@ PetscErrorCode HybDeviceUsage(HybMemoryReport *r, PetscBool restart)
   r->since         = d->since;
   r->card          = d->device;
   r->cards         = d->devices;
+  r->sharing       = d->sharing;
   memcpy(r->bus, d->bus, sizeof(r->bus));
   if (restart) d->since = d->device_bytes + d->managed_bytes;
   PetscFunctionReturn(PETSC_SUCCESS);

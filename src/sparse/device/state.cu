@@ -1,6 +1,6 @@
 /*
   state.cu: the state of this process's use of one card, and what every file of the device room asks of it: errors, the
-  fault hook, limits of kernels, which card the thread has. All other files of the room stand on this one.
+  fault hook, limits of kernels and of memory, which card the thread has. All other files of the room stand on this one.
 */
 #include "hybdevicestate.h"
 
@@ -76,6 +76,59 @@ PetscErrorCode HybDeviceEnter(void)
     cudaError_t err = cudaGetDevice(&current);
     if (err == cudaSuccess && current != hybdevice_.device) err = cudaSetDevice(hybdevice_.device);
     if (err != cudaSuccess) PetscCall(HybDeviceError(err, "cudaSetDevice", __FILE__, __LINE__));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static HybSpare *spares_;
+
+extern "C" void HybSpareOffer(HybSpare *spare)
+{
+  if (spare->link) return;
+  spare->next = spares_;
+  spare->link = &spares_;
+  if (spares_) spares_->link = &spare->next;
+  spares_ = spare;
+}
+
+extern "C" void HybSpareWithdraw(HybSpare *spare)
+{
+  if (!spare->link) return;
+  *spare->link = spare->next;
+  if (spare->next) spare->next->link = spare->link;
+  spare->link = nullptr;
+}
+
+PetscErrorCode HybSpareGiveBack(bool *any)
+{
+  PetscErrorCode first = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  *any = spares_ != nullptr;
+  while (spares_) {
+    HybSpare *const spare = spares_;
+
+    HybSpareWithdraw(spare);
+    const PetscErrorCode ierr = spare->giveback(spare);
+    if (!first) first = ierr;
+  }
+  PetscCall(first);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybDeviceCheckLimit(size_t bytes)
+{
+  const HybDeviceState *d     = &hybdevice_;
+  const size_t          limit = d->services.memory_limit;
+  bool                  any   = true;
+
+  PetscFunctionBegin;
+  while (limit) {
+    const size_t ours = d->device_bytes + d->managed_bytes;
+
+    if (ours <= limit && bytes <= limit - ours) break;
+    if (any) PetscCall(HybSpareGiveBack(&any));
+    PetscCheck(any, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu free of the %zu that the memory limit allows", bytes, limit > ours ? limit - ours : (size_t)0, limit);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

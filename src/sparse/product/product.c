@@ -362,6 +362,8 @@ static PetscErrorCode HybProductShedOf(HybProduct p, HybCSR *M)
   PetscFunctionBegin;
   for (PetscInt s = 0; s < p->nstages; s++) reads |= p->stage[s].reads & ((p->left[s] == M ? HYB_SPGEMM_READS_A : 0) | (p->right[s] == M ? HYB_SPGEMM_READS_B : 0) | (p->made[s] == M ? HYB_SPGEMM_READS_C : 0));
   if (reads || !M->j) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt s = 0; s < p->nstages; s++)
+    if (p->left[s] == M || p->right[s] == M || p->made[s] == M) p->stage[s].columnsgone = PETSC_TRUE;
   PetscCall(HybArenaFree(&p->keep, &M->j));
   p->shed += M->nnz;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -412,11 +414,11 @@ static PetscErrorCode HybProductParts(HybProduct p)
     if (p->parts)
       parts = p->parts;
     else if (bytes > HYB_PARTS_ASK) {
-      HybMemoryReport report;
+      size_t spare;
 
-      PetscCall(p->exec.backend->memory(&report));
+      PetscCall(HybMemorySpare(&p->exec, &spare));
       if (bytes > HYB_PARTS_LARGE && 2 * bytes > (size_t)p->left[0]->nnz * (sizeof(PetscInt) + sizeof(HybScalar))) parts = 2;
-      while (parts < HYB_SPGEMM_PARTS && bytes / parts > report.free_bytes / 4) parts *= 2;
+      while (parts < HYB_SPGEMM_PARTS && bytes / parts > spare) parts *= 2;
     }
   }
   p->inparts = parts;

@@ -162,10 +162,10 @@ static PetscErrorCode BlockCheck(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(NULL, &sms));
   if (bytes > BLOCK_ASK) {
-    HybMemoryReport report;
+    size_t spare;
 
-    PetscCall(exec->backend->memory(&report));
-    bytes = PetscMin(bytes, (PetscCount)(report.free_bytes / 4));
+    PetscCall(HybMemorySpare(exec, &spare));
+    bytes = PetscMin(bytes, (PetscCount)spare);
   }
   PetscCall(BlockRoom(mm, A, B, same, s));
   PetscCall(HybRowBlocksColumnsAsync(exec, A, s->bs, (PetscInt *)s->pattern.aptr, (PetscInt *)s->pattern.acol, &look->a));

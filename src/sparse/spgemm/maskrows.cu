@@ -470,10 +470,10 @@ static PetscErrorCode MaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR 
   operands = (size_t)(A->nnz + B->nnz) * (sizeof(PetscInt) + sizeof(HybScalar));
   if (bytes > (bytes > MASK_LARGE ? operands / 3 : operands)) PetscFunctionReturn(PETSC_SUCCESS);
   if (bytes > MASK_ASK) {
-    HybMemoryReport report;
+    size_t spare;
 
-    PetscCall(exec->backend->memory(&report));
-    if (bytes > report.free_bytes / 4) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(HybMemorySpare(exec, &spare));
+    if (bytes > spare) PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!lanes) lanes = C->nnz <= 12 * (PetscCount)C->m ? 4 : C->nnz <= 24 * (PetscCount)C->m ? 8
                                                                                             : 16;

@@ -43,7 +43,7 @@ static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
   mm->rowproducts = NULL;
   mm->permutation = NULL;
   mm->part        = NULL;
-  mm->parts = mm->hascut = PETSC_FALSE;
+  mm->parts = mm->hascut = mm->columnsgone = PETSC_FALSE;
   mm->counted = mm->planned = mm->permutes = mm->placed = PETSC_FALSE;
   mm->numerics                                          = 0;
   mm->counters.n                                        = 0;
@@ -129,17 +129,33 @@ PetscErrorCode HybSpGEMMSymbolic(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* says nothing of an error of which it is not known yet whether it is one; the first words are kept */
+static PetscErrorCode HybSpGEMMListen(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+{
+  if (p == PETSC_ERROR_INITIAL && mess) (void)PetscStrncpy((char *)ctx, mess, 256);
+  return n;
+}
+
 PetscErrorCode HybSpGEMMPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C)
 {
-  PetscErrorCode ierr = PETSC_SUCCESS, second;
+  PetscErrorCode ierr, second;
+  char           words[256] = "";
 
   PetscFunctionBegin;
   PetscCheck(mm->method, PETSC_COMM_SELF, PETSC_ERR_ORDER, "HybSpGEMMSymbolic() comes before HybSpGEMMPlan()");
-  if (!mm->reuse || mm->planned) PetscFunctionReturn(PETSC_SUCCESS);
+  if (mm->planned || (!mm->reuse && !mm->numerics)) PetscFunctionReturn(PETSC_SUCCESS);
   mm->planned = PETSC_TRUE; /* also after an error: there is a way without */
-  if (mm->method->plan) ierr = mm->method->plan(mm, A, B, C);
+  if (!mm->method->plan) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscPushErrorHandler(HybSpGEMMListen, words));
+  ierr   = mm->method->plan(mm, A, B, C);
   second = HybArenaReset(&mm->work);
-  PetscCall(ierr);
+  PetscCall(PetscPopErrorHandler());
+  if (ierr == PETSC_ERR_MEM) {
+    PetscCall(HybCountersAdd(&mm->counters, "plans without room", 1));
+    PetscCall(PetscInfo(NULL, "Memory is short: numeric phases of the SpGEMM method %s go without their plan (%s)\n", mm->method->name, words));
+    ierr = PETSC_SUCCESS;
+  }
+  PetscCheck(!ierr, PETSC_COMM_SELF, ierr, "The plan of numeric phases of the SpGEMM method %s cannot be made: %s", mm->method->name, words);
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -571,11 +571,11 @@ static PetscErrorCode HybPtAPSymbolic_FusedCUDA(HybPtAP *pp, const HybCSR *A, co
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (bytes > FUSED_ASK) {
-    HybMemoryReport report;
+    size_t spare;
 
-    PetscCall(exec.backend->memory(&report));
-    if (bytes > report.free_bytes / 4) {
-      PetscCall(FusedDecline(pp, "its plan would need more than a quarter of the device's free memory", out, C));
+    PetscCall(HybMemorySpare(&exec, &spare));
+    if (bytes > spare) {
+      PetscCall(FusedDecline(pp, "its plan would need more than a quarter of this process's part of the device's free memory", out, C));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }

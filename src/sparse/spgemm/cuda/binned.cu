@@ -529,18 +529,18 @@ static void BinnedOperands(const HybCSR *A, const HybCSR *B, BinnedArgs *x)
    counted: where the number of rows that overflowed is, nover, which are in x->over. */
 static PetscErrorCode BinnedGrow(HybSpGEMM *mm, PetscInt nover, PetscCount longest, const PetscInt *counted, BinnedArgs *x, PetscCount *growths)
 {
-  const HybExec  *exec = &mm->exec;
-  HybMemoryReport report;
-  PetscInt       *next, *numbers, *list;
-  PetscCount      capacity = BINNED_LIST, grown = 0, most;
+  const HybExec *exec = &mm->exec;
+  size_t         spare;
+  PetscInt      *next, *numbers, *list;
+  PetscCount     capacity = BINNED_LIST, grown = 0, most;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, nover, sizeof(PetscInt), &next));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 64, sizeof(PetscInt), &numbers));
   /* addresses for all that can be needed; memory is put behind them round by round, at no time more than the
      longest lists in flight take */
-  PetscCall(exec->backend->memory(&report));
-  most = PetscMax(longest, PetscMin(PetscMin((PetscCount)nover, BINNED_FLIGHT) * longest, (PetscCount)(report.free_bytes / 16 / sizeof(PetscInt))));
+  PetscCall(HybMemorySpare(exec, &spare));
+  most = PetscMax(longest, PetscMin(PetscMin((PetscCount)nover, BINNED_FLIGHT) * longest, (PetscCount)(spare / 4 / sizeof(PetscInt))));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_GROWING, most, sizeof(PetscInt), &list));
   x->nrows = counted;
   x->rows  = x->over;

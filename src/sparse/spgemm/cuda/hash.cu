@@ -3,18 +3,39 @@
   ../hash/hashrows.cu.
 
     symbolic   count every row; scan; columns, and values where the operands have them     (one synchronisation)
-    plan       of a Galerkin product: by masks (../maskrows.cu), if rows of C are short, else by places
-    numeric    values; of other products the second one plans by terms (../hash/terms.cu), or by places
+    plan       of a Galerkin product: by masks (../maskrows.cu), if rows of C are short, else by places; of others by
+               terms (../hash/terms.cu), or by places, before the second numeric phase
+    numeric    values
 
-  It takes any operands.
+  It takes any operands. Terms or places are given back between numeric phases to who finds no memory, unless columns
+  that they stand for are gone.
 */
 #include "../hash/hashrows.cuh"
 #include "../maskrows.cuh"
 
 typedef struct {
+  HybSpare    spare; /* terms or places */
+  HybSpGEMM  *mm;
   HybHashRows rows;
   HybMaskRows masks;
 } Hash;
+
+static PetscErrorCode HashGiveBack(HybSpare *spare)
+{
+  Hash        *data = (Hash *)spare;
+  HybSpGEMM   *mm   = data->mm;
+  const size_t held = mm->keep.bytes;
+
+  PetscFunctionBegin;
+  if (mm->columnsgone) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybHashRowsUnplan(mm, &data->rows));
+  mm->reads = HYB_SPGEMM_READS_ALL;
+  PetscCall(HybCountersSet(&mm->counters, "places", 0));
+  PetscCall(HybCountersSet(&mm->counters, "terms", 0));
+  PetscCall(HybCountersAdd(&mm->counters, "plans given back", 1));
+  PetscCall(PetscInfo(NULL, "Memory is short: the plan of a product's numeric phases, %zu bytes, is given back, and they go on without\n", held - mm->keep.bytes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
@@ -26,8 +47,10 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*data), &data));
   PetscCall(PetscMemzero((void *)data, sizeof(*data)));
-  mm->data = data;
-  hash     = &data->rows;
+  data->spare.giveback = HashGiveBack;
+  data->mm             = mm;
+  mm->data             = data;
+  hash                 = &data->rows;
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
   if (mm->stats.products) {
     PetscCall(HybHashRowsCount(mm, A, B, PETSC_TRUE, mm->rowproducts, NULL, hash, C->i));
@@ -57,7 +80,7 @@ static PetscErrorCode HybSpGEMMPlan_HashCUDA(HybSpGEMM *mm, const HybCSR *A, con
 
   PetscFunctionBegin;
   if (!C->nnz) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMaskRowsPlan(mm, A, B, C, &data->masks));
+  if (mm->reuse) PetscCall(HybMaskRowsPlan(mm, A, B, C, &data->masks));
   if (!data->masks.masks) PetscCall(HybHashRowsPlan(mm, A, B, &data->rows, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -68,8 +91,8 @@ static PetscErrorCode HybSpGEMMNumeric_HashCUDA(HybSpGEMM *mm, const HybCSR *A, 
   HybHashRows *hash = &data->rows;
 
   PetscFunctionBegin;
+  HybSpareWithdraw(&data->spare); /* this phase's own allocations do not take it */
   if (C->nnz) {
-    if (!data->masks.masks && !hash->places && !hash->terms.room && !hash->unplanned && mm->numerics > 0) PetscCall(HybHashRowsPlan(mm, A, B, hash, C));
     if (data->masks.masks)
       PetscCall(HybMaskRowsNumeric(mm, A, B, &data->masks, C));
     else if (hash->terms.room)
@@ -79,6 +102,14 @@ static PetscErrorCode HybSpGEMMNumeric_HashCUDA(HybSpGEMM *mm, const HybCSR *A, 
     else
       PetscCall(HybHashRowsNumeric(mm, A, B, hash, C));
   }
+  if (hash->places || hash->terms.room) HybSpareOffer(&data->spare);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMDestroy_HashCUDA(HybSpGEMM *mm)
+{
+  PetscFunctionBegin;
+  if (mm->data) HybSpareWithdraw(&((Hash *)mm->data)->spare);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -88,4 +119,5 @@ const HybSpGEMMMethod        HybSpGEMM_HashCUDA = {
          .symbolic = HybSpGEMMSymbolic_HashCUDA,
          .plan     = HybSpGEMMPlan_HashCUDA,
          .numeric  = HybSpGEMMNumeric_HashCUDA,
+         .destroy  = HybSpGEMMDestroy_HashCUDA,
 };

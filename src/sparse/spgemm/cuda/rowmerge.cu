@@ -436,10 +436,10 @@ static PetscErrorCode RowMergeChunks(HybSpGEMM *mm, RowMerge *r, const HybCSR *A
   PetscFunctionBegin;
   r->nchunks = 1;
   if (r->levels > 1 && (size_t)mm->stats.products > ROWMERGE_ASK / entry) {
-    HybMemoryReport report;
+    size_t spare;
 
-    PetscCall(exec->backend->memory(&report));
-    chunk      = PetscMax(1, (PetscCount)(report.free_bytes / 8 / entry));
+    PetscCall(HybMemorySpare(exec, &spare));
+    chunk      = PetscMax(1, (PetscCount)(spare / 2 / entry));
     r->nchunks = (PetscInt)PetscMin((PetscCount)A->m, (mm->stats.products + chunk - 1) / chunk);
     chunk      = (mm->stats.products + r->nchunks - 1) / r->nchunks;
   }
@@ -580,7 +580,7 @@ static PetscErrorCode HybSpGEMMPlan_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A,
   RowMerge *r = (RowMerge *)mm->data;
 
   PetscFunctionBegin;
-  if (!r->narrow) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!r->narrow || !mm->reuse) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMaskRowsPlan(mm, A, B, C, &r->masks));
   if (!r->masks.masks) mm->reads = HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B;
   PetscFunctionReturn(PETSC_SUCCESS);

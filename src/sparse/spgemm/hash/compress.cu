@@ -67,10 +67,10 @@ PetscErrorCode HybHashCompress(HybSpGEMM *mm, const HybCSR *B, HybHashRows *hash
   PetscFunctionBegin;
   if (mm->stats.products / 4 < B->nnz) PetscFunctionReturn(PETSC_SUCCESS);
   if (B->nnz > HASH_ASK) {
-    HybMemoryReport report;
+    size_t spare;
 
-    PetscCall(exec->backend->memory(&report));
-    if ((size_t)B->nnz > report.free_bytes / 64) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(HybMemorySpare(exec, &spare));
+    if ((size_t)B->nnz > spare / 16) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, B->nnz * (PetscCount)sizeof(HashPair) + B->m * (PetscCount)sizeof(PetscInt), 1, &pairs));
   npairs = (PetscInt *)(pairs + B->nnz);

@@ -277,10 +277,10 @@ PetscErrorCode HybHashLists(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, Hyb
   room = PetscMin(room, (PetscCount)2147483647) / HASH_POOLS; /* places in it are numbers of four bytes */
   if (lists <= 0 || !room || (mm->stats.maxrow / HASH_REGULAR * A->m > mm->stats.products && mm->stats.products / HASH_SHORT > A->m)) PetscFunctionReturn(PETSC_SUCCESS);
   if (HASH_POOLS * room > 4 * HASH_ASK) {
-    HybMemoryReport report;
+    size_t spare;
 
-    PetscCall(exec->backend->memory(&report));
-    room = PetscMin(room, (PetscCount)(report.free_bytes / 16 / sizeof(HashPair) / HASH_POOLS));
+    PetscCall(HybMemorySpare(exec, &spare));
+    room = PetscMin(room, (PetscCount)(spare / 4 / sizeof(HashPair) / HASH_POOLS));
   }
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, HASH_POOLS * room * (PetscCount)sizeof(HashPair) + (PetscCount)A->m * (PetscCount)sizeof(unsigned), 1, &hash->list));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(unsigned), &hash->where));

@@ -5,11 +5,11 @@
 
 PetscErrorCode HybHashGlobalTables(const HybExec *exec, HybArena *work, int multiprocessors, PetscCount words, PetscCount rows, HashArgs *x, PetscCount *blocks)
 {
-  HybMemoryReport report;
+  size_t spare;
 
   PetscFunctionBegin;
-  PetscCall(exec->backend->memory(&report));
-  *blocks        = (PetscCount)(report.free_bytes / 16 / ((size_t)words * sizeof(unsigned)));
+  PetscCall(HybMemorySpare(exec, &spare));
+  *blocks        = (PetscCount)(spare / 4 / ((size_t)words * sizeof(unsigned)));
   *blocks        = PetscMax(1, PetscMin(*blocks, PetscMin(rows, (PetscCount)multiprocessors)));
   x->globalwords = words;
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, *blocks * words, sizeof(unsigned), &x->global));

@@ -52,7 +52,6 @@ typedef struct {
   PetscCount     *placeptr;
   unsigned short *places;
   HybHashTerms    terms;
-  PetscBool       unplanned; /* it was found that there cannot be one */
 } HybHashRows;
 
 /* count[r] = nonzeros of row r for each row with upper[r] > 0, its number of products (mm->rowproducts, or that with
@@ -74,6 +73,8 @@ extern PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const H
    of A; not of rows that have no table in shared memory. Leaves hash->terms.room or hash->places NULL where that would
    take too much memory. */
 extern PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C);
+/* and gives that back */
+extern PetscErrorCode HybHashRowsUnplan(HybSpGEMM *mm, HybHashRows *hash);
 /* values by places, or by terms */
 extern PetscErrorCode HybHashTermsSums(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);
 extern PetscErrorCode HybHashRowsPlanned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);

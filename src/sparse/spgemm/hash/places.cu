@@ -325,16 +325,16 @@ PetscErrorCode HybHashPlaces(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, Hy
   const size_t   share = tuned >= 0 ? (size_t)tuned : mm->stats.products >= PLAN_MANY && hash->mean >= PLAN_SHORT ? PLAN_SHARE
                                                                                                                   : 0;
   /* whoever expects numeric phases may have many such products, as a hierarchy has */
-  const size_t    most = PetscMax((size_t)(A->nnz + B->nnz), mm->reuse ? 0 : (size_t)C->nnz / 100 * share) * entry;
-  HybMemoryReport report;
-  PetscCount     *cost, stored = mm->stats.products;
-  PetscInt       *need;
-  HashArgs        x;
+  const size_t most = PetscMax((size_t)(A->nnz + B->nnz), mm->reuse ? 0 : (size_t)C->nnz / 100 * share) * entry;
+  size_t       spare;
+  PetscCount  *cost, stored = mm->stats.products;
+  PetscInt    *need;
+  HashArgs     x;
 
   PetscFunctionBegin;
   if (!tuned || bytes > most || mm->stats.maxrow > (PetscCount)PETSC_MAX_INT || hash->maxbytes / (PetscInt)sizeof(HybScalar) > 65536 || A->nnz > PETSC_MAX_INT - 64) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(exec->backend->memory(&report));
-  if (bytes > report.free_bytes / 4) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMemorySpare(exec, &spare));
+  if (bytes > spare) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, 2 * sizeof(PetscInt), &hash->from));
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m + 1, sizeof(PetscCount), &hash->placeptr));
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m + PLAN_BINS + 1, sizeof(PetscInt), &hash->planorder));

@@ -43,7 +43,7 @@
 #define TERMS_WARP        512 /* entries of a row of C that a warp takes, and bytes of its counters */
 #define TERMS_BYTES(room) ((size_t)(room) * (sizeof(unsigned) + sizeof(unsigned short)))
 #define TERMS_SHARE       125
-#define TERMS_FREE        128 /* the part of free memory, by default */
+#define TERMS_SPARE       32 /* the part of what may be taken for it, by default */
 
 /* which entry of A each tile counts from: the first of the row that the tile begins in */
 static __global__ void __launch_bounds__(256) HashTermsTiles(PetscInt m, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ ci, PetscInt *__restrict__ base)
@@ -239,20 +239,20 @@ static PetscErrorCode HashTermsMake(const HybExec *exec, PetscInt m, const HybHa
 
 static PetscErrorCode HashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
 {
-  const HybExec  *exec     = &mm->exec;
-  const PetscInt  tuned    = HybDeviceTuning()->hash_places;
-  const size_t    products = (size_t)mm->stats.products, kept = products * sizeof(HashTerm) + (size_t)C->nnz * sizeof(unsigned short) + (size_t)A->nnz * sizeof(PetscInt);
-  const size_t    most   = (size_t)C->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) / 100 * (size_t)(tuned < 0 ? TERMS_SHARE : tuned);
-  const size_t    making = products * sizeof(unsigned short) + (size_t)A->nnz * sizeof(PetscInt) + (size_t)A->m * 2 * sizeof(PetscCount);
-  PetscCount     *cost, *placeptr;
-  HybMemoryReport report;
-  HashArgs        x;
-  int             far = 0;
+  const HybExec *exec     = &mm->exec;
+  const PetscInt tuned    = HybDeviceTuning()->hash_places;
+  const size_t   products = (size_t)mm->stats.products, kept = products * sizeof(HashTerm) + (size_t)C->nnz * sizeof(unsigned short) + (size_t)A->nnz * sizeof(PetscInt);
+  const size_t   most   = (size_t)C->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) / 100 * (size_t)(tuned < 0 ? TERMS_SHARE : tuned);
+  const size_t   making = products * sizeof(unsigned short) + (size_t)A->nnz * sizeof(PetscInt) + (size_t)A->m * 2 * sizeof(PetscCount);
+  PetscCount    *cost, *placeptr;
+  size_t         spare;
+  HashArgs       x;
+  int            far = 0;
 
   PetscFunctionBegin;
   if (!tuned || mm->reuse || kept > most || mm->stats.maxrow > (PetscCount)PETSC_MAX_INT || TERMS_BYTES(hash->longest + 1) > (size_t)hash->maxbytes) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(exec->backend->memory(&report));
-  if (kept + making > report.free_bytes / (tuned < 0 ? TERMS_FREE : 4)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMemorySpare(exec, &spare));
+  if (kept + making > spare / (tuned < 0 ? TERMS_SPARE : 1)) PetscFunctionReturn(PETSC_SUCCESS);
   HybHashOperands(A, B, &x);
   PetscCall(HashTermsRoom(mm, A, C, &hash->terms));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 1, sizeof(PetscCount), &placeptr));
@@ -283,6 +283,20 @@ static PetscErrorCode HashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybHashRowsUnplan(HybSpGEMM *mm, HybHashRows *hash)
+{
+  PetscErrorCode ierr[5];
+
+  PetscFunctionBegin;
+  ierr[0] = HybArenaFree(&mm->keep, &hash->terms.room);
+  ierr[1] = HybArenaFree(&mm->keep, &hash->from);
+  ierr[2] = HybArenaFree(&mm->keep, &hash->placeptr);
+  ierr[3] = HybArenaFree(&mm->keep, &hash->planorder);
+  ierr[4] = HybArenaFree(&mm->keep, &hash->places);
+  for (int k = 0; k < 5; k++) PetscCall(ierr[k]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Numeric phases go on without a plan whose making failed, and they need the memory */
 PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
 {
@@ -290,14 +304,7 @@ PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
 
   PetscFunctionBegin;
   if (!ierr && !hash->terms.room) ierr = HybHashPlaces(mm, A, B, hash, C);
-  if (ierr) {
-    (void)HybArenaFree(&mm->keep, &hash->terms.room);
-    (void)HybArenaFree(&mm->keep, &hash->from);
-    (void)HybArenaFree(&mm->keep, &hash->placeptr);
-    (void)HybArenaFree(&mm->keep, &hash->planorder);
-    (void)HybArenaFree(&mm->keep, &hash->places);
-  }
-  hash->unplanned = (PetscBool)(!hash->places && !hash->terms.room);
+  if (ierr) (void)HybHashRowsUnplan(mm, hash);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
