@@ -29,6 +29,15 @@ ROOM_TESTS = {"csr": ["t1", "t501"], "plan": ["t2", "t5", "t4"], "segmerge": ["t
 ROOMS = ["device", "csr", "plan", "segmerge", "tile", "spmv", "spgemm", "ptap"]
 # the methods of SpGEMM that a file is about; a file that is not named here is about all
 METHODS = {"hash.cu": "hash", "maskrows.cu": "hash"}
+# files that few of their room's tests reach: these alone, the one that is about them first
+OWN_TESTS = {
+    "src/sparse/csr/rowblocks.cu": ["t402", "t405", "t50"],
+    "src/sparse/spgemm/blockfind.cu": ["t402", "t409"],
+    "src/sparse/spgemm/maskrows.cu": ["t407", "t409", "t451"],
+    "src/sparse/spgemm/cuda/block.cu": ["t402", "t409"],
+    "src/sparse/spgemm/cuda/tile.cu": ["t404", "t409"],
+    "src/sparse/spgemm/hash/places.cu": ["t407", "t409"],
+}
 
 # a program of its own, for the headers that every kernel uses: they go into it first
 HELPERS = "tests/emulator/selftest/helpers.cc"
@@ -226,7 +235,7 @@ class Worker:
         if cu == HELPERS:
             return [("helpers", [])]
         rooms = [cu.split("/")[2]] if path == cu or path.split("/")[2] == "device" else [path.split("/")[2], cu.split("/")[2]]
-        for prefix in [p for k, room in enumerate(rooms) if room not in rooms[:k] for p in ROOM_TESTS.get(room, ["t"])]:
+        for prefix in OWN_TESTS.get(path) or [p for k, room in enumerate(rooms) if room not in rooms[:k] for p in ROOM_TESTS.get(room, ["t"])]:
             names += sorted(n for n in os.listdir(self.args.tests) if n.startswith(prefix) and re.fullmatch(r"t\d+\w*", n) and n not in names and n != "t100_reference")
         methods = METHODS.get(name, name[:-3] if "/spgemm/cuda/" in cu else "hash" if "/plan/" in cu or "/spgemm/hash/" in cu else "") if len(cus) == 1 else ""
         return [(n, ["-methods", methods] if n.startswith("t400") and methods else []) for n in names]
