@@ -1,6 +1,7 @@
 static char help[] = "A program of known counts for tests/plugin/report.sh: products and products with vectors, and an end that is chosen.\n\
   -end finalize|error|caught|exit|signal|other|folder : PetscFinalize(); an error in main(); one that is caught, then PetscFinalize(); exit(); SIGSEGV;\n\
                                                         an error on the last process alone; the report's folder is removed, then PetscFinalize()\n\
+  -end killed : the last process is killed while the others multiply on\n\
   -end child|finalizers : PetscFinalize(), and then a forked child calls exit(); PetscFinalize(), in which functions of the program destroy the matrices\n\
   -load PLUGIN : opened by the program, when the first of these is registered\n\
   -twice : all of it twice, PetscInitialize() to PetscFinalize()\n\
@@ -95,6 +96,24 @@ static PetscErrorCode Fails(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* those that go on wait for the last one's entries, at the latest where the host looks at a result */
+static PetscErrorCode Killed(Mat A, PetscBool last)
+{
+  const PetscScalar *a;
+  Vec                x, y;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecSet(x, 1.0));
+  for (int k = 0;; k++) {
+    if (last && k == 5) raise(SIGKILL);
+    PetscCall(MatMult(A, x, y));
+    PetscCall(VecGetArrayRead(y, &a));
+    PetscCall(VecRestoreArrayRead(y, &a));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static Mat kept[2];
 
 static PetscErrorCode FinalizeFirst(void)
@@ -159,6 +178,8 @@ static int Session(int argc, char **argv)
     if (rank == size - 1) PetscCall(Fails());
     for (;;) sleep(1); /* until the failing one ends all */
   }
+  PetscCall(PetscStrcmp(end, "killed", &is));
+  if (is) PetscCall(Killed(A, (PetscBool)(rank == size - 1)));
   PetscCall(PetscStrcmp(end, "caught", &is));
   if (is) (void)Fails(); /* the program goes on */
   PetscCall(PetscStrcmp(end, "exit", &is));

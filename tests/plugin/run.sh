@@ -102,5 +102,11 @@ for n in 1 2; do
     done
   done
 done
+# a process that dies while others multiply, and wait for it: mpiexec ends them
+for device in "-mat_aijhybridgpu_backend host" ${emulated:+"-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_comm_after 0 -mat_aijhybridgpu_cuda_library $emulated"}; do
+  HYB_EMULATOR_CARDS=2 timeout 60 "$mpiexec" -n 2 "$build/tests/plugin/ending" -dll_append "$plugin" -mat_type aijhybridgpu $device -end killed > "$tmp/out" 2>&1
+  got=$?
+  if [ $got != 0 ] && [ $got != 124 ] && grep -q -i 'signal 9\|killed' "$tmp/out"; then ok; else bad "a process is killed while another multiplies ($device): $got"; fi
+done
 echo "$passed passed, $failed failed, $skipped skipped"
 [ $failed = 0 ]
