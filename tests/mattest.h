@@ -29,10 +29,18 @@ static inline void MatTestCount(PetscBool ok, const char *what, const char *file
 }
 #define MatTestCheck(cond, what) MatTestCount((PetscBool)(cond), what, __FILE__, __LINE__)
 
-/* main()'s beginning where several processes use the emulated device, each with a card of its own */
-static inline PetscErrorCode MatTestInitialize(int *argc, char ***argv, PetscMPIInt *rank, PetscMPIInt *size)
+/* before PetscInitialize(): each process that uses the emulated device has a card of its own, or they have -cards N */
+static inline void MatTestCards(int argc, char **argv)
 {
   (void)setenv("HYB_EMULATOR_CARDS", "8", 1);
+  for (int k = 1; k + 1 < argc; k++)
+    if (!strcmp(argv[k], "-cards")) (void)setenv("HYB_EMULATOR_CARDS", argv[k + 1], 1);
+}
+
+/* main()'s beginning with such cards */
+static inline PetscErrorCode MatTestInitialize(int *argc, char ***argv, PetscMPIInt *rank, PetscMPIInt *size)
+{
+  MatTestCards(*argc, *argv);
   PetscCall(PetscInitialize(argc, argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, size));

@@ -8,6 +8,7 @@ TEST np=2+3 -mat_aijhybridgpu_spgemm rowmerge
 TEST np=1,2 -mat_seqaij_type seqaijhybridgpu
 TEST np=2 @emulated
 TEST np=+2 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=+2 @emulated -mat_aijhybridgpu_comm mpi
 */
 #include "mattest.h"
 
@@ -570,6 +571,7 @@ int main(int argc, char **argv)
   int code = 0;
 
   PetscFunctionBeginUser;
+  MatTestCards(argc, argv);
   PetscCall(PetscInitialize(&argc, &argv, NULL, "MATAIJHYBRIDGPU on several processes against MATAIJ\n"));
   PetscCall(PetscLogDefaultBegin());
   PetscCall(Random(83, 47, 6, 1, MATAIJ, &A));

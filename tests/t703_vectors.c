@@ -5,6 +5,8 @@
   PETSc's does, so that no card is needed: what is tried is what it is asked for.
 
 TEST np=2,3
+TEST np=2 @emulated
+TEST np=+2 @emulated -mat_aijhybridgpu_comm mpi
 */
 #include "mattest.h"
 
@@ -150,6 +152,7 @@ int main(int argc, char **argv)
 {
   int code = 0;
 
+  MatTestCards(argc, argv);
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
 #if defined(PETSC_HAVE_CUDA)
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));

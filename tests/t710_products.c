@@ -8,6 +8,7 @@
 TEST np=1,3+2,4
 TEST np=2 -mat_aijhybridgpu_parallel_products 0
 TEST np=2+4 @emulated -few
+TEST np=+2 @emulated -few -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=3 @emulated -few -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_comm mpi
 */
 #include "matfault.h"
@@ -26,7 +27,7 @@ typedef enum {
 
 static PetscMPIInt Rank, Size;
 /* launches are counted; exchanges go by peer access, as of the emulated device's always */
-static PetscBool Off, Few, Hooked, ByPeer;
+static PetscBool Off, Few, Diagonal, Hooked, ByPeer;
 static PetscErrorCode (*GetMethod)(Mat, const char **);
 
 /* uneven: the more the higher the rank, and none of the last but one process of three or more; else as PETSc decides */
@@ -328,6 +329,7 @@ static PetscErrorCode Test(MatProductType type, const Shape s[3])
 
     PetscCall((*GetMethod)(C, &method));
     MatTestCheck(method && strcmp(method, "none"), "the product names its method");
+    if (Diagonal && type == MATPRODUCT_AB && s[0].kind == SEVEN) MatTestCheck(method && !strcmp(method, "diagonal"), "slabs of a stencil are not multiplied by diagonals");
     PetscCall(MatGetBlockSizes(C, &bs[0], &bs[1]));
     if (type == MATPRODUCT_AB && s[0].bs[0]) MatTestCheck(bs[0] == s[0].bs[0] && bs[1] == s[1].bs[1], "block sizes");
     if (Size > 1) PetscCall(Blocks(C));
@@ -574,6 +576,7 @@ int main(int argc, char **argv)
 
   PetscFunctionBeginUser;
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_diagonal_fewest", "0", &Diagonal));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_parallel_products", "0", &Off));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-few", &Few));
   PetscCall(PetscOptionsSetValue(NULL, "-whole_mat_aijhybridgpu_backend", "host"));

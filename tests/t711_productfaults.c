@@ -11,6 +11,7 @@ TEST np=1,2+3 -mat_aijhybridgpu_backend host -every 29
 TEST np=1 @emulated -few -every 97
 TEST np=2 @emulated -few -every 997
 TEST np=2 @emulated -mults -every 41
+TEST np=+2 @emulated -mults -every 41 -mat_aijhybridgpu_comm mpi
 
 -every N: the first ones, and of the others one in N. -few: fewer first ones, and P^T A P alone. -mults: products with
 vectors instead of those of matrices.
@@ -232,6 +233,7 @@ int main(int argc, char **argv)
   int       code  = 0;
 
   PetscFunctionBeginUser;
+  MatTestCards(argc, argv);
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Every allocation and every device call of one process failing in turn\n"));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));

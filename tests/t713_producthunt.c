@@ -7,6 +7,7 @@
 TEST np=1,2 -runs 12
 TEST np=+3 -runs 10
 TEST np=1,3+2 @emulated -seed 10 -runs 1
+TEST np=+2 @emulated -seed 11 -runs 1 -mat_aijhybridgpu_comm mpi
 
 -seed N: the first sequence's; -runs N: so many sequences; -steps N: products again in each.
 */

@@ -5,6 +5,7 @@
 
 TEST np=1,2+3
 TEST np=1,2+3 @emulated
+TEST np=+2 @emulated -mat_aijhybridgpu_comm mpi
 */
 #include "mattest.h"
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 
 TEST np=1,2+3
 TEST np=1+2,3 @emulated
+TEST np=+2 @emulated -mat_aijhybridgpu_comm mpi
 TEST np=1+2 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_promote never
 */

@@ -7,7 +7,7 @@
 TEST np=2,3
 TEST np=+4 -mat_aijhybridgpu_comm_after 0
 TEST np=+3 -mat_aijhybridgpu_comm mpi
-TEST np=+3 -exchanges 20000
+TEST np=+3 -exchanges 5000
 */
 #include "commtest.h"
 
