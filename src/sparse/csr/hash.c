@@ -4,7 +4,7 @@
 #include "csrhost.h"
 #include "hash.h"
 
-static HYB_MULTIVERSION uint64_t HybHashEntries(PetscCount n, const PetscInt *j)
+static HYB_MULTIVERSION uint64_t HybHashAllEntries(PetscCount n, const PetscInt *j)
 {
   uint64_t h = 0;
 
@@ -20,6 +20,6 @@ PetscErrorCode HybCSRPatternHash_Host(const HybExec *x, HybArena *work, const Hy
   (void)x;
   (void)work;
   for (PetscInt r = 0; r < A->m; r++) h += HybHashRow(r, A->i[r + 1]);
-  *hash = h + HybHashEntries(A->nnz, A->j);
+  *hash = h + HybHashAllEntries(A->nnz, A->j);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
