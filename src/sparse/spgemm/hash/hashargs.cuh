@@ -136,7 +136,7 @@ extern PetscErrorCode HybHashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArg
    sixteenth of free memory */
 extern PetscErrorCode HybHashGlobalTables(const HybExec *exec, HybArena *work, int multiprocessors, PetscCount words, PetscCount rows, HashArgs *x, PetscCount *blocks);
 /* of each entry of A: where its row of B begins, and which of its row's products is the first: x.from, x.off */
-extern PetscErrorCode HybHashEntries(const HybExec *exec, PetscInt m, HashArgs x);
+extern PetscErrorCode HybHashRowStarts(const HybExec *exec, PetscInt m, HashArgs x);
 /* places of all products, if they are to be: else hash->places stays NULL */
 extern PetscErrorCode HybHashPlaces(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C);
 extern void           HybHashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x);

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(128) HashPlanEntries(PetscInt m, HashArgs x)
   }
 }
 
-PetscErrorCode HybHashEntries(const HybExec *exec, PetscInt m, HashArgs x)
+PetscErrorCode HybHashRowStarts(const HybExec *exec, PetscInt m, HashArgs x)
 {
   PetscFunctionBegin;
   HYB_LAUNCH(HashPlanEntries, HybBlocks((PetscCount)m * 8, 128), 128, 0, exec->stream, m, x);
@@ -356,7 +356,7 @@ PetscErrorCode HybHashPlaces(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, Hy
   x.off      = hash->from + A->nnz;
   x.placeptr = hash->placeptr;
   x.places   = hash->places;
-  PetscCall(HybHashEntries(exec, A->m, x));
+  PetscCall(HybHashRowStarts(exec, A->m, x));
   PetscCall(HybHashRun(mm, hash, x, 1, HASH_WHOLE));
   PetscCall(HybCountersSet(&mm->counters, "places", stored));
   if (!left) mm->reads = 0;

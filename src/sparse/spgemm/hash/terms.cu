@@ -266,7 +266,7 @@ static PetscErrorCode HashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR
   x.cj       = C->j;
   x.placeptr = placeptr;
   x.from     = hash->terms.from;
-  PetscCall(HybHashEntries(exec, A->m, x));
+  PetscCall(HybHashRowStarts(exec, A->m, x));
   PetscCall(HybHashRun(mm, hash, x, 1, HYB_HASH_BINS - 1));
   PetscCall(HashTermsMake(exec, A->m, hash, x, hash->terms));
   PetscCall(exec->backend->copy(exec, &far, hash->terms.far, sizeof(far), HYB_COPY_DEVICE_TO_HOST));
