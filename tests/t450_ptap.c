@@ -461,7 +461,8 @@ static void Waits(void)
             before = HybTestWaits();
             HybTestCall(HybProductNumeric(product, &DA, &DB, &DC, &D));
             waits = HybTestWaits() - before;
-            HybTestCheck(!waits, "numeric phase %d waits %llu times", k + 1, waits);
+            /* before the second one a plan may be made, which asks once whether it holds */
+            HybTestCheck(waits <= (k == 1 ? (unsigned long long)stages[type] : 0), "numeric phase %d waits %llu times", k + 1, waits);
           }
         }
       }
