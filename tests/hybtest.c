@@ -361,8 +361,8 @@ PetscErrorCode HybTestOption(const char option[], char value[], size_t length, P
 
 void HybTestInit(int *argc, char ***argv)
 {
-  char        backend[PETSC_MAX_PATH_LEN] = "host", result[32] = "device", message[1024] = "", part[32] = "1/1", rest;
-  PetscBool   mirror = PETSC_FALSE;
+  char      backend[PETSC_MAX_PATH_LEN] = "host", result[32] = "device", message[1024] = "", part[32] = "1/1", rest;
+  PetscBool mirror = PETSC_FALSE;
 
   PetscCallAbort(PETSC_COMM_SELF, PetscInitialize(argc, argv, NULL, NULL));
   PetscCallAbort(PETSC_COMM_SELF, HybTuningRead(HybTestOption));
