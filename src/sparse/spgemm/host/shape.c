@@ -46,6 +46,14 @@
 #if PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX)
 /* half of the lanes: what a register of AVX2 holds */
 typedef PetscScalar HybHalf __attribute__((vector_size(HYB_LANES / 2 * sizeof(PetscScalar)), aligned(sizeof(PetscScalar)), may_alias));
+
+/* four of the values of x and y, which are numbered one behind the other */
+  #if defined(__clang__)
+    #define HYB_PICK(x, y, a, b, c, d) __builtin_shufflevector(x, y, a, b, c, d)
+  #else /* GCC has that one from 12 on */
+typedef PetscInt64 HybPick __attribute__((vector_size(4 * sizeof(PetscInt64))));
+    #define HYB_PICK(x, y, a, b, c, d) __builtin_shuffle(x, y, (HybPick){a, b, c, d})
+  #endif
 #endif
 
 typedef struct {
@@ -271,14 +279,13 @@ static PetscErrorCode HybSpGEMMSymbolic_Shape(HybSpGEMM *mm, const HybCSR *A, co
 /* four values of each of four rows, stride apart, at once: v[t] has the values t of all */
 static inline __attribute__((always_inline)) void HybShapeTurn(HybHalf v[4])
 {
-  typedef PetscInt64 Pick __attribute__((vector_size(4 * sizeof(PetscInt64))));
-  const HybHalf      even01 = __builtin_shuffle(v[0], v[1], (Pick){0, 4, 2, 6}), odd01 = __builtin_shuffle(v[0], v[1], (Pick){1, 5, 3, 7});
-  const HybHalf      even23 = __builtin_shuffle(v[2], v[3], (Pick){0, 4, 2, 6}), odd23 = __builtin_shuffle(v[2], v[3], (Pick){1, 5, 3, 7});
+  const HybHalf even01 = HYB_PICK(v[0], v[1], 0, 4, 2, 6), odd01 = HYB_PICK(v[0], v[1], 1, 5, 3, 7);
+  const HybHalf even23 = HYB_PICK(v[2], v[3], 0, 4, 2, 6), odd23 = HYB_PICK(v[2], v[3], 1, 5, 3, 7);
 
-  v[0] = __builtin_shuffle(even01, even23, (Pick){0, 1, 4, 5});
-  v[1] = __builtin_shuffle(odd01, odd23, (Pick){0, 1, 4, 5});
-  v[2] = __builtin_shuffle(even01, even23, (Pick){2, 3, 6, 7});
-  v[3] = __builtin_shuffle(odd01, odd23, (Pick){2, 3, 6, 7});
+  v[0] = HYB_PICK(even01, even23, 0, 1, 4, 5);
+  v[1] = HYB_PICK(odd01, odd23, 0, 1, 4, 5);
+  v[2] = HYB_PICK(even01, even23, 2, 3, 6, 7);
+  v[3] = HYB_PICK(odd01, odd23, 2, 3, 6, 7);
 }
 
 static inline __attribute__((always_inline)) void HybShapeFour(const HybScalar *from, PetscCount stride, HybHalf v[4])
