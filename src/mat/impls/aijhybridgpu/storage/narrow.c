@@ -45,6 +45,7 @@
 #include "parent.h"
 #if defined(__linux__)
   #include <sys/mman.h>
+  #include <unistd.h>
 #endif
 
 #define HYB_NARROW_PROBES  5
@@ -358,15 +359,16 @@ PetscBool HybNarrowTakesDiagonal(void)
 }
 
 /* Zeros. Private pages that are given back to the kernel come again as such when somebody touches them, and the first
-   word shows whether these are private. */
+   word shows whether these are private. Whole pages alone: the kernel would round up, into what is another's. */
 static void HybNarrowZero(char *begin, size_t bytes)
 {
   char *const end = begin + bytes;
 #if defined(__linux__) && defined(MADV_DONTNEED)
-  const uintptr_t page = 4096;
+  const long      size = sysconf(_SC_PAGESIZE);
+  const uintptr_t page = size > 0 ? (uintptr_t)size : 1;
   char *const first = (char *)(((uintptr_t)begin + page - 1) / page * page), *const last = (char *)((uintptr_t)end / page * page);
 
-  if (bytes >= 16 * page) {
+  if (size > 0 && bytes >= 16 * page) {
     *(volatile char *)first = 1;
     if (!madvise(first, (size_t)(last - first), MADV_DONTNEED) && !*(volatile char *)first) {
       memset(begin, 0, (size_t)(first - begin));
