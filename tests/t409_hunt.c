@@ -1,9 +1,9 @@
 /*
   C = A*B by each method of the backend by name, of operands whose halves come from different shapes: blocks with holes,
-  diagonals with gaps, repeated rows of which some differ, far clusters, lengths about the ends of bins, dense and empty
-  rows, and few rows of very many products. One object of a method goes from product to product, with plans of numeric
-  phases or without, by tuning drawn at random, and meets NaN, infinities and zeros of both signs. Every entry is the
-  reference's number, sums in A's order.
+  diagonals with gaps, repeated rows of which some differ, rows that follow each other, far clusters, lengths about the
+  ends of bins, dense and empty rows, and few rows of very many products. One object of a method goes from product to
+  product, with plans of numeric phases or without, by tuning drawn at random, and meets NaN, infinities and zeros of
+  both signs. Every entry is the reference's number, sums in A's order.
 
     t409_hunt -backend LIB [-seed N] [-runs N] [-first K]
 
@@ -11,8 +11,8 @@
 */
 #include "spgemmtest.h"
 
-#define KINDS 10
-static const char *const Names[KINDS] = {"random", "power law", "banded", "diagonals", "blocks", "blocks with holes", "repeated rows", "dense rows", "clusters", "bins"};
+#define KINDS 11
+static const char *const Names[KINDS] = {"random", "power law", "banded", "diagonals", "blocks", "blocks with holes", "repeated rows", "dense rows", "clusters", "bins", "following rows"};
 
 static PetscInt Between(PetscInt lo, PetscInt hi)
 {
@@ -105,6 +105,32 @@ static void Clusters(PetscInt m, PetscInt n, RefMat *A)
   FromColumns(m, n, nnz, ci, cj, A);
 }
 
+/* rows that are the one before, one column further, for a few or for many rows; some columns stand side by side */
+static void Following(PetscInt m, PetscInt n, RefMat *A)
+{
+  const PetscInt most = Between(0, HybTestRandomInt(0, 3) ? 6 : 40), breaks = Between(2, 60);
+  PetscInt       nnz = 0, len = 0, col[40];
+  PetscInt      *ci = (PetscInt *)RefAlloc((PetscCount)m * 40 + 1, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc((PetscCount)m * 40 + 1, sizeof(PetscInt));
+
+  for (PetscInt r = 0; r < m; r++) {
+    PetscBool anew = (PetscBool)(!r || HybTestRandomInt(0, breaks) == 0);
+
+    for (PetscInt k = 0; k < len; k++) anew = (PetscBool)(++col[k] >= n || anew);
+    if (anew) {
+      len = Between(0, most);
+      for (PetscInt k = 0; k < len; k++) {
+        col[k] = k && HybTestRandomInt(0, 2) ? col[k - 1] + 1 : HybTestRandomInt(0, HybTestRandomInt(0, 2) ? n : n / 2 + 1);
+        col[k] = PetscMin(col[k], n - 1);
+      }
+    }
+    for (PetscInt k = 0; k < len; k++) {
+      ci[nnz]   = r;
+      cj[nnz++] = col[k];
+    }
+  }
+  FromColumns(m, n, nnz, ci, cj, A);
+}
+
 static void Operand(PetscInt kind, PetscInt m, PetscInt n, RefMat *A)
 {
   PetscInt list[64], nlist;
@@ -149,6 +175,9 @@ static void Operand(PetscInt kind, PetscInt m, PetscInt n, RefMat *A)
     free(lengths);
     break;
   }
+  case 10:
+    Following(m, n, A);
+    break;
   default:
     HybTestMatRandom(m, n, 0, Between(0, HybTestRandomInt(0, 5) ? 12 : 60), A);
   }
