@@ -162,7 +162,7 @@ static void Mixed(void)
   RefMatDestroy(&D);
 }
 
-/* A without row and column r, and P with a row r of so many entries: no row of P^T A P is longer for that, but a byte
+/* A without column r, and P with a row r of so many entries: no row of P^T A P is longer for that, but a byte
    does not tell them apart */
 static void LongRow(PetscInt r, PetscInt entries, RefMat *A, RefMat *P)
 {
@@ -173,8 +173,8 @@ static void LongRow(PetscInt r, PetscInt entries, RefMat *A, RefMat *P)
 
     for (PetscInt row = 0; row < M->csr.m; row++) {
       i[row] = n;
-      if (row == r)
-        for (PetscInt c = 0; k && c < entries; c++) j[n++] = c;
+      if (k && row == r)
+        for (PetscInt c = 0; c < entries; c++) j[n++] = c;
       else
         for (PetscInt q = M->csr.i[row]; q < M->csr.i[row + 1]; q++)
           if (k || M->csr.j[q] != r) j[n++] = M->csr.j[q];
