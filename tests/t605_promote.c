@@ -1,8 +1,8 @@
 /*
   Matrices that the host assembled and that operations write afterwards, against MATAIJ: the first operation is done on
-  both sides, the second in a row moves the matrix to the device's storage, and the host's way leads back, with the
-  options, stored values and inodes of before. Object state and pattern state tell nothing of it. Where nothing is
-  promoted (no device, mirror mode) the results are the same.
+  both sides, the second in a row moves the matrix to the device's storage (MatScale() of a large one the first), and
+  the host's way leads back, with the options, stored values and inodes of before. Object state and pattern state tell
+  nothing of it. Where nothing is promoted (no device, mirror mode) the results are the same.
 
 TEST np=1,2
 TEST np=1 @emulated
@@ -16,6 +16,7 @@ TEST np=1 @emulated -mat_aijhybridgpu_managed_limit 0.000000001
 #include <petsc/private/petscimpl.h> /* PetscObjectState */
 
 static PetscBool Expected; /* are matrices promoted in this run? */
+static unsigned long long (*BytesToHost)(void);
 
 static PetscErrorCode Diagonal(Mat A, Mat *block)
 {
@@ -403,7 +404,6 @@ static PetscErrorCode CheckLarge(void)
 
   PetscFunctionBeginUser;
   MatTestName = "large";
-  PetscCall(PetscLogDefaultBegin());
   PetscCall(PetscMalloc2(n, &j, n, &v));
   for (int k = 0; k < 2; k++) {
     PetscCall(MatTestRoom(k ? "aijhybridgpu" : MATAIJ, m, n, m, n, n, &M[k], &start, &end));
@@ -454,12 +454,76 @@ static PetscErrorCode CheckLarge(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A large matrix that the host made and the device multiplied, on each process: scaled, its values stay on the device.
+   After the host has written they come back at each scaling, until two follow each other. */
+static PetscErrorCode CheckStays(PetscMPIInt size)
+{
+  const PetscInt     m = 1450, n = 1400;
+  const PetscScalar *a[3];
+  PetscInt          *j, start, end, copies = 0, more = 0;
+  PetscScalar       *v;
+  Mat                M[2];
+
+  PetscFunctionBeginUser;
+  MatTestName = "large, first write";
+  PetscCall(PetscMalloc2(n + 1, &j, n + 1, &v));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatTestRoom(k ? "aijhybridgpu" : MATAIJ, m, n, size * m, size * n, n + 1, &M[k], &start, &end));
+    for (PetscInt r = start; r < end; r++) {
+      const PetscInt first = start / m * n;
+
+      for (PetscInt c = 0; c <= n; c++) {
+        j[c] = (first + c) % (size * n);
+        v[c] = 1.0 / (1 + (r * 31 + c * 17) % 1009);
+      }
+      PetscCall(MatSetValues(M[k], 1, &r, size > 1 ? n + 1 : n, j, v, INSERT_VALUES));
+    }
+    PetscCall(MatTestAssemble(M[k]));
+  }
+  MatTestCheckMult(M[1], M[0], "large");
+  PetscCall(Values(M[1], &a[0]));
+  PetscCall(MatScale(M[0], -1.0 / 3));
+  PetscCall(MatTestEventCount("HybCopyFr", &copies));
+  if (BytesToHost) {
+    const unsigned long long before = BytesToHost();
+
+    PetscCall(MatScale(M[1], -1.0 / 3));
+    if (Expected) MatTestCheck(BytesToHost() - before < 1000, "large, scaled: nothing comes to the host");
+  } else
+    PetscCall(MatScale(M[1], -1.0 / 3));
+  PetscCall(MatTestEventCount("HybCopyFr", &more));
+  PetscCall(Values(M[1], &a[1]));
+  MatTestCheck((a[1] != a[0]) == Expected, "large, scaled: moves at once, where this is to be");
+  if (Expected) MatTestCheck(more == copies, "large, scaled: no copy from the device");
+  MatTestCheckMult(M[1], M[0], "large, scaled where it is");
+  MatTestCheckSame(M[1], M[0], "large, scaled where it is");
+  for (int step = 0; step < 2; step++) {
+    for (int k = 0; k < 2; k++) {
+      PetscCall(MatSetValue(M[k], start, start / m * n, 2.0 + step, INSERT_VALUES));
+      PetscCall(MatTestAssemble(M[k]));
+    }
+    MatTestCheckMult(M[1], M[0], "large, written by the host");
+    for (int k = 0; k < 2; k++) PetscCall(MatScale(M[k], 3.0));
+    PetscCall(Values(M[1], &a[2]));
+    MatTestCheck(a[2] == a[0], "large, scaled after the host has written: stays");
+    MatTestCheckMult(M[1], M[0], "large, written by the host and scaled");
+  }
+  for (int k = 0; k < 2; k++) PetscCall(MatScale(M[k], 0.5));
+  PetscCall(Values(M[1], &a[2]));
+  MatTestCheck((a[2] != a[0]) == Expected, "large, scaled twice in a row: moves again");
+  MatTestCheckSame(M[1], M[0], "large, scaled twice in a row");
+  for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&M[k]));
+  PetscCall(PetscFree2(j, v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int         code  = 0;
   PetscReal   share = 0.5;
   PetscBool   mirror, never, cuda, flg;
   PetscMPIInt size;
+  void       *library = NULL;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Host-born matrices that move to the device's storage, and back\n"));
@@ -469,6 +533,13 @@ int main(int argc, char **argv)
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_promote", "never", &never));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &cuda));
   Expected = (PetscBool)(cuda && !mirror && !never && share > 0.01);
+  PetscCall(PetscLogDefaultBegin());
+  PetscCall(MatTestOpenDevice());
+  PetscCall(MatTestLibrary("-mat_aijhybridgpu_cuda_library", &library));
+  if (cuda && library) {
+    *(void **)&BytesToHost = dlsym(library, "HybEmulatorBytesToHost");
+    dlclose(library);
+  }
   PetscCall(CheckMarks("aijhybridgpu"));
   PetscCall(CheckMarks(MATAIJ));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-only_marks", &flg));
@@ -478,6 +549,7 @@ int main(int argc, char **argv)
       for (int way = 0; way < 4; way++) PetscCall(CheckWay(op, way, (PetscBool)full, size));
   if (size == 1) PetscCall(CheckStored());
   if (size == 1) PetscCall(CheckLarge());
+  if (!flg) PetscCall(CheckStays(size));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

@@ -41,9 +41,9 @@ static PetscErrorCode HybZeroWins(PetscBool *zero)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* From so many values on the host's come from the device, over the bus, instead of being scaled by one core: 62 million
-   took it 36 ms on an H200's host */
-#define HYB_SCALE_BACK 2000000
+/* From so many values on the device scales alone, and the host's move there or come from there over the bus, instead of
+   being scaled by one core: 62 million took it 36 ms on an H200's host */
+#define HYB_SCALE_ALONE 2000000
 
 static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
 {
@@ -55,13 +55,11 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, scale, A, alpha);
   /* BLAS may round a complex product otherwise, and takes zero times anything for zero */
-  PetscCall(MatSeqAIJHybridGPUWriteBegin(A, (PetscBool)(!PetscDefined(USE_COMPLEX) && alpha != (PetscScalar)0), &x, &device, &w));
+  PetscCall(MatSeqAIJHybridGPUWriteBegin(A, (PetscBool)(!PetscDefined(USE_COMPLEX) && alpha != (PetscScalar)0), HYB_SCALE_ALONE, &x, &device, &w));
   if (!device) {
-    const PetscBool back = (PetscBool)(w.back && w.csr.nnz >= HYB_SCALE_BACK);
-
-    if (!back) HybInside(A, (*HYB_PARENT.scale)(A, alpha));
+    if (!w.back) HybInside(A, (*HYB_PARENT.scale)(A, alpha));
     if (w.both) PetscCall(x.backend->csr->scale(&x, w.csr.nnz, (HybScalar *)&alpha, w.csr.a));
-    if (back) {
+    if (w.back) {
       PetscCall(MatSeqAIJHybridGPUWriteBack(A, &x, &w));
       if (PetscDefined(HAVE_DEVICE))
         PetscCall(PetscLogGpuFlops((PetscLogDouble)w.csr.nnz));
@@ -93,7 +91,7 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, zeroentries, A);
-  PetscCall(MatSeqAIJHybridGPUWriteBegin(A, PETSC_TRUE, &x, &device, &w));
+  PetscCall(MatSeqAIJHybridGPUWriteBegin(A, PETSC_TRUE, 0, &x, &device, &w));
   if (!device) {
     HybInside(A, (*HYB_PARENT.zeroentries)(A));
     if (w.both) PetscCall(x.backend->zero(&x, w.csr.a, sizeof(HybScalar) * (size_t)w.csr.nnz));
@@ -146,7 +144,7 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJHYBRIDGPU, &interface));
   if (hyb->block) interface = PETSC_FALSE;
-  PetscCall(MatSeqAIJHybridGPUWriteBegin(A, (PetscBool)!PetscDefined(USE_COMPLEX), &x, &device, &w));
+  PetscCall(MatSeqAIJHybridGPUWriteBegin(A, (PetscBool)!PetscDefined(USE_COMPLEX), 0, &x, &device, &w));
   if (!device) {
     HybInside(A, (*HYB_PARENT.diagonalscale)(A, l, r));
     if (w.both) PetscCall(HybDiagonalScaleOnDevice(&x, &w.csr, l, r));
@@ -249,7 +247,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&w, sizeof(w)));
-  if (add || mode == INSERT_VALUES) PetscCall(MatSeqAIJHybridGPUWriteBegin(A, PETSC_TRUE, &x, &device, &w));
+  if (add || mode == INSERT_VALUES) PetscCall(MatSeqAIJHybridGPUWriteBegin(A, PETSC_TRUE, 0, &x, &device, &w));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   if (device && !v && !hyb->copy.csr.nnz) device = PETSC_FALSE; /* AIJ preallocates an empty matrix */
 #if PETSC_VERSION_GE(3, 25, 0)

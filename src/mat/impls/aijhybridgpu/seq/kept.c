@@ -148,7 +148,7 @@ PetscErrorCode HybKeptBegin(Mat C, const HybExec *x, HybKeptWrite *w)
   if (!w->ondevice) {
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(C, x, PETSC_FALSE, &w->csr));
     /* moves it there, the second time */
-    PetscCall(MatSeqAIJHybridGPUWriteBegin(C, PETSC_FALSE, &on, &w->ondevice, &w->w));
+    PetscCall(MatSeqAIJHybridGPUWriteBegin(C, PETSC_FALSE, 0, &on, &w->ondevice, &w->w));
   }
   if (w->ondevice)
     w->csr = hyb->copy.csr;

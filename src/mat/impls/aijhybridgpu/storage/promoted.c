@@ -5,7 +5,10 @@
   The first such operation is done twice, on the host's arrays and on the device's copy, where both round alike: then
   nothing is sent again. The second one in a row, no host write between them, promotes the matrix: its values move to
   managed memory, which AIJ's pointer to them names from then on (frame.c), and the device alone does the work. The
-  pattern stays where it is, on both sides.
+  pattern stays where it is, on both sides. Where one core would take longer to do it on the host than the values take
+  over the bus, as in MatScale() of millions, the first one promotes a matrix that the host has not written since the
+  device got it, and whose values never returned: there is then nothing to bring back. A program whose host writes
+  between such operations, step by step, is not moved to and fro.
 
   AIJ's own array of values is put aside. When the program returns to the host's way (MatSetValues(), MatZeroRows(), a
   new preallocation) the values go back there (MatSeqAIJHybridGPUDemote()), and it is as if the matrix had never moved.
@@ -16,8 +19,8 @@
 */
 #include "parent.h"
 
-/* shall A move now? */
-PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybExec *x, PetscBool *due)
+/* shall A move now? first: by the first operation already */
+PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybExec *x, PetscBool first, PetscBool *due)
 {
   PetscObjectState state;
   HybMemoryReport  r;
@@ -28,7 +31,7 @@ PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat A, Mat_SeqAIJHybridGPU *hyb, c
   *due = PETSC_FALSE;
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (!HybMarkCurrent(&hyb->written, state)) hyb->writes = 0;
-  if (!hyb->writes || HybGlueState.options.promotenever || hyb->lentarrays || x->result != HYB_MEM_MANAGED) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((!hyb->writes && !first) || HybGlueState.options.promotenever || hyb->lentarrays || x->result != HYB_MEM_MANAGED) PetscFunctionReturn(PETSC_SUCCESS);
   if ((hyb->lives != HYB_LIVES_COPIED && hyb->lives != HYB_LIVES_LOCKED) || hyb->arrays.blocks || HybStorageHeld(hyb) || !HybDoorIsOurs(A)) PetscFunctionReturn(PETSC_SUCCESS);
   /* by -mat_seqaij_type: such a matrix may have lent arrays, unseen */
   PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &plain));

@@ -371,6 +371,7 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
     hyb->copy.csr.a  = NULL; /* the copy's values were these */
     hyb->copy.values = PETSC_FALSE;
     hyb->writes      = 0;
+    hyb->returned    = PETSC_TRUE;
   } else
     hyb->locknever = PETSC_TRUE;
   *a           = hyb->former; /* not before the values are there */

@@ -152,6 +152,7 @@ typedef struct {
   PetscCount    moves;      /* how often the values moved where the object's state may not have */
   HybDeviceCopy copy;
   PetscInt      writes;   /* operations in a row that wrote the values, no host write between them */
+  PetscBool     returned; /* from managed memory, which they had moved to, when the host wrote */
   HybStateMark  written;  /* after the last one */
   PetscInt      sendings; /* of values, to a device that has the pattern */
   PetscBool     inserted; /* by MatSetValues(), since the last one */
@@ -301,15 +302,16 @@ PETSC_INTERN PetscBool      MatSeqAIJHybridGPULockedTakesValues(const Mat_SeqAIJ
 
 /* promoted.c and write.c: an operation that writes A's values. *device: it runs there and ends with
    MatSeqAIJHybridGPUDeviceWritten(). Else the parent runs, and between Begin and End, where w.both, the same operation
-   on w.csr too; exact: both round alike; w.back: the device's values may take the place of the host's. interface:
-   PETSc's function of the operation counts the state once more. */
+   on w.csr too; exact: both round alike. From `alone` values on (0: never) the device alone does an exact one, in
+   managed memory at once where the host has left the values as the device got them; else w.back: what it wrote is to
+   come to the host. interface: PETSc's function of the operation counts the state once more. */
 typedef struct {
   PetscBool counts, both, back;
   HybCSR    csr;
 } HybWriteThrough;
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, PetscBool *due);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, PetscBool first, PetscBool *due);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPromote(Mat, Mat_SeqAIJHybridGPU *, const HybExec *, PetscBool *done);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, HybExec *x, PetscBool *device, HybWriteThrough *w);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, PetscCount alone, HybExec *x, PetscBool *device, HybWriteThrough *w);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool interface);
 /* Between Begin and End, where w.back: the device alone has done it, and what it wrote comes to the host */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUWriteBack(Mat A, const HybExec *x, const HybWriteThrough *w);

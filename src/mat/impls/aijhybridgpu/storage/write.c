@@ -71,13 +71,13 @@ static PetscErrorCode HybWriteMayComeBack(Mat A, const Mat_SeqAIJHybridGPU *hyb,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, HybExec *x, PetscBool *device, HybWriteThrough *w)
+PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, PetscCount alone, HybExec *x, PetscBool *device, HybWriteThrough *w)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybLent              l;
   HybPatternKey        key;
   PetscObjectState     state;
-  PetscBool            due;
+  PetscBool            due, first;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(w, sizeof(*w)));
@@ -91,14 +91,16 @@ PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, HybExec *x, 
   if (!HybPatternKeyEqual(&key, &hyb->copy.key)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x)); /* it has been used there: no matter what its size is */
   if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJHybridGPUPromotionDue(A, hyb, x, &due));
+  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
+  if (!alone || hyb->copy.csr.nnz < alone || !exact || !hyb->copy.values || !HybMarkCurrent(&hyb->copy.mark, state)) alone = 0;
+  first = (PetscBool)(alone && hyb->lives == HYB_LIVES_COPIED && !hyb->sendings && !hyb->returned);
+  PetscCall(MatSeqAIJHybridGPUPromotionDue(A, hyb, x, first, &due));
   if (due) PetscCall(MatSeqAIJHybridGPUPromote(A, hyb, x, device));
   if (*device) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   w->counts = PETSC_TRUE;
   w->both   = (PetscBool)(exact && hyb->copy.values && HybMarkCurrent(&hyb->copy.mark, state));
   w->csr    = hyb->copy.csr;
-  if (w->both) PetscCall(HybWriteMayComeBack(A, hyb, &w->back));
+  if (w->both && alone) PetscCall(HybWriteMayComeBack(A, hyb, &w->back));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
