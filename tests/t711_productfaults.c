@@ -10,11 +10,12 @@
 TEST np=1,2+3 -mat_aijhybridgpu_backend host -every 29
 TEST np=1 @emulated -few -every 97
 TEST np=2 @emulated -few -every 997
+TEST np=2 @emulated -first -every 41
 TEST np=2 @emulated -mults -every 41
 TEST np=+2 @emulated -mults -every 41 -mat_aijhybridgpu_comm mpi
 
--every N: the first ones, and of the others one in N. -few: fewer first ones, and P^T A P alone. -mults: products with
-vectors instead of those of matrices.
+-every N: the first ones, and of the others one in N. -few: fewer first ones, and P^T A P alone. -first: A B made
+for the first time, alone. -mults: products with vectors instead of those of matrices.
 */
 #include "matfault.h"
 #include <stdlib.h>
@@ -229,8 +230,8 @@ static PetscErrorCode Make(PetscInt n, PetscBool interpolation, Mat *A)
 int main(int argc, char **argv)
 {
   Mat       A, P, twice, other;
-  PetscBool mults = PETSC_FALSE;
-  int       code  = 0;
+  PetscBool mults = PETSC_FALSE, first = PETSC_FALSE;
+  int       code = 0;
 
   PetscFunctionBeginUser;
   MatTestCards(argc, argv);
@@ -253,11 +254,14 @@ int main(int argc, char **argv)
   PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &Few, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-mults", &mults, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-first", &first, NULL));
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &twice));
   PetscCall(MatScale(twice, 2.0));
   PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &other));
   if (mults)
     PetscCall(Mults(A));
+  else if (first)
+    PetscCall(Faults(MATPRODUCT_AB, FIRST, A, P, A));
   else {
     if (!Few) PetscCall(Faults(MATPRODUCT_AB, FIRST, A, P, A));
     PetscCall(Faults(MATPRODUCT_PtAP, FIRST, A, P, A));

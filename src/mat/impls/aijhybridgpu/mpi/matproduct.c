@@ -157,7 +157,8 @@ static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, HybArena out[
   /* until all of it is there C is nobody's result, and has nothing that entries could be set in */
   C->preallocated = C->assembled = C->was_assembled = PETSC_FALSE;
   if (!stay) PetscCall(MatMPIAIJHybridGPUSetFrame(C, result->O.n, result->garray));
-  ierr = HybMPIProductBlocks(C, mp, out, result);
+  mp->zeros = PETSC_TRUE;
+  ierr      = HybMPIProductBlocks(C, mp, out, result);
   PetscCall(HybParProductAgree(mp->product, ierr, "Taking over the result of a parallel product"));
   PetscCall(MatMPIAIJHybridGPUSumStates(C)); /* so that an assembly, which sums, leaves it */
   C->preallocated = C->assembled = PETSC_TRUE;
@@ -343,6 +344,7 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
 {
   const PetscLogDouble todevice = HybGlueState.counts.todevice, tohost = HybGlueState.counts.tohost;
   const PetscBool      before = C->assembled;
+  HybMPIProduct       *mp;
   HybMPIOperands       o;
   PetscErrorCode       ierr;
 
@@ -354,11 +356,14 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
   }
   PetscCheck(C->product->data, PetscObjectComm((PetscObject)C), PETSC_ERR_ORDER, "The symbolic phase's data of this product is gone (MatProductClear()): call MatProductSetFromOptions() and MatProductSymbolic() again");
   PetscCall(HybMPIOperandsMats(C, &o));
-  ierr = HybMPIProductNumeric(C, (HybMPIProduct *)C->product->data, &o);
+  mp   = (HybMPIProduct *)C->product->data;
+  ierr = HybMPIProductNumeric(C, mp, &o);
+  /* zeros of a symbolic phase may be used until their numeric phase fails, wherever that is */
+  if (ierr && mp->zeros && C->assembled) HybMPIProductHalfMade(C, mp);
   PetscCall(HybMPIOperandsRestore(&o));
   PetscCall(ierr);
-  PetscCall(HybMPIProductEnd(C, (HybMPIProduct *)C->product->data, before));
-  PetscCall(HybMatProductTellLost(C, NULL, ((HybMPIProduct *)C->product->data)->product));
+  PetscCall(HybMPIProductEnd(C, mp, before));
+  PetscCall(HybMatProductTellLost(C, NULL, mp->product));
   PetscCall(PetscInfo(C, "Numeric phase of the product %s: %.0f bytes taken to the device, %.0f to the host\n", MatProductTypes[C->product->type], (double)(HybGlueState.counts.todevice - todevice), (double)(HybGlueState.counts.tohost - tohost)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -196,10 +196,10 @@ void HybMPIProductValuesForget(HybMPIProduct *mp)
   }
 }
 
-/* Not collective. An error came while C's values were written, here or on another process: nobody takes them for a
-   result. AIJ asks this of all that is not assembled; the next numeric phase that ends well, or an assembly, makes C
-   whole. */
-static void HybMPIProductHalfMade(Mat C, HybMPIProduct *mp)
+/* Not collective. An error came while C's values were written, or before any were, here or on another process: nobody
+   takes them for a result. AIJ asks this of all that is not assembled; the next numeric phase that ends well, or an
+   assembly, makes C whole. */
+void HybMPIProductHalfMade(Mat C, HybMPIProduct *mp)
 {
   Mat             block[2];
   const PetscInt *garray;
@@ -261,5 +261,6 @@ PetscErrorCode HybMPIProductCompute(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
   ierr = HybParProductAgree(mp->product, ierr, "The values of a parallel product");
   if (ierr) HybMPIProductHalfMade(C, mp);
   PetscCall(ierr);
+  mp->zeros = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

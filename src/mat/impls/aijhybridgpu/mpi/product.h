@@ -30,6 +30,7 @@ typedef struct {
   } values[3];
   PetscBool stays[3]; /* operands of which no process has seen other values, at the present numeric phase */
   PetscBool again;    /* the numeric phase is not the first one */
+  PetscBool zeros;    /* C has those of the symbolic phase, and no numeric phase has ended since */
   /* the numeric phase ends with an assembly: when it began, on some process, entries had been set in C and not
      assembled, or C let new entries in (then MATAIJ's assembly sums the states of the blocks' patterns) */
   PetscBool assemble;
@@ -64,6 +65,7 @@ PETSC_INTERN PetscBool      HybMPIPatternIsWhole(Mat A);
 /* mpikept.c. Collective but for the third, which says whether C's blocks are those that the plan was made for. */
 PETSC_INTERN PetscErrorCode HybMPIKeep(Mat C, HybMPIProduct *, PetscErrorCode before, HybArena out[2], const HybParCSR *result, PetscBool *kept);
 PETSC_INTERN PetscErrorCode HybMPIProductCompute(Mat C, HybMPIProduct *, HybMPIOperands *);
+PETSC_INTERN void           HybMPIProductHalfMade(Mat C, HybMPIProduct *);
 PETSC_INTERN PetscErrorCode HybMPIProductSameResult(Mat C, HybMPIProduct *, PetscBool *same);
 PETSC_INTERN PetscErrorCode HybMPIProductNoteBlocks(Mat C, HybMPIProduct *);
 PETSC_INTERN void           HybMPIProductValuesForget(HybMPIProduct *);
