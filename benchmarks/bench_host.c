@@ -6,12 +6,12 @@
 
   Cases are those of hostcases.h: stencils (5pt, 7pt, 9pt, 27pt), elasticity (27-point, block size 3), rmat, random, or
   the name of a file NAME.mtx.xz in DIR. For each method a line: first call (symbolic and numeric), numeric alone, the
-  peak of the arenas over 12 bytes a nonzero of C, counters. Every result is compared with PETSc's before its time is
-  printed.
+  peak of the arenas over 12 bytes a nonzero of C, counters. Of P^T A P, methods are fused, stages and auto, which
+  chooses. Every result is compared with PETSc's before its time is printed.
 */
 #include <petscksp.h>
 #include "hostcases.h"
-#include <aijhybridgpu/private/hybptap.h>
+#include <aijhybridgpu/private/hybproduct.h>
 
 static PetscErrorCode View(Mat A, HybCSR *V)
 {
@@ -84,13 +84,12 @@ static PetscErrorCode CountingFree(const HybExec *exec, HybMem mem, size_t bytes
 
 static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, const HybCSR *A, const HybCSR *B, double *first, double *again, double *peak, char text[], size_t length, const char *what, Mat R)
 {
-  HybExec      exec = {&counting, NULL, HYB_MEM_HOST};
-  HybSpGEMM    mm;
-  HybPtAP      pp;
-  HybArena     out;
-  HybCSR       C;
-  HybCounters *counters;
-  double       t0, t1, t2;
+  HybExec    exec    = {&counting, NULL, HYB_MEM_HOST};
+  HybProduct product = NULL;
+  HybSpGEMM  mm;
+  HybArena   out;
+  HybCSR     C;
+  double     t0, t1, t2;
 
   PetscFunctionBegin;
   counting       = HybBackendHost;
@@ -100,22 +99,12 @@ static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, c
   PetscCall(HybArenaInit(&out, &exec));
   t0 = HostClock();
   if (ptap) {
-    const HybPtAPMethod *const *m = exec.backend->ptap;
+    const PetscBool stages = (PetscBool)!strcmp(method, "stages");
 
-    PetscCall(PetscMemzero(&pp, sizeof(pp)));
-    pp.exec = exec;
-    PetscCall(HybArenaInit(&pp.keep, &exec));
-    PetscCall(HybArenaInit(&pp.work, &exec));
-    while (*m && strcmp((*m)->name, method)) m++;
-    PetscCheck(*m, PETSC_COMM_SELF, PETSC_ERR_ARG_UNKNOWN_TYPE, "No PtAP method %s", method);
-    pp.method = *m;
-    PetscCall(PetscMemzero(&C, sizeof(C)));
-    PetscCall(pp.method->symbolic(&pp, A, B, &out, &C));
-    if (!C.a) {
-      PetscCall(HybArenaAlloc(&out, HYB_MEM_HOST, C.nnz, sizeof(PetscScalar), &C.a));
-      PetscCall(pp.method->numeric(&pp, A, B, &C));
-    }
-    counters = &pp.counters;
+    if (stages) counting.ptap = NULL;
+    PetscCall(HybProductCreate(&exec, HYB_PRODUCT_PTAP, stages ? "auto" : method, width, &product));
+    PetscCall(HybProductSymbolic(product, A, B, NULL, &out, &C));
+    PetscCall(HybProductNumeric(product, A, B, NULL, &C));
   } else {
     PetscCall(HybSpGEMMInit(&mm, &exec, method, width));
     PetscCall(HybSpGEMMSymbolic(&mm, A, B, &out, &C));
@@ -123,11 +112,10 @@ static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, c
       PetscCall(HybArenaAlloc(&out, HYB_MEM_HOST, C.nnz, sizeof(PetscScalar), &C.a));
       PetscCall(HybSpGEMMNumeric(&mm, A, B, &C));
     }
-    counters = &mm.counters;
   }
   t1 = HostClock();
   if (ptap)
-    PetscCall(pp.method->numeric(&pp, A, B, &C));
+    PetscCall(HybProductNumeric(product, A, B, NULL, &C));
   else
     PetscCall(HybSpGEMMNumeric(&mm, A, B, &C));
   t2     = HostClock();
@@ -137,14 +125,15 @@ static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, c
   *peak = ((double)most - (double)A->m * (sizeof(PetscCount) + sizeof(PetscInt))) / (12.0 * C.nnz);
   if (R) PetscCall(Compare(what, &C, R));
   text[0] = 0;
-  if (!ptap && !strcmp(method, "auto")) snprintf(text, length, " =%s", mm.method->name);
-  for (PetscInt k = 0; k < counters->n; k++) snprintf(text + strlen(text), length - strlen(text), " %s=%ld", counters->name[k], (long)counters->value[k]);
   if (ptap) {
-    if (pp.method->destroy) PetscCall(pp.method->destroy(&pp));
-    PetscCall(HybArenaReset(&pp.keep));
-    PetscCall(HybArenaReset(&pp.work));
-  } else
+    text[0] = '\n';
+    PetscCall(HybProductDescribe(product, text + 1, length - 1));
+    PetscCall(HybProductDestroy(&product));
+  } else {
+    if (!strcmp(method, "auto")) snprintf(text, length, " =%s", mm.method->name);
+    for (PetscInt k = 0; k < mm.counters.n; k++) snprintf(text + strlen(text), length - strlen(text), " %s=%ld", mm.counters.name[k], (long)mm.counters.value[k]);
     PetscCall(HybSpGEMMDestroy(&mm));
+  }
   PetscCall(HybArenaReset(&out));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -174,7 +163,7 @@ static PetscErrorCode Race(const char *name, const char *op, Mat A, Mat B, Petsc
 {
   const PetscBool ptap = (PetscBool)!strcmp(op, "ptap");
   double          first[2 * MAXALG][MAXREPS], again[2 * MAXALG][MAXREPS], peak[MAXALG];
-  char            text[MAXALG][512], what[128];
+  char            text[MAXALG][1024], what[128];
   HybCSR          VA, VB;
 
   PetscFunctionBegin;

@@ -1,6 +1,7 @@
 /*
   Products of stages give back columns of their own that the methods' plans do without, and hold the values of the
-  product between two stages in numeric phases alone; results of all later phases are right.
+  product between two stages in numeric phases alone; results of all later phases are right. When P^T A P goes by
+  stages.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybproduct.h>
@@ -264,6 +265,68 @@ static void Shapes(void)
   RefMatDestroy(&A);
 }
 
+/* each row of M so many times, each column as a block of so many */
+static void Spread(PetscInt rows, PetscInt cols, RefMat *M)
+{
+  const HybCSR  *c = &M->csr;
+  const PetscInt m = c->m * rows, n = c->n * cols;
+  PetscInt      *i = (PetscInt *)RefAlloc((PetscCount)m + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(c->nnz * rows * cols, sizeof(PetscInt)), nnz = 0;
+
+  for (PetscInt r = 0; r < m; r++) {
+    i[r] = nnz;
+    for (PetscInt k = c->i[r / rows]; k < c->i[r / rows + 1]; k++) {
+      for (PetscInt d = 0; d < cols; d++) j[nnz++] = c->j[k] * cols + d;
+    }
+  }
+  i[m] = nnz;
+  RefMatDestroy(M);
+  HybTestMatArrays(m, n, i, j, NULL, M);
+  free(i);
+  free(j);
+}
+
+/* Between `fused` and the stages: on the host nodes of several unknowns, fine or coarse ones, are for `fused`, scalar
+   problems of rows that are not short and wide P for the stages; on a device `fused` is taken by name alone. */
+static void Chosen(void)
+{
+  static const struct {
+    PetscInt  points, rows, cols;
+    PetscBool host;
+  } cases[] = {
+    {9, 1, 1, PETSC_FALSE},
+    {5, 1, 1, PETSC_TRUE },
+    {9, 3, 1, PETSC_TRUE },
+    {9, 1, 2, PETSC_TRUE },
+    {9, 3, 6, PETSC_TRUE },
+    {9, 1, 6, PETSC_FALSE}
+  };
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
+    const PetscBool expected = (PetscBool)(cases[k].host && !HybTestExec()->backend->device);
+    HybProduct      product  = NULL;
+    const char     *name     = NULL;
+    RefMat          A, P, C;
+    HybCSR          DA, DP, DC;
+
+    HybTestBegin("auto, %" PetscInt_FMT " points of %" PetscInt_FMT " rows, %" PetscInt_FMT " columns", cases[k].points, cases[k].rows, cases[k].cols);
+    HybTestMatStencil(cases[k].points, 12, 11, 1, &A);
+    HybTestMatProlongator(132, 30, 3, &P);
+    Spread(cases[k].rows, cases[k].rows, &A);
+    Spread(cases[k].rows, cases[k].cols, &P);
+    RefPtAP(&A, &P, &C);
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P.csr, &DP)) && HybTestCall(HybProductCreate(HybTestExec(), HYB_PRODUCT_PTAP, "auto", 0, &product)) && HybTestCall(HybProductSymbolic(product, &DA, &DP, NULL, &out, &DC)) && HybTestCall(HybProductNumeric(product, &DA, &DP, NULL, &DC)) && HybTestCall(HybProductGetMethod(product, &name))) {
+      HybTestSameMatrix(&DC, &C, 4);
+      HybTestCheck((strcmp(name, "fused") == 0) == expected, "%s is taken", name);
+    }
+    HybTestCall(HybProductDestroy(&product));
+    HybTestCall(HybArenaReset(&keep));
+    HybTestCall(HybArenaReset(&out));
+    RefMatDestroy(&A);
+    RefMatDestroy(&P);
+    RefMatDestroy(&C);
+  }
+}
+
 static PetscErrorCode Body(void)
 {
   RefMat A, P, N, Q;
@@ -271,6 +334,7 @@ static PetscErrorCode Body(void)
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&keep, HybTestExec()));
   PetscCall(HybArenaInit(&out, HybTestExec()));
+  Chosen();
   HybTestMatStencil(7, 9, 8, 7, &A);
   HybTestMatProlongator(504, 60, 3, &P);
   Operands(&A, &P, PETSC_FALSE, PETSC_FALSE);

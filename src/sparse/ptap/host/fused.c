@@ -32,9 +32,13 @@
   column. Time: products of A*P, and sum of (length of row i of P) * (length of v), twice in the symbolic phase.
 
   Cost rule (applicable). The stages store A*P (12 bytes an entry, written and read), transpose P, and walk P^T's rows
-  in an order that jumps in A*P. The fused form does the same multiplications without that traffic, so it is chosen
-  unless P is not like a prolongator: more columns than rows, or rows so long (HYB_LONG on average) that C's would have
-  to be walked.
+  in an order that jumps in A*P. The fused form does the same multiplications without that traffic, and where nodes have
+  several components each place serves many of them: it is chosen where columns of P come in blocks, or half of the rows
+  are in groups. Of scalar problems the stages find columns faster, and each place of the fused form serves one product:
+  they take 0.7 to 1.0 of its time at first and 0.6 to 0.7 again, for 1.4 to 2.0 of the memory (docs/performance.md,
+  Galerkin products). So only those go there whose rows of A have HYB_SHORT entries or more in the mean: of shorter
+  ones (5pt, G2_circuit) the stages are as fast at first, 0.8 and 0.9 again. They are chosen too where P is not like a
+  prolongator: more columns than rows, or rows so long (HYB_LONG on average) that C's would have to be walked.
 
   Counters: "products" (scalar ones, of both kinds), "row groups", "column block" (b), "places" (of blocks of v in rows
   of C, found once), of them "places by bits", or "walked" (found in each numeric phase).
@@ -47,6 +51,7 @@
 #define HYB_GROUP 4
 #define HYB_WHERE 12 /* bytes of places a nonzero of A and P */
 #define HYB_LONG  32
+#define HYB_SHORT 6
 #define HYB_AHEAD 8
 #define HYB_NEAR  8  /* columns of a row of C that are looked at one by one */
 #define HYB_WALK  -1 /* a row of C without places */
@@ -99,10 +104,24 @@ static PetscBool HybIsBlocked(const HybCSR *P, PetscInt b)
   return PETSC_TRUE;
 }
 
+/* the most columns, up to eight, in aligned blocks of which all rows come */
+static PetscInt HybFusedBlock(const HybCSR *P)
+{
+  PetscInt b = P->nnz ? 8 : 1;
+
+  while (b > 1 && !HybIsBlocked(P, b)) b--;
+  return b;
+}
+
 static PetscErrorCode HybPtAPApplicable_Fused(const HybPtAP *pp, const HybCSR *A, const HybCSR *P, PetscBool *fits)
 {
+  PetscInt rows = 0; /* that could join the one before */
+
   PetscFunctionBegin;
   *fits = (PetscBool)(P->n <= P->m && P->nnz <= (PetscCount)HYB_LONG * P->m);
+  if (!*fits || A->nnz < (PetscCount)HYB_SHORT * A->m || HybFusedBlock(P) > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt r = 1; r < P->m; r++) rows += HybSameRow(P, r - 1, r) && HybSameRow(A, r - 1, r);
+  *fits = (PetscBool)(rows >= P->m / 2);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -113,13 +132,7 @@ static PetscErrorCode HybFusedGroups(HybPtAP *pp, const HybCSR *A, const HybCSR 
   PetscInt *id;
 
   PetscFunctionBegin;
-  f->b = 1;
-  for (PetscInt b = 8; P->nnz && b > 1; b--) {
-    if (HybIsBlocked(P, b)) {
-      f->b = b;
-      break;
-    }
-  }
+  f->b = HybFusedBlock(P);
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_HOST, P->m, sizeof(PetscInt), &id));
   for (PetscInt r = 0, first = 0; r < P->m; r++) {
     if (r && (r - first >= HYB_GROUP || !HybSameRow(P, first, r) || !HybSameRow(A, first, r))) {
