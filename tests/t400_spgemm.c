@@ -727,39 +727,6 @@ static void Choice(void)
   }
 }
 
-/* the device's rule: a thread merges a row of so many entries in its registers, and no row of C has more products than
-   that. Either bound and one more */
-static void ChoiceOfDevice(void)
-{
-  static const struct {
-    PetscInt    arow, brow;
-    const char *expected;
-  } kinds[] = {
-    {8, 16, "rowmerge"},
-    {8, 17, "hash"    },
-    {9, 4,  "hash"    }
-  };
-
-  for (size_t kind = 0; HybTestExec()->backend->device && kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
-    HybSpGEMM mm;
-    HybCSR    DA, DB, DC;
-    RefMat    A, B, C;
-
-    HybTestBegin("auto takes %s for rows of %" PetscInt_FMT " entries that name rows of %" PetscInt_FMT, kinds[kind].expected, kinds[kind].arow, kinds[kind].brow);
-    HybTestMatRandom(1000, 1000, kinds[kind].arow, kinds[kind].arow, &A);
-    HybTestMatRandom(1000, 9001, kinds[kind].brow, kinds[kind].brow, &B);
-    RefSpGEMM(&A, &B, &C);
-    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && Made(Multiply(&mm, &DA, &DB, &DC))) {
-      HybTestCheck(!strcmp(mm.method->name, kinds[kind].expected), "%s", mm.method->name);
-      HybTestSameMatrix(&DC, &C, 4);
-    }
-    Finish(&mm);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
-  }
-}
-
 static PetscErrorCode Body(void)
 {
   static void (*const pieces[])(void) = {Zoo, Boundaries, AllShapes, Kernels, Random, Repeated, Special, Denormals, Changing, Faults, Limits};
@@ -796,7 +763,6 @@ static PetscErrorCode Body(void)
   if (n && HybTestMine()) {
     Driver();
     Choice();
-    ChoiceOfDevice();
   } else if (!n) {
     HybTestBegin("SpGEMM");
     HybTestSkip("the %s backend has no method", exec->backend->name);

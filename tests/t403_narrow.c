@@ -1,6 +1,6 @@
 /*
   C = A*B by SpGEMM method "rowmerge" where a thread merges a row: every number of heads that a kernel is made for, rows
-  of C about the number of entries that are written together, and rows of which a warp has few.
+  of C about the number of entries that are written together, and rows of which a warp has few. When auto takes it.
 */
 #include "spgemmtest.h"
 
@@ -57,6 +57,39 @@ static void ManyRows(void)
   }
 }
 
+/* auto's rule: a thread merges a row of so many entries in its registers, and no row of C has more products than
+   that. Either bound and one more */
+static void Choice(void)
+{
+  static const struct {
+    PetscInt    arow, brow;
+    const char *expected;
+  } kinds[] = {
+    {8, 16, "rowmerge"},
+    {8, 17, "hash"    },
+    {9, 4,  "hash"    }
+  };
+
+  for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
+    HybSpGEMM mm;
+    HybCSR    DA, DB, DC;
+    RefMat    A, B, C;
+
+    HybTestBegin("auto takes %s for rows of %" PetscInt_FMT " entries that name rows of %" PetscInt_FMT, kinds[kind].expected, kinds[kind].arow, kinds[kind].brow);
+    HybTestMatRandom(1000, 1000, kinds[kind].arow, kinds[kind].arow, &A);
+    HybTestMatRandom(1000, 9001, kinds[kind].brow, kinds[kind].brow, &B);
+    RefSpGEMM(&A, &B, &C);
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && Made(Multiply(&mm, &DA, &DB, &DC))) {
+      HybTestCheck(!strcmp(mm.method->name, kinds[kind].expected), "%s", mm.method->name);
+      HybTestSameMatrix(&DC, &C, 4);
+    }
+    Finish(&mm);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
 static PetscErrorCode Body(void)
 {
   static const PetscInt heads[] = {1, 3, 4, 5, 6, 7, 8, 9, 11, 12}, rows[] = {1, 31, 33, 127, 300}, columns[] = {1, 7, 8, 9, 16, 17, 400};
@@ -70,6 +103,7 @@ static PetscErrorCode Body(void)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (HybTestMine()) ManyRows();
+  if (HybTestMine()) Choice();
   for (size_t h = 0; h < PETSC_STATIC_ARRAY_LENGTH(heads); h++) {
     for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(columns); c++) {
       const PetscInt m = rows[(h + c) % PETSC_STATIC_ARRAY_LENGTH(rows)];

@@ -53,7 +53,7 @@ PETSC_INTERN PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec, Pet
 PETSC_INTERN PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *);
 /* Operations on matrices of the type are the host's from now on, and vectors that are made for them, or as usual again.
    For a few small ones, none of which lives on the device: its first operations in a process load kernels and
-   libraries, and all of them wait. */
+   libraries, and all of them wait. No report tells of them: they are the plugin's own. */
 PETSC_INTERN void HybMatOnHost(PetscBool on);
 
 /* Data of ours under a name: destroy(pointer) when the last object lets go of it, and at once where this fails; NULL

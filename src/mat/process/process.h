@@ -298,7 +298,7 @@ PETSC_INTERN void           HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal)
 PETSC_INTERN void           HybRecordLeft(Mat A);
 PETSC_INTERN HybRecordOp    HybRecordOfEvent(PetscLogEvent);
 
-#define HybRecording()                                       PetscUnlikely(HybGlueState.records != NULL)
+#define HybRecording()                                       PetscUnlikely(HybGlueState.records != NULL && !HybGlueState.onhost)
 #define HybRecordBegin(op, A, x)                             (HybRecording() ? HybRecordStart(op, A, x) : PETSC_SUCCESS)
 #define HybRecordEnd(op, A, x, method, detail, flops, bytes) (HybRecording() ? HybRecordStop(op, A, x, method, detail, flops, bytes) : PETSC_SUCCESS)
 /* why the operation that is about to end was done by this method */

@@ -24,7 +24,7 @@
 #define HYB_RECORD_LABEL  48
 #define HYB_ADVICE        5
 #define HYB_MOMENTS       240 /* of a run: even, since two become one as it goes on */
-#define HYB_RECORD_WHY    160
+#define HYB_RECORD_WHY    320 /* the methods of two stages, with what they count */
 
 /* bytes over the bus and straight to other cards, and seconds that the host waited for its device or for others */
 typedef struct {
