@@ -415,8 +415,7 @@ static PetscErrorCode HybPeerCatchUp(HybExchange e, const HybExec *exec, uint64_
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Nothing of the others' is on its way to this part, and nobody reads it, when it is given back. What its last exchange
-   did not bring is an error here: no later one tells of it. */
+/* nothing of the others' is on its way to this part, and nobody reads it, when it is given back */
 PetscErrorCode HybPeerExchangeDestroy(HybExchange e)
 {
   const HybExec *exec = &e->arena.exec;
@@ -426,8 +425,6 @@ PetscErrorCode HybPeerExchangeDestroy(HybExchange e)
   if (e->peers) ierr = HybPeerCatchUp(e, exec, e->count);
   if (e->peer) {
     later = exec->backend->sync(exec);
-    if (!ierr) ierr = later;
-    later = e->peers ? HybPeerStatus(e) : PETSC_SUCCESS;
     if (!ierr) ierr = later;
     HybPeerGive(e->comm->peer, e->at);
     e->peer = PETSC_FALSE;
