@@ -49,10 +49,8 @@ typedef struct {
   HybArena     keep;        /* lives until HybSpGEMMDestroy() */
   HybArena     work;        /* reset by the driver after each phase, also after a failed one */
   HybCounters  counters;
-  void        *data; /* the method's, in keep or freed by its destroy */
-  /* the caller keeps A's columns for all numeric phases: a plan goes by them and does not list what they tell */
-  PetscBool columnsstay;
-  int       reads; /* whose columns numeric phases read, of HybSpGEMMReads: all, unless the method says fewer */
+  void        *data;  /* the method's, in keep or freed by its destroy */
+  int          reads; /* whose columns numeric phases read, of HybSpGEMMReads: all, unless the method says fewer */
   /* the caller has given back columns that reads does not name: there is no way without the plan any more */
   PetscBool columnsgone;
   /* Where each of A's values stands in A->a; NULL: in turn. For the plan and numeric phases, by the caller, in these
