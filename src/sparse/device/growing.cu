@@ -137,10 +137,12 @@ PetscErrorCode HybDeviceGrow(const HybExec *exec, void *ptr, size_t bytes, size_
   PetscCheck(piece, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the host");
   const char *what = "cuMemCreate";
   CUresult    e    = HybFault(cuMemCreate_(&piece->handle, more, &properties, 0));
-  if (e == CUDA_ERROR_OUT_OF_MEMORY) {
-    bool           any;
-    PetscErrorCode ierr = HybSpareGiveBack(&any);
+  /* as HybDeviceAlloc() does: the pools first, then those who can do without what they hold */
+  for (int attempt = 0; e == CUDA_ERROR_OUT_OF_MEMORY && attempt < 2; attempt++) {
+    bool           any  = true;
+    PetscErrorCode ierr = attempt ? HybSpareGiveBack(&any) : PETSC_SUCCESS;
 
+    if (!ierr && !any) break;
     if (!ierr) ierr = HybDeviceTrim(HybDeviceOrder(exec));
     if (ierr) {
       delete piece;

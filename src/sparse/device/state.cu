@@ -127,7 +127,10 @@ PetscErrorCode HybDeviceCheckLimit(size_t bytes)
     const size_t ours = d->device_bytes + d->managed_bytes;
 
     if (ours <= limit && bytes <= limit - ours) break;
-    if (any) PetscCall(HybSpareGiveBack(&any));
+    if (bytes > limit)
+      any = false; /* nothing that is given back would serve */
+    else if (any)
+      PetscCall(HybSpareGiveBack(&any));
     PetscCheck(any, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu free of the %zu that the memory limit allows", bytes, limit > ours ? limit - ours : (size_t)0, limit);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

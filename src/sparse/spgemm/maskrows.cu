@@ -44,9 +44,9 @@
   of A whose row of C has l, at most 128, and 4 a row for where its masks begin; of a transpose a byte an entry
   more. A's columns are read (those of B and C are not: the caller may free his own). No plan where that
   outgrows the operands (a third of them, if it is large: that of the second level of 7-point 200^3 would be half of
-  them and a quarter of A, and saves half a millisecond of 25), takes more than a quarter of free memory, where rows of
-  A are so long that a single group would take too long for one, or where so few bits of a mask are set that testing
-  them costs more than placing products.
+  them and a quarter of A, and saves half a millisecond of 25), takes more than may be taken for it (HybMemorySpare()),
+  where rows of A are so long that a single group would take too long for one, or where so few bits of a mask are set
+  that testing them costs more than placing products.
   Complexity: as many tests as entries of A times entries of a row of C, over N lanes; an addition a product.
 
   On an H200, P^T A P with a prolongator of smoothed aggregation, 7-point 200^3, ms: A P 0.90 (merging in registers
@@ -457,7 +457,7 @@ PetscErrorCode HybMaskRowsMeasure(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
 static PetscErrorCode MaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybMaskRows *rows)
 {
   const HybExec *exec = &mm->exec;
-  const bool     far = rows->longest > 32, place = mm->transposed && mm->permutation && rows->farthest <= 256;
+  const bool     far = rows->longest > 32, place = mm->transposed && mm->permutation && rows->farthest > 0 && rows->farthest <= 256;
   PetscInt       lanes = HybDeviceTuning()->masks_lanes;
   size_t         masks, bytes, operands;
 

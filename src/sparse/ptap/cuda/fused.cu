@@ -56,7 +56,7 @@
   in the pull, and where rows of C have thousands of products few of them fit a multiprocessor at once.
 
   Declined, so that the caller goes on with the stages: a plan larger than FUSED_BOUND times A and P
-  (-mat_aijhybridgpu_fused_plan BYTES sets another bound) or than a quarter of free memory; a row of C with more
+  (-mat_aijhybridgpu_fused_plan BYTES sets another bound) or than may be taken for it; a row of C with more
   products in one of its merges than a block's shared memory holds (28,000 of doubles). So it is for scalar problems:
   with 3 unknowns a node and 6 a coarse node a row has nine and more times the products, and blocks are not made use of
   here.

@@ -28,8 +28,8 @@ static PetscErrorCode HashGiveBack(HybSpare *spare)
 
   PetscFunctionBegin;
   if (mm->columnsgone) PetscFunctionReturn(PETSC_SUCCESS);
+  mm->reads = HYB_SPGEMM_READS_ALL; /* first: the plan is none any more, whatever its memory's end says */
   PetscCall(HybHashRowsUnplan(mm, &data->rows));
-  mm->reads = HYB_SPGEMM_READS_ALL;
   PetscCall(HybCountersSet(&mm->counters, "places", 0));
   PetscCall(HybCountersSet(&mm->counters, "terms", 0));
   PetscCall(HybCountersAdd(&mm->counters, "plans given back", 1));

@@ -581,8 +581,8 @@ static PetscErrorCode HybSpGEMMPlan_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A,
 
   PetscFunctionBegin;
   if (!r->narrow || !mm->reuse) PetscFunctionReturn(PETSC_SUCCESS);
+  mm->reads = HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B; /* without masks, also where there is no memory for them */
   PetscCall(HybMaskRowsPlan(mm, A, B, C, &r->masks));
-  if (!r->masks.masks) mm->reads = HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -133,7 +133,7 @@ extern PetscErrorCode HybHashCountRows(HybSpGEMM *mm, const HybHashRows *hash, c
 extern PetscErrorCode HybHashListRows(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x);
 extern PetscErrorCode HybHashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x, int firstbin, int lastbin);
 /* tables of so many words in global memory: one for each multiprocessor, fewer where they would take more than a
-   sixteenth of free memory */
+   quarter of what may be taken (HybMemorySpare()) */
 extern PetscErrorCode HybHashGlobalTables(const HybExec *exec, HybArena *work, int multiprocessors, PetscCount words, PetscCount rows, HashArgs *x, PetscCount *blocks);
 /* of each entry of A: where its row of B begins, and which of its row's products is the first: x.from, x.off */
 extern PetscErrorCode HybHashRowStarts(const HybExec *exec, PetscInt m, HashArgs x);
