@@ -395,13 +395,16 @@ static PetscErrorCode TestInjection(void)
 {
   static const struct {
     const char *options;
+    Way         way;
     PetscBool   ours;
   } lines[] = {
-    {"-pc_gamg_injection_index 1",                                        PETSC_TRUE },
-    {"-pc_gamg_injection_index 2,0",                                      PETSC_TRUE },
-    {"-pc_gamg_injection_index 0,1 -pc_gamg_agg_nsmooths 0",              PETSC_TRUE },
-    {"-pc_gamg_injection_index 0,1 -pc_gamg_reuse_interpolation 0",       PETSC_FALSE},
-    {"-pc_gamg_injection_index 0 -pc_gamg_prolongator_0_mat_type seqaij", PETSC_FALSE},
+    {"-pc_gamg_injection_index 1",                                                                ALL,  PETSC_TRUE },
+    {"-pc_gamg_injection_index 2,0",                                                              ALL,  PETSC_TRUE },
+    {"-pc_gamg_injection_index 0,1 -pc_gamg_agg_nsmooths 0",                                      ALL,  PETSC_TRUE },
+    {"-pc_gamg_injection_index 0,1 -pc_gamg_reuse_interpolation 0",                               ALL,  PETSC_FALSE},
+    {"-pc_gamg_injection_index 0 -pc_gamg_prolongator_0_mat_type seqaij",                         ALL,  PETSC_FALSE},
+ /* one level, which injects */
+    {"-pc_gamg_injection_index 0 -pc_gamg_coarse_eq_limit 300 -pc_gamg_prolongator_mat_type aij", NONE, PETSC_FALSE},
   };
   Mat S, A, H;
 
@@ -419,7 +422,7 @@ static PetscErrorCode TestInjection(void)
     PetscBool       transpose;
     char            why[64];
 
-    PetscCall(Beside(A, H, lines[l].options, ALL, LOOSE));
+    PetscCall(Beside(A, H, lines[l].options, lines[l].way, LOOSE));
     PetscCall(Options(lines[l].options, PETSC_TRUE));
     if (Covers) PetscCall(MatTestEventCount("HybGAMGTent", &before[0]));
     PetscCall(Levels(&before[1]));

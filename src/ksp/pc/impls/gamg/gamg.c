@@ -31,17 +31,17 @@ static struct {
 /* Memory of the setup in progress. Goes on after an error and reports the first one. */
 static PetscErrorCode HybGAMGRelease(HybGAMG *h)
 {
-  PetscErrorCode ierr = HybArenaReset(&h->near), second = HybArenaReset(&h->keep), third = HybArenaReset(&h->graph), fourth = HybParAggDestroy(&h->par);
+  PetscErrorCode ierr = HybArenaReset(&h->near), second = HybArenaReset(&h->keep), third = HybArenaReset(&h->graph), fourth = HybParAggDestroy(&h->par), fifth = MatDestroy(&h->injected);
 
   PetscFunctionBegin;
   h->b     = NULL;
   h->q     = NULL;
   h->dummy = NULL;
-  PetscCall(MatDestroy(&h->injected));
   PetscCall(ierr);
   PetscCall(second);
   PetscCall(third);
   PetscCall(fourth);
+  PetscCall(fifth);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -118,7 +118,7 @@ PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscRea
 PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, PetscBool ask, PetscBool *edges);
 /* why the level is not ours, by what the witness said; NULL stays where it is */
 PETSC_INTERN void HybGAMGWhy(PetscBool edges, const HybGAMG *, const char **why);
-/* the finest one that aggregates: injection is PETSc's driver's own, with near-null vectors for the level below */
+/* the finest one that aggregates: injection leaves near-null vectors for the level below */
 static inline PetscInt HybGAMGFirst(PC pc)
 {
   return HybGAMGData(pc)->injection_index_size > 0;

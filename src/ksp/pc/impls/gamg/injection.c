@@ -29,7 +29,7 @@ static PetscErrorCode HybInjectionPlain(PetscBool *plain)
   PetscFunctionBegin;
   PetscCall(PetscOptionsHasHelp(NULL, &help));
   PetscCall(PetscOptionsGetAll(NULL, &all)); /* under whatever prefix */
-  *plain = (PetscBool)(!help && !strstr(all, "pc_gamg_prolongator_0_") && !strstr(all, "mat_view_injection"));
+  *plain = (PetscBool)(!help && !strstr(all, "pc_gamg_prolongator_") && !strstr(all, "mat_view_injection"));
   PetscCall(PetscFree(all));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -43,7 +43,7 @@ PetscErrorCode HybGAMGInjectionBegin(PC pc, HybGAMG *h)
 
   PetscFunctionBegin;
   PetscCall(HybMatIsSeq(pc->pmat, &seq));
-  if (size < 1 || !seq || !gamg->reuse_prol || !PETSC_VERSION_GE(3, 26, 0) || PETSC_VERSION_GE(3, 27, 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (size < 1 || !seq || !gamg->reuse_prol || gamg->orig_data || !PETSC_VERSION_GE(3, 26, 0) || PETSC_VERSION_GE(3, 27, 0)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetBlockSizes(pc->pmat, &bs, &cbs));
   if (bs != cbs || size >= bs) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt k = 0; k < size; k++) {
@@ -160,7 +160,9 @@ PetscErrorCode HybGAMGInjection(PC pc, HybGAMG *h, Mat A, Mat *P)
   PetscCall(PetscObjectReference((PetscObject)*P));
   PetscCall(MatDestroy(&h->injected));
   h->injected = *P;
-  PetscCall(HybInjectionNear(pc, h, rows / h->block.bs));
+  ierr        = HybInjectionNear(pc, h, rows / h->block.bs);
+  if (ierr) (void)MatDestroy(P); /* the driver lets go of it where there is an error */
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
