@@ -60,13 +60,20 @@ static PetscErrorCode Make(MatType type, PetscInt a, PetscInt b, PetscReal shift
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Product(MatProductType type, Mat A, Mat B, Mat *C)
+static PetscErrorCode Pattern(MatProductType type, Mat A, Mat B, Mat *C)
 {
   PetscFunctionBeginUser;
   PetscCall(MatProductCreate(A, B, NULL, C));
   PetscCall(MatProductSetType(*C, type));
   PetscCall(MatProductSetFromOptions(*C));
   PetscCall(MatProductSymbolic(*C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Product(MatProductType type, Mat A, Mat B, Mat *C)
+{
+  PetscFunctionBeginUser;
+  PetscCall(Pattern(type, A, B, C));
   PetscCall(MatProductNumeric(*C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -344,6 +351,42 @@ static PetscErrorCode States(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One process alone sets an entry of the pattern that the symbolic phase left, so that its zeros are assembled on the
+   others and not there. Whatever the numeric phase says, it says it to all, and an assembly makes the result whole. */
+static PetscErrorCode OneEntry(MatProductType type)
+{
+  const PetscScalar one = 1;
+  Log               seen[2];
+  Three             t;
+  Mat               C;
+  PetscErrorCode    ierr;
+  PetscMPIInt       rank;
+  int               errors[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(Name, sizeof(Name), "%s, one process sets an entry before the numeric phase", MatProductTypes[type]));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(Begin(Ours, type, &t));
+  seen[0].n = seen[1].n = 0;
+  PetscCall(NoteNorm(&seen[0], t.C));
+  PetscCall(Pattern(type, t.A, t.B, &C));
+  if (!rank) PetscCall(MatSetValues(C, 1, &t.start, 1, &t.start, &one, ADD_VALUES));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  ierr = MatProductNumeric(C);
+  PetscCall(PetscPopErrorHandler());
+  errors[0] = ierr != PETSC_SUCCESS;
+  errors[1] = -errors[0];
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, errors, 2, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
+  MatTestCheck(errors[0] == -errors[1], "an error of one process is one of all");
+  PetscCall(MatTestAssemble(C));
+  PetscCall(MatProductNumeric(C));
+  PetscCall(NoteNorm(&seen[1], C));
+  MatTestCheck(PetscAbsReal(seen[0].seen[0] - seen[1].seen[0]) <= (PetscReal)1e-5 * seen[0].seen[0], "the product afterwards");
+  PetscCall(MatDestroy(&C));
+  PetscCall(End(&t));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscMPIInt rank;
@@ -365,6 +408,8 @@ int main(int argc, char **argv)
     }
   PetscCall(Coordinates());
   PetscCall(States());
+  PetscCall(OneEntry(MATPRODUCT_AB));
+  PetscCall(OneEntry(MATPRODUCT_AtB));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

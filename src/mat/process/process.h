@@ -335,5 +335,15 @@ static inline PetscBool     HybExecOnDevice(const HybExec *x)
 {
   return x->backend->device;
 }
+/* of an operation that ran there; where PETSc has no devices it counts none of theirs */
+static inline PetscErrorCode HybLogFlops(const HybExec *x, PetscLogDouble flops)
+{
+  PetscFunctionBegin;
+  if (HybExecOnDevice(x) && PetscDefined(HAVE_DEVICE))
+    PetscCall(PetscLogGpuFlops(flops));
+  else
+    PetscCall(PetscLogFlops(flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 #endif

@@ -139,13 +139,13 @@ PetscErrorCode HybParProductSymbolic(HybParProduct p, const HybParCSR *A, const 
     PetscCall(HybParProductStage(p, 0, &temp, A, B, p->warena, &p->W));
     PetscCall(HybParTransposeSymbolic(&p->transpose, p->comm, &temp, B));
     PetscCall(HybParProductStage(p, 1, x, T, &p->W, out, result));
-    PetscCall(HybParMultiplyAdopt(&p->stage[1], T, &p->W, p->warena));
+    PetscCall(HybCommAgree(p->comm, HybParMultiplyAdopt(&p->stage[1], T, &p->W, p->warena), "The symbolic phase of a parallel product"));
     break;
   case HYB_PRODUCT_RART:
     PetscCall(HybParTransposeSymbolic(&p->transpose, p->comm, &temp, B));
     PetscCall(HybParProductStage(p, 0, &temp, A, T, p->warena, &p->W));
     PetscCall(HybParProductStage(p, 1, x, B, &p->W, out, result));
-    PetscCall(HybParMultiplyAdopt(&p->stage[1], B, &p->W, p->warena));
+    PetscCall(HybCommAgree(p->comm, HybParMultiplyAdopt(&p->stage[1], B, &p->W, p->warena), "The symbolic phase of a parallel product"));
     break;
   case HYB_PRODUCT_ABC:
     PetscCall(HybParProductStage(p, 0, &temp, A, B, p->warena, &p->W));

@@ -302,10 +302,7 @@ static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOpera
   PetscCall(HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
   PetscCall(HybMPIProductCompute(C, mp, o));
   PetscCall(HybParProductGetInfo(mp->product, &flops, &bytes));
-  if (HybExecOnDevice(&mp->exec) && PetscDefined(HAVE_DEVICE))
-    PetscCall(PetscLogGpuFlops(flops));
-  else
-    PetscCall(PetscLogFlops(flops));
+  PetscCall(HybLogFlops(&mp->exec, flops));
   PetscCall(HybEventEnd(HybGlueState.event.productnumeric, C, 0, 0, 0));
   if (HybRecording()) {
     PetscCall(HybParProductGetMethod(mp->product, &method));
@@ -358,8 +355,9 @@ static PetscErrorCode MatProductNumeric_MPIAIJHybridGPU(Mat C)
   PetscCall(HybMPIOperandsMats(C, &o));
   mp   = (HybMPIProduct *)C->product->data;
   ierr = HybMPIProductNumeric(C, mp, &o);
-  /* zeros of a symbolic phase may be used until their numeric phase fails, wherever that is */
-  if (ierr && mp->zeros && C->assembled) HybMPIProductHalfMade(C, mp);
+  /* Zeros of a symbolic phase may be used until their numeric phase fails, wherever that is. On all processes alike:
+     C->assembled is each one's own. */
+  if (ierr && mp->zeros) HybMPIProductHalfMade(C, mp);
   PetscCall(HybMPIOperandsRestore(&o));
   PetscCall(ierr);
   PetscCall(HybMPIProductEnd(C, mp, before));

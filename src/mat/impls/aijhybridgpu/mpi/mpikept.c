@@ -205,6 +205,7 @@ void HybMPIProductHalfMade(Mat C, HybMPIProduct *mp)
   const PetscInt *garray;
 
   HybMPIProductValuesForget(mp);
+  mp->zeros    = PETSC_FALSE;
   C->assembled = C->was_assembled = PETSC_FALSE;
   (void)PetscObjectStateIncrease((PetscObject)C);
   if (MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray)) return;

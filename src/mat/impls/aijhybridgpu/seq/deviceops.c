@@ -61,10 +61,7 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
     if (w.both) PetscCall(x.backend->csr->scale(&x, w.csr.nnz, (HybScalar *)&alpha, w.csr.a));
     if (w.back) {
       PetscCall(MatSeqAIJHybridGPUWriteBack(A, &x, &w));
-      if (PetscDefined(HAVE_DEVICE))
-        PetscCall(PetscLogGpuFlops((PetscLogDouble)w.csr.nnz));
-      else
-        PetscCall(PetscLogFlops((PetscLogDouble)w.csr.nnz));
+      PetscCall(HybLogFlops(&x, (PetscLogDouble)w.csr.nnz));
     }
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -78,7 +75,7 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
     PetscCall(x.backend->csr->scale(&x, csr.nnz, (HybScalar *)&alpha, csr.a));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SCALE], A, 0, 0, 0));
-  PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz));
+  PetscCall(HybLogFlops(&x, (PetscLogDouble)csr.nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

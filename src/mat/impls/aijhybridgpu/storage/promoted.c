@@ -84,7 +84,7 @@ PetscErrorCode MatSeqAIJHybridGPUPromote(Mat A, Mat_SeqAIJHybridGPU *hyb, const 
   hyb->movedto       = (PetscScalar *)to;
   *HybFrameValues(A) = hyb->movedto;
   PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE));
-  PetscCall(PetscInfo(A, "Written on the device twice without a host write: the values, %" PetscInt64_FMT " nonzeros, move to managed memory (-mat_aijhybridgpu_promote never keeps them on the host)\n", (PetscInt64)csr.nnz));
+  PetscCall(PetscInfo(A, "Written on the device without a host write: the values, %" PetscInt64_FMT " nonzeros, move to managed memory (-mat_aijhybridgpu_promote never keeps them on the host)\n", (PetscInt64)csr.nnz));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
