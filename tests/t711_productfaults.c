@@ -166,6 +166,48 @@ static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat ho
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What a product keeps is given up, a call of the device fails there, and the matrix is destroyed: PETSc hands the
+   product's context over a second time then. On the host nothing fails there. */
+static PetscErrorCode Clears(Mat hostA, Mat hostP)
+{
+  int fired = 1, k, errors = 0;
+
+  PetscFunctionBeginUser;
+  MatTestName = "a product given up";
+  for (k = 1; fired; k++) {
+    const PetscMPIInt victim = (PetscMPIInt)(k % Size);
+    Mat               A, P, C;
+    size_t            before, after;
+    PetscErrorCode    ierr;
+
+    PetscCall(MatFaultHeld(&before));
+    PetscCall(MatConvert(hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
+    PetscCall(MatConvert(hostP, "aijhybridgpu", MAT_INITIAL_MATRIX, &P));
+    PetscCall(MatTestProduct(MATPRODUCT_PtAP, A, P, NULL, &C));
+    for (int times = 0; times < 2; times++) PetscCall(MatProductNumeric(C));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    STACK_SAVE;
+    MatFault.count  = 0;
+    MatFault.target = Rank == victim ? k : 0;
+    ierr            = MatProductClear(C);
+    fired           = Rank == victim && MatFault.count >= k;
+    MatFault.target = 0;
+    STACK_RESTORE;
+    PetscCall(PetscPopErrorHandler());
+    errors += ierr != PETSC_SUCCESS;
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&P));
+    PetscCall(MatFaultHeld(&after));
+    MatTestCheck(after == before, "bytes of ours are held");
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fired, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &errors, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
+  MatTestCheck(errors > 0 || !MatFault.device, "nothing could fail");
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: %d of %d calls' errors\n", MatTestName, errors, k - 2));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Products with vectors of fresh matrices, whose halos are made: who fails has an error, and the same product is right
    afterwards */
 static PetscErrorCode Mults(Mat hostA)
@@ -263,6 +305,7 @@ int main(int argc, char **argv)
   else if (first)
     PetscCall(Faults(MATPRODUCT_AB, FIRST, A, P, A));
   else {
+    PetscCall(Clears(A, P));
     if (!Few) PetscCall(Faults(MATPRODUCT_AB, FIRST, A, P, A));
     PetscCall(Faults(MATPRODUCT_PtAP, FIRST, A, P, A));
     if (!Few) PetscCall(Faults(MATPRODUCT_AB, AGAIN, A, P, twice));

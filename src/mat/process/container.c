@@ -8,10 +8,14 @@ typedef struct {
   PetscErrorCode (*destroy)(void *pointer);
 } HybComposed;
 
+/* PETSc destroys a container again that it could not destroy: the second call has nothing left but this */
 static PetscErrorCode HybComposedFree(HybComposed *c)
 {
+  void *pointer = c->pointer;
+
   PetscFunctionBegin;
-  PetscCall((*c->destroy)(c->pointer));
+  c->pointer = NULL;
+  if (pointer) PetscCall((*c->destroy)(pointer));
   PetscCall(PetscFree(c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

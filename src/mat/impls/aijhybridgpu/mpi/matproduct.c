@@ -24,16 +24,15 @@ static PetscErrorCode HybMPIProductFree(HybMPIProduct *mp)
   PetscFunctionReturn(ierr);
 }
 
+/* PETSc hands the context over again where this fails (MatProductClear(), then MatDestroy()): it goes with the call
+   that ends well */
 static PetscErrorCode HybMPIProductDestroy(HybProductCtxArg *arg)
 {
   HybMPIProduct *mp = (HybMPIProduct *)HYB_PRODUCT_CONTEXT(arg);
 
-  PetscErrorCode ierr;
-
   PetscFunctionBegin;
-  ierr = HybMPIProductFree(mp);
+  PetscCall(HybMPIProductFree(mp));
   PetscCall(PetscFree(mp));
-  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

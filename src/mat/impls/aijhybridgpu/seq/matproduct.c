@@ -36,24 +36,38 @@ typedef struct {
   HybKept kept; /* where C has entries that the product lacks, be it by MAT_FORCE_DIAGONAL_ENTRIES */
 } HybMatProduct;
 
-static PetscErrorCode HybMatProductFree(void *ctx)
+static PetscErrorCode HybMatProductEmpty(HybMatProduct *mp)
 {
-  HybMatProduct *mp = (HybMatProduct *)ctx;
   PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
   ierr  = HybProductDestroy(&mp->product);
   later = HybKeptReset(&mp->kept);
-  PetscCall(PetscFree(mp));
   PetscCall(ierr);
   PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybMatProductFree(void *ctx)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = HybMatProductEmpty((HybMatProduct *)ctx);
+  PetscCall(PetscFree(ctx));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc hands the context over again where this fails (MatProductClear(), then MatDestroy()): it goes with the call
+   that ends well */
 static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
 {
+  HybMatProduct *mp = (HybMatProduct *)HYB_PRODUCT_CONTEXT(arg);
+
   PetscFunctionBegin;
-  PetscCall(HybMatProductFree(HYB_PRODUCT_CONTEXT(arg)));
+  PetscCall(HybMatProductEmpty(mp));
+  PetscCall(PetscFree(mp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
