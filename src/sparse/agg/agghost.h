@@ -6,6 +6,24 @@
 
 HYB_EXTERN_C_BEGIN
 
+/* Have the rows of vertex v the same columns, in whole blocks of bs? */
+static inline PetscBool HybAggIsWhole(const HybCSR *A, PetscInt bs, PetscInt v)
+{
+  const PetscInt  lo = A->i[v * bs], len = A->i[v * bs + 1] - lo;
+  const PetscInt *j     = A->j + lo;
+  PetscInt        other = 0; /* columns that are not where a block's are */
+
+  if (len % bs) return PETSC_FALSE;
+  for (PetscInt s = 1; s < bs; s++) {
+    if (A->i[v * bs + s + 1] - A->i[v * bs + s] != len || memcmp(j, j + (PetscCount)s * len, sizeof(PetscInt) * (size_t)len)) return PETSC_FALSE;
+  }
+  for (PetscInt k = 0; k < len; k += bs) {
+    other += j[k] % bs != 0;
+    for (PetscInt s = 1; s < bs; s++) other += j[k + s] != j[k] + s;
+  }
+  return (PetscBool)!other;
+}
+
 /* look.c */
 extern PetscErrorCode HybAggLook_Host(const HybExec *, HybArena *, const HybCSR *, HybAggLook *);
 

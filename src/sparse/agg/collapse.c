@@ -7,9 +7,10 @@
     the list is sorted, unless it came sorted, as it does where rows of a vertex have the same columns
 
   The pass that counts looks for entries of the diagonal as well, and for what PETSc takes for whole blocks without
-  looking at the vertices: rows whose entry k is of unknown k modulo bs.
+  looking at the vertices: rows whose entry k is of unknown k modulo bs. Of rows that have the same columns, in whole
+  blocks, the first one tells all.
 
-  Memory: an integer for each vertex that has columns. Time: O(nnz), and sorting.
+  Memory: an integer for each vertex that has columns, a byte for each vertex. Time: O(nnz), and sorting.
 */
 #include "agghost.h"
 
@@ -52,6 +53,22 @@ static PetscInt HybCollapseVertex(const HybCSR *A, PetscInt bs, PetscInt v, Pets
   return n;
 }
 
+/* the same of a vertex whose rows have the same columns in whole blocks */
+static PetscInt HybCollapseWhole(const HybCSR *A, PetscInt bs, PetscInt v, PetscInt *list, HybCollapseSeen *seen)
+{
+  const PetscInt  n        = (A->i[v * bs + 1] - A->i[v * bs]) / bs;
+  const PetscInt *j        = A->j + A->i[v * bs];
+  PetscInt        diagonal = 0;
+
+  if (list) {
+    for (PetscInt e = 0; e < n; e++) list[e] = j[e * bs] / bs;
+    return n;
+  }
+  for (PetscInt e = 0; e < n; e++) diagonal += j[e * bs] == v * bs;
+  seen->missing += diagonal ? 0 : bs;
+  return n;
+}
+
 static PetscErrorCode HybCollapseSort(PetscInt n, PetscInt *list)
 {
   PetscInt k = 1;
@@ -67,6 +84,7 @@ PetscErrorCode HybAggCollapse_Host(const HybExec *exec, HybArena *keep, HybArena
   const PetscInt  n = bs > 0 ? A->m / bs : 0, all = bs > 0 ? A->n / bs : 0;
   HybCollapseSeen seen = {0, PETSC_FALSE, PETSC_FALSE};
   PetscInt       *mark, nnz = 0; /* no more than A has */
+  unsigned char  *whole;
 
   PetscFunctionBegin;
   PetscCheck(bs > 0 && n * bs == A->m && all * bs == A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Blocks of %" PetscInt_FMT " unknowns do not divide a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, bs, A->m, A->n);
@@ -75,10 +93,12 @@ PetscErrorCode HybAggCollapse_Host(const HybExec *exec, HybArena *keep, HybArena
   G->a = NULL;
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), (PetscCount)n + 1, sizeof(PetscInt), &G->i));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), all, sizeof(PetscInt), &mark));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, 1, &whole));
   for (PetscInt u = 0; u < all; u++) mark[u] = -1;
   for (PetscInt v = 0; v < n; v++) {
-    G->i[v] = nnz;
-    nnz += HybCollapseVertex(A, bs, v, mark, NULL, &seen);
+    G->i[v]  = nnz;
+    whole[v] = (unsigned char)HybAggIsWhole(A, bs, v);
+    nnz += whole[v] ? HybCollapseWhole(A, bs, v, NULL, &seen) : HybCollapseVertex(A, bs, v, mark, NULL, &seen);
   }
   found->nodiagonal = seen.missing;
   found->aligned    = (PetscBool)!seen.odd;
@@ -87,7 +107,12 @@ PetscErrorCode HybAggCollapse_Host(const HybExec *exec, HybArena *keep, HybArena
   G->nnz            = nnz;
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz, sizeof(PetscInt), &G->j));
   for (PetscInt u = 0; u < all; u++) mark[u] = -1;
-  for (PetscInt v = 0; v < n; v++) PetscCall(HybCollapseSort(HybCollapseVertex(A, bs, v, mark, G->j + G->i[v], NULL), G->j + G->i[v]));
+  for (PetscInt v = 0; v < n; v++) {
+    PetscInt *list = G->j + G->i[v];
+
+    PetscCall(HybCollapseSort(whole[v] ? HybCollapseWhole(A, bs, v, list, NULL) : HybCollapseVertex(A, bs, v, mark, list, NULL), list));
+  }
+  PetscCall(HybArenaFree(work, &whole));
   PetscCall(HybArenaFree(work, &mark));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -9,7 +9,9 @@
     P(r,c) = -omega (sum[c] / A(r,r)),  and q[r] more where c = parent[r]
 
   Gustavson's marker tells where in the row a parent is: mark[c] holds the place of its entry in P, which belongs to
-  this row if it is not before the row's start. A row's few entries are sorted at its end.
+  this row if it is not before the row's start. Nothing branches on that: whether a parent is new cannot be foretold;
+  sums start at -0, which adds nothing. A row's few entries are put in order at its end, up to eight by their ranks: an
+  entry's place is how many columns are smaller.
 
   Memory: nc integers. Time: O(nnz), and sorting.
 
@@ -18,7 +20,13 @@
 */
 #include "agghost.h"
 
-#define HYB_AGG_INSERT 48 /* rows of P up to this length are sorted by insertion */
+#define HYB_AGG_RANK   8  /* rows of P up to this length are sorted by ranks */
+#define HYB_AGG_INSERT 48 /* up to this one by insertion */
+#if PetscDefined(USE_COMPLEX)
+  #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
+#else
+  #define HYB_NEUTRAL ((PetscReal)-0.0)
+#endif
 
 static PetscErrorCode HybAggCheck(const HybCSR *A, const HybAggregates *agg)
 {
@@ -67,10 +75,9 @@ static PetscErrorCode HybAggCount(const HybCSR *A, const HybAggregates *agg, Pet
     for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
       const PetscInt c = parent[A->j[k]];
 
-      if (c >= 0 && mark[c] != r) {
-        mark[c] = r;
-        sum++;
-      }
+      if (c < 0) continue;
+      sum += mark[c] != r;
+      mark[c] = r;
     }
   }
   PetscCall(HybIntCast(sum, "nonzeros of a prolongator", nnz));
@@ -78,9 +85,37 @@ static PetscErrorCode HybAggCount(const HybCSR *A, const HybAggregates *agg, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* at most most entries, all of different columns */
+static inline __attribute__((always_inline)) void HybAggSortFew(int most, PetscInt n, PetscInt *restrict j, HybScalar *restrict a)
+{
+  PetscInt  key[HYB_AGG_RANK], place[HYB_AGG_RANK];
+  HybScalar value[HYB_AGG_RANK];
+
+  for (int k = 0; k < most; k++) {
+    key[k]   = k < n ? j[k] : PETSC_MAX_INT;
+    place[k] = 0;
+  }
+  for (int k = 0; k < most; k++) {
+    for (int l = 0; l < most; l++) place[k] += key[l] < key[k];
+  }
+  for (PetscInt k = 0; k < n; k++) value[k] = a[k];
+  for (PetscInt k = 0; k < n; k++) {
+    j[place[k]] = key[k];
+    a[place[k]] = value[k];
+  }
+}
+
 static PetscErrorCode HybAggSort(PetscInt n, PetscInt *j, HybScalar *a)
 {
   PetscFunctionBegin;
+  if (n <= HYB_AGG_RANK / 2) {
+    HybAggSortFew(HYB_AGG_RANK / 2, n, j, a);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (n <= HYB_AGG_RANK) {
+    HybAggSortFew(HYB_AGG_RANK, n, j, a);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (n > HYB_AGG_INSERT) {
     PetscCall(PetscSortIntWithScalarArray(n, j, a));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -124,18 +159,18 @@ PetscErrorCode HybAggSmoothed_Host(const HybExec *exec, HybArena *keep, HybArena
     PetscInt       end = start;
     HybScalar      d   = 0;
 
+    for (PetscInt e = start; e < pi[r + 1]; e++) pa[e] = HYB_NEUTRAL;
     for (PetscInt k = ai[r]; k < ai[r + 1]; k++) {
       const PetscInt v = aj[k], c = parent[v];
+      PetscInt       e;
 
       if (v == r) d = aa[k];
       if (c < 0) continue;
-      if (mark[c] < start) {
-        mark[c] = end;
-        pj[end] = c;
-        pa[end] = aa[k] * q[v];
-        end++;
-      } else
-        pa[mark[c]] += aa[k] * q[v];
+      e = mark[c] < start ? end : mark[c];
+      end += e == end;
+      mark[c] = e;
+      pj[e]   = c;
+      pa[e] += aa[k] * q[v];
     }
     if (d != (HybScalar)0) d = (HybScalar)1 / d;
     for (PetscInt e = start; e < end; e++) {
