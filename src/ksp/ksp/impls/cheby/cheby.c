@@ -6,7 +6,12 @@
   vector of noise, which the estimator keeps as it would keep PETSc's. All else is as PETSc left it afterwards: so
   residuals, eigenvalues and what is viewed are the same to the last bit.
 
-  Whether noise is wanted can be told and not asked: the option and the function that tell are watched.
+  Whether noise is wanted, and whether eigenvalues were given, can be told and not asked: the option and the functions
+  that tell are watched.
+
+  Where PCGAMG gave the eigenvalues of its prolongators for the first set-up, there is no estimator before the first one
+  with new values, which creates it. It is created here before, as PETSc would a moment later: a page-locked vector and
+  the loop over it took half of that set-up.
 */
 #include <petsc/private/kspimpl.h>
 #include "aijhybridgpu/private/hybkrylov.h"
@@ -18,17 +23,20 @@ PETSC_EXTERN PetscErrorCode KSPCreate_Chebyshev(KSP);
 #define HYB_CHEBYSHEV_KEY "HybChebyshev"
 
 typedef PetscErrorCode (*HybUseNoisyFn)(KSP, PetscBool);
+typedef PetscErrorCode (*HybSetEigenvaluesFn)(KSP, PetscReal, PetscReal);
 
 /* PETSc's own operations, the same for all objects */
 static struct {
   PetscErrorCode (*setup)(KSP);
   PetscErrorCode (*setfromoptions)(KSP, HybKSPOptionItems);
   PetscErrorCode (*destroy)(KSP);
-  HybUseNoisyFn usenoisy;
+  HybUseNoisyFn       usenoisy;
+  HybSetEigenvaluesFn seteigenvalues;
 } petsc;
 
 typedef struct {
   PetscBool        noisy;
+  PetscBool        given; /* by the program: nothing is estimated unless it asks for that */
   PetscObjectId    noise; /* the vector of the last one */
   PetscObjectId    id[2]; /* the operators that the last estimate was made for */
   PetscObjectState state[2];
@@ -59,6 +67,17 @@ static PetscErrorCode KSPChebyshevEstEigSetUseNoisy_Hyb(KSP ksp, PetscBool use)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode KSPChebyshevSetEigenvalues_Hyb(KSP ksp, PetscReal emax, PetscReal emin)
+{
+  HybChebyshev *c;
+
+  PetscFunctionBegin;
+  PetscCall((*petsc.seteigenvalues)(ksp, emax, emin));
+  PetscCall(HybChebyshevGet(ksp, &c));
+  if (c) c->given = (PetscBool)(emax != 0 && emin != 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* PETSc reads the option where there is an estimator, which this may have created */
 static PetscErrorCode KSPSetFromOptions_Chebyshev_Hyb(KSP ksp, HybKSPOptionItems items)
 {
@@ -86,22 +105,42 @@ PetscBool HybNoiseKnown(void)
   return PETSC_TRUE;
 }
 
+/* Will the set-up have an estimator? *estimator: it, or NULL: PETSc creates it. PCGAMG's eigenvalues stand in its place
+   with Jacobi alone; whether there are some, PETSc knows. */
+static PetscErrorCode HybChebyshevEstimates(KSP ksp, const HybChebyshev *c, KSP *estimator, PetscBool *estimates)
+{
+  PetscBool jacobi;
+  PC        pc;
+
+  PetscFunctionBegin;
+  PetscCall(KSPChebyshevEstEigGetKSP(ksp, estimator));
+  *estimates = (PetscBool)(*estimator != NULL);
+  if (*estimator || c->given) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PetscObjectTypeCompare((PetscObject)pc, PCJACOBI, &jacobi));
+  if (jacobi) {
+    PetscCall(KSPChebyshevEstEigSet(ksp, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE));
+    PetscCall(KSPChebyshevEstEigGetKSP(ksp, estimator));
+  }
+  *estimates = (PetscBool)(!jacobi || *estimator);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Is an estimate due that starts from noise, with an operator of ours that is on the device of at least one process?
    The same answer on all. */
-static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, PetscBool *lend)
+static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, KSP *estimator, PetscBool *lend)
 {
-  KSP          estimator;
   Mat          mat[2], local;
   MatNullSpace nullspace;
   HybExec      x;
-  PetscBool    same = PETSC_TRUE, parallel;
+  PetscBool    same = PETSC_TRUE, parallel, estimates;
   PetscMPIInt  mine = 0, any;
 
   PetscFunctionBegin;
   *lend = PETSC_FALSE;
   if (!c || !c->noisy || !HybNoiseKnown()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(KSPChebyshevEstEigGetKSP(ksp, &estimator));
-  if (!estimator) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybChebyshevEstimates(ksp, c, estimator, &estimates));
+  if (!estimates) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetOperators(ksp, &mat[0], &mat[1]));
   for (int k = 0; k < 2; k++) {
     PetscObjectId    id;
@@ -137,8 +176,8 @@ static PetscErrorCode HybChebyshevGetNoise(KSP ksp, HybChebyshev *c, KSP estimat
   PetscLayout   old, rows;
 
   PetscFunctionBegin;
-  if (estimator->vec_rhs) PetscCall(PetscObjectGetId((PetscObject)estimator->vec_rhs, &id));
-  *noise = estimator->vec_rhs;
+  *noise = estimator ? estimator->vec_rhs : NULL;
+  if (*noise) PetscCall(PetscObjectGetId((PetscObject)*noise, &id));
   if (id && id == c->noise) {
     PetscCall(MatGetLayouts(A, &rows, NULL));
     PetscCall(VecGetLayout(*noise, &old));
@@ -184,12 +223,11 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(HybChebyshevGet(ksp, &c));
-  PetscCall(HybChebyshevLook(ksp, c, &lend));
+  PetscCall(HybChebyshevLook(ksp, c, &estimator, &lend));
   if (!lend) {
     PetscCall((*petsc.setup)(ksp));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(KSPChebyshevEstEigGetKSP(ksp, &estimator));
   PetscCall(KSPGetOperators(ksp, &A, NULL));
   PetscCall(HybChebyshevGetNoise(ksp, c, estimator, A, &noise));
   ierr = HybChebyshevSetUpLent(ksp, A, noise);
@@ -213,7 +251,8 @@ PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
   PetscFunctionBegin;
   PetscCall(KSPCreate_Chebyshev(ksp));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPChebyshevEstEigSetUseNoisy_C", &petsc.usenoisy));
-  if (!petsc.usenoisy) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPChebyshevSetEigenvalues_C", &petsc.seteigenvalues));
+  if (!petsc.usenoisy || !petsc.seteigenvalues) PetscFunctionReturn(PETSC_SUCCESS);
   petsc.setup          = ksp->ops->setup;
   petsc.setfromoptions = ksp->ops->setfromoptions;
   petsc.destroy        = ksp->ops->destroy;
@@ -221,6 +260,7 @@ PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
   c->noisy = PETSC_TRUE;
   PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, c, HybChebyshevFree));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevEstEigSetUseNoisy_C", KSPChebyshevEstEigSetUseNoisy_Hyb));
+  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevSetEigenvalues_C", KSPChebyshevSetEigenvalues_Hyb));
   ksp->ops->setup          = KSPSetUp_Chebyshev_Hyb;
   ksp->ops->setfromoptions = KSPSetFromOptions_Chebyshev_Hyb;
   ksp->ops->destroy        = KSPDestroy_Chebyshev_Hyb;
