@@ -10,11 +10,11 @@
 TEST np=1,2+3 -mat_aijhybridgpu_backend host -every 29
 TEST np=1 @emulated -few -every 97
 TEST np=2 @emulated -few -every 997
-TEST np=2 @emulated -first -every 41
+TEST np=1,2 @emulated -first -every 41
 TEST np=2 @emulated -mults -every 41
 TEST np=+2 @emulated -mults -every 41 -mat_aijhybridgpu_comm mpi
 
--every N: the first ones, and of the others one in N. -few: fewer first ones, and P^T A P alone. -first: A B made
+-every N: the first ones, and of the others one in N. -few: fewer first ones, and P^T A P alone. -first: products made
 for the first time, alone. -mults: products with vectors instead of those of matrices.
 */
 #include "matfault.h"
@@ -26,6 +26,7 @@ static PetscBool   Few;
 typedef enum {
   FIRST, /* both phases */
   AGAIN, /* the numeric phase of a product that is there, with other values */
+  OWN,   /* the first numeric phase, of a pattern to which the program added values of its own */
   OTHER, /* the same with another first operand, of another pattern: the symbolic phase is repeated */
   WIDER, /* as AGAIN, into a result that has got more entries */
   LISTS  /* the second numeric phase, every call of it: a device makes lists there, without which it goes on */
@@ -50,8 +51,8 @@ static PetscErrorCode HalfMade(Mat C, Mat before, Mat after)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* zeros wherever the first row of a process has no entry */
-static PetscErrorCode Widen(Mat C)
+/* adds v, which may be 0, to all of each process's first row */
+static PetscErrorCode Widen(Mat C, PetscScalar v)
 {
   PetscInt start, end, N;
 
@@ -60,7 +61,7 @@ static PetscErrorCode Widen(Mat C)
   PetscCall(MatSetOption(C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatGetOwnershipRange(C, &start, &end));
   PetscCall(MatGetSize(C, NULL, &N));
-  for (PetscInt c = 0; c < N; c++) PetscCall(MatSetValue(C, start, c, 0.0, ADD_VALUES));
+  for (PetscInt c = 0; c < N; c++) PetscCall(MatSetValue(C, start, c, v, ADD_VALUES));
   PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -73,9 +74,17 @@ static PetscErrorCode Prepare(MatProductType type, Phase phase, int times, Mat A
   *other = NULL;
   *C     = NULL;
   if (phase == FIRST) PetscFunctionReturn(PETSC_SUCCESS);
+  if (phase == OWN) {
+    PetscCall(MatProductCreate(A, P, NULL, C));
+    PetscCall(MatProductSetType(*C, type));
+    PetscCall(MatProductSetFromOptions(*C));
+    PetscCall(MatProductSymbolic(*C));
+    PetscCall(Widen(*C, 7.0));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(MatTestProduct(type, A, P, NULL, C));
   for (int k = 0; k < times; k++) PetscCall(MatProductNumeric(*C));
-  if (phase == WIDER) PetscCall(Widen(*C));
+  if (phase == WIDER) PetscCall(Widen(*C, 0.0));
   if (phase != OTHER)
     PetscCall(MatCopy(hostother, A, DIFFERENT_NONZERO_PATTERN));
   else {
@@ -95,7 +104,7 @@ static int MayBeServed(void)
 /* hostA is the first operand, and hostother what it is when the product comes again */
 static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat hostP, Mat hostother)
 {
-  static const char *names[] = {"", " again", " again, of another pattern", " again, into a wider pattern", " for the second time"};
+  static const char *names[] = {"", " again", " after values of the program's own", " again, of another pattern", " again, into a wider pattern", " for the second time"};
 
   int      fired = 1, k, n = 0, without = 0;
   PetscInt every = 1;
@@ -108,6 +117,10 @@ static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat ho
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(MatTestProduct(type, hostA, hostP, NULL, &former));
   PetscCall(MatTestProduct(type, hostother, hostP, NULL, &expected));
+  if (phase == OWN) {
+    PetscCall(MatZeroEntries(former));
+    PetscCall(Widen(former, 7.0));
+  }
   for (k = 1; fired && k < 100000; k += phase == LISTS || k < (Few ? 3 : 8) ? 1 : (int)every, n++) {
     const PetscMPIInt victim = (PetscMPIInt)(k % Size);
     Mat               A, P, C, other;
@@ -302,9 +315,11 @@ int main(int argc, char **argv)
   PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &other));
   if (mults)
     PetscCall(Mults(A));
-  else if (first)
+  else if (first) {
     PetscCall(Faults(MATPRODUCT_AB, FIRST, A, P, A));
-  else {
+    PetscCall(Faults(MATPRODUCT_AB, OWN, A, P, A));
+    PetscCall(Faults(MATPRODUCT_PtAP, OWN, A, P, A));
+  } else {
     PetscCall(Clears(A, P));
     if (!Few) PetscCall(Faults(MATPRODUCT_AB, FIRST, A, P, A));
     PetscCall(Faults(MATPRODUCT_PtAP, FIRST, A, P, A));

@@ -315,8 +315,11 @@ static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOpera
 static PetscErrorCode HybMPIProductEnd(Mat C, HybMPIProduct *mp, PetscBool before)
 {
   const MatProductType type = C->product->type;
+  Mat_MPIAIJHybridGPU *hyb  = NULL;
 
   PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
+  hyb->unmade = PETSC_FALSE;
   if (mp->pending) { /* the assembly that the symbolic phase left out */
     mp->pending = PETSC_FALSE;
     PetscCall(MatMPIAIJHybridGPUSumStates(C));
@@ -480,8 +483,8 @@ static PetscErrorCode HybMPIProductFirst(Mat C, PetscErrorCode before, HybProduc
   /* as the parent's: most end with an assembly, P^T A P leaves it to the numeric phase */
   PetscCall(PetscObjectStateSet((PetscObject)C, state + (type == HYB_PRODUCT_PTAP ? 0 : 1)));
   if (type == HYB_PRODUCT_PTAP) {
-    mp->pending         = PETSC_TRUE;
-    C->assembled        = PETSC_FALSE;
+    mp->pending = PETSC_TRUE;
+    PetscCall(MatMPIAIJHybridGPUUnmade(C));
     C->nonzerostate     = nonzerostate;
     C->ass_nonzerostate = assembled;
   } else

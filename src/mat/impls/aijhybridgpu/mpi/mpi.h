@@ -26,9 +26,11 @@ typedef struct {
   HybChoices choices; /* passed on to the blocks */
   PetscBool  lentarrays;
   PetscCount coocount;
-  PetscBool  coopattern;    /* MatSetPreallocationCOO() was the last to give it one: whole, assembled or not */
-  PetscBool  ignoreoffproc; /* MAT_IGNORE_OFF_PROC_ENTRIES */
-  PetscBool  bycolumns;     /* MAT_ROW_ORIENTED was set to false */
+  PetscBool  coopattern; /* MatSetPreallocationCOO() was the last to give it one: whole, assembled or not */
+  /* a product that no numeric phase has made whole: its pattern is there, its values are not */
+  PetscBool unmade;
+  PetscBool ignoreoffproc; /* MAT_IGNORE_OFF_PROC_ENTRIES */
+  PetscBool bycolumns;     /* MAT_ROW_ORIENTED was set to false */
   /* values came from coordinates, and MatAssemblyBegin() and End() follow: nothing else was inserted */
   PetscBool  assembling;
   HybMPIHalo halo; /* of products with vectors */
@@ -37,6 +39,7 @@ typedef struct {
 /* mpidata.c */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetData(Mat, Mat_MPIAIJHybridGPU **);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUUnmade(Mat);
 PETSC_INTERN PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
 PETSC_INTERN PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);

@@ -17,6 +17,21 @@ PetscErrorCode MatMPIAIJHybridGPUGetData(Mat A, Mat_MPIAIJHybridGPU **data)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Not collective. C is not assembled until a numeric phase or the program makes it so, and its columns of others have
+   the numbers of an assembled matrix: the parent's MatSetValues() looks for a column there, not by its number in C, of
+   what was assembled. */
+PetscErrorCode MatMPIAIJHybridGPUUnmade(Mat C)
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  C->assembled     = PETSC_FALSE;
+  C->was_assembled = C->preallocated;
+  PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
+  hyb->unmade = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The state of the pattern as the parent's MatAssemblyEnd() will set it: the sum of the blocks'. Else the first
    assembly would tell of another pattern. */
 PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat C)

@@ -205,8 +205,8 @@ void HybMPIProductHalfMade(Mat C, HybMPIProduct *mp)
   const PetscInt *garray;
 
   HybMPIProductValuesForget(mp);
-  mp->zeros    = PETSC_FALSE;
-  C->assembled = C->was_assembled = PETSC_FALSE;
+  mp->zeros = PETSC_FALSE;
+  (void)MatMPIAIJHybridGPUUnmade(C);
   (void)PetscObjectStateIncrease((PetscObject)C);
   if (MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray)) return;
   for (int k = 0; k < 2; k++)

@@ -26,6 +26,7 @@ PetscBool HybMPIPatternIsWhole(Mat A)
   PetscBool       again;
 
   if (A->assembled) return PETSC_TRUE;
+  if (MatIsMPIAIJHybridGPU(A) && A->spptr && ((Mat_MPIAIJHybridGPU *)A->spptr)->unmade) return PETSC_FALSE;
   again = (PetscBool)(A->preallocated && A->was_assembled && !MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
   /* entries that were there were set again: no block has another pattern than at the last assembly, none was taken
      apart */

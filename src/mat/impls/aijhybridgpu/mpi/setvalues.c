@@ -205,6 +205,7 @@ PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
   PetscCall((*HybGlueState.mpi.assemblyend)(A, mode));
   hyb->coopattern = PETSC_FALSE;
   if (mode == MAT_FINAL_ASSEMBLY) {
+    hyb->unmade = PETSC_FALSE;
     PetscCall(MatMPIAIJHybridGPUSetBlocks(A));
     HybGlueState.counts.assemblies++;
   }

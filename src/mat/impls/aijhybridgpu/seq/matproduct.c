@@ -594,7 +594,7 @@ static PetscErrorCode MatProductNumeric_SeqAIJHybridGPU(Mat C)
   /* the symbolic phase's pattern is whole */
   if (mp->pending && C->preallocated && C->insertmode == NOT_SET_VALUES && C->nonzerostate == mp->result.nonzerostate) C->assembled = PETSC_TRUE;
   ierr = HybMatProductNumeric(C, mp, &o);
-  if (ierr && mp->pending) C->assembled = before;
+  if (ierr && mp->pending && !before) C->assembled = PETSC_FALSE;
   PetscCall(HybOperandsRestore(&o));
   PetscCall(ierr);
   mp->pending = PETSC_FALSE;
