@@ -12,6 +12,9 @@
   backend). Every result is checked before its time is printed: the pattern entry by entry and the values against the
   host's method, once for each matrix and method; a wrong one is reported and makes the exit code 1.
 
+  A method's name with "/bs" behind it (auto/bs, block/bs) is given the block size of the matrices of three unknowns to
+  a point, as MatSetBlockSizes() would; other matrices are left out.
+
   Columns: first = a whole first product (symbolic, numeric, destruction of plan and C); symbolic = its symbolic part
   (methods that fill values on the way do it here); again = a numeric phase of a standing plan, the third that repeats a
   product (the first does without, the second makes it: lines that begin with # have these times too); GFLOP/s =
@@ -110,6 +113,35 @@ static double Best(const char *name)
     if (!strcmp(known[k].name, name)) return known[k].best;
   }
   return 0;
+}
+
+/* unknowns to a point; 1: not known */
+static PetscInt BlockSize(const char *name)
+{
+  return strstr(name, "lattice") || strstr(name, "elasticity") || strstr(name, "scattered") ? 3 : 1;
+}
+
+/* the method of "auto/bs", and the size that it is given; 0: there is none */
+static PetscInt Given(const char *asked, const char *name, char method[32])
+{
+  char *end;
+
+  (void)PetscStrncpy(method, asked, 32);
+  end = strstr(method, "/bs");
+  if (!end) return 1;
+  *end = 0;
+  return BlockSize(name) > 1 ? BlockSize(name) : 0;
+}
+
+static PetscErrorCode Begin(HybSpGEMM *mm, const char *asked, const char *name)
+{
+  char           method[32];
+  const PetscInt bs = Given(asked, name, method);
+
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMInit(mm, &dev, method, 0));
+  mm->blocksize = bs;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode Upload(const HybCSR *A, HybCSR *D)
@@ -240,9 +272,12 @@ static PetscErrorCode Compare(const HybCSR *D, const HybCSR *H, char text[], siz
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a fused Galerkin method is none of plain products */
-static PetscBool Multiplies(const char *name)
+/* a fused Galerkin method is none of plain products, nor is one whose block size the matrix has not */
+static PetscBool Multiplies(const char *asked, const char *matrix)
 {
+  char name[32];
+
+  if (!Given(asked, matrix, name)) return PETSC_FALSE;
   for (const HybSpGEMMMethod *const *m = dev.backend->spgemm; m && *m; m++) {
     if (!strcmp(name, (*m)->name)) return PETSC_TRUE;
   }
@@ -264,7 +299,7 @@ static PetscErrorCode Profiled(const char *name, const char *method, const HybCS
   PetscCall(HybArenaInit(&out, &dev));
   PetscCall(Now(&t));
   ProfileBegin();
-  PetscCall(HybSpGEMMInit(&mm, &dev, method, 0));
+  PetscCall(Begin(&mm, method, name));
   PetscCall(HybSpGEMMSymbolic(&mm, A, B, &out, &C));
   ProfileEnd(name, "symbolic");
   if (!C.a) PetscCall(HybArenaAlloc(&out, dev.result, C.nnz, sizeof(HybScalar), &C.a));
@@ -316,7 +351,7 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
     double         products = 0, nnz = 0;
     const char    *ran = "";
 
-    if (!Multiplies(methods[q])) continue;
+    if (!Multiplies(methods[q], name)) continue;
     for (PetscInt k = 0; k < repeat + 1; k++) {
       const PetscInt s      = PetscMax(0, k - 1); /* the first time warms the pool */
       const size_t   before = heldnow;
@@ -324,7 +359,7 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
       PetscCall(HybArenaInit(&out, &dev));
       heldpeak = heldnow;
       PetscCall(Now(&t0));
-      PetscCall(HybSpGEMMInit(&mm, &dev, methods[q], 0));
+      PetscCall(Begin(&mm, methods[q], name));
       PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
       ierr = HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC);
       PetscCall(PetscPopErrorHandler());
@@ -459,7 +494,10 @@ static PetscErrorCode TripleProduct(const char *name, const HybCSR *A, const Hyb
     PetscBool      same  = PETSC_TRUE;
     PetscErrorCode ierr  = PETSC_SUCCESS;
     PetscLogDouble flops = 0;
+    char           method[32];
+    const PetscInt bs = Given(methods[q], name, method);
 
+    if (!bs) continue;
     for (PetscInt k = 0; k < repeat + 1 + (profile ? 1 : 0); k++) {
       const PetscInt s      = PetscMax(0, k - 1);
       const size_t   before = heldnow;
@@ -469,7 +507,8 @@ static PetscErrorCode TripleProduct(const char *name, const HybCSR *A, const Hyb
       heldpeak = heldnow;
       PetscCall(Now(&t0));
       if (k > repeat) ProfileBegin();
-      PetscCall(HybProductCreate(&dev, HYB_PRODUCT_PTAP, methods[q], 0, &product));
+      PetscCall(HybProductCreate(&dev, HYB_PRODUCT_PTAP, method, 0, &product));
+      PetscCall(HybProductSetBlockSize(product, bs));
       PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
       ierr = HybProductSymbolic(product, &DA, &DP, NULL, &out, &DC);
       PetscCall(PetscPopErrorHandler());

@@ -424,13 +424,16 @@ static void Changing(void)
 }
 
 enum {
-  WHOLE,  /* nothing else than blocks */
-  SEEN,   /* but for an entry of the first row */
-  UNSEEN, /* but for an entry of a row that a sample does not ask */
-  FAR,    /* columns far apart */
-  FEW,    /* few entries */
-  SCALAR, /* no blocks, but 2 and 4 divide the numbers of rows and entries */
-  SMALLER /* blocks of 2 in blocks of 4, but for one that moved in rows that a sample does not ask */
+  WHOLE,   /* nothing else than blocks */
+  SEEN,    /* but for an entry of the first row */
+  UNSEEN,  /* but for an entry of a row that a sample does not ask */
+  FAR,     /* columns far apart */
+  FEW,     /* few entries */
+  SCALAR,  /* no blocks, but 2 and 4 divide the numbers of rows and entries */
+  SMALLER, /* blocks of 2 in blocks of 4, but for one that moved in rows that a sample does not ask */
+  GRID,    /* few diagonals, no blocks, but 2 divides */
+  BLOCKS,  /* few diagonals of blocks of 2 */
+  MISSED   /* few diagonals, of which a sample of rows has not met all */
 };
 
 /* the first block of each row names a row that has entries, the second one is far to the right of all these; the rows
@@ -473,6 +476,17 @@ static void Operand(PetscInt kind, RefMat *A)
   case SCALAR:
     HybTestMatRandom(1200, 1200, 20, 20, A);
     return;
+  case GRID:
+    HybTestMatStencil(9, 50, 40, 1, A);
+    return;
+  case MISSED:
+    HybTestMatStencil(9, 100, 50, 1, A);
+    /* of rows that a sample does not ask */
+    for (PetscInt r = 1001; r < 1150; r += 50) A->csr.j[A->csr.i[r] - 1] += 1001;
+    return;
+  case BLOCKS:
+    HybTestMatStencil(9, 25, 20, 1, &P);
+    break;
   case FEW:
     HybTestMatRandom(40, 40, 20, 30, &P);
     break;
@@ -485,8 +499,8 @@ static void Operand(PetscInt kind, RefMat *A)
   default:
     HybTestMatRandom(300, 300, 10, 16, &P);
   }
-  HybTestMatBlock(&P, kind == UNSEEN ? 2 : kind == SMALLER ? 4
-                                                           : 3,
+  HybTestMatBlock(&P, kind == UNSEEN || kind == BLOCKS ? 2 : kind == SMALLER ? 4
+                                                                             : 3,
                   A);
   RefMatDestroy(&P);
   if (kind == SEEN) { /* the last three columns of the first row are 3 c - 1, 3 c + 1, 3 c + 2 */
@@ -535,6 +549,70 @@ static void Choice(void)
     RefMatDestroy(&A);
     RefMatDestroy(&C);
   }
+}
+
+/* A size that the caller gives: "auto" asks blocks before all others, and nothing is sampled; one that is wrong costs a
+   wait, of which there are enough for who comes next; one that divides nothing costs none. By name a wrong one is no
+   error where another one is right. */
+static void Given(void)
+{
+  static const struct {
+    PetscInt           kind, given;
+    const char        *method;   /* by "auto"; NULL: not this one, nor diagonal */
+    PetscInt           size;     /* of the blocks that there are, 0: none */
+    unsigned long long waits[2]; /* at most, by auto and by name */
+  } cases[] = {
+    {WHOLE,   3, "block",    3, {2, 2}},
+    {WHOLE,   9, "block",    3, {2, 2}},
+    {WHOLE,   7, "block",    3, {3, 3}},
+    {WHOLE,   8, "block",    3, {3, 3}},
+    {SEEN,    3, NULL,       0, {3, 3}},
+    {UNSEEN,  2, NULL,       0, {3, 3}},
+    {SCALAR,  4, NULL,       0, {3, 3}},
+    {SMALLER, 4, NULL,       2, {3, 4}},
+    {SMALLER, 2, "block",    2, {2, 2}},
+    {FAR,     2, NULL,       2, {3, 2}},
+    {FEW,     3, NULL,       3, {3, 2}},
+    {GRID,    2, "diagonal", 0, {3, 3}},
+    {GRID,    3, "diagonal", 0, {2, 3}},
+    {BLOCKS,  2, "block",    2, {2, 2}},
+    {BLOCKS,  1, "diagonal", 2, {2, 3}},
+    {MISSED,  2, NULL,       0, {3, 3}},
+    {MISSED,  1, "diagonal", 0, {3, 3}}
+  };
+
+  HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
+  for (size_t k = 0; k < 2 * PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
+    const PetscInt    kind = cases[k / 2].kind, given = cases[k / 2].given, size = cases[k / 2].size, named = k % 2;
+    const char *const expectedmethod = named ? "block" : cases[k / 2].method;
+    HybSpGEMM         mm;
+    HybCSR            DA, DC;
+    RefMat            A, C;
+    PetscScalar      *expected;
+
+    HybTestBegin("%s, given %" PetscInt_FMT ", kind %" PetscInt_FMT, named ? "block" : "auto", given, kind);
+    Operand(kind, &A);
+    HybTestCheck(Largest(&A, &A) == size, "blocks of %" PetscInt_FMT, Largest(&A, &A));
+    RefSpGEMM(&A, &A, &C);
+    expected = RefProductInOrder(&A, &A, &C);
+    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), named ? "block" : "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA))) {
+      mm.blocksize = given;
+      if (named && !size) {
+        HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&mm, &DA, &DA, &out, &DC));
+        HybTestCheck(!mm.work.bytes && !mm.keep.bytes, "%zu bytes are kept", mm.work.bytes + mm.keep.bytes);
+      } else if (HybTestCall(MultiplyWithin(&mm, &DA, &DA, cases[k / 2].waits[named], &DC))) {
+        HybTestCheck(expectedmethod ? !strcmp(mm.method->name, expectedmethod) : strcmp(mm.method->name, "block") && strcmp(mm.method->name, "diagonal"), "%s", mm.method->name);
+        if (HybTestSamePattern(&DC, &C) && (expectedmethod || !strcmp(mm.method->name, "hash"))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+        if (!strcmp(mm.method->name, "block")) HybTestCheck(HybCountersGet(&mm.counters, "block size") == size, "size %td", HybCountersGet(&mm.counters, "block size"));
+        CheckStats(&mm, &A, &A);
+      }
+    }
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&C);
+  }
+  HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }
 
 static void Faults(void)
@@ -604,7 +682,7 @@ static void Limits(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, Faults, Limits};
+  static void (*const pieces[])(void) = {Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, Given, Faults, Limits};
 
   PetscFunctionBegin;
   PetscCall(Methods("block", "products by blocks"));

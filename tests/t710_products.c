@@ -10,6 +10,7 @@ TEST np=2 -mat_aijhybridgpu_parallel_products 0
 TEST np=2+4 @emulated -few
 TEST np=+2 @emulated -few -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=3 @emulated -few -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_comm mpi
+TEST np=1,2 @emulated -sizes -mat_aijhybridgpu_diagonal_fewest 0
 */
 #include "matfault.h"
 #include <petsc/private/petscimpl.h>
@@ -552,6 +553,64 @@ static PetscErrorCode Changed(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What MatSetBlockSizes() says reaches the methods: of a stencil of blocks of two, which has few diagonals too, the
+   size decides who takes it; one that is wrong, or rows' alone, changes nothing. */
+static PetscErrorCode GivenSizes(void)
+{
+  static const PetscInt sizes[][2] = {
+    {1, 1},
+    {2, 2},
+    {4, 4},
+    {2, 1}
+  };
+  static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt};
+  const PetscInt              n = 40, local = Size == 1 ? n * n : (Rank ? n * n / 2 : n * n - n * n / 2);
+
+  PetscFunctionBeginUser;
+  MatTestName = "block sizes that are given";
+  PetscCheck(Size <= 2, PETSC_COMM_WORLD, PETSC_ERR_USER, "This part wants one process or two");
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
+    PetscInt start, end;
+    Mat      A;
+
+    PetscCall(MatCreate(PETSC_COMM_WORLD, &A));
+    PetscCall(MatSetSizes(A, 2 * local, 2 * local, 2 * n * n, 2 * n * n));
+    PetscCall(MatSetBlockSizes(A, sizes[k][0], sizes[k][1]));
+    PetscCall(MatSetType(A, "aijhybridgpu"));
+    PetscCall(MatSeqAIJSetPreallocation(A, 18, NULL));
+    PetscCall(MatMPIAIJSetPreallocation(A, 18, NULL, 18, NULL));
+    PetscCall(MatGetOwnershipRange(A, &start, &end));
+    for (PetscInt r = start; r < end; r++)
+      for (PetscInt q = 0; q < 18; q++) {
+        const PetscInt i = r / 2 % n + q / 2 % 3 - 1, j = r / 2 / n + q / 6 - 1, c = 2 * (j * n + i) + q % 2;
+
+        if (i >= 0 && j >= 0 && i < n && j < n) PetscCall(MatSetValue(A, r, c, Value(r, c, 3), INSERT_VALUES));
+      }
+    PetscCall(MatTestAssemble(A));
+    for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); t++) {
+      const char *method = "none";
+      PetscBool   right  = PETSC_FALSE, blocks;
+      Mat         C;
+
+      PetscCall(MatProductCreate(A, A, NULL, &C));
+      PetscCall(MatProductSetType(C, types[t]));
+      PetscCall(MatProductSetFromOptions(C));
+      PetscCall(MatProductSymbolic(C));
+      PetscCall(MatProductNumeric(C));
+      PetscCall((*GetMethod)(C, &method));
+      PetscCall(PetscStrcmp(method, "block", &blocks));
+      MatTestCheck(blocks == (PetscBool)(k == 1), method);
+      if (types[t] == MATPRODUCT_AB) PetscCall(MatMatMultEqual(A, A, C, 3, &right));
+      if (types[t] == MATPRODUCT_AtB) PetscCall(MatTransposeMatMultEqual(A, A, C, 3, &right));
+      if (types[t] == MATPRODUCT_ABt) PetscCall(MatMatTransposeMultEqual(A, A, C, 3, &right));
+      MatTestCheck(right, "the product is right");
+      PetscCall(MatDestroy(&C));
+    }
+    PetscCall(MatDestroy(&A));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   static const MatProductType types[]     = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
@@ -571,8 +630,9 @@ int main(int argc, char **argv)
     {EMPTY,      RANDOM,        EMPTY        },
     {RANDOM,     EMPTY,         RANDOM       }
   };
-  void *library = NULL;
-  int   code    = 0;
+  void     *library = NULL;
+  PetscBool given   = PETSC_FALSE;
+  int       code    = 0;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
@@ -584,7 +644,9 @@ int main(int argc, char **argv)
   PetscCheck(library, PETSC_COMM_SELF, PETSC_ERR_USER, "This test wants the plugin by -dll_append");
   *(void **)&GetMethod = dlsym(library, "MatAIJHybridGPUGetProductMethod");
   PetscCheck(GetMethod, PETSC_COMM_SELF, PETSC_ERR_LIB, "The library has no MatAIJHybridGPUGetProductMethod()");
-  for (int t = 0; t < 6; t++) {
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-sizes", &given));
+  if (given) PetscCall(GivenSizes());
+  for (int t = 0; t < 6 && !given; t++) {
     if (Off && types[t] == MATPRODUCT_ABt) continue; /* MATAIJ has none in every release */
     for (int k = 0; k < (Off ? 1 : (int)PETSC_STATIC_ARRAY_LENGTH(kinds)); k++) {
       if (Few && (t + k) % 6) continue;
@@ -598,7 +660,7 @@ int main(int argc, char **argv)
       }
     }
   }
-  for (int t = 0; t < 6 && !Off; t++) { /* slabs of grids */
+  for (int t = 0; t < 6 && !Off && !given; t++) { /* slabs of grids */
     const Kind      kind = t % 2 ? TWENTYSEVEN : SEVEN;
     const PetscInt  g = Few ? 5 : 8, n = g * g * g, c = n / 6;
     const PetscBool square = (PetscBool)(types[t] == MATPRODUCT_AB || types[t] == MATPRODUCT_AtB || types[t] == MATPRODUCT_ABt || types[t] == MATPRODUCT_ABC);
@@ -614,7 +676,7 @@ int main(int argc, char **argv)
  };
     PetscCall(Test(types[t], s));
   }
-  if (!Off) {
+  if (!Off && !given) {
     const Shape s[3] = {
       {RANDOM, 24 * Size, 12 * Size, 1, PETSC_FALSE, {2, 3}},
       {RANDOM, 12 * Size, 20 * Size, 2, PETSC_FALSE, {3, 4}},

@@ -25,6 +25,8 @@ extern PetscErrorCode HybParProductCreate(MPI_Comm, const HybExec *, HybProductT
 /* Layouts conform. result's D and O come from out[0] and out[1] (memory exec->result), their values allocated, not yet
    computed; result->garray stays until the next symbolic phase, the ranges are the operands'. */
 extern PetscErrorCode HybParProductSymbolic(HybParProduct, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybArena out[2], HybParCSR *result);
+/* not collective; before the symbolic phase, see HybProductSetBlockSize() */
+extern PetscErrorCode HybParProductSetBlockSize(HybParProduct, PetscInt bs);
 /* Not collective. For the next numeric phase: which operands have the values that the last one saw, here, and on all
    processes, on each of which that one ended well: what follows from these alone is not moved between them again */
 extern PetscErrorCode HybParProductUnchanged(HybParProduct, const PetscBool same[3], const PetscBool all[3]);

@@ -29,6 +29,9 @@ extern PetscErrorCode HybProductSymbolic(HybProduct, const HybCSR *A, const HybC
 extern PetscErrorCode HybProductUnchanged(HybProduct, const PetscBool same[3]);
 /* before the symbolic phase: more than one numeric phase is expected, as it is of P^T A P and R A R^T anyway */
 extern PetscErrorCode HybProductSetReuse(HybProduct);
+/* before the symbolic phase: all operands' rows and columns are said to come in whole blocks of this size, 1 for none:
+   see HybSpGEMM.blocksize */
+extern PetscErrorCode HybProductSetBlockSize(HybProduct, PetscInt bs);
 /* Before the symbolic phase: in how many parts, a divisor of HYB_SPGEMM_PARTS, numeric phases of P^T A P make A P where
    methods can: its values then take so much less; 0: by their size and by free memory */
 extern PetscErrorCode HybProductSetParts(HybProduct, PetscInt parts);

@@ -40,6 +40,9 @@ typedef struct {
      there is none */
   PetscBool reuse, planned;
   PetscInt  numerics; /* numeric phases before this one */
+  /* By the caller, before the symbolic phase: both patterns are said to consist of whole blocks of this size, or of
+     multiples of it, as PETSc's block sizes say. A word, which is proven before it is used; 0 or 1: nothing is said */
+  PetscInt blocksize;
   /* the driver's analysis of the operands, during symbolic: each part is made when it is first wanted */
   PetscInt     waits;       /* for the device so far (HybSpGEMMFetch()) */
   PetscInt     blocksizes;  /* sizes of blocks that a sample of both patterns leaves, bit bs; -1: not sampled yet */
@@ -86,6 +89,8 @@ struct _HybSpGEMMMethod {
   /* the method is asked before products are counted, and symbolic needs neither stats nor rowproducts, but sets
      stats.products and stats.maxrow */
   PetscBool early;
+  /* it lives by whole blocks: it is asked before all others where the caller gives their size */
+  PetscBool blocks;
   /* can this method take these operands, as far as only a look at their entries tells? NULL: any. Asked where
      applicable said yes, and of a method by name, for which no is an error. Waits for the device by HybSpGEMMFetch()
      alone, and "auto" is not asked once too few waits are left. Yes: what was found is mm->data. What it found out

@@ -91,6 +91,7 @@ static PetscErrorCode HybParMultiplyOwn(HybParMultiply *s, const HybExec *result
     R = &s->R;
   }
   PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[0]));
+  PetscCall(HybProductSetBlockSize(s->product[0], s->blocksize));
   if (s->reuse) PetscCall(HybProductSetReuse(s->product[0]));
   PetscCall(HybProductSymbolic(s->product[0], L, R, NULL, out, C));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -165,6 +166,7 @@ static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *res
   PetscCall(ops->compressrows(x, &s->keep, &s->work, &Z, &s->Z, &rows, &map));
   PetscCall(HybArenaFree(&s->keep, &Z.i));
   PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[1]));
+  PetscCall(HybProductSetBlockSize(s->product[1], s->blocksize));
   if (s->reuse) PetscCall(HybProductSetReuse(s->product[1]));
   PetscCall(HybProductSymbolic(s->product[1], &s->Z, &s->Y, NULL, out, &s->C));
   PetscCall(HybArenaMove(out, &s->keep, s->C.i));
@@ -178,7 +180,7 @@ static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *res
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const HybExec *result, const char *method, PetscInt width, PetscBool reuse, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
+PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const HybExec *result, const char *method, PetscInt width, PetscBool reuse, PetscInt blocksize, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
 {
   PetscInt      *global = NULL;
   PetscErrorCode ierr, later;
@@ -187,6 +189,7 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const Hyb
   PetscCall(HybParMultiplyDestroy(s));
   s->comm        = comm;
   s->reuse       = reuse;
+  s->blocksize   = blocksize;
   s->exec        = *result;
   s->exec.result = HYB_WORK(result);
   PetscCall(HybArenaInit(&s->keep, &s->exec));

@@ -26,7 +26,7 @@ struct _HybParProduct {
   HybComm         comm;
   HybProductType  type;
   char            method[32];
-  PetscInt        width;
+  PetscInt        width, blocksize;
   HybParTranspose transpose;
   HybParMultiply  stage[2];
   int             nstages;
@@ -64,6 +64,13 @@ PetscErrorCode HybParProductCreate(MPI_Comm comm, const HybExec *x, HybProductTy
   p->width = width;
   PetscCall(PetscStrncpy(p->method, method && method[0] ? method : "auto", sizeof(p->method)));
   for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&p->warena[k], x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParProductSetBlockSize(HybParProduct p, PetscInt bs)
+{
+  PetscFunctionBegin;
+  p->blocksize = bs;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -109,7 +116,7 @@ PetscErrorCode HybParProductDestroy(HybParProduct *product)
 static PetscErrorCode HybParProductStage(HybParProduct p, int k, const HybExec *x, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
 {
   PetscFunctionBegin;
-  PetscCall(HybParMultiplySymbolic(&p->stage[k], p->comm, x, p->method, p->width, (PetscBool)(p->type == HYB_PRODUCT_PTAP || p->type == HYB_PRODUCT_RART), A, B, out, C));
+  PetscCall(HybParMultiplySymbolic(&p->stage[k], p->comm, x, p->method, p->width, (PetscBool)(p->type == HYB_PRODUCT_PTAP || p->type == HYB_PRODUCT_RART), p->blocksize, A, B, out, C));
   p->nstages = k + 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

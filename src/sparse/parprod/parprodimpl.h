@@ -23,6 +23,7 @@ typedef struct {
   HybCSR     L, R;    /* A's blocks merged, and B's rows that it multiplies, own columns alone */
   PetscCount first[2][3], place[2][4];
   PetscBool  reuse;
+  PetscInt   blocksize;  /* see HybProductSetBlockSize() */
   HybProduct product[2]; /* for the columns that this process owns, and for others' */
   /* R's rows in the columns of others, those that have entries and are multiplied, and L's rows and columns that meet
      them */
@@ -43,7 +44,7 @@ typedef struct {
 } HybParMultiply;
 
 /* B->columns and so on stay the caller's. C's memory is result's. reuse: more than one numeric phase is expected. */
-extern PetscErrorCode HybParMultiplySymbolic(HybParMultiply *, HybComm, const HybExec *, const char *method, PetscInt width, PetscBool reuse, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
+extern PetscErrorCode HybParMultiplySymbolic(HybParMultiply *, HybComm, const HybExec *, const char *method, PetscInt width, PetscBool reuse, PetscInt blocksize, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
 /* sameA: A has the values of the last numeric phase here; allB: B has them on all processes */
 extern PetscErrorCode HybParMultiplyNumeric(HybParMultiply *, PetscErrorCode before, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B, HybParCSR *C);
 /* B, a temporary whose values come from the arenas, has them where R and X have theirs from now on, so that nothing

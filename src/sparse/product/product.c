@@ -60,6 +60,7 @@ struct _HybProduct {
   PetscBool      frugal;            /* the last numeric phase took no memory */
   PetscInt       parts, inparts;    /* of A P: asked for, and what it is made in; 0: not known yet */
   PetscBool      reuse;             /* more than one numeric phase is expected */
+  PetscInt       blocksize;         /* of all operands, as the caller says */
   PetscBool      same[3];           /* operands that the next numeric phase sees with the values of the last one */
   PetscCount     gathers;           /* of a transpose's values */
   PetscCount     shed;              /* columns given back */
@@ -248,6 +249,7 @@ static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const Hy
   PetscCall(HybSpGEMMInit(&p->stage[s], &x, fused ? "auto" : p->method, p->width));
   p->stageinit[s]        = PETSC_TRUE;
   p->stage[s].reuse      = p->reuse;
+  p->stage[s].blocksize  = p->blocksize;
   p->stage[s].transposed = L == &p->transposed.T ? M->i : NULL;
   PetscCall(PetscMemzero(C, sizeof(*C)));
   PetscCall(HybSpGEMMSymbolic(&p->stage[s], &left, &right, out, C));
@@ -336,6 +338,13 @@ PetscErrorCode HybProductSetReuse(HybProduct p)
 {
   PetscFunctionBegin;
   p->reuse = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybProductSetBlockSize(HybProduct p, PetscInt bs)
+{
+  PetscFunctionBegin;
+  p->blocksize = bs;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -6,7 +6,8 @@
   costs before these are counted, and takes the first that is applicable and, where only a look at the entries tells,
   finds there what it is made for; each method documents its own rule. A first product may wait for the device
   HYB_SPGEMM_WAITS times: costs are counted once, at the first question to them, by whoever has a copy to wait for
-  anyway; a look that would leave no wait for the count of C is not taken.
+  anyway; a look that would leave no wait for the count of C is not taken. Where the caller gives a block size, a method
+  of blocks is asked first of all: it has nothing to sample, only to prove.
 
   Too many nonzeros for PetscInt. The number of products says nothing: it exceeds the number of nonzeros by the
   compression ratio. What is known before any work is a lower bound, sum over the rows of A of the longest row of B that
@@ -73,6 +74,32 @@ static PetscErrorCode HybSpGEMMAsk(HybSpGEMM *mm, const HybSpGEMMMethod *method,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The largest size of whole blocks that a method may know of which the given one is a multiple; 0: none */
+static PetscInt HybSpGEMMGivenSize(PetscInt bs)
+{
+  static const PetscInt sizes[] = {8, 6, 5, 4, 3, 2};
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++)
+    if (bs > 1 && bs % sizes[k] == 0) return sizes[k];
+  return 0;
+}
+
+/* Methods of blocks, where the caller gives their size. One that finds nothing to prove is asked again in its turn. */
+static PetscErrorCode HybSpGEMMAskGiven(HybSpGEMM *mm, const HybSpGEMMMethod *found, const HybCSR *A, const HybCSR *B)
+{
+  const PetscInt bs = HybSpGEMMGivenSize(mm->blocksize);
+
+  PetscFunctionBegin;
+  if (!bs) PetscFunctionReturn(PETSC_SUCCESS);
+  mm->blocksizes = (PetscInt)1 << bs;
+  for (const HybSpGEMMMethod *const *table = mm->exec.backend->spgemm; table && *table && !mm->method; table++) {
+    if ((*table)->blocks && (!found || found == *table)) PetscCall(HybSpGEMMAsk(mm, *table, found, A, B));
+  }
+  /* refused: no wait is left for smaller ones */
+  if (!mm->method) mm->blocksizes = mm->waits ? 0 : -1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The products of each row, unless a look has counted them */
 static PetscErrorCode HybSpGEMMCosts(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B)
 {
@@ -99,6 +126,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, co
   mm->blocksizes = -1;
   mm->reads      = HYB_SPGEMM_READS_ALL;
   if (strcmp(mm->name, "auto")) PetscCall(HybSpGEMMFind(exec->backend->spgemm, exec->backend->name, mm->name, &found));
+  PetscCall(HybSpGEMMAskGiven(mm, found, A, B));
   for (int early = 1; early >= 0 && !mm->method; early--) {
     if (!early) PetscCall(HybSpGEMMCosts(mm, A, B));
     for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && !mm->method; table++) {

@@ -39,7 +39,9 @@
   from six unknowns to three is of blocks of three). "auto" asks before the products are counted, from BLOCK_FEWEST
   nonzeros of A on; operands whose numbers of rows, columns or entries no size divides are declined without a look,
   most others by the sample, which is read together with the products' counts and so waits no more than whoever comes
-  next would; where diagonal has looked before, the sample came with that. It declines too where words are more than
+  next would; where diagonal has looked before, the sample came with that. Where the caller gives a size (PETSc's block
+  sizes) this method is asked before all others and has no sample to wait for; a size that is wrong costs the proof,
+  which ends early, and its wait. It declines too where words are more than
   BLOCK_SPARSE times the pairs (columns far apart and without order: they would have to be cleared and counted for
   nothing), and where places take more than BLOCK_OUTGROW times what the operands do, or a quarter of free memory. In
   no case it takes block rows of C of more than 65536 blocks, as far as spans and pairs tell. By name, what cannot be
@@ -50,9 +52,9 @@
   bins.
 
   Memory kept: 2 bytes a pair of blocks, 4 + 4 a block of A, 8 + 4 a block row. Synchronisations of a first product:
-  sample, check, count of C. Complexity: a pass over both patterns; two passes over the pairs of blocks, 1/bs^3 of the
-  products; the sums load and store shared memory once for each bs products, and read each value of B from cache once
-  for bs of them.
+  sample (none of a given size), check, count of C. Complexity: a pass over both patterns; two passes over the pairs of
+  blocks, 1/bs^3 of the products; the sums load and store shared memory once for each bs products, and read each value
+  of B from cache once for bs of them.
 */
 #include "../blockfind.cuh"
 #include "../../device/hybgroup.cuh"
@@ -281,17 +283,26 @@ static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(const HybSpGEMM *mm, const H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* two synchronisations after this one's sample, or after somebody else's */
+/* Two synchronisations after this one's sample, or after somebody else's, or where the size is given. By name a given
+   size that is wrong is no error, where another one is right. */
 static PetscErrorCode HybSpGEMMLook_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
-  const bool    named      = strcmp(mm->name, "auto") != 0;
-  const int     candidates = HybBlockCandidates(mm, A, B);
+  const bool    named = strcmp(mm->name, "auto") != 0;
+  const int     given = named && mm->blocksizes >= 0 ? (int)mm->blocksizes : 0;
   BlockProduct *s;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
-  if (candidates) PetscCall(HybBlockFind(mm, A, B, named, candidates, s));
+  for (int turn = 0; turn < (given ? 2 : 1) && !s->bs; turn++) {
+    if (turn) mm->blocksizes = -1;
+    const int candidates = HybBlockCandidates(mm, A, B) & (turn ? ~given : ~0);
+
+    if (!candidates) continue;
+    PetscCall(HybArenaFree(&mm->work, &s->look));
+    PetscCall(PetscMemzero((void *)s, sizeof(*s)));
+    PetscCall(HybBlockFind(mm, A, B, named, candidates, s));
+  }
   PetscCheck(!named || s->bs || !(s->host.declined & BLOCK_LONG), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method block cannot run: a block row of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix may have more than %d blocks, or %" PetscCount_FMT " pairs of them; choose another method", A->m, A->n, B->m, B->n, BLOCK_MOST, s->host.pairs[1]);
   PetscCheck(!named || s->bs, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method block cannot run: the patterns of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix of %" PetscCount_FMT " and %" PetscCount_FMT " nonzeros do not consist of whole blocks of one size, 2, 3, 4, 5, 6 or 8; choose another method", A->m, A->n, B->m, B->n, A->nnz, B->nnz);
   if (s->bs) {
@@ -499,5 +510,6 @@ const HybSpGEMMMethod        HybSpGEMM_BlockCUDA = {
          .symbolic   = HybSpGEMMSymbolic_BlockCUDA,
          .numeric    = HybSpGEMMNumeric_BlockCUDA,
          .early      = PETSC_TRUE,
+         .blocks     = PETSC_TRUE,
          .look       = HybSpGEMMLook_BlockCUDA,
 };

@@ -433,9 +433,10 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(const HybSpGEMM *mm, cons
 
 static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
-  const HybExec *exec      = &mm->exec;
-  const bool     same      = A->i == B->i && A->j == B->j;
-  const int      sizes     = !strcmp(mm->name, "auto") ? HybRowBlocksCandidates(A) & HybRowBlocksCandidates(B) : 0;
+  const HybExec *exec  = &mm->exec;
+  const bool     same  = A->i == B->i && A->j == B->j;
+  const bool     named = strcmp(mm->name, "auto") != 0, count = !mm->counted;
+  const int      sizes     = !named && mm->blocksizes < 0 ? HybRowBlocksCandidates(A) & HybRowBlocksCandidates(B) : 0;
   const PetscInt acapacity = DiagonalsCapacity(A, DIAGONAL_THREADS), bcapacity = DiagonalsCapacity(B, DIAGONAL_THREADS);
   DiagonalLook  *look = NULL, host;
   Diagonals     *da, *db;
@@ -447,7 +448,7 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
   if (!A->nnz || !B->nnz) PetscFunctionReturn(PETSC_SUCCESS); /* by name: a product without entries */
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + HYB_PLAN_SPARE, sizeof(PetscCount), &mm->rowproducts));
+  if (count && !mm->rowproducts) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + HYB_PLAN_SPARE, sizeof(PetscCount), &mm->rowproducts));
   for (int pass = 0; pass < 2; pass++) {
     size_t used = 0;
 
@@ -460,7 +461,8 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
   PetscCall(exec->backend->zero(exec, look, sizeof(*look)));
   da = &look->d[0];
   db = &look->d[same ? 0 : 1];
-  for (int pass = 0; pass < 2 && !known; pass++) {
+  /* a second time where a wait is left for it: a block size that was given and refused has cost one */
+  for (int pass = 0; pass < 2 && !known && (named || mm->waits <= HYB_SPGEMM_WAITS - 2); pass++) {
     HYB_LAUNCH(DiagonalSample, same ? 1 : 2, DIAGONALS_SAMPLE, 0, exec->stream, *A, *B, pass, look);
     HYB_LAUNCH(DiagonalWords, HybBlocks(A->m, DIAGONAL_THREADS), DIAGONAL_THREADS, (size_t)acapacity * sizeof(PetscInt), exec->stream, A->m, A->i, A->j, acapacity, da, db, s->worda);
     if (!same) HYB_LAUNCH(DiagonalWords, HybBlocks(B->m, DIAGONAL_THREADS), DIAGONAL_THREADS, (size_t)bcapacity * sizeof(PetscInt), exec->stream, B->m, B->i, B->j, bcapacity, db, da, s->wordb);
@@ -469,16 +471,16 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
     if (pass == 0 && sizes && !same) PetscCall(HybRowBlocksSampleAsync(exec, B, sizes, &look->blocks));
     /* so that whoever comes after a second look has nothing to wait for but its count; and where pairs are likely to be
        too many, after the first, unless blocks are likely, which need no counts */
-    if (pass == 0)
+    if (count && pass == 0)
       PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {
                                                              {&da->n, &db->n},
                                                              DIAGONALS_MAX, DIAGONAL_PAIRS, &look->blocks, sizes
       },
                                       mm->rowproducts, look->stats));
-    else if (!host.stats[0])
+    else if (count && !host.stats[0])
       PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, mm->rowproducts, look->stats));
     PetscCall(HybSpGEMMFetch(mm, &host, look, sizeof(host)));
-    mm->blocksizes = sizes & ~host.blocks;
+    if (mm->blocksizes < 0) mm->blocksizes = sizes & ~host.blocks;
     if (same) host.d[1] = host.d[0];
     if (host.d[0].n > DIAGONALS_MAX || host.d[1].n > DIAGONALS_MAX || host.d[0].nmissing > DIAGONALS_MAX || host.d[1].nmissing > DIAGONALS_MAX) break;
     known = (PetscBool)(!host.d[0].nmissing && !host.d[1].nmissing);
@@ -490,8 +492,8 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
     mm->data = s;
     s->look  = look;
   } else {
-    HybPlanStatsSet(host.stats, &mm->stats);
-    mm->counted = (PetscBool)(host.stats[0] != 0);
+    if (count) HybPlanStatsSet(host.stats, &mm->stats);
+    if (count) mm->counted = (PetscBool)(host.stats[0] != 0);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -192,6 +192,7 @@ static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscBool 
   PetscCall(HybParProductAgree(mp->product, ierr, "Looking at the operands of a parallel product"));
   PetscCall(PetscMemzero(&result, sizeof(result)));
   for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&out[k], x));
+  PetscCall(HybParProductSetBlockSize(mp->product, HybMatProductBlockSize(o->n, o->mat)));
   PetscCall(HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   ierr = HybParProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, out, &result);
   if (!ierr && again) ierr = HybMPIKeep(C, mp, ierr, out, &result, &kept);

@@ -122,3 +122,24 @@ PetscErrorCode HybMatProductIsDerived(Mat C, PetscBool seq, PetscBool *derived)
   if (*derived) PetscCall(PetscInfo(C, "Product %s by the parent, as its result is of type %s\n", MatProductTypes[product->type], ((PetscObject)D)->type_name));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscInt HybMatProductBlockSize(PetscInt n, const Mat operand[])
+{
+  PetscInt bs = 0;
+
+  for (PetscInt k = 0; k < n; k++) {
+    PetscInt size[] = {operand[k]->rmap->bs, operand[k]->cmap->bs};
+
+    for (int d = 0; d < 2; d++) {
+      PetscInt other = PetscMax(size[d], 1); /* negative: not set */
+
+      while (other) {
+        const PetscInt rest = bs % other;
+
+        bs    = other;
+        other = rest;
+      }
+    }
+  }
+  return bs;
+}

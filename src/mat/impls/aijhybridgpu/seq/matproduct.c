@@ -96,9 +96,8 @@ static PetscErrorCode HybMatProductView(Mat C, PetscViewer viewer)
 /*
   Where the parent keeps nothing in C->product->data its symbolic phase may come again, which PETSc refuses where there
   is something. So ours goes with a matrix without a type, which PETSc has room for beside the product, and destroys
-  with it.
+  with it. mp is taken over.
 */
-/* mp is taken over */
 static PetscErrorCode HybMatProductSet(Mat C, HybMatProduct *mp)
 {
   Mat_Product *product = C->product;
@@ -312,7 +311,8 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
   PetscCall(HybKeptReset(&mp->kept));
   PetscCall(HybArenaInit(&arrays, x));
   PetscCall(HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
-  ierr = HybProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &arrays, &result);
+  ierr = HybProductSetBlockSize(mp->product, HybMatProductBlockSize(o->n, o->mat));
+  if (!ierr) ierr = HybProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, &arrays, &result);
   /* a symbolic result may be used as it is: no stray values */
   if (!ierr) ierr = x->backend->zero(x, result.a, sizeof(HybScalar) * (size_t)result.nnz);
   if (!ierr) ierr = HybMatProductPattern(C, mp, again, &arrays, &result);

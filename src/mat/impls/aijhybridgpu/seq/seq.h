@@ -53,6 +53,8 @@ PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode HybMatProductType(MatProductType, HybProductType *);
 /* a method that only the other side has is not for this one, which chooses for itself: "auto" */
 PETSC_INTERN const char *HybMatProductMethod(const HybExec *, const char *method);
+/* what MatSetBlockSizes() has said of all operands' rows and columns: their greatest common divisor */
+PETSC_INTERN PetscInt HybMatProductBlockSize(PetscInt n, const Mat operand[]);
 /* what computes C, if it is a sequential product of ours, else NULL */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetProduct(Mat C, HybProduct *);
 PETSC_INTERN PetscErrorCode HybMatProductAside(Mat);
