@@ -6,6 +6,8 @@
   for 262144 columns. Adding touches one word as a rule, three when a word gains its first member. Taking walks the set
   bits, top down, and clears them. Both cost nothing for what is not there. Memory: n/8 bytes and a sixty-third of that.
 
+  A few columns are put in order by their ranks: how many of the others are smaller, counted a vector at a time.
+
   And a list of columns, row after row, that grows by chunks until their number is known; then it becomes an array of
   exactly that size, chunk after chunk, so that twice the columns are the most that is held.
 */
@@ -13,6 +15,41 @@
 #define AIJHYBRIDGPU_COLSET_H
 #include <aijhybridgpu/private/hyb.h>
 #include <stdint.h>
+
+/* columns compared at once: as many as a register of AVX2 has; of longer vectors it compares one by one */
+#define HYB_COL_LANES (32 / (int)sizeof(PetscInt))
+#define HYB_COL_FEW   64 /* columns, at most, that are put in order by their ranks */
+typedef PetscInt HybColLanes __attribute__((vector_size(HYB_COL_LANES * sizeof(PetscInt))));
+
+/* n columns, all different, no more than these vectors hold */
+static inline __attribute__((always_inline)) void HybColSort_Inline(int vectors, PetscInt n, const PetscInt *restrict cols, PetscInt *restrict sorted)
+{
+  HybColLanes key[HYB_COL_FEW / HYB_COL_LANES], rank[HYB_COL_FEW / HYB_COL_LANES];
+  PetscInt    place[HYB_COL_FEW];
+
+  for (int q = 0; q < vectors; q++) key[q] = rank[q] = (HybColLanes){0};
+  memcpy(key, cols, (size_t)n * sizeof(PetscInt));
+  for (PetscInt k = 0; k < n; k++) {
+    for (int q = 0; q < vectors; q++) rank[q] -= key[q] > cols[k];
+  }
+  for (int q = 0; q < vectors; q++) memcpy(place + q * HYB_COL_LANES, &rank[q], sizeof(rank[q]));
+  for (PetscInt k = 0; k < n; k++) sorted[place[k]] = cols[k];
+}
+
+/* sorted: up to HYB_COL_FEW different columns in order */
+static inline __attribute__((always_inline)) void HybColSortFew(PetscInt n, const PetscInt *restrict cols, PetscInt *restrict sorted)
+{
+  const int vectors = HYB_COL_FEW / HYB_COL_LANES;
+
+  if (n <= HYB_COL_FEW / 8)
+    HybColSort_Inline(vectors / 8, n, cols, sorted);
+  else if (n <= HYB_COL_FEW / 4)
+    HybColSort_Inline(vectors / 4, n, cols, sorted);
+  else if (n <= HYB_COL_FEW / 2)
+    HybColSort_Inline(vectors / 2, n, cols, sorted);
+  else
+    HybColSort_Inline(vectors, n, cols, sorted);
+}
 
 typedef struct {
   uint64_t *l0, *l1, *l2;

@@ -55,10 +55,6 @@
 #define HYB_AHEAD 8
 #define HYB_NEAR  8  /* columns of a row of C that are looked at one by one */
 #define HYB_WALK  -1 /* a row of C without places */
-/* columns compared at once: as many as a register of AVX2 has; of longer vectors it compares one by one */
-#define HYB_LANES (32 / (int)sizeof(PetscInt))
-#define HYB_FEW   (64 / HYB_LANES) /* such vectors, of the longest rows that are put in order that way */
-typedef PetscInt HybFusedLanes __attribute__((vector_size(HYB_LANES * sizeof(PetscInt))));
 
 #if PetscDefined(USE_COMPLEX)
   #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
@@ -204,37 +200,14 @@ typedef struct {
   PetscInt  *sorted; /* columns that are being put in order */
 } HybFusedWork;
 
-/* as many columns as these vectors have, or fewer: the rank of each is how many of them are smaller, counted for a
-   vector at once */
-static inline __attribute__((always_inline)) void HybFusedSortFew(int vectors, PetscInt n, const PetscInt *restrict cols, PetscInt *restrict sorted)
-{
-  HybFusedLanes key[HYB_FEW], rank[HYB_FEW];
-  PetscInt      place[HYB_FEW * HYB_LANES];
-
-  for (int q = 0; q < vectors; q++) key[q] = rank[q] = (HybFusedLanes){0};
-  memcpy(key, cols, (size_t)n * sizeof(PetscInt));
-  for (PetscInt k = 0; k < n; k++) {
-    for (int q = 0; q < vectors; q++) rank[q] -= key[q] > cols[k];
-  }
-  for (int q = 0; q < vectors; q++) memcpy(place + q * HYB_LANES, &rank[q], sizeof(rank[q]));
-  for (PetscInt k = 0; k < n; k++) sorted[place[k]] = cols[k];
-}
-
 /* The n columns, all different, in order. Of many, each sets its bit, and its place is the number of bits before its
    own: only the loop through the words asks anything, and columns that share a word cost it one turn. */
 static HYB_MULTIVERSION void HybFusedSort(const HybColSet *set, PetscInt *restrict before, PetscInt *restrict sorted, PetscInt n, PetscInt *restrict cols)
 {
   PetscInt last = 0, sum = 0;
 
-  if (n <= HYB_FEW * HYB_LANES) {
-    if (n <= HYB_FEW / 8 * HYB_LANES)
-      HybFusedSortFew(HYB_FEW / 8, n, cols, sorted);
-    else if (n <= HYB_FEW / 4 * HYB_LANES)
-      HybFusedSortFew(HYB_FEW / 4, n, cols, sorted);
-    else if (n <= HYB_FEW / 2 * HYB_LANES)
-      HybFusedSortFew(HYB_FEW / 2, n, cols, sorted);
-    else
-      HybFusedSortFew(HYB_FEW, n, cols, sorted);
+  if (n <= HYB_COL_FEW) {
+    HybColSortFew(n, cols, sorted);
     memcpy(cols, sorted, (size_t)n * sizeof(PetscInt));
     return;
   }

@@ -9,12 +9,17 @@
   the W, taken in turn by the rows of B, so that no sum there waits for the one before.
 
     look:      W = the least length that all but a thirty-second of B's rows have at most
-    symbolic:  B's columns in pieces of W
-               for each group of up to HYB_LANES rows of A that follow each other, each one column further, as along
+    symbolic:  for each group of up to HYB_LANES rows of A that follow each other, each one column further, as along
                the lines of a grid: the rows of B that they name, each once; for each of their columns which rows of C
-               have it, a bit each, without a branch; put in order by a bitmap; each row's columns picked by its bit
+               have it, a bit each, without a branch; put in order by ranks or a bitmap; each row's columns picked by
+               its bit: for up to 64 columns the bits are turned, a word for each row
+    plan:      B's columns in pieces of W
     numeric:   B's values in pieces of W, zeros as padding
                for each row of A: for each entry: acc[column] += a * value, W at a time; C's columns gathered
+               without a plan the same entry by entry, as B has them
+
+  The plan costs about what it saves in one numeric phase, unless B's entries are met HYB_EARLY times each: then it is
+  made in the symbolic phase.
 
   Sums are in A's order and start at -0 (neutral), so they have the bits of the other methods.
 
@@ -35,6 +40,7 @@
 #define HYB_SPREAD  4
 #define HYB_LANES   8 /* rows of A whose columns of C are found together: a bit each */
 #define HYB_COLUMNS ((PetscInt)1 << 20)
+#define HYB_EARLY   16
 
 #if PetscDefined(USE_COMPLEX)
   #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
@@ -45,7 +51,7 @@
 typedef struct {
   PetscInt  width;  /* W */
   PetscInt  longer; /* rows of B */
-  PetscInt *piece;  /* row r of B: pieces piece[r] to piece[r+1]-1 */
+  PetscInt *piece;  /* row r of B: pieces piece[r] to piece[r+1]-1; NULL: there are none yet */
   PetscInt *column; /* of each entry of each piece */
 } HybPadded;
 
@@ -83,21 +89,34 @@ static PetscErrorCode HybPaddedColumns(HybSpGEMM *mm, HybPadded *s, const HybCSR
 {
   const PetscInt w      = s->width;
   PetscCount     pieces = 0;
-  PetscInt       last;
+  PetscInt       last, *piece;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < B->m; r++) pieces += (B->i[r + 1] - B->i[r] + w - 1) / w;
   PetscCall(HybIntCast(pieces, "The number of pieces of padded rows", &last));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, (PetscCount)B->m + 1, sizeof(PetscInt), &s->piece));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, pieces * w, sizeof(PetscInt), &s->column));
-  s->piece[0] = 0;
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, (PetscCount)B->m + 1, sizeof(PetscInt), &piece));
+  ierr = HybArenaAlloc(&mm->keep, HYB_MEM_HOST, pieces * w, sizeof(PetscInt), &s->column);
+  if (ierr) (void)HybArenaFree(&mm->keep, &piece);
+  PetscCall(ierr);
+  piece[0] = 0;
   for (PetscInt r = 0; r < B->m; r++) {
     const PetscInt len = B->i[r + 1] - B->i[r], n = (len + w - 1) / w, *j = B->j + B->i[r];
-    PetscInt      *to = s->column + (PetscCount)s->piece[r] * w;
+    PetscInt      *to = s->column + (PetscCount)piece[r] * w;
 
     for (PetscInt t = 0; t < n * w; t++) to[t] = t < len ? j[t] : B->n + (r % HYB_SPREAD) * w + t % w;
-    s->piece[r + 1] = s->piece[r] + n;
+    piece[r + 1] = piece[r] + n;
   }
+  s->piece = piece;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpGEMMPlan_Padded(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C)
+{
+  HybPadded *s = (HybPadded *)mm->data;
+
+  PetscFunctionBegin;
+  if (!s->piece) PetscCall(HybPaddedColumns(mm, s, B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -141,16 +160,62 @@ static PetscInt HybPaddedMeet(const HybCSR *A, const HybCSR *B, PetscInt r, Pets
   return n;
 }
 
-/* n columns in order */
-static void HybPaddedSort(const HybColSet *set, PetscInt n, PetscInt *cols)
+/* n columns in order; sorted: room for HYB_COL_FEW */
+static HYB_MULTIVERSION void HybPaddedSort(const HybColSet *set, PetscInt n, PetscInt *restrict cols, PetscInt *restrict sorted)
 {
   PetscInt last = 0;
 
+  if (n <= HYB_COL_FEW) {
+    HybColSortFew(n, cols, sorted);
+    memcpy(cols, sorted, (size_t)n * sizeof(PetscInt));
+    return;
+  }
   for (PetscInt k = 0; k < n; k++) {
     HybColSetAdd(set, cols[k] >> 6, (uint64_t)1 << (cols[k] & 63));
     last = PetscMax(last, cols[k]);
   }
   (void)HybColSetTake(set, 0, last, cols);
+}
+
+/* bit k of byte l becomes bit l of byte k */
+static inline uint64_t HybPaddedTurn(uint64_t x)
+{
+  uint64_t t;
+
+  t = (x ^ (x >> 7)) & UINT64_C(0x00aa00aa00aa00aa);
+  x ^= t ^ (t << 7);
+  t = (x ^ (x >> 14)) & UINT64_C(0x0000cccc0000cccc);
+  x ^= t ^ (t << 14);
+  t = (x ^ (x >> 28)) & UINT64_C(0x00000000f0f0f0f0);
+  return x ^ t ^ (t << 28);
+}
+
+/* which of up to 64 columns each row has */
+static void HybPaddedWords(PetscInt n, const PetscInt *restrict cols, const unsigned char *restrict lanes, uint64_t word[HYB_LANES])
+{
+  for (int q = 0; q < HYB_LANES; q++) word[q] = 0;
+  for (PetscInt t = 0; t < n; t += 8) {
+    uint64_t x = 0;
+
+    for (PetscInt k = t; k < PetscMin(t + 8, n); k++) x |= (uint64_t)lanes[cols[k]] << 8 * (k - t);
+    x = HybPaddedTurn(x);
+    for (int q = 0; q < HYB_LANES; q++) word[q] |= (x >> 8 * q & 255) << t;
+  }
+}
+
+/* the columns whose bits are set, of cols, which has 64; writes up to three more than it returns */
+static inline PetscInt HybPaddedPickWord(uint64_t word, const PetscInt *restrict cols, PetscInt *restrict to)
+{
+  const PetscInt m = __builtin_popcountll(word);
+
+  /* four at a time: the loop's end is foretold more often */
+  for (PetscInt k = 0; k < m; k += 4) {
+    for (int u = 0; u < 4; u++) {
+      to[k + u] = cols[__builtin_ctzll(word | (uint64_t)1 << 63)];
+      word &= word - 1;
+    }
+  }
+  return m;
 }
 
 /* those of n columns that row q has; writes one more than it returns, if there are fewer */
@@ -169,31 +234,33 @@ static PetscErrorCode HybSpGEMMSymbolic_Padded(HybSpGEMM *mm, const HybCSR *A, c
 {
   HybPadded     *s = (HybPadded *)mm->data;
   unsigned char *lanes;
-  PetscInt      *cols;
+  PetscInt      *cols, sorted[HYB_COL_FEW];
   HybColSet      set;
   HybColList     list;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&set, sizeof(set)));
   HybColListInit(&list, mm->stats.products);
-  PetscCall(HybPaddedColumns(mm, s, B));
+  if (mm->stats.products / HYB_EARLY >= B->nnz) PetscCall(HybPaddedColumns(mm, s, B));
   PetscCall(HybColSetCreate(&mm->work, B->n, &set));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_HOST, B->n, 1, &lanes));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (PetscCount)B->n + 1, sizeof(PetscInt), &cols));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (PetscCount)B->n + 64, sizeof(PetscInt), &cols));
   PetscCall(HybArenaAlloc(out, mm->exec.result, (PetscCount)A->m + 1, sizeof(PetscInt), &C->i));
   C->i[0] = 0;
   C->nnz  = 0;
   for (PetscInt r = 0, g; r < A->m; r += g) {
+    uint64_t word[HYB_LANES];
     PetscInt n;
 
     g = HybPaddedFollow(A, r);
     n = HybPaddedMeet(A, B, r, g, lanes, cols);
-    HybPaddedSort(&set, n, cols);
+    HybPaddedSort(&set, n, cols, sorted);
+    if (n <= 64) HybPaddedWords(n, cols, lanes, word);
     for (PetscInt q = 0; q < g; q++) {
       PetscInt m;
 
-      PetscCall(HybColListReserve(&mm->work, &list, (PetscCount)n + 1));
-      m = HybPaddedPick(n, cols, lanes, q, HybColListEnd(&list));
+      PetscCall(HybColListReserve(&mm->work, &list, (PetscCount)n + 3));
+      m = n <= 64 ? HybPaddedPickWord(word[q], cols, HybColListEnd(&list)) : HybPaddedPick(n, cols, lanes, q, HybColListEnd(&list));
       list.tail->used += m;
       C->nnz += m;
       /* not one column more is gathered than could be kept */
@@ -255,6 +322,27 @@ static void HybPaddedRows(PetscInt w, const HybPadded *s, const HybScalar *value
 #undef HYB_WIDTH
 }
 
+/* all of A's rows by B as it is */
+static void HybPaddedPlain(const HybCSR *A, const HybCSR *B, HybCSR *C, HybScalar *restrict acc)
+{
+  const PetscInt *restrict const ai = A->i, *restrict const aj = A->j, *restrict const bi = B->i, *restrict const bj = B->j, *restrict const ci = C->i, *restrict const cj = C->j;
+  const HybScalar *restrict const aa = A->a, *restrict const ba = B->a;
+  HybScalar *restrict const ca = C->a;
+
+  for (PetscInt r = 0; r < A->m; r++) {
+    for (PetscInt k = ai[r]; k < ai[r + 1]; k++) {
+      const HybScalar x   = aa[k];
+      const PetscInt  end = bi[aj[k] + 1];
+
+      for (PetscInt l = bi[aj[k]]; l < end; l++) acc[bj[l]] += x * ba[l];
+    }
+    for (PetscInt t = ci[r]; t < ci[r + 1]; t++) {
+      ca[t]      = acc[cj[t]];
+      acc[cj[t]] = HYB_NEUTRAL;
+    }
+  }
+}
+
 static PetscErrorCode HybSpGEMMNumeric_Padded(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
   const HybPadded *s    = (const HybPadded *)mm->data;
@@ -264,8 +352,12 @@ static PetscErrorCode HybSpGEMMNumeric_Padded(HybSpGEMM *mm, const HybCSR *A, co
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, room, sizeof(HybScalar), &acc));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (PetscCount)s->piece[B->m] * w, sizeof(HybScalar), &value));
   for (PetscCount c = 0; c < room; c++) acc[c] = HYB_NEUTRAL;
+  if (!s->piece) {
+    HybPaddedPlain(A, B, C, acc);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (PetscCount)s->piece[B->m] * w, sizeof(HybScalar), &value));
   for (PetscInt r = 0; r < B->m; r++) {
     const PetscInt   len = B->i[r + 1] - B->i[r], n = (s->piece[r + 1] - s->piece[r]) * w;
     const HybScalar *from = B->a + B->i[r];
@@ -282,5 +374,6 @@ const HybSpGEMMMethod HybSpGEMM_Padded = {
   .applicable = HybSpGEMMApplicable_Padded,
   .look       = HybSpGEMMLook_Padded,
   .symbolic   = HybSpGEMMSymbolic_Padded,
+  .plan       = HybSpGEMMPlan_Padded,
   .numeric    = HybSpGEMMNumeric_Padded,
 };
