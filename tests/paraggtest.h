@@ -57,6 +57,20 @@ static inline PetscErrorCode DrawGraph(PetscInt most, int kind, int empty)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* edges that have one direction: the other one is not there */
+static PetscBool Lacks[VERTICES][VERTICES];
+
+static inline void DrawSides(PetscBool sided)
+{
+  memset(Lacks, 0, sizeof(Lacks));
+  for (PetscInt v = 0; v < T.N && sided; v++)
+    for (PetscInt u = 0; u < v; u++) {
+      const PetscInt side = HybTestRandomInt(0, 4);
+
+      if (T.edge[v][u] && side < 2) Lacks[side ? v : u][side ? u : v] = PETSC_TRUE;
+    }
+}
+
 static HybAggOrder Order;
 
 static inline PetscErrorCode Places(void)
@@ -94,11 +108,12 @@ static inline PetscScalar DrawValue(PetscBool nice, PetscBool diagonal)
   return HybTestRandomScalar() + (diagonal ? 3 : 0);
 }
 
-static inline HybAggFilter DrawFilter(void)
+/* sided: PETSc adds the transpose */
+static inline HybAggFilter DrawFilter(PetscBool sided)
 {
   static const PetscReal thresholds[] = {0, 0, 0.01, 0.05, 0.25, 0.5, 0.0613, 1, 1, 3};
 
-  return (HybAggFilter){thresholds[HybTestRandomInt(0, PETSC_STATIC_ARRAY_LENGTH(thresholds))], (PetscBool)HybTestRandomInt(0, 2), (PetscBool)(HybTestRandomInt(0, 3) == 0)};
+  return (HybAggFilter){thresholds[HybTestRandomInt(0, PETSC_STATIC_ARRAY_LENGTH(thresholds))], (PetscBool)(HybTestRandomInt(0, 2) || sided), (PetscBool)(HybTestRandomInt(0, 3) == 0)};
 }
 
 /* T.edge, as PETSc copies, scales and filters the graph of these weights; NULL: all edges stay */
@@ -284,8 +299,10 @@ static inline PetscErrorCode SameP(const HybParCSR *P, const HybAggBlock *block,
   RefMat         part[2];
   PetscScalar   *row   = (PetscScalar *)RefAlloc(T.nc * block->nvec + 1, sizeof(PetscScalar));
   PetscBool     *there = (PetscBool *)RefAlloc(T.nc * block->nvec + 1, sizeof(PetscBool));
+  PetscBool     *used  = (PetscBool *)RefAlloc(P->O.n + 1, sizeof(PetscBool));
 
   PetscFunctionBegin;
+  for (PetscInt k = 0; k < P->O.n; k++) used[k] = PETSC_FALSE;
   HybTestCheck(P->D.m == end - begin && P->O.m == end - begin && P->D.n == cend - cbegin && P->columns[Rank] == cbegin && P->columns[Rank + 1] == cend, "P's part is %d x %d", (int)P->D.m, (int)P->D.n);
   for (PetscInt k = 0; k < P->O.n; k++) HybTestCheck((k == 0 || P->garray[k] > P->garray[k - 1]) && (P->garray[k] < cbegin || P->garray[k] >= cend), "column %d of others is %d", (int)k, (int)P->garray[k]);
   PetscCall(HybTestDownload(&P->D, &part[0]));
@@ -302,13 +319,16 @@ static inline PetscErrorCode SameP(const HybParCSR *P, const HybAggBlock *block,
       for (PetscInt e = csr->i[r - begin]; e < csr->i[r - begin + 1]; e++, found++) {
         const PetscInt c = k ? P->garray[csr->j[e]] : csr->j[e] + cbegin;
 
+        if (k) used[csr->j[e]] = PETSC_TRUE;
         HybTestCheck(there[c] && PetscAbsScalar(csr->a[e] - row[c]) <= (smoothed ? 1e-12 : tol), "P(%d,%d) is %g, not %g", (int)r, (int)c, (double)PetscRealPart(csr->a[e]), (double)PetscRealPart(row[c]));
       }
     }
     HybTestCheck(found == expected, "row %d of P has %d entries, not %d", (int)r, (int)found, (int)expected);
   }
+  for (PetscInt k = 0; k < P->O.n; k++) HybTestCheck(used[k], "column %d of others has no entry", (int)P->garray[k]);
   RefMatDestroy(&part[0]);
   RefMatDestroy(&part[1]);
+  free(used);
   free(row);
   free(there);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -322,6 +342,7 @@ static struct {
   HybParAgg           agg;
   HybAggFilter        filter;
   const HybAggFilter *edges; /* &filter, or NULL: all edges stay */
+  PetscBool           unite; /* edges have one direction */
   /* there is one already when a program's hierarchy is made: its making is not what is tested */
   HybComm comm;
   int     hops;
@@ -346,7 +367,7 @@ static inline PetscErrorCode RunWith(const HybAggBlock *block, const HybScalar *
   PetscErrorCode    ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, block, F.edges, &found, &F.agg));
+  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, block, F.unite, F.edges, &found, &F.agg));
   CheckFound(&found);
   if (HybTestFailed() || !found.proper) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybParAggFind(F.agg, &rules, &n, &N, &sweeps));

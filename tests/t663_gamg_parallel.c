@@ -4,7 +4,7 @@
   part, and translations, the rigid-body modes of coordinates, or other vectors. With -thresholds weak edges are left
   out; entries and those across the diagonal differ or not, a vertex may have zeros alone on its diagonal, and weights
   may be the threshold itself. With -rules the rules are drawn too, for one process as well: steps of smoothing, MIS-k,
-  degrees, injection. With -sided, for one process, some vertices are joined in one direction alone.
+  degrees, injection. With -sided some vertices are joined in one direction alone.
 
 TEST np=2,3 -mat_aijhybridgpu_backend host -runs 12
 TEST np=+5,7 -mat_aijhybridgpu_backend host -runs 3
@@ -27,6 +27,12 @@ TEST np=1 @emulated -rules -blocks -runs 1 -seed 91522
 TEST np=1 -mat_aijhybridgpu_backend host -rules -blocks -sided -runs 8
 TEST np=1 @emulated -rules -thresholds -sided -runs 8
 TEST np=1 @emulated -blocks -thresholds -sided -runs 4
+
+TEST np=2,3 -mat_aijhybridgpu_backend host -sided -runs 8
+TEST np=2 @emulated -sided -runs 4
+TEST np=2 -mat_aijhybridgpu_backend host -blocks -thresholds -sided -runs 8
+TEST np=+4 -mat_aijhybridgpu_backend host -rules -blocks -sided -runs 8
+TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -blocks -thresholds -sided -runs 3
 
 -runs N problems from -seed S on; -only K: the K-th alone; -thresholds, -blocks, -rules, -sided: see above.
 */

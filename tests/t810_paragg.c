@@ -15,10 +15,11 @@ static struct {
   PetscBool   ones;
 } V;
 
-static PetscErrorCode Draw(PetscInt most, int kind, int empty, PetscBool nice)
+static PetscErrorCode Draw(PetscInt most, int kind, int empty, PetscBool nice, PetscBool sided)
 {
   PetscFunctionBegin;
   PetscCall(DrawGraph(most, kind, empty));
+  DrawSides(sided);
   V.ones = (PetscBool)(HybTestRandomInt(0, 3) == 0);
   for (PetscInt v = 0; v < T.N; v++) {
     const PetscInt kindof = HybTestRandomInt(0, 8);
@@ -26,7 +27,7 @@ static PetscErrorCode Draw(PetscInt most, int kind, int empty, PetscBool nice)
     V.b[v] = V.ones ? 1 : kindof == 0 ? 0
                                       : PetscRealPart(HybTestRandomScalar());
     for (PetscInt u = 0; u < T.N; u++) {
-      V.a[v][u]      = T.edge[v][u] ? DrawValue(nice, (PetscBool)(u == v)) : 0;
+      V.a[v][u]      = T.edge[v][u] && !Lacks[v][u] ? DrawValue(nice, (PetscBool)(u == v)) : 0;
       W.weight[v][u] = PetscAbsScalar(V.a[v][u]);
     }
   }
@@ -62,7 +63,7 @@ static PetscBool OneSided; /* of edges between processes */
 static PetscBool Entry(PetscInt v, PetscInt u, PetscScalar *a)
 {
   *a = V.a[v][u];
-  return (PetscBool)(W.whole[v][u] && !(OneSided && v > u && Owner(v) != Owner(u)));
+  return (PetscBool)(W.whole[v][u] && !Lacks[v][u] && !(OneSided && v > u && Owner(v) != Owner(u)));
 }
 
 static PetscInt RowOfP(PetscInt v, PetscBool smoothed, PetscReal omega, PetscScalar *row, PetscBool *there)
@@ -72,7 +73,7 @@ static PetscInt RowOfP(PetscInt v, PetscBool smoothed, PetscReal omega, PetscSca
   for (PetscInt u = 0; u < T.N; u++) {
     const PetscInt c = T.parent[u] < 0 ? -1 : T.coarse[T.parent[u]];
 
-    if (c < 0 || (smoothed ? !W.whole[v][u] : u != v)) continue;
+    if (c < 0 || (smoothed ? !W.whole[v][u] || Lacks[v][u] : u != v)) continue;
     expected += !there[c];
     there[c] = PETSC_TRUE;
     if (smoothed) row[c] -= V.a[v][v] == 0. ? 0. : omega / V.a[v][v] * V.a[v][u] * V.q[u];
@@ -88,13 +89,14 @@ static PetscErrorCode Run(void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscBool onesided, PetscBool weak)
+static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscBool onesided, PetscBool weak, PetscBool sided)
 {
   PetscFunctionBegin;
   PetscCall(ArenasInit());
-  PetscCall(Draw(most, kind, empty, (PetscBool)(weak && HybTestRandomInt(0, 2))));
-  F.filter = DrawFilter();
+  PetscCall(Draw(most, kind, empty, (PetscBool)(weak && HybTestRandomInt(0, 2)), sided));
+  F.filter = DrawFilter(sided);
   F.edges  = weak ? &F.filter : NULL;
+  F.unite  = sided;
   WeakEdges(F.edges);
   OneSided = onesided;
   PetscCall(PartsOf(&F.data, 1, Entry, &F.A));
@@ -122,12 +124,12 @@ static PetscErrorCode Graphs(void)
   for (int kind = 0; kind < 4; kind++)
     for (int k = 0; k < 3 * times; k++)
       for (F.hops = 1; F.hops <= 2; F.hops++) {
-        const PetscBool weak = (PetscBool)(k >= times);
+        const PetscBool weak = (PetscBool)(k >= times), sided = (PetscBool)(k % 4 == 1);
 
         Order = HybTestRandomInt(0, 2) ? HYB_AGG_DEGREES : HYB_AGG_SHUFFLED;
-        PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, PETSC_FALSE, weak));
+        PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, PETSC_FALSE, weak, sided));
         if (W.proper) Reference(F.hops);
-        HybTestBegin("kind %d, %d vertices, %d hops%s, %s", kind, (int)T.N, F.hops, Order == HYB_AGG_DEGREES ? " by degrees" : "", weak ? "a threshold" : "all edges");
+        HybTestBegin("kind %d, %d vertices, %d hops%s, %s%s", kind, (int)T.N, F.hops, Order == HYB_AGG_DEGREES ? " by degrees" : "", weak ? "a threshold" : "all edges", sided ? ", with the transpose" : "");
         HybTestCall(Run(NULL));
         if (W.proper) HybTestCall(SameCoarse());
         HybTestCall(CleanUp(NULL));
@@ -143,14 +145,14 @@ static PetscErrorCode Improper(void)
 
   PetscFunctionBegin;
   for (int k = 0; k < 4; k++) {
-    PetscCall(Prepare(VERTICES, 1, -1, (PetscBool)(k % 2 == 0), (PetscBool)(k >= 2)));
+    PetscCall(Prepare(VERTICES, 1, -1, (PetscBool)(k % 2 == 0), (PetscBool)(k >= 2), PETSC_FALSE));
     if (k % 2 == 1) {
       W.whole[0][0] = PETSC_FALSE;
       OneSided      = PETSC_FALSE;
       PetscCall(PartsOf(&F.data, 1, Entry, &F.A));
     }
     HybTestBegin("%s%s", k % 2 ? "a row without its diagonal entry" : "edges of one direction", k / 2 ? ", a threshold" : "");
-    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &One, F.edges, &found, &F.agg));
+    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &One, PETSC_FALSE, F.edges, &found, &F.agg));
     HybTestCheck(!found.proper || (k % 2 == 0 && !EdgesAcross()), "it is taken");
     HybTestCall(CleanUp(NULL));
     PetscCall(HybArenaReset(&F.data));
@@ -161,9 +163,9 @@ static PetscErrorCode Improper(void)
 static PetscErrorCode Faults(void)
 {
   PetscFunctionBegin;
-  for (int k = 0; k < 3; k++) {
+  for (int k = 0; k < 4; k++) {
     F.hops = k ? 2 : 1;
-    PetscCall(Prepare(24, 1, -1, PETSC_FALSE, (PetscBool)(k == 2)));
+    PetscCall(Prepare(24, 1, -1, PETSC_FALSE, (PetscBool)(k == 2), (PetscBool)(k == 3)));
     if (k == 2) { /* one that leaves a proper graph, whatever the numbers are */
       memcpy(T.edge, W.whole, sizeof(T.edge));
       for (PetscInt v = 0; v < T.N; v++)
@@ -178,7 +180,8 @@ static PetscErrorCode Faults(void)
     V.ones = (PetscBool)(k == 0);
     for (PetscInt v = 0; v < T.N && V.ones; v++) V.b[v] = 1;
     Reference(F.hops);
-    HybTestBegin("everything failing in turn, %d hops%s", F.hops, k == 2 ? ", a threshold" : "");
+    HybTestBegin("everything failing in turn, %d hops%s", F.hops, k == 2 ? ", a threshold" : k == 3 ? ", with the transpose"
+                                                                                                    : "");
     HybTestFaultsServed((PetscMPIInt)(Size - 1), Run, CleanUp, NULL);
     PetscCall(HybArenaReset(&F.data));
   }

@@ -78,7 +78,7 @@ static void DrawBlocks(PetscInt bs, PetscInt nvec, PetscBool full)
   memset(B.a, 0, sizeof(B.a));
   for (PetscInt v = 0; v < T.N; v++)
     for (PetscInt u = 0; u < T.N; u++) {
-      if (!T.edge[v][u]) continue;
+      if (!T.edge[v][u] || Lacks[v][u]) continue;
       for (PetscInt e = 0; e < bs * bs; e++)
         if (full || (u == v && e / bs == e % bs) || HybTestRandomInt(0, 4) == 0) Entry(v * bs + e / bs, u * bs + e % bs);
       Entry(v * bs + HybTestRandomInt(0, bs), u * bs + HybTestRandomInt(0, bs));
@@ -242,7 +242,7 @@ static PetscErrorCode Run(void *ctx)
 }
 
 /* a problem, its reference, and where it is to be: near-null vectors of own rows, by columns */
-static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscInt bs, PetscInt nvec, PetscBool full, const HybAggFilter *edges)
+static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscInt bs, PetscInt nvec, PetscBool full, PetscBool sided, const HybAggFilter *edges)
 {
   PetscInt    rows;
   PetscScalar b[ROWS * VECTORS];
@@ -250,11 +250,13 @@ static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscInt bs, P
   PetscFunctionBegin;
   PetscCall(ArenasInit());
   PetscCall(DrawGraph(most, kind, empty));
+  DrawSides(sided);
   Nice = (PetscBool)(edges && HybTestRandomInt(0, 2));
   DrawBlocks(bs, nvec, full);
   Weights(bs);
   if (edges) F.filter = *edges;
   F.edges = edges ? &F.filter : NULL;
+  F.unite = sided;
   WeakEdges(F.edges);
   for (int r = 0; r < Size && bs > 1; r++)
     if (Mistaken(r)) W.proper = PETSC_FALSE;
@@ -303,11 +305,12 @@ static PetscErrorCode Graphs(void)
       for (F.hops = 1; F.hops <= 2; F.hops++) {
         const HybAggBlock *block = &blocks[HybTestRandomInt(0, PETSC_STATIC_ARRAY_LENGTH(blocks))];
         const PetscBool    full = (PetscBool)HybTestRandomInt(0, 2), weak = (PetscBool)(k >= times);
-        const HybAggFilter filter = DrawFilter();
+        const PetscBool    sided  = (PetscBool)(k % 4 == 1);
+        const HybAggFilter filter = DrawFilter(sided);
 
         Order = HybTestRandomInt(0, 2) ? HYB_AGG_DEGREES : HYB_AGG_SHUFFLED;
-        HybTestBegin("kind %d, %d x %d, %s, %d hops%s, %s", kind, (int)block->bs, (int)block->nvec, full ? "full" : "in part", F.hops, Order == HYB_AGG_DEGREES ? " by degrees" : "", weak ? "a threshold" : "all edges");
-        PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, block->bs, block->nvec, full, weak ? &filter : NULL));
+        HybTestBegin("kind %d, %d x %d, %s, %d hops%s, %s%s", kind, (int)block->bs, (int)block->nvec, full ? "full" : "in part", F.hops, Order == HYB_AGG_DEGREES ? " by degrees" : "", weak ? "a threshold" : "all edges", sided ? ", with the transpose" : "");
+        PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, block->bs, block->nvec, full, sided, weak ? &filter : NULL));
         HybTestCall(Run(NULL));
         if (W.proper) HybTestCall(SameCoarse());
         HybTestCall(CleanUp(NULL));
@@ -351,7 +354,7 @@ static PetscErrorCode Improper(void)
   F.hops = 2;
   for (int k = 0; k < 3; k++) {
     HybTestBegin("%s", names[k]);
-    PetscCall(Prepare(VERTICES, 1, -1, 2, 3, (PetscBool)(k == 2), NULL));
+    PetscCall(Prepare(VERTICES, 1, -1, 2, 3, (PetscBool)(k == 2), PETSC_FALSE, NULL));
     if (k == 2) Stagger();
     PetscCall(Parts(&F.data, (PetscBool)(k == 0), k == 1 ? 1 : -1, &F.A));
     across = EdgesAcross();
@@ -359,7 +362,7 @@ static PetscErrorCode Improper(void)
       across = 0;
       for (int r = 0; r + 1 < Size; r++) across += T.ranges[r + 2] >= T.ranges[r + 1] + 2;
     }
-    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &B.block, NULL, &found, &F.agg));
+    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &B.block, PETSC_FALSE, NULL, &found, &F.agg));
     HybTestCheck(!found.proper || (k != 1 && !across), "it is taken");
     HybTestCall(CleanUp(NULL));
     PetscCall(HybArenaReset(&F.data));
@@ -370,12 +373,13 @@ static PetscErrorCode Improper(void)
 static PetscErrorCode Faults(void)
 {
   PetscFunctionBegin;
-  for (int k = 0; k < 3; k++) {
+  for (int k = 0; k < 4; k++) {
     const HybAggFilter filter = {0, PETSC_TRUE, PETSC_TRUE}; /* leaves a proper graph of any numbers */
 
     F.hops = k ? 2 : 1;
-    HybTestBegin("everything failing in turn, %d hops%s", F.hops, k == 2 ? ", a threshold" : "");
-    PetscCall(Prepare(24, 1, -1, 2, k ? 3 : 2, (PetscBool)(k == 0), k == 2 ? &filter : NULL));
+    HybTestBegin("everything failing in turn, %d hops%s", F.hops, k == 2 ? ", a threshold" : k == 3 ? ", with the transpose"
+                                                                                                    : "");
+    PetscCall(Prepare(24, 1, -1, 2, k ? 3 : 2, (PetscBool)(k == 0), (PetscBool)(k == 3), k == 2 ? &filter : NULL));
     HybTestFaultsServed((PetscMPIInt)(Size - 1), Run, CleanUp, NULL);
     PetscCall(HybArenaReset(&F.data));
   }

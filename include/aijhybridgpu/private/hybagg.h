@@ -149,5 +149,10 @@ extern const HybAggOps HybAggHost;
    memory as in `aggregates` and `lists`. */
 extern PetscErrorCode HybAggFind(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, const HybAggRules *, HybAggregates *, HybAggLists *lists);
 
+/* union.c: the edges of G and T, with G's weights, if it has some, and zeros where T alone has an entry; both->i, j and
+   a from keep, in the workspace's memory. T->i and T->j, from work, are given back. Transposed: T is G's transpose. */
+extern PetscErrorCode HybAggUnion(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, HybCSR *T, HybCSR *both);
+extern PetscErrorCode HybAggUnionTransposed(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, HybCSR *both);
+
 HYB_EXTERN_C_END
 #endif

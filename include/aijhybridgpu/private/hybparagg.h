@@ -25,11 +25,12 @@ typedef struct {
   PetscCount whole, left, close;
 } HybParAggFound;
 
-/* The graph of A's vertices, of block->bs unknowns each, whose near-null vectors are block->nvec, without its weak
-   edges; NULL: none is weak, and A needs no values. All processes give the same block and edges. A's arrays, ranges and
+/* The graph of A's vertices, of block->bs unknowns each, whose near-null vectors are block->nvec, united with its
+   transpose or not, without its weak edges; NULL: none is weak, and A needs no values. All processes give the same
+   block, unite and edges. A's arrays, ranges and
    garray are used until this returns. Where found->proper is not, there is nothing to be made of it. before: an error
    that this process has had. */
-extern PetscErrorCode HybParAggCreate(MPI_Comm, const HybExec *, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, const HybAggFilter *edges, HybParAggFound *found, HybParAgg *);
+extern PetscErrorCode HybParAggCreate(MPI_Comm, const HybExec *, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, PetscBool unite, const HybAggFilter *edges, HybParAggFound *found, HybParAgg *);
 /* The aggregates by these rules, of distance 1; n: those whose roots this process owns, N: all. They are numbered by
    their roots, ascending, from process to process. sweeps: of all processes' vertices, after each of which they told
    each other of their boundaries. */

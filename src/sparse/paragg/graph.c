@@ -12,8 +12,9 @@
   off-diagonal block to the owners of its rows, each of whom must find every entry in its own off-diagonal block, and
   get as many as it has.
 
-  Where vertices have several unknowns, the blocks are those of vertices.c. Where weak edges are to be left out, edges.c
-  makes the graph, and looks at what is left; what others send has values then.
+  Where vertices have several unknowns, the blocks are those of vertices.c; where the transpose is added, of union.c.
+  Where weak edges are to be left out, edges.c makes the graph, and looks at what is left; what others send has values
+  then.
 
   Memory: two times the pattern for a moment, once afterwards. Time: O(nnz), a message to each neighbour each way.
 */
@@ -148,7 +149,7 @@ static PetscErrorCode HybParAggRowHalo(HybParAgg p, HybArena *work, const HybPar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggMake(HybParAgg p, HybParAggMaking *m, PetscErrorCode before, const HybParCSR *A, HybParAggFound *found)
+static PetscErrorCode HybParAggMake(HybParAgg p, HybParAggMaking *m, PetscErrorCode before, const HybParCSR *A, PetscBool unite, HybParAggFound *found)
 {
   PetscErrorCode ierr;
 
@@ -158,6 +159,7 @@ static PetscErrorCode HybParAggMake(HybParAgg p, HybParAggMaking *m, PetscErrorC
   m->A          = *A;
   if (!ierr && p->block.bs > 1) ierr = HybParAggVertices(p, &m->work, A, (PetscBool) !!m->edges, &m->A, &found->proper);
   PetscCall(HybCommAgree(p->comm, ierr, "A graph's description"));
+  if (unite) PetscCall(HybParAggUnite(p, m, A));
   PetscCall(HybHaloCreate(p->comm, &p->exec, p->ranges, m->A.O.n, m->A.garray, &p->halo));
   if (p->block.bs > 1) PetscCall(HybParAggRowHalo(p, &m->work, &m->A));
   PetscCall(HybCommAgree(p->comm, HybParAggGraph(p, m), "A graph"));
@@ -168,7 +170,7 @@ static PetscErrorCode HybParAggMake(HybParAgg p, HybParAggMaking *m, PetscErrorC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, const HybAggFilter *edges, HybParAggFound *found, HybParAgg *agg)
+PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, PetscBool unite, const HybAggFilter *edges, HybParAggFound *found, HybParAgg *agg)
 {
   HybParAgg       p    = NULL;
   HybComm         comm = NULL;
@@ -197,7 +199,7 @@ PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode
   p->exec.result = HYB_WORK(exec);
   (void)HybArenaInit(&p->keep, &p->exec);
   (void)HybArenaInit(&m.work, &p->exec);
-  ierr  = HybParAggMake(p, &m, before, A, found);
+  ierr  = HybParAggMake(p, &m, before, A, unite, found);
   later = HybArenaReset(&m.work);
   if (!ierr) ierr = HybCommAgree(comm, later, "Memory for a graph");
   if (ierr) (void)HybParAggDestroy(&p);

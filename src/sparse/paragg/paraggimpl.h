@@ -24,10 +24,11 @@ struct _HybParAgg {
   HybAggBlock block;
   HybHalo     rowhalo;         /* of the unknowns: all those of the graph's ghosts */
   PetscInt   *rows, *ccolumns; /* of the host: whose unknowns, whose columns of a prolongator */
-  /* unknowns of the ghosts; of each column of the off-diagonal block its number among all unknowns of the ghosts; NULL:
+  /* unknowns of the ghosts; of each column of A's off-diagonal block its number among all unknowns of the ghosts; NULL:
      its own */
   PetscInt  nwide, *wide;
-  PetscInt *kind; /* see vertex.h */
+  PetscInt  nbeyond, *beyond; /* ghosts whose edges are the transpose's alone; where the backend executes */
+  PetscInt *kind;             /* see vertex.h */
 };
 
 static inline PetscBool HybParAggIsScalar(HybParAgg p)
@@ -53,6 +54,10 @@ typedef struct {
   PetscInt           *perm;   /* entry k of T is entry perm[k] of the off-diagonal block */
   HybScalar          *across; /* see vertex.h; where edges are weak */
 } HybParAggMaking;
+
+/* union.c: m->A, the graph of A, becomes its union with its transpose, zeros where it has no entry itself; p->wide,
+   p->beyond. Collective. */
+extern PetscErrorCode HybParAggUnite(HybParAgg, HybParAggMaking *, const HybParCSR *A);
 
 /* edges.c: the graph without its weak edges. Collective; its answer, found->proper, is this process's alone. */
 extern PetscErrorCode HybParAggStrong(HybParAgg, HybParAggMaking *, HybParAggFound *found);

@@ -126,11 +126,14 @@ static PetscErrorCode HybParAggSmoothed(HybParAgg p, HybParAggProl *r, const Hyb
 {
   const HybExec   *x   = &p->exec;
   const HybCSROps *ops = x->backend->csr;
+  HybParAggStep    s   = HybParAggStepOf(p);
   HybAggregates    agg;
   HybCSR           O, M;
   HybScalar       *q;
 
   PetscFunctionBegin;
+  s.list = p->beyond;
+  PetscCall(HybParAggEach(p, HYB_STEP_BEYOND, p->nbeyond, &s));
   PetscCall(HybParAggLocal(p, r, r->s.all, &agg));
   PetscCall(HybParAggWide(p, &r->work, &A->O, &O));
   PetscCall((*ops->mergeblocks)(x, &r->work, &A->D, &O, 0, &M));

@@ -44,6 +44,7 @@ enum {
   HYB_STEP_NUMBER,
   HYB_STEP_LOCAL,
   HYB_STEP_COLUMN,
+  HYB_STEP_BEYOND,
   /* graph.c */
   HYB_STEP_MATCH,
   /* tentativeblocks.c */
@@ -418,6 +419,9 @@ HYB_VERTEX_FUNCTION void HybVertexStep(int step, const HybParAggStep *s, PetscIn
     break;
   case HYB_STEP_LOCAL:
     HybVertexLocal(s, k);
+    break;
+  case HYB_STEP_BEYOND: /* no row of A names it */
+    s->parent[s->list[k]] = -1;
     break;
   case HYB_STEP_COLUMN:
     HybVertexColumn(s, k);

@@ -1,6 +1,6 @@
 /*
-  Of a level with a threshold: which edges of its graph are weak, and what -info says of those that are left, on one
-  process and on several.
+  Which edges of a level's graph are weak, where it has a threshold, what -info says of those that are left, and whether
+  edges of one direction get their transpose; on one process and on several.
 */
 #include "gamgimpl.h"
 
@@ -22,6 +22,16 @@ PetscErrorCode HybGAMGEdges(PC pc, HybGAMG *h, Mat A)
   h->edges.threshold = gamg->threshold[gamg->current_level];
   PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
   if (set && symmetric) h->edges.symmetrize = PETSC_FALSE; /* PETSc does not add the transpose then */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGUnites(const HybGAMG *h, Mat A, PetscBool *unites)
+{
+  PetscBool set, same;
+
+  PetscFunctionBegin;
+  PetscCall(MatIsStructurallySymmetricKnown(A, &set, &same));
+  *unites = (PetscBool)(h->edges.symmetrize && (h->block.bs > 1 || !set || !same));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

@@ -100,9 +100,11 @@ PETSC_INTERN PetscErrorCode HybGAMGInjectionBegin(PC, HybGAMG *);
 PETSC_INTERN PetscBool      HybGAMGInjectionEnd(PC, HybGAMG *);
 PETSC_INTERN PetscErrorCode HybGAMGInjection(PC, HybGAMG *, Mat A, Mat *P);
 PETSC_INTERN PetscErrorCode HybGAMGInjectionFinish(HybGAMG *);
-/* edges.c. Edges: h->edges but for what the witness said. InfoEdges: -info of entries of the graph that a threshold
-   leaves. */
+/* edges.c. Edges: h->edges but for what the witness said. Unites: by h->edges, does PETSc add the transposed graph?
+   Where a scalar A claims a symmetric pattern it adds values alone. InfoEdges: -info of entries of the graph that a
+   threshold leaves. */
 PETSC_INTERN PetscErrorCode HybGAMGEdges(PC, HybGAMG *, Mat A);
+PETSC_INTERN PetscErrorCode HybGAMGUnites(const HybGAMG *, Mat A, PetscBool *unites);
 PETSC_INTERN PetscErrorCode HybGAMGInfoEdges(PC, const HybGAMG *, PetscCount left, PetscCount whole, PetscCount close);
 /* parallel.c: the same on several processes. Decide: is the level ours, *why is NULL if it is. Prolongator: omega 0:
    without smoothing. */

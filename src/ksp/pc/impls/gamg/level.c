@@ -22,44 +22,6 @@
 #if HYB_GAMG
   #define EVENT(name) petsc_gamg_setup_events[GAMG_##name]
 
-/* Does PETSc add the transposed graph? Where a scalar A claims a symmetric pattern it adds values alone. */
-static PetscErrorCode HybGAMGUnites(const HybGAMG *h, Mat A, PetscBool *unites)
-{
-  PetscBool set, same;
-
-  PetscFunctionBegin;
-  PetscCall(MatIsStructurallySymmetricKnown(A, &set, &same));
-  *unites = (PetscBool)(h->edges.symmetrize && (h->block.bs > 1 || !set || !same));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* the graph G and its transpose, with G's weights, if it has some, and zeros where it has no entry; arrays from keep */
-static PetscErrorCode HybGAMGUnion(const HybGAMG *h, HybArena *keep, HybArena *work, const HybCSR *G, HybCSR *both)
-{
-  const HybScalar  zero = 0, one = 1;
-  const HybCSROps *ops = h->exec.backend->csr;
-  HybExec          x   = h->exec;
-  HybCSR           T;
-  PetscInt        *perm;
-
-  PetscFunctionBegin;
-  x.result = HYB_WORK(&x);
-  PetscCall((*ops->transposesymbolic)(&x, work, work, G, &T, &perm));
-  PetscCall(HybArenaFree(work, &perm));
-  PetscCall((*ops->addsymbolic)(&x, keep, work, G, &T, both));
-  both->a = NULL;
-  if (G->a) {
-    PetscCall(HybArenaAlloc(work, HYB_WORK(&x), T.nnz, sizeof(*T.a), &T.a));
-    PetscCall((*ops->set)(&x, T.nnz, &zero, T.a));
-    PetscCall(HybArenaAlloc(keep, HYB_WORK(&x), both->nnz, sizeof(*both->a), &both->a));
-    PetscCall((*ops->addnumeric)(&x, &one, G, &one, &T, both));
-    PetscCall(HybArenaFree(work, &T.a));
-  }
-  PetscCall(HybArenaFree(work, &T.j));
-  PetscCall(HybArenaFree(work, &T.i));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* the graph without weak edges, of the whole one with its weights; added to what is looked for: rows of A without
    their diagonal, and edges on one side */
 static PetscErrorCode HybGAMGFilter(PC pc, HybGAMG *h, PetscBool unites, HybArena *whole, HybArena *work, const HybCSR *all, HybAggLook *look)
@@ -71,7 +33,7 @@ static PetscErrorCode HybGAMGFilter(PC pc, HybGAMG *h, PetscBool unites, HybAren
   PetscFunctionBegin;
   PetscCall((*ops->filter)(&h->exec, &h->graph, work, all, &h->edges, &h->vertices, &found));
   if (!found.paired && unites) {
-    PetscCall(HybGAMGUnion(h, whole, work, all, &both));
+    PetscCall(HybAggUnionTransposed(&h->exec, whole, work, all, &both));
     PetscCall((*ops->filter)(&h->exec, &h->graph, work, &both, &h->edges, &h->vertices, &found));
   }
   if (!found.paired) {
@@ -144,7 +106,7 @@ static PetscErrorCode HybGAMGUnite(HybGAMG *h, Mat A)
   PetscCall(HybArenaInit(&work, &h->exec));
   if (!h->own) PetscCall(HybMatGetCSR(A, &h->exec, PETSC_FALSE, &csr));
   csr.a = NULL;
-  ierr  = HybGAMGUnion(h, &h->graph, &work, &csr, &both);
+  ierr  = HybAggUnionTransposed(&h->exec, &h->graph, &work, &csr, &both);
   (void)HybArenaReset(&work);
   if (!h->own) PetscCall(HybMatRestoreCSR(A, &h->exec, &csr));
   PetscCall(ierr);

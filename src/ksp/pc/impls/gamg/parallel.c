@@ -21,7 +21,7 @@ PetscErrorCode HybGAMGAgreeWhy(PC pc, const char **why)
 /* does every process say the same? */
 static PetscErrorCode HybGAMGParAlike(PC pc, PetscInt n, const PetscInt *says, PetscBool *alike)
 {
-  PetscInt found[16];
+  PetscInt found[18];
 
   PetscFunctionBegin;
   PetscCheck(2 * n <= (PetscInt)PETSC_STATIC_ARRAY_LENGTH(found), PETSC_COMM_SELF, PETSC_ERR_PLIB, "No room for %" PetscInt_FMT " numbers", n);
@@ -50,20 +50,22 @@ static PetscErrorCode HybGAMGParBlock(PC pc, HybGAMG *h, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The witness is a small matrix of each process's own: by which rules does PETSc coarsen, as all of them see it? */
-static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, const char **why)
+/* The witness is a small matrix of each process's own: by which rules does PETSc coarsen, as all of them see it? ask:
+   also which edges it leaves, and whether it adds the transpose's. */
+static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool *unites, const char **why)
 {
   PetscBool edges, alike;
   Mat       local;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &local, NULL, NULL));
-  PetscCall(HybGAMGAgree(pc, HybGAMGWitness(pc, h, local, HybGAMGHasThreshold(pc), &edges)));
+  PetscCall(HybGAMGAgree(pc, HybGAMGWitness(pc, h, local, ask, &edges)));
   PetscCall(HybGAMGEdges(pc, h, A));
+  PetscCall(HybGAMGUnites(h, A, unites));
   {
-    const PetscInt says[] = {edges, h->rules.hops, h->rules.distance, h->rules.order, h->nsmooths, HybGAMGHasThreshold(pc), h->edges.symmetrize, h->edges.diagonal};
+    const PetscInt says[] = {edges, h->rules.hops, h->rules.distance, h->rules.order, h->nsmooths, HybGAMGHasThreshold(pc), h->edges.symmetrize, h->edges.diagonal, *unites};
 
-    PetscCall(HybGAMGParAlike(pc, 8, says, &alike));
+    PetscCall(HybGAMGParAlike(pc, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(says), says, &alike));
   }
   if (!alike)
     *why = "processes have different options";
@@ -73,7 +75,7 @@ static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, const char **w
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybGAMGParLook(PC pc, HybGAMG *h, Mat A, HybParAggFound *found)
+static PetscErrorCode HybGAMGParLookIn(PC pc, HybGAMG *h, Mat A, PetscBool unite, HybParAggFound *found)
 {
   const HybExec  *x      = &h->exec;
   const PetscBool filter = HybGAMGHasThreshold(pc);
@@ -85,7 +87,7 @@ static PetscErrorCode HybGAMGParLook(PC pc, HybGAMG *h, Mat A, HybParAggFound *f
   ierr = HybGAMGNear(pc, h, A->rmap->n);
   if (!ierr) ierr = HybMatGetParCSR(A, x, filter, &csr);
   csr.rows = A->rmap->range;
-  ierr     = HybParAggCreate(PetscObjectComm((PetscObject)A), x, ierr, &csr, &h->block, filter ? &h->edges : NULL, found, &h->par);
+  ierr     = HybParAggCreate(PetscObjectComm((PetscObject)A), x, ierr, &csr, &h->block, unite, filter ? &h->edges : NULL, found, &h->par);
   later    = HybMatRestoreParCSR(A, x, &csr);
   PetscCall(ierr);
   PetscCall(HybGAMGAgree(pc, later));
@@ -93,9 +95,43 @@ static PetscErrorCode HybGAMGParLook(PC pc, HybGAMG *h, Mat A, HybParAggFound *f
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* as an event; unite: with the transpose */
+static PetscErrorCode HybGAMGParLook(PC pc, HybGAMG *h, Mat A, PetscBool unite, HybParAggFound *found)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
+  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_FALSE));
+  ierr = HybGAMGParLookIn(pc, h, A, unite, found);
+  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_TRUE));
+  PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* By which rules, and which graph: whether PETSc adds the transpose is asked where that matters, as on one process */
+static PetscErrorCode HybGAMGParRules(PC pc, HybGAMG *h, Mat A, const char **why)
+{
+  const PetscBool filter = HybGAMGHasThreshold(pc);
+  HybParAggFound  found;
+  PetscBool       unites;
+
+  PetscFunctionBegin;
+  if (!filter) PetscCall(HybGAMGParLook(pc, h, A, PETSC_FALSE, &found));
+  PetscCall(HybGAMGParWitness(pc, h, A, (PetscBool)(filter || !found.proper), &unites, why));
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  if (filter) PetscCall(HybGAMGParLook(pc, h, A, PETSC_FALSE, &found));
+  if (!found.proper) {
+    PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
+    if (unites) PetscCall(HybGAMGParLook(pc, h, A, PETSC_TRUE, &found));
+  }
+  if (!found.proper) *why = h->block.bs > 1 ? "rows without an entry of the diagonal, a pattern that is not symmetric, or entries of several vertices that PETSc may take for one block" : "rows without an entry of the diagonal, or a pattern that is not symmetric";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 {
-  HybParAggFound found;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -107,17 +143,8 @@ PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   PetscCall(HybGAMGParBlock(pc, h, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetParExec(A, &h->exec));
-  PetscCall(HybGAMGParWitness(pc, h, A, why));
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
-  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_FALSE));
-  ierr = HybGAMGParLook(pc, h, A, &found);
-  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_TRUE));
-  PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
-  PetscCall(ierr);
-  if (found.proper) PetscFunctionReturn(PETSC_SUCCESS);
-  *why = h->block.bs > 1 ? "rows without an entry of the diagonal, a pattern that is not symmetric, or entries of several vertices that PETSc may take for one block" : "rows without an entry of the diagonal, or a pattern that is not symmetric";
-  PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
+  PetscCall(HybGAMGParRules(pc, h, A, why));
+  if (*why && h->par) PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
