@@ -81,7 +81,8 @@ struct _HybSpGEMMMethod {
   PetscErrorCode (*symbolic)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C);
   /* Makes what the numeric phases go by, of a product with several of them: from patterns, all of which are there.
      Before the second one where these were not expected (mm->reuse). Without memory they go on without: what was taken
-     is given back. NULL: nothing is made */
+     is given back. A method that would rather wait for the second one in any case says so: mm->planned = PETSC_FALSE.
+     NULL: nothing is made */
   PetscErrorCode (*plan)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, const HybCSR *C);
   /* fills C->a for operands of the same pattern as in symbolic; columns that mm->reads does not name may be gone */
   PetscErrorCode (*numeric)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybCSR *C);

@@ -14,9 +14,14 @@
 
   Aggregates are numbered by their roots, ascending: a pass counts roots, another one translates.
 
+  The order is a shuffled one as a rule, so that vertices and their neighbours' rows are in no cache: they are asked for
+  ahead.
+
   Memory: n + n integers beside the result. Time: O(nnz).
 */
 #include "agghost.h"
+
+#define HYB_AGG_AHEAD 16 /* vertices */
 
 static void HybAggTake(const HybCSR *G, int hops, const PetscInt *order, PetscInt *parent)
 {
@@ -25,12 +30,17 @@ static void HybAggTake(const HybCSR *G, int hops, const PetscInt *order, PetscIn
   for (PetscInt k = 0; k < G->m; k++) {
     const PetscInt v = order[k];
 
+    if (k + HYB_AGG_AHEAD < G->m) {
+      __builtin_prefetch(&parent[order[k + HYB_AGG_AHEAD]]);
+      __builtin_prefetch(&gi[order[k + HYB_AGG_AHEAD]]);
+    }
     if (parent[v] >= 0 || gi[v + 1] - gi[v] < 2) continue;
     if (hops == 1) {
       for (PetscInt e = gi[v]; e < gi[v + 1]; e++) {
         if (parent[gj[e]] < 0) parent[gj[e]] = v;
       }
     } else {
+      for (PetscInt e = gi[v]; e < gi[v + 1]; e++) __builtin_prefetch(&gj[gi[gj[e]]]);
       for (PetscInt e = gi[v]; e < gi[v + 1]; e++) {
         const PetscInt w = gj[e];
 

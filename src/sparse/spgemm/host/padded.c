@@ -18,8 +18,8 @@
                for each row of A: for each entry: acc[column] += a * value, W at a time; C's columns gathered
                without a plan the same entry by entry, as B has them
 
-  The plan costs about what it saves in one numeric phase, unless B's entries are met HYB_EARLY times each: then it is
-  made in the symbolic phase.
+  The plan costs about what it saves in one numeric phase, so it waits for the second one, also where several are
+  expected; unless B's entries are met HYB_EARLY times each: then it is made in the symbolic phase.
 
   Sums are in A's order and start at -0 (neutral), so they have the bits of the other methods.
 
@@ -116,7 +116,9 @@ static PetscErrorCode HybSpGEMMPlan_Padded(HybSpGEMM *mm, const HybCSR *A, const
   HybPadded *s = (HybPadded *)mm->data;
 
   PetscFunctionBegin;
-  if (!s->piece) PetscCall(HybPaddedColumns(mm, s, B));
+  if (s->piece) PetscFunctionReturn(PETSC_SUCCESS);
+  mm->planned = (PetscBool)(mm->numerics > 0);
+  if (mm->planned) PetscCall(HybPaddedColumns(mm, s, B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
