@@ -464,7 +464,6 @@ int main(int argc, char **argv)
 
     /* PETSc does not take two of another process's for one where not all of them occur */
     if (size > 1 && k == 20) way = EITHER;
-    if (size > 1 && k == 17) way = NONE; /* edges of one direction */
 
     if (only >= 0 ? k != only : few && !Problems[k].brief) continue;
     if (WithThresholds && k == 16) continue; /* not ours, and slow */
