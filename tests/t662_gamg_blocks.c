@@ -16,6 +16,7 @@ TEST np=2 @emulated -thresholds -short -problem 9
 -short: fewer problems and options. -thresholds: with thresholds for the graph's edges. -problem K: one problem only.
 */
 #include "gamgtest.h"
+#include <petscdmshell.h>
 
 /* of element e's corner c, in each direction */
 static PetscInt Corner(const PetscInt *n, PetscInt dim, PetscInt e, PetscInt c)
@@ -243,10 +244,43 @@ static PetscErrorCode ZeroSome(Mat A, PetscInt bs, PetscInt which)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the field of a DM that knows the near-null vectors, as PETSc's discretizations leave them */
+static DM Field;
+
+static PetscErrorCode TellField(PC pc)
+{
+  Mat A;
+
+  PetscFunctionBeginUser;
+  PetscCall(PCGetOperators(pc, &A, NULL));
+  PetscCall(MatSetDM(A, Field));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* those of A go there */
+static PetscErrorCode GiveToField(Mat A)
+{
+  PetscContainer object;
+  MatNullSpace   near;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetNearNullSpace(A, &near));
+  PetscCall(PetscContainerCreate(PETSC_COMM_WORLD, &object));
+  PetscCall(PetscObjectCompose((PetscObject)object, "nearnullspace", (PetscObject)near));
+  PetscCall(MatSetNearNullSpace(A, NULL));
+  PetscCall(DMDestroy(&Field));
+  PetscCall(DMShellCreate(PETSC_COMM_WORLD, &Field));
+  PetscCall(DMSetField(Field, 0, NULL, (PetscObject)object));
+  PetscCall(PetscObjectDereference((PetscObject)object));
+  TellPC = TellField;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 typedef enum {
   TRANSLATIONS,
   ATTACHED,
-  COORDINATES
+  COORDINATES,
+  OF_A_FIELD
 } Modes;
 
 static const struct {
@@ -279,6 +313,7 @@ static const struct {
   {"known to be SPD, rigid-body modes",          ALL,  2, {21, 20, 1}, ATTACHED,     1,     PETSC_FALSE},
   {"staggered unknowns",                         NONE, 0, {0, 0, 0},   TRANSLATIONS, 0,     PETSC_TRUE },
   {"few unknowns",                               ALL,  2, {4, 4, 1},   COORDINATES,  1,     PETSC_FALSE},
+  {"2D elasticity, a field's rigid-body modes",  ALL,  2, {21, 18, 1}, OF_A_FIELD,   1,     PETSC_FALSE},
 };
 
 static PetscErrorCode Problem(PetscInt k, Mat *A)
@@ -290,7 +325,8 @@ static PetscErrorCode Problem(PetscInt k, Mat *A)
   if (dim) {
     PetscCall(Elasticity(dim, Problems[k].n, A));
     PetscCall(Place(dim, Problems[k].n, Problems[k].h, *A));
-    if (Problems[k].modes == ATTACHED) PetscCall(AttachRigidBody(*A));
+    if (Problems[k].modes == ATTACHED || Problems[k].modes == OF_A_FIELD) PetscCall(AttachRigidBody(*A));
+    if (Problems[k].modes == OF_A_FIELD) PetscCall(GiveToField(*A));
     if (Problems[k].modes == COORDINATES) TellPC = TellPlaces;
   }
   switch (k) {
@@ -464,7 +500,6 @@ int main(int argc, char **argv)
 
     /* PETSc does not take two of another process's for one where not all of them occur */
     if (size > 1 && k == 20) way = EITHER;
-
     if (only >= 0 ? k != only : few && !Problems[k].brief) continue;
     if (WithThresholds && k == 16) continue; /* not ours, and slow */
     MatTestName = Problems[k].name;
@@ -485,6 +520,7 @@ int main(int argc, char **argv)
     PetscCall(TestOptions(few));
     PetscCall(TestInjection());
   }
+  PetscCall(DMDestroy(&Field));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;
