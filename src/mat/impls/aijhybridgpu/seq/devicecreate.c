@@ -13,6 +13,18 @@
 
 #define HYB_PARENT HybGlueState.seq
 
+PetscErrorCode MatSeqAIJHybridGPUSetTypeOf(Mat A, Mat B)
+{
+  PetscFunctionBegin;
+  PetscCall(MatSetType(B, ((PetscObject)A)->type_name));
+  /* A got our operations while -mat_seqaij_type said so, and kept its name: B is alike, also where that is over */
+  if (!MatIsSeqAIJHybridGPU(B)) {
+    PetscCall(MatSetType(B, MATSEQAIJHYBRIDGPU));
+    PetscCall(PetscObjectChangeTypeName((PetscObject)B, ((PetscObject)A)->type_name));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybCreateLike(Mat A, PetscInt m, PetscInt n, PetscInt rbs, PetscInt cbs, Mat B)
 {
   Mat_SeqAIJHybridGPU *a = NULL, *b = NULL;
@@ -21,9 +33,7 @@ static PetscErrorCode HybCreateLike(Mat A, PetscInt m, PetscInt n, PetscInt rbs,
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
   PetscCall(MatSetSizes(B, m, n, m, n));
   PetscCall(MatSetBlockSizes(B, rbs, cbs));
-  PetscCall(MatSetType(B, ((PetscObject)A)->type_name));
-  /* A got our operations by hand, its type name did not */
-  if (!MatIsSeqAIJHybridGPU(B)) PetscCall(MatSetType(B, MATSEQAIJHYBRIDGPU));
+  PetscCall(MatSeqAIJHybridGPUSetTypeOf(A, B));
   PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
   b->choices = a->choices;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -737,8 +737,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   if (!MatIsSeqAIJHybridGPU(C)) { /* new: it runs where its operands do */
     Mat_SeqAIJHybridGPU *c = NULL;
 
-    PetscCall(MatSetType(C, ((PetscObject)first)->type_name));
-    if (!MatIsSeqAIJHybridGPU(C)) PetscCall(MatSetType(C, MATSEQAIJHYBRIDGPU));
+    PetscCall(MatSeqAIJHybridGPUSetTypeOf(first, C));
     PetscCall(MatSeqAIJHybridGPUGetData(C, &c));
     c->choices = hyb->choices;
   } else

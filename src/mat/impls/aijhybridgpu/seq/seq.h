@@ -39,6 +39,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool
 
 /* devicecreate.c: operations that make a matrix from another on the device */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat, PetscBool on);
+/* B, new, becomes of the type that A has, in name and in operations */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetTypeOf(Mat A, Mat B);
 /* a matrix of A's type and choices, without entries, of a result's sizes and block sizes */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUCreateLike(Mat A, PetscInt m, PetscInt n, PetscInt rbs, PetscInt cbs, Mat *B);
 /* how to make a matrix from A: on the device where A lives there or is large enough for it */
