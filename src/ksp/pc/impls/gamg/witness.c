@@ -426,11 +426,15 @@ static PetscErrorCode HybWitnessEdges(PC pc, HybGAMG *h, Mat A, HybWitness *w, P
 static PetscErrorCode HybWitnessBegin(Mat A, HybWitness *w)
 {
   HybAggCollapsed collapsed;
+  PetscBool       set, symmetric;
 
   PetscFunctionBegin;
   PetscCall(HybWitnessCSR(&w->keep, w->block.bs, &w->csr));
   PetscCall((*HybBackendHost.agg->collapse)(&WitnessExec, &w->keep, &w->work, &w->csr, w->block.bs, &w->graph, &collapsed));
   PetscCall(HybWitnessMat(A, &w->csr, w->block.bs, w->block.bs, &w->W));
+  /* it is symmetric: where A is known to be, PETSc goes the same way with both, and adds no transpose */
+  PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
+  if (set && symmetric) PetscCall(MatSetOption(w->W, MAT_SYMMETRIC, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
