@@ -8,6 +8,8 @@
 
     Prepare:   a thread: for each kernel of this library: ask for its attributes, which loads it
                          make a handle of cuBLAS, if the process has that library, and use it
+                         a small page-locked block, which stays: the driver cuts such blocks from a larger one, which
+                         takes 1.5 ms to come by and goes with the last of them; PETSc has one for each small vector
     at exit:   stop after the kernel at hand, join
 
   The thread calls CUDA alone, whose calls may come from any thread, and shares with others nothing but the word that
@@ -83,7 +85,7 @@ static void AheadWork(void)
 {
   const int    n      = 128;
   cudaStream_t stream = nullptr;
-  void        *zeros  = nullptr;
+  void        *zeros = nullptr, *locked = nullptr;
 
   if (cudaSetDevice(hybdevice_.device) != cudaSuccess) return;
   for (int k = 0; k < kernels_.n && !AheadStops(); k++) {
@@ -91,6 +93,7 @@ static void AheadWork(void)
 
     (void)cudaFuncGetAttributes(&attributes, kernels_.kernel[k]);
   }
+  if (!AheadStops()) (void)cudaMallocHost(&locked, 64);
   if (AheadStops() || cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) return;
   if (cudaMallocFromPoolAsync(&zeros, n * sizeof(double), hybdevice_.pool, stream) == cudaSuccess) {
     if (cudaMemsetAsync(zeros, 0, n * sizeof(double), stream) == cudaSuccess) AheadBLAS(stream, (const double *)zeros, n);
