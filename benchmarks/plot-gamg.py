@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Draws benchmarks/results/gamg-CARD.tsv, the time of GAMG's setup against the number of unknowns: plot-gamg.py TSV
 TITLE > SVG With --table instead of a title: the figures in Markdown, milliseconds, the
-first setup with new values in brackets, and the first solve as a multiple of the second."""
+first setup with new values in brackets, and the first solve as a multiple of the second. With --phases TITLE:
+gamg-phases-CARD.tsv, a set-up by phases, before and after, each bar with a scale of its own."""
 import math
 import re
 import sys
@@ -75,7 +76,39 @@ def draw(figures, sizes, title):
     print("\n".join(out))
 
 
+SHADES = {"graph": "#1f6feb", "its square": "#6ea8fe", "independent set": "#2da44e", "prolongator": "#8250df", "eigenvalues": "#bf3989",
+          "Galerkin products": "#d4a72c", "matrices of the host": "#8c959f", "rest": "#d0d7de"}
+
+
+def phases(path, title):
+    bars = {}
+    for line in open(path):
+        if not line.startswith("#"):
+            which, phase, t = line.rstrip("\n").split("\t")
+            bars.setdefault(which, []).append((phase, float(t)))
+    left, top, wide, high = 70, 50, 640, 46
+    out = ['<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="11">' % (left + wide + 90, top + 100 * len(bars) + 50),
+           '<rect width="100%" height="100%" fill="#ffffff"/>', '<text x="12" y="20" font-size="14" fill="#1f2328">%s</text>' % title]
+    for k, (which, parts) in enumerate(bars.items()):
+        total, x, y = sum(t for _, t in parts), float(left), top + 100 * k
+        out.append('<text x="12" y="%d" fill="#1f2328">%s</text>' % (y + high / 2 + 4, which))
+        for phase, t in parts:
+            w = wide * t / total
+            out.append('<rect x="%.1f" y="%d" width="%.1f" height="%d" fill="%s"/>' % (x, y, w, high, SHADES[phase]))
+            if w > 24:
+                out.append('<text x="%.1f" y="%d" text-anchor="middle" fill="#57606a">%s</text>' % (x + w / 2, y + high + 14, ms(t)))
+            x += w
+        out.append('<text x="%d" y="%d" fill="#1f2328">%s ms</text>' % (left + wide + 8, y + high / 2 + 4, ms(total)))
+    for k, (phase, colour) in enumerate(SHADES.items()):
+        x, y = left + 180 * (k % 4), top + 100 * len(bars) - 10 + 20 * (k // 4)
+        out.append('<rect x="%d" y="%d" width="12" height="12" fill="%s"/><text x="%d" y="%d" fill="#1f2328">%s</text>' % (x, y, colour, x + 18, y + 10, phase))
+    out.append("</svg>")
+    print("\n".join(out))
+
+
 if sys.argv[2] == "--table":
     table(*read(sys.argv[1]))
+elif sys.argv[2] == "--phases":
+    phases(sys.argv[1], sys.argv[3])
 else:
     draw(*read(sys.argv[1]), sys.argv[2])
