@@ -6,9 +6,10 @@
   patterns; operands of other types. What the result says of itself: type, block sizes, states, the method.
 
 TEST np=1,3+2,4
+TEST np=2+3 -few -mat_aijhybridgpu_diagonal_fewest 1
 TEST np=2 -mat_aijhybridgpu_parallel_products 0
 TEST np=2+4 @emulated -few
-TEST np=+2 @emulated -few -mat_aijhybridgpu_diagonal_fewest 0
+TEST np=3+2 @emulated -few -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=3 @emulated -few -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_comm mpi
 TEST np=1,2 @emulated -sizes -mat_aijhybridgpu_diagonal_fewest 0
 */
@@ -21,6 +22,7 @@ typedef enum {
   INTERPOLATION,
   SEVEN,
   TWENTYSEVEN,
+  BAND,
   DIAGONAL,
   EMPTY,
   LASTCOLUMN /* all entries in one column, of the last process */
@@ -28,8 +30,9 @@ typedef enum {
 
 static PetscMPIInt Rank, Size;
 /* launches are counted; exchanges go by peer access, as of the emulated device's always */
-static PetscBool Off, Few, Diagonal, Hooked, ByPeer;
+static PetscBool Off, Few, Diagonal, Apart, Hooked, ByPeer; /* Apart: products of small matrices are as of large ones */
 static PetscErrorCode (*GetMethod)(Mat, const char **);
+static PetscErrorCode (*GetCounter)(Mat, const char[], PetscInt64 *);
 
 /* uneven: the more the higher the rank, and none of the last but one process of three or more; else as PETSc decides */
 static PetscInt Local(PetscInt N, PetscBool uneven)
@@ -83,6 +86,10 @@ static PetscInt Columns(Kind kind, PetscInt M, PetscInt N, PetscInt r, PetscInt 
           if (i < 0 || j < 0 || k < 0 || i >= g || j >= g || k >= g || (kind == SEVEN && PetscAbs(x) + PetscAbs(y) + PetscAbs(z) > 1)) continue;
           c[n++] = (k * g + j) * g + i;
         }
+    break;
+  case BAND:
+    for (PetscInt k = -3; k <= 3; k++)
+      if ((k % 2 || !k) && r + k >= 0 && r + k < N) c[n++] = r + k;
     break;
   case DIAGONAL:
     if (r < N) c[n++] = r;
@@ -331,6 +338,12 @@ static PetscErrorCode Test(MatProductType type, const Shape s[3])
     PetscCall((*GetMethod)(C, &method));
     MatTestCheck(method && strcmp(method, "none"), "the product names its method");
     if (Diagonal && type == MATPRODUCT_AB && s[0].kind == SEVEN) MatTestCheck(method && !strcmp(method, "diagonal"), "slabs of a stencil are not multiplied by diagonals");
+    if (Apart && Size > 1 && s[0].kind == BAND && s[1].kind == BAND && !s[0].uneven) {
+      PetscInt64 inner;
+
+      PetscCall((*GetCounter)(C, "inner rows", &inner));
+      MatTestCheck(inner >= 48, "rows that meet nobody else's are multiplied apart");
+    }
     PetscCall(MatGetBlockSizes(C, &bs[0], &bs[1]));
     if (type == MATPRODUCT_AB && s[0].bs[0]) MatTestCheck(bs[0] == s[0].bs[0] && bs[1] == s[1].bs[1], "block sizes");
     if (Size > 1) PetscCall(Blocks(C));
@@ -403,7 +416,7 @@ static PetscErrorCode Hook(void)
 /* Numeric phases for which nothing, one operand or another has changed, on all processes or on one alone: what nobody
    has changed is not moved again, what one has changed is. A small product with a P that stays is three collections,
    one exchange and its four multiplications, of which two go to another stream and back. */
-static PetscErrorCode Unchanged(MatProductType type, PetscBool uneven)
+static PetscErrorCode Unchanged(MatProductType type, PetscBool band, PetscBool uneven)
 {
   static const int changes[][3] = {
   /* 1: on all processes, 2: on one */
@@ -420,10 +433,12 @@ static PetscErrorCode Unchanged(MatProductType type, PetscBool uneven)
   };
   const PetscBool square = (PetscBool)(type == MATPRODUCT_AB || type == MATPRODUCT_AtB || type == MATPRODUCT_ABt || type == MATPRODUCT_ABC);
   const int       n      = type == MATPRODUCT_ABC ? 3 : 2;
-  const Shape     s[3]   = {
-          {SEVEN,                          64,                                64,                                0, uneven, {0, 0}},
-          {square ? SEVEN : INTERPOLATION, type == MATPRODUCT_RARt ? 12 : 64, type == MATPRODUCT_PtAP ? 12 : 64, 1, uneven, {0, 0}},
-          {SEVEN,                          64,                                64,                                0, uneven, {0, 0}}
+  const Kind      kind   = band ? BAND : SEVEN;
+  const PetscInt  N = band ? 64 * Size : 64, coarse = N / 5;
+  const Shape     s[3] = {
+        {kind,                          N,                                    N,                                    0, uneven, {0, 0}},
+        {square ? kind : INTERPOLATION, type == MATPRODUCT_RARt ? coarse : N, type == MATPRODUCT_PtAP ? coarse : N, 1, uneven, {0, 0}},
+        {kind,                          N,                                    N,                                    0, uneven, {0, 0}}
   };
   Mat  A[3] = {NULL}, W[3] = {NULL}, C, S;
   char name[128];
@@ -446,7 +461,7 @@ static PetscErrorCode Unchanged(MatProductType type, PetscBool uneven)
     }
     Collects = Puts = Others = Waits = Taken = 0;
     PetscCall(MatProductNumeric(C));
-    if (pass == 2 && type == MATPRODUCT_PtAP && Hooked && (ByPeer || Puts) && Size > 1 && !uneven) {
+    if (pass == 2 && type == MATPRODUCT_PtAP && Hooked && (ByPeer || Puts) && Size > 1 && !uneven && !band && !Apart) {
       char what[160];
 
       PetscCall(PetscSNPrintf(what, sizeof(what), "a small Galerkin product: %d collections of 3, %d puts of 1, %d launches more of 4, %d waits of streams of 4, %d blocks of memory of none", Collects, Puts, Others, Waits, Taken));
@@ -637,13 +652,15 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_diagonal_fewest", "0", &Diagonal));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_diagonal_fewest", &Apart));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_parallel_products", "0", &Off));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-few", &Few));
   PetscCall(PetscOptionsSetValue(NULL, "-whole_mat_aijhybridgpu_backend", "host"));
   PetscCall(MatTestLibrary("-dll_append", &library));
   PetscCheck(library, PETSC_COMM_SELF, PETSC_ERR_USER, "This test wants the plugin by -dll_append");
-  *(void **)&GetMethod = dlsym(library, "MatAIJHybridGPUGetProductMethod");
-  PetscCheck(GetMethod, PETSC_COMM_SELF, PETSC_ERR_LIB, "The library has no MatAIJHybridGPUGetProductMethod()");
+  *(void **)&GetMethod  = dlsym(library, "MatAIJHybridGPUGetProductMethod");
+  *(void **)&GetCounter = dlsym(library, "MatAIJHybridGPUGetProductCounter");
+  PetscCheck(GetMethod && GetCounter, PETSC_COMM_SELF, PETSC_ERR_LIB, "The library does not tell of products");
   PetscCall(PetscOptionsHasName(NULL, NULL, "-sizes", &given));
   if (given) PetscCall(GivenSizes());
   for (int t = 0; t < 6 && !given; t++) {
@@ -676,6 +693,20 @@ int main(int argc, char **argv)
  };
     PetscCall(Test(types[t], s));
   }
+  for (int t = 0; t < 6 && Apart && !given; t++) { /* bands, of whose rows most meet nobody else's */
+    const PetscInt  n = 64 * Size, c = n / 5;
+    const PetscBool square = (PetscBool)(types[t] != MATPRODUCT_PtAP && types[t] != MATPRODUCT_RARt);
+
+    for (int uneven = 0; uneven < 2; uneven++) {
+      const Shape band = {
+                    BAND, n, n, 0, (PetscBool)uneven, {0, 0}
+      },
+                  across = {INTERPOLATION, types[t] == MATPRODUCT_PtAP ? n : c, types[t] == MATPRODUCT_PtAP ? c : n, 1, (PetscBool)uneven, {0, 0}};
+      const Shape s[3]   = {band, square ? band : across, band};
+
+      PetscCall(Test(types[t], s));
+    }
+  }
   if (!Off && !given) {
     const Shape s[3] = {
       {RANDOM, 24 * Size, 12 * Size, 1, PETSC_FALSE, {2, 3}},
@@ -688,7 +719,8 @@ int main(int argc, char **argv)
     PetscCall(Changed());
     PetscCall(Hook());
     for (int t = 0; t < 6; t++)
-      for (int uneven = 0; uneven < 2; uneven++) PetscCall(Unchanged(types[t], (PetscBool)uneven));
+      for (int uneven = 0; uneven < 2; uneven++)
+        for (int band = 0; band < (Apart ? 2 : 1); band++) PetscCall(Unchanged(types[t], (PetscBool)band, (PetscBool)uneven));
   }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

@@ -10,18 +10,21 @@
 TEST np=1,2+3 -mat_aijhybridgpu_backend host -every 29
 TEST np=1 @emulated -few -every 97
 TEST np=2 @emulated -few -every 997
+TEST np=2 -mat_aijhybridgpu_backend host -band -every 97 -mat_aijhybridgpu_diagonal_fewest 0
+TEST np=2 @emulated -band -few -every 997 -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=1,2 @emulated -first -every 41
 TEST np=2 @emulated -mults -every 41
 TEST np=+2 @emulated -mults -every 41 -mat_aijhybridgpu_comm mpi
 
 -every N: the first ones, and of the others one in N. -few: fewer first ones, and P^T A P alone. -first: products made
-for the first time, alone. -mults: products with vectors instead of those of matrices.
+for the first time, alone. -mults: products with vectors instead of those of matrices. -band: of matrices most of whose
+rows meet nobody else's (parprod/inner.c).
 */
 #include "matfault.h"
 #include <stdlib.h>
 
 static PetscMPIInt Rank, Size;
-static PetscBool   Few;
+static PetscBool   Few, Band;
 
 typedef enum {
   FIRST, /* both phases */
@@ -272,7 +275,7 @@ static PetscErrorCode Make(PetscInt n, PetscBool interpolation, Mat *A)
   PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, n, interpolation ? n / 2 : n, 4, NULL, 4, NULL, A));
   PetscCall(MatGetOwnershipRange(*A, &start, &end));
   for (PetscInt r = start; r < end; r++) {
-    const PetscInt    N = interpolation ? n / 2 : n, c[4] = {interpolation ? r / 2 : r, interpolation ? PetscMin(r / 2 + 1, N - 1) : (r + 1) % N, (r + N / 2) % N, (r + 2) % N};
+    const PetscInt    N = interpolation ? n / 2 : n, c[4] = {interpolation ? r / 2 : r, interpolation ? PetscMin(r / 2 + 1, N - 1) : (r + 1) % N, ((interpolation && Band ? r / 2 - 1 + N : r) + (Band ? 3 : N / 2)) % N, (r + 2) % N};
     const PetscScalar v[4] = {2.0, -0.5, 0.25 + 0.001 * (PetscReal)r, 0.125};
 
     for (int k = 0; k < (interpolation ? 3 : 4); k++) PetscCall(MatSetValue(*A, r, c[k], v[k], ADD_VALUES));
@@ -294,8 +297,9 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
   MatFaultWatch(PETSC_TRUE);
-  PetscCall(Make(24, PETSC_FALSE, &A));
-  PetscCall(Make(24, PETSC_TRUE, &P));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-band", &Band, NULL));
+  PetscCall(Make(Band ? 64 : 24, PETSC_FALSE, &A));
+  PetscCall(Make(Band ? 64 : 24, PETSC_TRUE, &P));
   { /* what is made once and kept: staging buffers, the device itself */
     Mat a, p, c;
 
@@ -324,7 +328,7 @@ int main(int argc, char **argv)
     if (!Few) PetscCall(Faults(MATPRODUCT_AB, FIRST, A, P, A));
     PetscCall(Faults(MATPRODUCT_PtAP, FIRST, A, P, A));
     if (!Few) PetscCall(Faults(MATPRODUCT_AB, AGAIN, A, P, twice));
-    if (MatFault.device && Size > 1) PetscCall(Faults(MATPRODUCT_AB, LISTS, A, P, twice));
+    if (MatFault.device && Size > 1 && !Band) PetscCall(Faults(MATPRODUCT_AB, LISTS, A, P, twice));
     PetscCall(Faults(MATPRODUCT_PtAP, AGAIN, A, P, twice));
     PetscCall(Faults(MATPRODUCT_PtAP, OTHER, A, P, other));
     PetscCall(Faults(Few ? MATPRODUCT_PtAP : MATPRODUCT_AB, WIDER, A, P, twice));

@@ -219,6 +219,17 @@ cudaError_t cudaStreamCreate(cudaStream_t *s)
 {
   return cudaStreamCreateWithFlags(s, 0);
 }
+/* whose turn it is is left to the seed */
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned flags, int)
+{
+  return cudaStreamCreateWithFlags(s, flags);
+}
+cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
+{
+  *least    = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
   EmuStream *s = Get(stream);

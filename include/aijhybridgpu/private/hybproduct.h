@@ -32,6 +32,8 @@ extern PetscErrorCode HybProductSetReuse(HybProduct);
 /* before the symbolic phase: all operands' rows and columns are said to come in whole blocks of this size, 1 for none:
    see HybSpGEMM.blocksize */
 extern PetscErrorCode HybProductSetBlockSize(HybProduct, PetscInt bs);
+/* before the symbolic phase: no room for the result's values, which the caller has */
+extern PetscErrorCode HybProductSetPattern(HybProduct);
 /* Before the symbolic phase: in how many parts, a divisor of HYB_SPGEMM_PARTS, numeric phases of P^T A P make A P where
    methods can: its values then take so much less; 0: by their size and by free memory */
 extern PetscErrorCode HybProductSetParts(HybProduct, PetscInt parts);

@@ -196,18 +196,42 @@ static PetscErrorCode HybCommCollect_CUDA(const HybExec *exec, PetscCount n, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What goes beside is short, and what it goes beside may fill the card for long: so it goes first, block by block */
+static struct {
+  cudaStream_t stream;
+  cudaEvent_t  begin, end;
+} beside_;
+
 static PetscErrorCode HybCommFork_CUDA(const HybExec *exec, HybExec *side)
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  PetscCall(HybDeviceFork(exec, 1, side));
+  if (!beside_.stream) {
+    int least, greatest;
+
+    HybCallCUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+    HybCallCUDA(cudaStreamCreateWithPriority(&beside_.stream, cudaStreamNonBlocking, greatest));
+  }
+  if (!beside_.begin) HybCallCUDA(cudaEventCreateWithFlags(&beside_.begin, cudaEventDisableTiming));
+  if (!beside_.end) HybCallCUDA(cudaEventCreateWithFlags(&beside_.end, cudaEventDisableTiming));
+  HybCallCUDA(cudaEventRecord(beside_.begin, (cudaStream_t)exec->stream));
+  HybCallCUDA(cudaStreamWaitEvent(beside_.stream, beside_.begin, 0));
+  *side        = *exec;
+  side->stream = beside_.stream;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybCommJoin_CUDA(const HybExec *exec)
 {
+  cudaError_t err = cudaEventRecord(beside_.end, beside_.stream);
+
   PetscFunctionBegin;
-  PetscCall(HybDeviceJoin(exec, 1));
+  if (err == cudaSuccess) err = cudaStreamWaitEvent((cudaStream_t)exec->stream, beside_.end, 0);
+  /* then the host waits: what is freed next must not be in use */
+  if (err != cudaSuccess) (void)cudaStreamSynchronize(beside_.stream);
+  /* made to fail after it was done, for the same reason */
+  if (err == cudaSuccess && HybDeviceFault("cudaStreamWaitEvent")) err = cudaErrorUnknown;
+  PetscCall(HybDeviceError(err, "cudaStreamWaitEvent", __FILE__, __LINE__));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -23,7 +23,8 @@
               where B has the values of the last numeric phase on all processes: L's, two products
 
   A numeric phase moves values alone: of the rows sent, eight bytes an entry. A process without columns of others merges
-  and copies nothing: L is A's and R is B's.
+  and copies nothing: L is A's and R is B's. Nor does one for a run of rows that meet nobody else's, three quarters of a
+  large A or more (inner.c): then A, B and C are those of the others here.
 
   Memory: what is kept for numeric phases is L, R (a copy of A and of B each), F, X, and the two products' plans.
 */
@@ -180,6 +181,25 @@ static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *res
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* both blocks of the result */
+static PetscErrorCode HybParMultiplyBlocks(HybParMultiply *s, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
+{
+  HybParCSR *border = &s->inner.result;
+
+  PetscFunctionBegin;
+  PetscCall(HybParInnerLook(s, A, B));
+  if (!s->inner.made) {
+    PetscCall(HybParMultiplyOwn(s, result, method, width, A, B, &out[0], &C->D));
+    PetscCall(HybParMultiplyOthers(s, result, method, width, A, B, &out[1], C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybParInnerOperands(s, A, B));
+  PetscCall(HybParMultiplyOwn(s, &s->exec, method, width, &s->inner.left, &s->inner.right, &s->inner.keep, &border->D));
+  PetscCall(HybParMultiplyOthers(s, result, method, width, &s->inner.left, &s->inner.right, &out[1], border));
+  PetscCall(HybParInnerSymbolic(s, result, method, width, A, B, out, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const HybExec *result, const char *method, PetscInt width, PetscBool reuse, PetscInt blocksize, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
 {
   PetscInt      *global = NULL;
@@ -194,6 +214,7 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const Hyb
   s->exec.result = HYB_WORK(result);
   PetscCall(HybArenaInit(&s->keep, &s->exec));
   PetscCall(HybArenaInit(&s->work, &s->exec));
+  PetscCall(HybArenaInit(&s->inner.keep, &s->exec));
   s->made = PETSC_TRUE;
   PetscCall(HybHaloCreate(comm, &s->exec, B->rows, A->O.n, A->garray, &s->halo));
   ierr = HybParMultiplySent(s, B, &global);
@@ -202,8 +223,7 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const Hyb
   ierr       = HybArenaAlloc(&s->keep, s->exec.result, s->F.nnz, sizeof(HybScalar), &s->F.a);
   C->rows    = A->rows;
   C->columns = B->columns;
-  if (!ierr) ierr = HybParMultiplyOwn(s, result, method, width, A, B, &out[0], &C->D);
-  if (!ierr) ierr = HybParMultiplyOthers(s, result, method, width, A, B, &out[1], C);
+  if (!ierr) ierr = HybParMultiplyBlocks(s, result, method, width, A, B, out, C);
   later = HybArenaReset(&s->work);
   PetscCall(HybCommAgree(comm, ierr ? ierr : later, "The pattern of a parallel product"));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -212,7 +232,7 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const Hyb
 PetscErrorCode HybParMultiplyAdopt(HybParMultiply *s, const HybParCSR *A, HybParCSR *B, HybArena from[2])
 {
   PetscFunctionBegin;
-  if (HybParCollectTakes(s, A, B)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (s->inner.made || HybParCollectTakes(s, A, B)) PetscFunctionReturn(PETSC_SUCCESS);
   if (s->apart) {
     PetscCall(HybArenaFree(&from[0], &B->D.a));
     B->D.a = s->R.a + s->place[0][1];
@@ -228,7 +248,7 @@ PetscErrorCode HybParMultiplyAdopt(HybParMultiply *s, const HybParCSR *A, HybPar
 static PetscErrorCode HybParMultiplyBegin(HybParMultiply *s, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B)
 {
   PetscFunctionBegin;
-  if (s->numerics == 1 && !s->collect.made) { /* it is one that is repeated */
+  if (s->numerics == 1 && !s->collect.made && !s->inner.made) { /* it is one that is repeated */
     PetscCall(HybParCollectMake(s, A, B));
     if (s->collect.made && stays) PetscCall(HybParCollectCame(s, A, B, s->F.a));
     s->Rcurrent = stays;
@@ -240,16 +260,22 @@ static PetscErrorCode HybParMultiplyBegin(HybParMultiply *s, PetscBool sameA, Pe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybParMultiplySend(HybParMultiply *s, PetscErrorCode before)
+{
+  PetscFunctionBegin;
+  s->Rcurrent = PETSC_FALSE;
+  PetscCall(HybCommAgree(s->comm, before, "The values of rows that others need"));
+  PetscCall(HybRowsValuesBegin(s->rows, &s->exec, s->sent.row.a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* others' rows: F, or where collect.c is to find them */
-static PetscErrorCode HybParMultiplyExchange(HybParMultiply *s, PetscErrorCode before, PetscBool sameA, const HybParCSR *A, const HybParCSR *B)
+static PetscErrorCode HybParMultiplyReceive(HybParMultiply *s, PetscBool sameA, const HybParCSR *A, const HybParCSR *B)
 {
   const HybScalar *came = s->F.a;
   PetscErrorCode   ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  s->Rcurrent = PETSC_FALSE;
-  PetscCall(HybCommAgree(s->comm, before, "The values of rows that others need"));
-  PetscCall(HybRowsValuesBegin(s->rows, &s->exec, s->sent.row.a));
   if (!s->collect.made) ierr = HybParMultiplyPlaceOwn(s, sameA, PETSC_FALSE, A, B);
   if (s->collect.made)
     PetscCall(HybRowsValuesEndThere(s->rows, &s->exec, ierr, s->F.a, &came));
@@ -263,14 +289,23 @@ static PetscErrorCode HybParMultiplyExchange(HybParMultiply *s, PetscErrorCode b
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* no product took memory in the last phase, and so none does in this one */
+static PetscBool HybParMultiplyMayFork(const HybParMultiply *s)
+{
+  if (!s->exec.backend->device || s->numerics < 2) return PETSC_FALSE;
+  for (int q = 0; q < HYB_PAR_PRODUCTS; q++)
+    if (s->product[q] && !HybProductWasFrugal(s->product[q])) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
 /* Others' columns: few rows, which leave most of a device idle. So they are computed beside the other product, once
    both took no memory, which would be taken and given back in the order of one stream. Should it be otherwise this
    time, the other product waits: what was given back is still in use. */
-static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
+static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, PetscBool maybeside, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
 {
   const HybExec  *x = &s->exec;
   const HybCSR   *L = s->apart ? &s->L : &A->D, *R = s->apart ? &s->R : &B->D;
-  const PetscBool beside = (PetscBool)(x->backend->device && s->some && s->numerics == 2 && HybProductWasFrugal(s->product[0]) && HybProductWasFrugal(s->product[1]));
+  const PetscBool beside = (PetscBool)(maybeside && s->some && HybParMultiplyMayFork(s));
   HybExec         side;
   PetscBool       joined;
   PetscErrorCode  ierr = PETSC_SUCCESS, later;
@@ -297,6 +332,68 @@ static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, const HybParCSR *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the border's rows of the result, and the end of an exchange, if there is one, whatever has happened; stays: there is
+   none */
+static PetscErrorCode HybParMultiplyBorder(HybParMultiply *s, PetscErrorCode before, PetscBool maybeside, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
+{
+  const HybParCSR *left = &s->inner.left, *right = &s->inner.right;
+  HybParCSR        border = s->inner.result;
+  PetscErrorCode   ierr   = before;
+
+  PetscFunctionBegin;
+  border.O = C->O;
+  if (!ierr) ierr = HybParInnerPick(s, sameA, stays, A, B);
+  if (!ierr) ierr = HybParMultiplyPlaceOwn(s, sameA, stays, left, right);
+  if (!stays) {
+    PetscCall(HybRowsValuesEnd(s->rows, &s->exec, ierr, s->F.a));
+    PetscCall(HybParMultiplyPlaceCame(s));
+    s->Rcurrent = PETSC_TRUE;
+  }
+  PetscCall(ierr);
+  PetscCall(HybParMultiplyCompute(s, maybeside, left, right, &border));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParMultiplySetStream(HybParMultiply *s, void *stream)
+{
+  PetscFunctionBegin;
+  s->exec.stream = stream;
+  for (int q = 0; q < 2; q++)
+    if (s->product[q]) PetscCall(HybProductSetStream(s->product[q], stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Inner rows on the operation's stream, and the border beside them, by the same rule as others' columns. Where the
+   inner rows' product gives memory back this time, the border waits for it. */
+static PetscErrorCode HybParMultiplyApart(HybParMultiply *s, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
+{
+  const HybExec  own    = s->exec;
+  PetscBool      beside = HybParMultiplyMayFork(s);
+  HybExec        side;
+  PetscErrorCode ierr = PETSC_SUCCESS, later;
+
+  PetscFunctionBegin;
+  if (beside) ierr = own.backend->comm->fork(&own, &side);
+  if (ierr) beside = PETSC_FALSE;
+  if (!ierr) ierr = HybParInnerNumeric(s, A, B, C);
+  if (beside && (ierr || !HybProductWasFrugal(s->product[2]))) {
+    later  = own.backend->comm->join(&own);
+    beside = PETSC_FALSE;
+    if (!ierr) ierr = later;
+  }
+  if (beside) ierr = HybParMultiplySetStream(s, side.stream);
+  ierr = HybParMultiplyBorder(s, ierr, (PetscBool)!beside, sameA, stays, A, B, C);
+  if (beside) {
+    later = HybParMultiplySetStream(s, own.stream);
+    if (!ierr) ierr = later;
+    later = own.backend->comm->join(&own);
+    if (!ierr) ierr = later;
+  }
+  PetscCall(ierr);
+  PetscCall(HybParInnerPut(s, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybParMultiplyNumeric(HybParMultiply *s, PetscErrorCode before, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
 {
   const PetscBool stays = (PetscBool)(allB && s->Rcurrent); /* on all processes or on none */
@@ -305,27 +402,41 @@ PetscErrorCode HybParMultiplyNumeric(HybParMultiply *s, PetscErrorCode before, P
   PetscFunctionBegin;
   if (!ierr && stays) ierr = HybRowsCheck(s->rows);
   if (!ierr) ierr = HybParMultiplyBegin(s, sameA, stays, A, B);
-  if (!stays) ierr = HybParMultiplyExchange(s, ierr, sameA, A, B);
-  PetscCall(ierr); /* nobody waits for this process */
-  if (stays && !s->collect.made) PetscCall(HybParMultiplyPlaceOwn(s, sameA, PETSC_TRUE, A, B));
-  PetscCall(HybParMultiplyCompute(s, A, B, C));
+  if (!stays)
+    PetscCall(HybParMultiplySend(s, ierr));
+  else
+    PetscCall(ierr); /* nobody waits for this process */
+  if (s->inner.made)
+    PetscCall(HybParMultiplyApart(s, sameA, stays, A, B, C));
+  else {
+    if (!stays)
+      PetscCall(HybParMultiplyReceive(s, sameA, A, B));
+    else if (!s->collect.made)
+      PetscCall(HybParMultiplyPlaceOwn(s, sameA, PETSC_TRUE, A, B));
+    PetscCall(HybParMultiplyCompute(s, PETSC_TRUE, A, B, C));
+  }
   if (s->numerics < 2) s->numerics++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybParMultiplyDestroy(HybParMultiply *s)
 {
-  PetscErrorCode ierr[6];
+  PetscErrorCode ierr[HYB_PAR_PRODUCTS + 5];
+  int            n = 0;
 
   PetscFunctionBegin;
   if (!s->made) PetscFunctionReturn(PETSC_SUCCESS);
-  for (int p = 0; p < 2; p++) ierr[p] = HybProductDestroy(&s->product[p]);
-  ierr[2] = HybRowsDestroy(&s->rows);
-  ierr[3] = HybHaloDestroy(&s->halo);
+  while (n < HYB_PAR_PRODUCTS) {
+    ierr[n] = HybProductDestroy(&s->product[n]);
+    n++;
+  }
+  ierr[n++] = HybRowsDestroy(&s->rows);
+  ierr[n++] = HybHaloDestroy(&s->halo);
   PetscCall(PetscFree(s->garray));
-  ierr[4] = HybArenaReset(&s->work);
-  ierr[5] = HybArenaReset(&s->keep);
+  ierr[n++] = HybArenaReset(&s->work);
+  ierr[n++] = HybArenaReset(&s->inner.keep);
+  ierr[n++] = HybArenaReset(&s->keep);
   PetscCall(PetscMemzero(s, sizeof(*s)));
-  for (int k = 0; k < 6; k++) PetscCall(ierr[k]);
+  for (int k = 0; k < n; k++) PetscCall(ierr[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -20,6 +20,7 @@
   next stage, which gets the error handed over and agrees on it first.
 */
 #include "parprodimpl.h"
+#include <string.h>
 
 struct _HybParProduct {
   HybExec         exec;
@@ -220,7 +221,7 @@ PetscErrorCode HybParProductSetStream(HybParProduct p, void *stream)
   p->transpose.exec.stream = stream;
   for (int k = 0; k < p->nstages; k++) {
     p->stage[k].exec.stream = stream;
-    for (int q = 0; q < 2; q++)
+    for (int q = 0; q < HYB_PAR_PRODUCTS; q++)
       if (p->stage[k].product[q]) PetscCall(HybProductSetStream(p->stage[k].product[q], stream));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -232,8 +233,8 @@ PetscErrorCode HybParProductGetInfo(HybParProduct p, PetscLogDouble *flops, size
   *flops = 0;
   *bytes = p->transpose.keep.bytes + p->warena[0].bytes + p->warena[1].bytes;
   for (int k = 0; k < p->nstages; k++) {
-    *bytes += p->stage[k].keep.bytes;
-    for (int q = 0; q < 2; q++) {
+    *bytes += p->stage[k].keep.bytes + p->stage[k].inner.keep.bytes;
+    for (int q = 0; q < HYB_PAR_PRODUCTS; q++) {
       PetscLogDouble f;
       size_t         b, most;
 
@@ -248,16 +249,17 @@ PetscErrorCode HybParProductGetInfo(HybParProduct p, PetscLogDouble *flops, size
 
 PetscErrorCode HybParProductDescribe(HybParProduct p, char text[], size_t length)
 {
-  char           one[512];
-  size_t         bytes;
-  PetscLogDouble flops;
+  static const char *const columns[HYB_PAR_PRODUCTS] = {"own columns", "others' columns", "inner rows"};
+  char                     one[512];
+  size_t                   bytes;
+  PetscLogDouble           flops;
 
   PetscFunctionBegin;
   text[0] = 0;
   for (int k = 0; k < p->nstages; k++) {
-    for (int q = 0; q < 2; q++) {
+    for (int q = 0; q < HYB_PAR_PRODUCTS; q++) {
       if (!p->stage[k].product[q]) continue;
-      PetscCall(PetscSNPrintf(one, sizeof(one), "%s%s %d, %s columns: ", k || q ? "; " : "", HybParProductTypes[p->type], k + 1, q ? "others'" : "own"));
+      PetscCall(PetscSNPrintf(one, sizeof(one), "%s%s %d, %s: ", k || q ? "; " : "", HybParProductTypes[p->type], k + 1, columns[q]));
       PetscCall(PetscStrlcat(text, one, length));
       PetscCall(HybProductDescribe(p->stage[k].product[q], one, sizeof(one)));
       PetscCall(PetscStrlcat(text, one, length));
@@ -273,7 +275,7 @@ PetscErrorCode HybParProductGetMethod(HybParProduct p, const char **method)
 {
   PetscFunctionBegin;
   *method = "none";
-  if (p->nstages) PetscCall(HybProductGetMethod(p->stage[p->nstages - 1].product[0], method));
+  if (p->nstages) PetscCall(HybProductGetMethod(p->stage[p->nstages - 1].product[p->stage[p->nstages - 1].inner.made ? 2 : 0], method));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -282,7 +284,8 @@ PetscErrorCode HybParProductGetCounter(HybParProduct p, const char *name, PetscC
   PetscFunctionBegin;
   *value = 0;
   for (int k = 0; k < p->nstages; k++) {
-    for (int q = 0; q < 2; q++) {
+    if (p->stage[k].inner.made && !strcmp(name, "inner rows")) *value += p->stage[k].inner.A.m;
+    for (int q = 0; q < HYB_PAR_PRODUCTS; q++) {
       PetscCount one;
 
       if (!p->stage[k].product[q]) continue;

@@ -3,6 +3,8 @@
 #define AIJHYBRIDGPU_PARPRODIMPL_H
 #include <aijhybridgpu/private/hybparprod.h>
 
+#define HYB_PAR_PRODUCTS 3
+
 /* multiply.c: C = A B */
 typedef struct {
   PetscBool made;
@@ -23,8 +25,8 @@ typedef struct {
   HybCSR     L, R;    /* A's blocks merged, and B's rows that it multiplies, own columns alone */
   PetscCount first[2][3], place[2][4];
   PetscBool  reuse;
-  PetscInt   blocksize;  /* see HybProductSetBlockSize() */
-  HybProduct product[2]; /* for the columns that this process owns, and for others' */
+  PetscInt   blocksize;                 /* see HybProductSetBlockSize() */
+  HybProduct product[HYB_PAR_PRODUCTS]; /* for the columns that this process owns, and for others'; inner rows' */
   /* R's rows in the columns of others, those that have entries and are multiplied, and L's rows and columns that meet
      them */
   HybCSR    X, Y, Z;
@@ -41,6 +43,16 @@ typedef struct {
     PetscInt  *from[2];
     HybScalar *to[2];
   } collect;
+  struct { /* A's rows first to end-1 meet nobody else's (inner.c) */
+    PetscBool  made;
+    HybArena   keep;
+    PetscInt   first, end;
+    PetscCount a, c[2]; /* entries of A's diagonal block before them, and of C's before and up to them */
+    HybCSR     A, C;    /* these rows: of the operands and the result that a phase has */
+    /* the other rows of A, one below the other, what they name of B, and their result */
+    HybParCSR left, right, result;
+    PetscInt *row, *perm[4]; /* which these are, where the backend executes; of left's and right's blocks */
+  } inner;
 } HybParMultiply;
 
 /* B->columns and so on stay the caller's. C's memory is result's. reuse: more than one numeric phase is expected. */
@@ -57,6 +69,15 @@ extern PetscErrorCode HybParMultiplyDestroy(HybParMultiply *);
 extern PetscErrorCode HybParMultiplySendValues(HybParMultiply *, const HybParCSR *B);
 extern PetscErrorCode HybParMultiplyPlaceOwn(HybParMultiply *, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B);
 extern PetscErrorCode HybParMultiplyPlaceCame(HybParMultiply *);
+
+/* inner.c. Are there enough of such rows? A's and B's parts for the others; their result and that of the inner ones
+   become C. The border's operands get their values; inner rows' product; the border's values to their places in C. */
+extern PetscErrorCode HybParInnerLook(HybParMultiply *, const HybParCSR *A, const HybParCSR *B);
+extern PetscErrorCode HybParInnerOperands(HybParMultiply *, const HybParCSR *A, const HybParCSR *B);
+extern PetscErrorCode HybParInnerSymbolic(HybParMultiply *, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
+extern PetscErrorCode HybParInnerPick(HybParMultiply *, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B);
+extern PetscErrorCode HybParInnerNumeric(HybParMultiply *, const HybParCSR *A, const HybParCSR *B, HybParCSR *C);
+extern PetscErrorCode HybParInnerPut(HybParMultiply *, HybParCSR *C);
 
 /* collect.c: the same of a small product in two launches; is it one? */
 extern PetscBool      HybParCollectTakes(HybParMultiply *, const HybParCSR *A, const HybParCSR *B);

@@ -61,6 +61,7 @@ struct _HybProduct {
   PetscInt       parts, inparts;    /* of A P: asked for, and what it is made in; 0: not known yet */
   PetscBool      reuse;             /* more than one numeric phase is expected */
   PetscInt       blocksize;         /* of all operands, as the caller says */
+  PetscBool      pattern;           /* the caller has room for the result's values */
   PetscBool      same[3];           /* operands that the next numeric phase sees with the values of the last one */
   PetscCount     gathers;           /* of a transpose's values */
   PetscCount     shed;              /* columns given back */
@@ -253,7 +254,7 @@ static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const Hy
   p->stage[s].transposed = L == &p->transposed.T ? M->i : NULL;
   PetscCall(PetscMemzero(C, sizeof(*C)));
   PetscCall(HybSpGEMMSymbolic(&p->stage[s], &left, &right, out, C));
-  if (!C->a && !HybProductPasses(p, C)) PetscCall(HybArenaAlloc(out, result, C->nnz, sizeof(HybScalar), &C->a));
+  if (!C->a && !HybProductPasses(p, C) && !(p->pattern && C != &p->W)) PetscCall(HybArenaAlloc(out, result, C->nnz, sizeof(HybScalar), &C->a));
   p->nstages = s + 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -345,6 +346,13 @@ PetscErrorCode HybProductSetBlockSize(HybProduct p, PetscInt bs)
 {
   PetscFunctionBegin;
   p->blocksize = bs;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybProductSetPattern(HybProduct p)
+{
+  PetscFunctionBegin;
+  p->pattern = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
