@@ -604,50 +604,33 @@ static PetscErrorCode MatProductNumeric_SeqAIJHybridGPU(Mat C)
 
 /* In-tree code also calls the old slots, which name their operands. These are the product's own, except where a caller
    swapped them. */
-static PetscErrorCode MatMatOldNumeric_SeqAIJHybridGPU(Mat A, Mat B, Mat C)
-{
-  Mat          a0, b0;
-  Mat_Product *product;
-
-  PetscFunctionBegin;
-  MatCheckProduct(C, 3);
-  product    = C->product;
-  a0         = product->A;
-  b0         = product->B;
-  product->A = A;
-  product->B = B;
-  {
-    PetscErrorCode ierr = MatProductNumeric_SeqAIJHybridGPU(C);
-
-    product->A = a0;
-    product->B = b0;
-    PetscCall(ierr);
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode MatMatMatOldNumeric_SeqAIJHybridGPU(Mat A, Mat B, Mat C, Mat D)
 {
-  Mat          a0, b0, c0;
-  Mat_Product *product;
+  Mat_Product   *product;
+  Mat            were[3];
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   MatCheckProduct(D, 4);
   product    = D->product;
-  a0         = product->A;
-  b0         = product->B;
-  c0         = product->C;
+  were[0]    = product->A;
+  were[1]    = product->B;
+  were[2]    = product->C;
   product->A = A;
   product->B = B;
-  product->C = C;
-  {
-    PetscErrorCode ierr = MatProductNumeric_SeqAIJHybridGPU(D);
+  if (C) product->C = C;
+  ierr       = MatProductNumeric_SeqAIJHybridGPU(D);
+  product->A = were[0];
+  product->B = were[1];
+  product->C = were[2];
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    product->A = a0;
-    product->B = b0;
-    product->C = c0;
-    PetscCall(ierr);
-  }
+static PetscErrorCode MatMatOldNumeric_SeqAIJHybridGPU(Mat A, Mat B, Mat C)
+{
+  PetscFunctionBegin;
+  PetscCall(MatMatMatOldNumeric_SeqAIJHybridGPU(A, B, NULL, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
