@@ -3,6 +3,35 @@
 */
 #include "seq.h"
 #include "aijhybridgpu/private/hybspgemm.h"
+#include "aijhybridgpu/private/hybptap.h"
+
+PetscErrorCode HybMatProductType(MatProductType type, HybProductType *t)
+{
+  PetscFunctionBegin;
+  switch (type) {
+  case MATPRODUCT_AB:
+    *t = HYB_PRODUCT_AB;
+    break;
+  case MATPRODUCT_AtB:
+    *t = HYB_PRODUCT_ATB;
+    break;
+  case MATPRODUCT_ABt:
+    *t = HYB_PRODUCT_ABT;
+    break;
+  case MATPRODUCT_PtAP:
+    *t = HYB_PRODUCT_PTAP;
+    break;
+  case MATPRODUCT_RARt:
+    *t = HYB_PRODUCT_RART;
+    break;
+  case MATPRODUCT_ABC:
+    *t = HYB_PRODUCT_ABC;
+    break;
+  default:
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "MatProductType %s is not a product of sparse matrices", MatProductTypes[type]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /*
   The algorithm of the product: from MatProductSetAlgorithm(), else from the option that the parent would read. Names of
@@ -91,6 +120,16 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   for (PetscInt n = 0; parents[n] && !known; n++) PetscCall(PetscStrcmp(given, parents[n], &known));
   PetscCheck(known, PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown algorithm \"%s\" for %s%s%s: %s", given, ((PetscObject)C)->prefix ? "-" : "", ((PetscObject)C)->prefix ? ((PetscObject)C)->prefix : "", option, text);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a method that only the other side has: this side chooses for itself */
+const char *HybMatProductMethod(const HybExec *x, const char *method)
+{
+  for (const HybSpGEMMMethod *const *m = x->backend->spgemm; m && *m; m++)
+    if (!strcmp(method, (*m)->name)) return method;
+  for (const HybPtAPMethod *const *m = x->backend->ptap; m && *m; m++)
+    if (!strcmp(method, (*m)->name)) return method;
+  return "auto";
 }
 
 /*

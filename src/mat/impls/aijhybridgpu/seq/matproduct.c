@@ -122,34 +122,6 @@ static PetscErrorCode HybMatProductSet(Mat C, HybMatProduct *mp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMatProductType(MatProductType type, HybProductType *t)
-{
-  PetscFunctionBegin;
-  switch (type) {
-  case MATPRODUCT_AB:
-    *t = HYB_PRODUCT_AB;
-    break;
-  case MATPRODUCT_AtB:
-    *t = HYB_PRODUCT_ATB;
-    break;
-  case MATPRODUCT_ABt:
-    *t = HYB_PRODUCT_ABT;
-    break;
-  case MATPRODUCT_PtAP:
-    *t = HYB_PRODUCT_PTAP;
-    break;
-  case MATPRODUCT_RARt:
-    *t = HYB_PRODUCT_RART;
-    break;
-  case MATPRODUCT_ABC:
-    *t = HYB_PRODUCT_ABC;
-    break;
-  default:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "MatProductType %s is not a product of sparse matrices", MatProductTypes[type]);
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Operands as the host sees them, and as the executing backend does */
 typedef struct {
   Mat        mat[3];
@@ -210,15 +182,6 @@ static PetscErrorCode HybOperandsRestore(HybOperands *o)
   PetscCall(HybArenaReset(&o->sent));
   for (PetscInt k = 0; k < o->n; k++) PetscCall(HybLentRestore(o->mat[k], &o->lent[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-const char *HybMatProductMethod(const HybExec *x, const char *method)
-{
-  for (const HybSpGEMMMethod *const *m = x->backend->spgemm; m && *m; m++)
-    if (!strcmp(method, (*m)->name)) return method;
-  for (const HybPtAPMethod *const *m = x->backend->ptap; m && *m; m++)
-    if (!strcmp(method, (*m)->name)) return method;
-  return "auto";
 }
 
 static PetscErrorCode HybOperandHash(const HybExec *x, const HybCSR *M, uint64_t *hash)
