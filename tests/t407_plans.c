@@ -136,8 +136,54 @@ static void Planned(void)
 
 #define TILE 64 /* entries of C whose terms count from the same entry of A */
 
-/* A tile whose last product is of the entry last of A: 16 entries of the first row of C, which is of nearly all of
-   these, and the first ones of others, which are of an entry each */
+static int Bits(PetscInt n)
+{
+  int bits = 0;
+
+  while (n >> bits) bits++;
+  return bits;
+}
+
+/* Bytes of all terms: 2 of a product where, in every tile that a row has entries in, the bits of a number among the
+   entries of the tile's rows of A and those of one in the longest row of B are 16 at most; else 4, for the whole row.
+   A row has an even number of words. wide: products of such rows. */
+static PetscCount TermBytes(const RefMat *A, const RefMat *B, const RefMat *C, PetscCount *wide)
+{
+  const PetscInt m     = C->csr.m;
+  PetscBool     *is    = (PetscBool *)RefAlloc(m, sizeof(PetscBool));
+  PetscCount     bytes = 0;
+
+  for (PetscInt r = 0; r < m; r++) is[r] = PETSC_FALSE;
+  for (PetscInt begin = 0, row = 0; begin < C->csr.nnz; begin += TILE) {
+    const PetscInt end     = PetscMin(begin + TILE, (PetscInt)C->csr.nnz);
+    PetscInt       longest = 0, last;
+
+    while (C->csr.i[row + 1] <= begin) row++;
+    last = row;
+    for (PetscInt r = row; r < m && C->csr.i[r] < end; r++) {
+      if (C->csr.i[r] == C->csr.i[r + 1]) continue;
+      for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) longest = PetscMax(longest, B->csr.i[A->csr.j[k] + 1] - B->csr.i[A->csr.j[k]]);
+      last = r;
+    }
+    if (Bits(A->csr.i[last + 1] - A->csr.i[row] - 1) + Bits(longest - 1) > 16) {
+      for (PetscInt r = row; r <= last; r++) is[r] = PETSC_TRUE;
+    }
+  }
+  *wide = 0;
+  for (PetscInt r = 0; r < m; r++) {
+    PetscCount products = 0;
+
+    if (C->csr.i[r] == C->csr.i[r + 1]) continue;
+    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) products += B->csr.i[A->csr.j[k] + 1] - B->csr.i[A->csr.j[k]];
+    bytes += is[r] ? 4 * products : 2 * products + 2 * (products % 2);
+    if (is[r]) *wide += products;
+  }
+  free(is);
+  return bytes;
+}
+
+/* A tile whose last product is of the entry last of A, as it counts: 16 entries of the first row of C, which is of
+   nearly all of these, and the first ones of others, which are of an entry each */
 static void FarOperands(PetscInt last, RefMat *A, RefMat *B)
 {
   const PetscInt m = 12000, n = last + 1 - (TILE - 16);
@@ -151,7 +197,23 @@ static void FarOperands(PetscInt last, RefMat *A, RefMat *B)
   B->csr.n = 16;
 }
 
-/* numeric phases by terms: the same bits with new values of both, from the second one on, where memory allows */
+/* Rows that need terms of 4 bytes among such that do not. far: rows of C of up to nine entries, so that a tile counts
+   over many rows of A; else rows of up to 400, and entries and rows of B of 256, which have 8 bits, and one more. */
+static void WideOperands(PetscBool far, RefMat *A, RefMat *B)
+{
+  static const PetscInt a[] = {1, 256, 0, 3, 257, 20}, b[] = {1, 256, 0, 9, 100};
+  const PetscInt        m = far ? 40 : 50, n = far ? 3000 : 500;
+  PetscInt             *lengths = (PetscInt *)RefAlloc(PetscMax(m, n), sizeof(PetscInt));
+
+  for (PetscInt r = 0; r < m; r++) lengths[r] = far ? (r % 4 == 1 ? 300 + 60 * r : r % 4) : a[(r / 4) % 6];
+  HybTestMatLengths(m, n, lengths, A);
+  for (PetscInt r = 0; r < n; r++) lengths[r] = far ? r % 10 : b[r % 5];
+  HybTestMatLengths(n, far ? 9 : 400, lengths, B);
+  free(lengths);
+}
+
+/* numeric phases by terms: the same bits with new values of both, from the second one on, where memory allows; made in
+   one part, or in two where a limit is named */
 static void Terms(void)
 {
   static const char *const percent[] = {NULL, "1000", "60"};
@@ -161,24 +223,27 @@ static void Terms(void)
   PetscScalar             *expected;
 
   if (!Is("hash")) return;
-  for (PetscInt kind = 0; kind < 48; kind++) {
-    const PetscInt shape = kind / 3, limit = kind % 3 == 0 ? 125 : kind % 3 == 1 ? 1000
+  for (PetscInt kind = 0; kind < 54; kind++) {
+    const PetscInt shape = kind / 3, limit = kind % 3 == 0 ? 100 : kind % 3 == 1 ? 1000
                                                                                  : 60;
-    PetscCount     kept;
+    PetscCount     bytes, kept, wide;
     PetscBool      terms;
 
     HybTestBegin("%s: numeric phases by terms, kind %" PetscInt_FMT ", %" PetscInt_FMT " per cent", method->name, shape, limit);
     if (shape < 14)
       Operands(shape, &A, &B);
+    else if (shape < 16)
+      FarOperands(shape == 14 ? 65534 : 65535, &A, &B);
     else
-      FarOperands(shape == 14 ? 65535 : 65536, &A, &B);
+      WideOperands((PetscBool)(shape == 17), &A, &B);
     RefSpGEMM(&A, &B, &C);
     expected = RefProductInOrder(&A, &B, &C);
+    bytes    = TermBytes(&A, &B, &C, &wide);
     HybTestCall(HybTuningSet("hash_places", percent[kind % 3]));
     if (Begin(&mm, &A, &B, &DA, &DB)) {
       if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
-        kept  = 4 * mm.stats.products + 2 * C.csr.nnz + (PetscCount)sizeof(PetscInt) * A.csr.nnz;
-        terms = (PetscBool)(C.csr.nnz && shape < 15 && kept <= C.csr.nnz * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar)) / 100 * limit);
+        kept  = bytes + 2 * C.csr.nnz + (PetscCount)sizeof(PetscInt) * A.csr.nnz;
+        terms = (PetscBool)(C.csr.nnz && shape != 15 && kept <= C.csr.nnz * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar)) / 100 * limit);
         for (PetscInt k = 0; k < 4; k++) {
           if (k >= 2) {
             HybTestRandomize(k == 2 ? &A : &B);
@@ -190,7 +255,9 @@ static void Terms(void)
           if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
           HybTestCheck(HybCountersGet(&mm.counters, "terms") == (terms && k ? mm.stats.products : 0), "%td terms after %" PetscInt_FMT " numeric phases, %td products", HybCountersGet(&mm.counters, "terms"), k + 1, mm.stats.products);
           HybTestCheck(!terms || !HybCountersGet(&mm.counters, "places"), "there are places beside terms");
+          if (terms && k) HybTestCheck(HybCountersGet(&mm.counters, "term bytes") == bytes, "terms take %td bytes, expected %td", HybCountersGet(&mm.counters, "term bytes"), bytes);
         }
+        if (shape > 15) HybTestCheck(wide > 0 && wide < mm.stats.products, "%td of %td products need 4 bytes: not a mixture", wide, mm.stats.products);
         if (shape == 15 && limit == 1000) HybTestCheck(HybCountersGet(&mm.counters, "places") == mm.stats.products, "no places where numbers of terms do not do");
       }
     }

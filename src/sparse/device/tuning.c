@@ -60,7 +60,7 @@ static const Tuning TuningTable[] = {
   LIST(diagonal_threads, 0, "0 256 512", "threads of a block of the method diagonal; 0: by its shared memory"),
   WORDS(diagonal_runs, 1, 0, "no yes", "are neighbouring diagonals taken together"),
   RANGE(hash_lists, 3, 0, 64, "entries of lists for a nonzero that C is known to have; 0: no lists"),
-  RANGE(hash_places, -1, -1, 1000, "percent of C's bytes that products' places or lists kept for numeric phases may have; 0: none are kept, -1: 125 as long as that is little memory, else 60 for large products"),
+  RANGE(hash_places, -1, -1, 1000, "percent of C's bytes that products' places or lists kept for numeric phases may have; 0: none are kept, -1: 100 for products of less than 2^27, 60 for larger ones"),
   LIST(masks_lanes, 0, "0 4 8 16", "lanes of a row of C where products are planned by masks; 0: by its mean row"),
   WORDS(tile_precision, 0, 0, "double half", "what the product of matrices by the method tile multiplies in; half: values of 16 bits, sums of 32"),
   RANGE(fused_plan, -1, -1, PETSC_MAX_INT, "bytes of a plan of the fused P^T A P; -1: a multiple of the operands'"),

@@ -32,6 +32,7 @@ static PetscErrorCode HashGiveBack(HybSpare *spare)
   PetscCall(HybHashRowsUnplan(mm, &data->rows));
   PetscCall(HybCountersSet(&mm->counters, "places", 0));
   PetscCall(HybCountersSet(&mm->counters, "terms", 0));
+  PetscCall(HybCountersSet(&mm->counters, "term bytes", 0));
   PetscCall(HybCountersAdd(&mm->counters, "plans given back", 1));
   PetscCall(PetscInfo(NULL, "Memory is short: the plan of a product's numeric phases, %zu bytes, is given back, and they go on without\n", held - mm->keep.bytes));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -95,14 +96,14 @@ static PetscErrorCode HybSpGEMMNumeric_HashCUDA(HybSpGEMM *mm, const HybCSR *A, 
   if (C->nnz) {
     if (data->masks.masks)
       PetscCall(HybMaskRowsNumeric(mm, A, B, &data->masks, C));
-    else if (hash->terms.room)
+    else if (hash->terms.term)
       PetscCall(HybHashTermsSums(mm, A, B, hash, C));
     else if (hash->places)
       PetscCall(HybHashRowsPlanned(mm, A, B, hash, C));
     else
       PetscCall(HybHashRowsNumeric(mm, A, B, hash, C));
   }
-  if (hash->places || hash->terms.room) HybSpareOffer(&data->spare);
+  if (hash->places || hash->terms.term) HybSpareOffer(&data->spare);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

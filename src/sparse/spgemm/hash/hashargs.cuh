@@ -109,13 +109,35 @@ struct HashArgs {
   HybScalar      *ca;
   int             products, columns, values; /* table from the products (else from cj); write cj; compute ca */
   /* the plan of a numeric phase; in HashNumericRow(): places are to be found */
-  PetscInt         *from, *off;
+  PetscInt         *from, *off, *widest;
   const PetscCount *placeptr;
-  unsigned short   *places;
+  /* rows whose places are to be found, the first one's are the first: by placeptr */
+  PetscCount      partbegin, partend;
+  unsigned short *places;
   /* global tables: words a block */
   unsigned  *global;
   PetscCount globalwords;
 };
+
+static inline void HybHashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x)
+{
+  memset((void *)x, 0, sizeof(*x));
+  x->ai = A->i;
+  x->aj = A->j;
+  x->aa = A->a;
+  x->bi = B->i;
+  x->bj = B->j;
+  x->ba = B->a;
+}
+
+/* the same and C, for places of all rows */
+static inline void HybHashPlanOperands(const HybCSR *A, const HybCSR *B, const HybCSR *C, HashArgs *x)
+{
+  HybHashOperands(A, B, x);
+  x->ci      = C->i;
+  x->cj      = C->j;
+  x->partend = (PetscCount)1 << 62; /* one part of all rows */
+}
 
 /* the row has its columns from its list */
 static __device__ __forceinline__ bool HashListed(const HashArgs &x, PetscInt row)
@@ -135,10 +157,15 @@ extern PetscErrorCode HybHashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArg
 /* tables of so many words in global memory: one for each multiprocessor, fewer where they would take more than a
    quarter of what may be taken (HybMemorySpare()) */
 extern PetscErrorCode HybHashGlobalTables(const HybExec *exec, HybArena *work, int multiprocessors, PetscCount words, PetscCount rows, HashArgs *x, PetscCount *blocks);
-/* of each entry of A: where its row of B begins, and which of its row's products is the first: x.from, x.off */
+/* of each entry of A: where its row of B begins, and which of its row's products is the first: x.from, x.off; of each
+   row of A, where that is wanted, the longest row of B: x.widest */
 extern PetscErrorCode HybHashRowStarts(const HybExec *exec, PetscInt m, HashArgs x);
-/* places of all products, if they are to be: else hash->places stays NULL */
+/* the bytes of what the plans of terms.cu, at least, and of places.cu keep; 0: there shall be none */
+extern size_t HybHashTermsLeast(const HybSpGEMM *mm, const HybCSR *A, const HybHashRows *hash, const HybCSR *C);
+extern size_t HybHashPlacesBytes(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, const HybCSR *C);
+/* terms of all entries of C, if they take no more than spare: else hash->terms.term stays NULL */
+extern PetscErrorCode HybHashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C, size_t spare);
+/* places of all products */
 extern PetscErrorCode HybHashPlaces(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C);
-extern void           HybHashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x);
 
 #endif

@@ -64,17 +64,6 @@
 #define HASH_BINCOUNTS ((HYB_HASH_BINS + 1) * sizeof(PetscInt) / sizeof(PetscCount)) /* the bins' offsets in counts */
 static_assert((HYB_HASH_BINS + 1) * sizeof(PetscInt) % sizeof(PetscCount) == 0, "the offsets are followed by a count");
 
-void HybHashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x)
-{
-  memset((void *)x, 0, sizeof(*x));
-  x->ai = A->i;
-  x->aj = A->j;
-  x->aa = A->a;
-  x->bi = B->i;
-  x->bj = B->j;
-  x->ba = B->a;
-}
-
 static int HashLog2(PetscCount n)
 {
   int l = 0;
@@ -227,5 +216,44 @@ PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   x.ca     = C->a;
   x.values = 1;
   PetscCall(HybHashRun(mm, hash, x, 1, HYB_HASH_BINS - 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHashRowsUnplan(HybSpGEMM *mm, HybHashRows *hash)
+{
+  PetscErrorCode ierr[6];
+
+  PetscFunctionBegin;
+  ierr[0] = HybArenaFree(&mm->keep, &hash->terms.term);
+  ierr[1] = HybArenaFree(&mm->keep, &hash->terms.room);
+  ierr[2] = HybArenaFree(&mm->keep, &hash->from);
+  ierr[3] = HybArenaFree(&mm->keep, &hash->placeptr);
+  ierr[4] = HybArenaFree(&mm->keep, &hash->planorder);
+  ierr[5] = HybArenaFree(&mm->keep, &hash->places);
+  for (int k = 0; k < 6; k++) PetscCall(ierr[k]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
+{
+  const size_t terms = HybHashTermsLeast(mm, A, hash, C), places = HybHashPlacesBytes(mm, A, B, hash, C);
+  size_t       spare;
+
+  PetscFunctionBegin;
+  if (!terms && !places) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMemorySpare(&mm->exec, &spare));
+  if (terms && terms <= spare) PetscCall(HybHashTermsPlan(mm, A, B, hash, C, spare));
+  if (!hash->terms.term && places && places <= spare) PetscCall(HybHashPlaces(mm, A, B, hash, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Numeric phases go on without a plan whose making failed, and they need the memory */
+PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
+{
+  const PetscErrorCode ierr = HashRowsPlan(mm, A, B, hash, C);
+
+  PetscFunctionBegin;
+  if (ierr) (void)HybHashRowsUnplan(mm, hash);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -9,19 +9,15 @@
 
 #define HYB_HASH_BINS 11
 
-/* A product of an entry of C: its entry of A, from its tile's first one on, and which of that entry's row of B */
-struct alignas(4) HashTerm {
-  unsigned short a, b;
-};
-
-/* the terms of all entries of C (terms.cu), in room; NULL: there are none */
+/* The terms of all entries of C (terms.cu), by tiles of entries of C. A term is one word of 16 bits or two: its entry
+   of A, from the tile's first one on, and above that which entry of the row of B. */
 typedef struct {
-  char           *room;
-  HashTerm       *term;
-  PetscCount     *ptr;         /* of each tile's first entry of C */
+  unsigned short *term;        /* NULL: there are none */
+  char           *room;        /* all else */
+  PetscCount     *ptr;         /* of each tile: its first word */
   PetscInt       *from, *base; /* of each entry of A: where its row of B begins; of each tile: its first entry of A */
   unsigned short *length;      /* terms of each entry of C */
-  int            *far;         /* 1: numbers of 16 bits do not do */
+  unsigned char  *form;        /* of each tile */
 } HybHashTerms;
 
 /* The plan of the rows; all zero before HybHashRowsCount() */
@@ -70,7 +66,7 @@ extern PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybC
 extern PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, HybCSR *C);
 
 /* The terms of each entry of C, for later numeric phases, or where each product goes: 2 bytes a product and 8 an entry
-   of A; not of rows that have no table in shared memory. Leaves hash->terms.room or hash->places NULL where that would
+   of A; not of rows that have no table in shared memory. Leaves hash->terms.term or hash->places NULL where that would
    take too much memory. */
 extern PetscErrorCode HybHashRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C);
 /* and gives that back */

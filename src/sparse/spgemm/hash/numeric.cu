@@ -173,6 +173,7 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
   HybScalar     *acc = MODE == 0 ? (HybScalar *)mine : x.ca + cbegin;
   HashTable      t;
 
+  if (x.places && (x.placeptr[row] < x.partbegin || x.placeptr[row] >= x.partend)) return;
   t.base   = x.base[row];
   t.wrap   = size - 1;
   t.shift  = __clz((int)t.wrap);
@@ -232,7 +233,7 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
   }
   if (x.places) {
     const int             lanes = HybMin()(x.lanes, HybLog2(N));
-    unsigned short *const to    = x.places + x.placeptr[row];
+    unsigned short *const to    = x.places + (x.placeptr[row] - x.partbegin);
 
     for (PetscInt k = abegin + (G::rank() >> lanes); k < aend; k += N >> lanes) {
       const PetscInt begin = x.from[k], first = x.off[k], len = x.bi[x.aj[k] + 1] - begin;

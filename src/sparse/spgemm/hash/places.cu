@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(128) HashPlanEntries(PetscInt m, HashArgs x)
   const int        lane = HybLane() & 7;
 
   if (row >= m) return;
-  PetscInt before = 0;
+  PetscInt before = 0, widest = 0;
 
   for (PetscInt k0 = x.ai[row]; k0 < x.ai[row + 1]; k0 += 8) {
     const PetscInt k     = k0 + lane;
@@ -44,7 +44,11 @@ __global__ void __launch_bounds__(128) HashPlanEntries(PetscInt m, HashArgs x)
       x.off[k]  = at;
     }
     before += total;
+    widest = HybMax()(widest, len);
   }
+  if (!x.widest) return;
+  widest = HybSubwarpMax<8>(widest);
+  if (lane == 0) x.widest[row] = widest;
 }
 
 PetscErrorCode HybHashRowStarts(const HybExec *exec, PetscInt m, HashArgs x)
@@ -315,10 +319,8 @@ __global__ void __launch_bounds__(128, 6) HashPlannedSmallKernel(HashArgs x)
   }
 }
 
-PetscErrorCode HybHashPlaces(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
+size_t HybHashPlacesBytes(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybHashRows *hash, const HybCSR *C)
 {
-  const HybExec *exec  = &mm->exec;
-  const PetscInt left  = hash->hostbinptr[HYB_HASH_BINS] - hash->hostbinptr[HASH_WHOLE + 1];
   const size_t   bytes = (size_t)mm->stats.products * sizeof(unsigned short) + (size_t)A->nnz * 2 * sizeof(PetscInt);
   const size_t   entry = sizeof(PetscInt) + sizeof(HybScalar);
   const PetscInt tuned = HybDeviceTuning()->hash_places;
@@ -326,15 +328,19 @@ PetscErrorCode HybHashPlaces(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, Hy
                                                                                                                   : 0;
   /* whoever expects numeric phases may have many such products, as a hierarchy has */
   const size_t most = PetscMax((size_t)(A->nnz + B->nnz), mm->reuse ? 0 : (size_t)C->nnz / 100 * share) * entry;
-  size_t       spare;
-  PetscCount  *cost, stored = mm->stats.products;
-  PetscInt    *need;
-  HashArgs     x;
+
+  return !tuned || bytes > most || mm->stats.maxrow > (PetscCount)PETSC_MAX_INT || hash->maxbytes / (PetscInt)sizeof(HybScalar) > 65536 || A->nnz > PETSC_MAX_INT - 64 ? 0 : bytes;
+}
+
+PetscErrorCode HybHashPlaces(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybHashRows *hash, const HybCSR *C)
+{
+  const HybExec *exec = &mm->exec;
+  const PetscInt left = hash->hostbinptr[HYB_HASH_BINS] - hash->hostbinptr[HASH_WHOLE + 1];
+  PetscCount    *cost, stored = mm->stats.products;
+  PetscInt      *need;
+  HashArgs       x;
 
   PetscFunctionBegin;
-  if (!tuned || bytes > most || mm->stats.maxrow > (PetscCount)PETSC_MAX_INT || hash->maxbytes / (PetscInt)sizeof(HybScalar) > 65536 || A->nnz > PETSC_MAX_INT - 64) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMemorySpare(exec, &spare));
-  if (bytes > spare) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, A->nnz, 2 * sizeof(PetscInt), &hash->from));
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m + 1, sizeof(PetscCount), &hash->placeptr));
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)A->m + PLAN_BINS + 1, sizeof(PetscInt), &hash->planorder));
@@ -349,9 +355,7 @@ PetscErrorCode HybHashPlaces(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, Hy
   PetscCall(HybArenaFree(&mm->work, &cost));
   if (left) PetscCall(exec->backend->copy(exec, &stored, hash->placeptr + A->m, sizeof(stored), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, stored, sizeof(unsigned short), &hash->places));
-  HybHashOperands(A, B, &x);
-  x.ci       = C->i;
-  x.cj       = C->j;
+  HybHashPlanOperands(A, B, C, &x);
   x.from     = hash->from;
   x.off      = hash->from + A->nnz;
   x.placeptr = hash->placeptr;

@@ -443,8 +443,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
 .  -mat_aijhybridgpu_tile_precision <double, half> - what the product of matrices by the method tile multiplies in;
    half: values of 16 bits, sums of 32; by default double
 .  -mat_aijhybridgpu_hash_places <-1 to 1000> - percent of C's bytes that products' places or lists kept for numeric
-   phases may have; 0: none are kept, -1: 125 as long as that is little memory, else 60 for large products; by default
-   -1
+   phases may have; 0: none are kept, -1: 100 for products of less than 2^27, 60 for larger ones; by default -1
 .  -mat_aijhybridgpu_narrow_min <a number of rows> - the device's results of fewer rows become AIJ's by PETSc's loops
    over their rows; by default 4096
 .  -mat_aijhybridgpu_frame_unknown - do as in a PETSc whose matrices' places are not known: values never move, host
