@@ -76,7 +76,8 @@ static void Operands(PetscInt kind, RefMat *A, RefMat *B)
     static const PetscInt each[] = {0, 1, 100, 257, 1300}; /* the last ones are more than is fetched ahead */
     PetscInt              lengths[400];
 
-    for (PetscInt r = 0; r < 400; r++) lengths[r] = each[r % 5];
+    /* of the longest rows of A the last entries of the first part find nothing */
+    for (PetscInt r = 0; r < 400; r++) lengths[r] = r >= 175 && r < 215 ? 0 : each[r % 5];
     HybTestMatLengths(400, 12000, lengths, B);
   } else
     RefMatCopy(A, B);
@@ -501,12 +502,12 @@ static void Without(void)
 }
 
 /* Somebody else finds no memory: a plan is given back, once, and numeric phases go on without, with the same bits; but
-   not where columns are gone that it stands for (2), and none that is gone itself (3). Of device memory, and of memory
-   that grows (1); terms, and places (4). */
+   not where columns are gone that it stands for (2), none that is gone itself (3), and not for more than the card has
+   (5). Of device memory, and of memory that grows (1); terms, and places (4). */
 static void GivenBack(void)
 {
   if (width || !Is("hash")) return;
-  for (int kind = 0; kind < 5; kind++) {
+  for (int kind = 0; kind < 6; kind++) {
     const PetscBool given = (PetscBool)(kind < 2 || kind == 4);
 
     HybArena     others;
@@ -531,9 +532,9 @@ static void GivenBack(void)
       if (kind == 3) HybTestCall(HybSpGEMMDestroy(&mm));
       with = mm.keep.bytes;
       if (kind == 1 && HybTestCall(HybArenaAlloc(&others, HYB_MEM_GROWING, (PetscCount)64 << 20, 1, &p)) && HybTestCall(HybArenaGrow(&others, p, 1, 1))) page = others.bytes;
-      HybTestServe(0, kind == 1 ? page - 1 : 1000);
+      if (kind < 5) HybTestServe(0, kind == 1 ? page - 1 : 1000);
       PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-      ierr = kind == 1 ? HybArenaGrow(&others, p, (PetscCount)page + 1, 1) : HybArenaAlloc(&others, HYB_MEM_DEVICE, 1001, 1, &p);
+      ierr = kind == 1 ? HybArenaGrow(&others, p, (PetscCount)page + 1, 1) : HybArenaAlloc(&others, HYB_MEM_DEVICE, kind == 5 ? (PetscCount)1 << 40 : 1001, 1, &p);
       PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
       HybTestServe(0, 0);
       HybTestCheck(ierr == (given ? PETSC_SUCCESS : PETSC_ERR_MEM), "error %d", (int)ierr);
@@ -555,6 +556,60 @@ static void GivenBack(void)
     RefMatDestroy(&B);
     RefMatDestroy(&C);
   }
+}
+
+/* a card that has little free, and may have more once it is asked for it */
+static int Trials, Frees;
+
+static PetscErrorCode LittleFree(HybMemoryReport *r)
+{
+  const PetscErrorCode ierr = plenty->memory(r);
+
+  r->free_bytes = 1000;
+  return ierr;
+}
+
+static PetscErrorCode TrialAlloc(const HybExec *x, HybMem mem, size_t bytes, void **ptr)
+{
+  *ptr = NULL;
+  Trials += bytes > (size_t)1 << 30;
+  if (empty) SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "no memory");
+  return plenty->alloc(x, mem, 64, ptr);
+}
+
+static PetscErrorCode TrialFree(const HybExec *x, HybMem mem, size_t bytes, void *ptr)
+{
+  Frees += bytes > (size_t)1 << 30;
+  return plenty->free(x, mem, 64, ptr);
+}
+
+/* is a product refused for memory that plans would give back? */
+static void Counted(void)
+{
+  HybBackend little = *HybTestExec()->backend;
+  HybExec    exec   = *HybTestExec();
+  RefMat     A;
+
+  if (width || !Is("hash")) return;
+  HybTestBegin("a large product's count, little memory free");
+  HybTestMatRandom(3, 3, 1, 1, &A);
+  plenty        = HybTestExec()->backend;
+  little.memory = LittleFree;
+  little.alloc  = TrialAlloc;
+  little.free   = TrialFree;
+  exec.backend  = &little;
+  for (int k = 0; k < 2; k++) {
+    PetscErrorCode ierr;
+
+    Trials = Frees = 0;
+    empty          = (PetscBool)k;
+    PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = HybSpGEMMCheckCount(&exec, &A.csr, &A.csr, 100000000, PETSC_FALSE);
+    PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
+    empty = PETSC_FALSE;
+    HybTestCheck(ierr == (k ? PETSC_ERR_MEM : PETSC_SUCCESS) && Trials == 1 && Frees == !k, "error %d, %d trials, %d freed", (int)ierr, Trials, Frees);
+  }
+  RefMatDestroy(&A);
 }
 
 /* plans by places (0), by masks of one word (1) and of several (2), by terms (3) */
@@ -599,6 +654,7 @@ static PetscErrorCode Body(void)
     if (HybTestMine()) UnmadePlans();
     if (HybTestMine()) Without();
     if (HybTestMine()) GivenBack();
+    if (HybTestMine()) Counted();
   }
   if (!n) {
     HybTestBegin("numeric phases by a plan");

@@ -140,7 +140,7 @@ PetscErrorCode HybDeviceGrow(const HybExec *exec, void *ptr, size_t bytes, size_
   /* as HybDeviceAlloc() does: the pools first, then those who can do without what they hold */
   for (int attempt = 0; e == CUDA_ERROR_OUT_OF_MEMORY && attempt < 2; attempt++) {
     bool           any  = true;
-    PetscErrorCode ierr = attempt ? HybSpareGiveBack(&any) : PETSC_SUCCESS;
+    PetscErrorCode ierr = attempt ? HybSpareGiveBack(more, &any) : PETSC_SUCCESS;
 
     if (!ierr && !any) break;
     if (!ierr) ierr = HybDeviceTrim(HybDeviceOrder(exec));

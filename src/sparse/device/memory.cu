@@ -245,7 +245,7 @@ PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, voi
     if (attempt) {
       bool any;
 
-      PetscCall(HybSpareGiveBack(&any));
+      PetscCall(HybSpareGiveBack(bytes, &any));
       if (!any) break;
     }
     PetscCall(HybDeviceTrim(stream));

@@ -99,12 +99,20 @@ extern "C" void HybSpareWithdraw(HybSpare *spare)
   spare->link = nullptr;
 }
 
-PetscErrorCode HybSpareGiveBack(bool *any)
+/* Invariant: what is offered is read by nothing but what the stream of memory's order (HybDeviceOrder()) already waits
+   for. A numeric phase withdraws its plan, lets side streams read it, joins them, and offers it only then: so memory
+   that is given back here, in that stream's order, is nobody else's while a kernel still reads it. */
+PetscErrorCode HybSpareGiveBack(size_t bytes, bool *any)
 {
   PetscErrorCode first = PETSC_SUCCESS;
+  size_t         f = 0, total = 0;
 
   PetscFunctionBegin;
-  *any = spares_ != nullptr;
+  *any = false;
+  if (!spares_) PetscFunctionReturn(PETSC_SUCCESS);
+  HybCallCUDA(cudaMemGetInfo(&f, &total));
+  if (bytes > total) PetscFunctionReturn(PETSC_SUCCESS); /* it would serve nothing */
+  *any = true;
   while (spares_) {
     HybSpare *const spare = spares_;
 
@@ -130,7 +138,7 @@ PetscErrorCode HybDeviceCheckLimit(size_t bytes)
     if (bytes > limit)
       any = false; /* nothing that is given back would serve */
     else if (any)
-      PetscCall(HybSpareGiveBack(&any));
+      PetscCall(HybSpareGiveBack(bytes, &any));
     PetscCheck(any, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu free of the %zu that the memory limit allows", bytes, limit > ours ? limit - ours : (size_t)0, limit);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

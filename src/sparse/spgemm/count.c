@@ -26,6 +26,23 @@ static PetscErrorCode CountFree(const HybExec *exec, size_t *bytes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Can so many bytes be had on a device? Plans that their products can do without are not free, but are given back to
+   who finds no memory: where too little is free, a trial tells. */
+static PetscErrorCode CountFits(const HybExec *exec, double need, size_t *bytes, PetscBool *fits)
+{
+  void *trial = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(CountFree(exec, bytes));
+  *fits = (PetscBool)(need <= (double)*bytes);
+  if (*fits) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  *fits = (PetscBool)!exec->backend->alloc(exec, HYB_MEM_DEVICE, (size_t)need, &trial);
+  PetscCall(PetscPopErrorHandler());
+  if (*fits) PetscCall(exec->backend->free(exec, HYB_MEM_DEVICE, (size_t)need, trial));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybSpGEMMCheckCount(const HybExec *exec, const HybCSR *A, const HybCSR *B, PetscCount nnz, PetscBool atleast)
 {
   const double entry = (double)(sizeof(PetscInt) + sizeof(HybScalar));
@@ -41,8 +58,10 @@ PetscErrorCode HybSpGEMMCheckCount(const HybExec *exec, const HybCSR *A, const H
   PetscCall(HybCheckEntries(exec, PetscMax(nnz, PetscMax(A->nnz, B->nnz)), "An operand or the product"));
   /* memory that holds nothing yet can also be had from elsewhere on a host: it decides when it is asked */
   if (exec->backend->device && (double)nnz * entry > (double)COUNT_ASK) {
-    PetscCall(CountFree(exec, &bytes));
-    PetscCheck((double)nnz * entry <= (double)bytes, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: the product's %s%" PetscCount_FMT " nonzeros need %.0f bytes, %zu are free", atleast ? "at least " : "", nnz, (double)nnz * entry, bytes);
+    PetscBool fits;
+
+    PetscCall(CountFits(exec, (double)nnz * entry, &bytes, &fits));
+    PetscCheck(fits, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: the product's %s%" PetscCount_FMT " nonzeros need %.0f bytes, %zu are free", atleast ? "at least " : "", nnz, (double)nnz * entry, bytes);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
