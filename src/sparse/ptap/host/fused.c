@@ -116,7 +116,8 @@ static PetscErrorCode HybPtAPApplicable_Fused(const HybPtAP *pp, const HybCSR *A
   PetscFunctionBegin;
   *fits = (PetscBool)(P->n <= P->m && P->nnz <= (PetscCount)HYB_LONG * P->m);
   if (!*fits || A->nnz < (PetscCount)HYB_SHORT * A->m || HybFusedBlock(P) > 1) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt r = 1; r < P->m; r++) rows += HybSameRow(P, r - 1, r) && HybSameRow(A, r - 1, r);
+  /* no further than the answer needs: groups look at all of them */
+  for (PetscInt r = 1; r < P->m && rows < P->m / 2; r++) rows += HybSameRow(P, r - 1, r) && HybSameRow(A, r - 1, r);
   *fits = (PetscBool)(rows >= P->m / 2);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
