@@ -615,6 +615,39 @@ static void Given(void)
   HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }
 
+/* Places that would outgrow the operands: auto leaves them to others, by name they are taken. A of eight blocks to a
+   row, B of eight rows of so many. */
+static void Large(void)
+{
+  for (PetscInt k = 0; k < 2; k++) {
+    const PetscInt   blocks = k ? 150 : 110;
+    const PetscCount pairs = (PetscCount)520 * 8 * blocks, outgrow = 4 * (4 * (520 * 8 + 8 * (PetscCount)blocks)) * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar)) / 2;
+    HybSpGEMM        mm;
+    HybCSR           DA, DB, DC;
+    RefMat           P, A, B, C;
+
+    HybTestBegin("auto, places of %" PetscInt_FMT " blocks to a row of B", blocks);
+    HybTestMatRandom(520, 8, 8, 8, &P);
+    HybTestMatBlock(&P, 2, &A);
+    RefMatDestroy(&P);
+    HybTestMatRandom(8, 200, blocks, blocks, &P);
+    HybTestMatBlock(&P, 2, &B);
+    RefMatDestroy(&P);
+    RefSpGEMM(&A, &B, &C);
+    if (sizeof(PetscInt) + sizeof(PetscScalar) == 12) HybTestCheck((pairs > outgrow) == k, "%td pairs, %td are allowed", pairs, outgrow);
+    for (int named = 0; named < 2; named++) {
+      if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), named ? "block" : "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
+        HybTestCheck(!strcmp(mm.method->name, "block") == (named || pairs <= outgrow), "%s", mm.method->name);
+        HybTestSameMatrix(&DC, &C, 4);
+      }
+      Finish(&mm);
+    }
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
 static void Faults(void)
 {
   for (int k = 0; k < 2; k++) {
@@ -682,7 +715,7 @@ static void Limits(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, Given, Faults, Limits};
+  static void (*const pieces[])(void) = {Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, Given, Faults, Limits, Large};
 
   PetscFunctionBegin;
   PetscCall(Methods("block", "products by blocks"));

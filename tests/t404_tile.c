@@ -281,7 +281,8 @@ static void Long(void)
   RefMat A, B;
 
   for (PetscInt kind = 0; kind < 4; kind++) {
-    PetscInt lengths[40] = {0};
+    const PetscInt m           = kind == 3 ? 43 : 40; /* the last row of tiles is cut */
+    PetscInt       lengths[43] = {0};
 
     HybTestBegin("long rows of tiles %" PetscInt_FMT, kind);
     if (kind < 3) { /* 1535 to 1537 entries of eight rows, of one row */
@@ -290,14 +291,14 @@ static void Long(void)
       lengths[12] = 1535 + kind;
       lengths[39] = 1535 + kind;
     } else
-      for (PetscInt r = 0; r < 40; r++) lengths[r] = r % 3 ? 700 + 13 * r : r;
-    HybTestMatLengths(40, kind == 1 ? 2000 : 120000, lengths, &A);
+      for (PetscInt r = 0; r < m; r++) lengths[r] = r % 3 ? 700 + 13 * r : r;
+    HybTestMatLengths(m, kind == 1 ? 2000 : 120000, lengths, &A);
     if (kind == 3)
       for (PetscInt k = A.csr.i[5] - 20; k < A.csr.i[5]; k++) A.csr.j[k] = 119980 + k - (A.csr.i[5] - 20);
     RefTranspose(&A, PETSC_FALSE, &B);
     Check(&A, &B);
     RefMatDestroy(&B);
-    HybTestMatRandom(9, 40, 3, 30, &B);
+    HybTestMatRandom(9, m, 3, 30, &B);
     CheckAndDestroy(&B, &A);
   }
 }
@@ -547,22 +548,23 @@ static void Half(void)
 /* a value that is zero in half precision, or so small that the scale makes it one, is lost whole */
 static void Lost(void)
 {
-  static const double small[] = {1e-9, 1e-300};
+  static const double small[] = {1e-9, 1e-300, 0}, others[] = {1e300, 1e300, 1};
 
-  for (int kind = 0; kind < 2; kind++) {
+  /* a stored zero is none of the values that are lost */
+  for (int kind = 0; kind < 3; kind++) {
     HybSpGEMM mm;
     HybCSR    DA, DB, DC;
     RefMat    A, B;
 
-    HybTestBegin("half precision, a value of %g beside others of 1e300", small[kind]);
+    HybTestBegin("half precision, a value of %g beside others of %g", small[kind], others[kind]);
     HybTestMatBanded(40, 40, 1, 1, &A);
     HybTestMatBanded(40, 40, 0, 1, &B);
-    for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] = k == 17 ? small[kind] : 1e300;
+    for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] = k == 17 ? small[kind] : others[kind];
     HybTestCall(HybTuningSet("tile_precision", "half"));
     if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
       const PetscCount lost = HybCountersGet(&mm.counters, "1e-9 of values of A lost in half precision");
 
-      HybTestCheck(lost == 1000000000, "1e-9 times %td", lost);
+      HybTestCheck(lost == (kind < 2 ? 1000000000 : 0), "1e-9 times %td", lost);
     }
     HybTestCall(HybTuningSet("tile_precision", NULL));
     Finish(&mm);

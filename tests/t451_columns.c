@@ -101,6 +101,38 @@ static void Product(HybProductType type, const char *method, const RefMat *A, co
   ProductInParts(type, method, 0, A, B, D, gone);
 }
 
+/* A^T B and A B^T by a method that looks at its operands: a transpose is one of them */
+static void Transposed(const char *method, const RefMat *A, const RefMat *B)
+{
+  for (int k = 0; k < 2; k++) {
+    HybProduct product = NULL;
+    HybCSR     DA, DB, DC;
+    RefMat     X, Y, T, C;
+
+    HybTestBegin("%s by %s, %" PetscInt_FMT " rows", k ? "A B^T" : "A^T B", method, A->csr.m);
+    RefMatCopy(A, &X);
+    RefMatCopy(k ? A : B, &Y);
+    if (HybTestCall(HybTestUpload(&keep, &X.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &Y.csr, &DB)) && HybTestCall(HybProductCreate(HybTestExec(), k ? HYB_PRODUCT_ABT : HYB_PRODUCT_ATB, method, 0, &product)) && HybTestCall(HybProductSymbolic(product, &DA, &DB, NULL, &out, &DC))) {
+      for (int turn = 0; turn < 3; turn++) {
+        const char *name = "";
+
+        if (turn) Randomize(turn == 1 ? &X : &Y);
+        RefTranspose(k ? &Y : &X, PETSC_FALSE, &T);
+        RefSpGEMM(k ? &X : &T, k ? &T : &Y, &C);
+        if (HybTestCall(HybTestUpload(&keep, &X.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &Y.csr, &DB)) && HybTestCall(HybProductNumeric(product, &DA, &DB, NULL, &DC))) HybTestSameMatrix(&DC, &C, 4);
+        if (HybTestCall(HybProductGetMethod(product, &name))) HybTestCheck(!strcmp(name, method), "%s is taken", name);
+        RefMatDestroy(&T);
+        RefMatDestroy(&C);
+      }
+    }
+    HybTestCall(HybProductDestroy(&product));
+    HybTestCall(HybArenaReset(&keep));
+    HybTestCall(HybArenaReset(&out));
+    RefMatDestroy(&X);
+    RefMatDestroy(&Y);
+  }
+}
+
 /* all that takes two stages, by every method that takes the operands; whole: they consist of blocks, diagonals: of few
    of these */
 static void Operands(const RefMat *A, const RefMat *P, PetscBool whole, PetscBool diagonals)
@@ -121,6 +153,7 @@ static void Operands(const RefMat *A, const RefMat *P, PetscBool whole, PetscBoo
     Product(HYB_PRODUCT_PTAP, name, A, P, &R, hash ? HYB_GONE_W : gone);
     Product(HYB_PRODUCT_RART, name, A, &R, P, gone);
     Product(HYB_PRODUCT_ABC, name, A, P, &R, hash ? HYB_GONE_SOME : gone); /* W R is larger than W and R */
+    if (!strcmp(name, "block") || !strcmp(name, "tile")) Transposed(name, A, P);
   }
   RefMatDestroy(&R);
 }

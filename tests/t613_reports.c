@@ -260,6 +260,50 @@ static PetscErrorCode CheckAlgorithm(void)
 }
 
 #if defined(PETSC_USE_REAL_DOUBLE) && !defined(PETSC_USE_COMPLEX)
+/* methods that a device alone has, named by the option under the matrix's prefix: blocks of two unknowns, three to a
+   row */
+static PetscErrorCode CheckMethods(void)
+{
+  static const char *const names[] = {"block", "tile"};
+  const PetscInt           n       = 120;
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) {
+    Mat      A, H, C, D;
+    char    *text = NULL, words[64];
+    PetscInt start, end;
+
+    MatTestName = names[k];
+    PetscCall(MatTestRoom(MATAIJ, n, n, n, n, 6, &A, &start, &end));
+    for (PetscInt r = start; r < end; r++) {
+      for (PetscInt c = PetscMax(0, r / 2 * 2 - 2); c < PetscMin(n, r / 2 * 2 + 4); c++) PetscCall(MatSetValue(A, r, c, 1.0 + (7 * r + 3 * c) % 5, INSERT_VALUES));
+    }
+    PetscCall(MatTestAssemble(A));
+    PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+    PetscCall(MatSetOptionsPrefix(H, "named_"));
+    PetscCall(MatTestOption(PETSC_TRUE, "-named_mat_aijhybridgpu_spgemm", names[k]));
+    PetscCall(MatSetFromOptions(H));
+    PetscCall(MatTestOption(PETSC_FALSE, "-named_mat_aijhybridgpu_spgemm", NULL));
+    PetscCall(InfoBegin(names[k]));
+    PetscCall(MatMatMult(H, H, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+    PetscCall(InfoText(&text));
+    PetscCall(PetscSNPrintf(words, sizeof(words), "AB stage 1: method %s", names[k]));
+    MatTestCheck(Occurrences(text, words) == 1, "the method asked for");
+    free(text);
+    PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
+    MatTestCheckSame(C, D, "first product");
+    PetscCall(MatScale(H, 2.0));
+    PetscCall(MatScale(D, 4.0));
+    PetscCall(MatMatMult(H, H, MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
+    MatTestCheckSame(C, D, "again");
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&H));
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&D));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A product in half precision says how much of a value was lost, another one does not */
 static PetscErrorCode CheckPrecision(void)
 {
@@ -379,6 +423,7 @@ int main(int argc, char **argv)
   if (Size == 1) PetscCall(CheckPlaces());
   if (Size == 1) PetscCall(CheckAlgorithm());
 #if defined(PETSC_USE_REAL_DOUBLE) && !defined(PETSC_USE_COMPLEX)
+  if (Cuda && Size == 1) PetscCall(CheckMethods());
   if (Cuda) PetscCall(CheckPrecision());
 #endif
   fflush(stdout);

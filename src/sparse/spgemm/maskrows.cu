@@ -315,13 +315,11 @@ __global__ void __launch_bounds__(256) MaskMeasure(PetscInt m, const PetscInt *_
   if (longest) {
     most = HybBlockMax<256>(most, scratch);
     if (threadIdx.x == 0) (void)HybAtomicMax(longest, most);
-    __syncthreads();
   }
   for (PetscCount r = (PetscCount)blockIdx.x * 256 + threadIdx.x; ti && r < n; r += (PetscCount)gridDim.x * 256) far = HybMax()(far, (PetscCount)(ti[r + 1] - ti[r]));
   if (ti) {
     far = HybBlockMax<256>(far, scratch);
     if (threadIdx.x == 0) (void)HybAtomicMax(farthest, far);
-    __syncthreads();
   }
   sum = HybBlockSum<256>(sum, scratch);
   if (threadIdx.x == 0) (void)HybAtomicAdd(words, sum);

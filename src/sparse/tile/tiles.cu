@@ -90,7 +90,7 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesShort(TilesArgs x)
 }
 
 /* The entries of row r from cursor on that lie before column t of tiles, by all threads: see() gets each. Returns their
-   number */
+   number, when all have been seen: a barrier */
 template <typename F>
 static __device__ __forceinline__ PetscInt TilesBefore(const TilesArgs &x, PetscInt cursor, PetscInt end, PetscCount t, F see)
 {
@@ -174,7 +174,6 @@ static __device__ void TilesLongRow(const TilesArgs &x, PetscCount R, unsigned *
           HybAtomicOr(&map[c / HYB_TILE * 2 + r / 4], 1u << (r % 4 * 8 + c % HYB_TILE));
         });
     }
-    __syncthreads();
     TilesWindow(x, t0, begin, map, offset, scratch, &tiles, &first);
 #pragma unroll
     for (int r = 0; r < HYB_TILE; r++) {
@@ -186,7 +185,6 @@ static __device__ void TilesLongRow(const TilesArgs &x, PetscCount R, unsigned *
           x.t.place[offset[c / HYB_TILE] + (r < 4 ? 0 : __popc(w[0])) + __popc(w[r / 4] & below)] = e;
         });
     }
-    __syncthreads();
   }
   if (threadIdx.x == 0) x.t.count[R] = tiles;
 }
