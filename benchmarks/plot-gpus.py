@@ -117,7 +117,7 @@ def model(f):
         side = round(levels[0][0] ** (1 / 3))
         one = [f[1, PEER, points, side, op] for op in ("MatMult", "second solve")]
         rate = 1e3 * one[0] / levels[0][1]
-        for cards, way, slabs in [(1, PEER, True), (2, PEER, True), (2, MESSAGES, True)] + [(c, w, False) for c, w in ((8, PEER), (8, MESSAGES), (16, MESSAGES), (64, MESSAGES), (512, MESSAGES))]:
+        for cards, way, slabs in [(1, PEER, True)] + [(c, w, True) for c in (2, 4) for w in (PEER, MESSAGES)] + [(c, w, False) for c, w in ((8, PEER), (8, MESSAGES), (16, MESSAGES), (64, MESSAGES), (512, MESSAGES))]:
             mult, solve = (1e3 * t for t in one)
             if cards > 1:
                 peer = way == PEER
