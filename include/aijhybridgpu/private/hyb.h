@@ -86,7 +86,7 @@ typedef struct {
 } HybArena;
 
 /* large pages for a large block of the host's, where the kernel gives them on request; arenas ask by themselves */
-#define HYB_LARGE_PAGES_MIN ((size_t)8 << 20) /* bytes: nothing is asked for smaller ones */
+#define HYB_LARGE_PAGES_MIN ((size_t)2 << 20) /* bytes: nothing is asked for smaller ones */
 extern void HybAskLargePages(void *ptr, size_t bytes);
 
 extern PetscErrorCode HybArenaInit(HybArena *, const HybExec *);

@@ -33,11 +33,12 @@
 */
 #include "where.h"
 
-#define HYB_HOST_COPY_MIN ((PetscCount)1 << 14) /* nonzeros from which on it is worth the trouble */
+#define HYB_HOST_COPY_MIN  ((PetscCount)1 << 14) /* nonzeros from which on it is worth the trouble */
+#define HYB_HOST_TOUCH_MIN ((size_t)8 << 20)     /* bytes of a block from which on it is touched by several threads */
 
 static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
-  const PetscBool large = (PetscBool)(bytes >= HYB_LARGE_PAGES_MIN);
+  const PetscBool large = (PetscBool)(bytes >= HYB_HOST_TOUCH_MIN);
   PetscErrorCode  ierr  = (*HybGlueState.watch.before)(bytes, large ? PETSC_FALSE : clear, line, function, file, array);
 
   if (ierr || !*array) return ierr;
