@@ -460,14 +460,14 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
 .  -mat_aijhybridgpu_comm_timeout <1 to the largest PetscInt> - seconds after which a process that waits on its card for
    another's entries gives up, with an error; by default 3600
 .  -mat_aijhybridgpu_comm_segment <1 to 65536> - MiB of each card that the node's other processes can reach, for peer
-   access; by default 32
+   access; by default 128
 .  -mat_aijhybridgpu_comm_after <0 to the largest PetscInt> - exchanges of a halo, or of a product's rows, that go by
    messages before peer access is made ready for them; by default 2
 .  -mat_aijhybridgpu_view_memory - shows at the end what was held and what crossed the bus; by default false
 .  -mat_aijhybridgpu_report <file.html or file.json> - a page, or its data, that tells at the end what ran where, how
    long, and what could be done about it
 .  -mat_aijhybridgpu_view_counts <file> - a file to which each process appends at the end what ran
--  -mat_product_algorithm <auto, ...> - method of one product (-matmatmult_via, -matptap_via, ... where the program calls
+- -mat_product_algorithm <auto, ...> - method of one product (-matmatmult_via, -matptap_via, ... where the program calls
    MatMatMult(), MatPtAP(), ...)
 
    Level: beginner
