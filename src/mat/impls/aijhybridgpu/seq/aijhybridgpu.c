@@ -467,8 +467,8 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
 .  -mat_aijhybridgpu_report <file.html or file.json> - a page, or its data, that tells at the end what ran where, how
    long, and what could be done about it
 .  -mat_aijhybridgpu_view_counts <file> - a file to which each process appends at the end what ran
-- -mat_product_algorithm <auto, ...> - method of one product (-matmatmult_via, -matptap_via, ... where the program calls
-   MatMatMult(), MatPtAP(), ...)
+-  -mat_product_algorithm <auto, ...> - method of one product (-matmatmult_via, -matptap_via, ... where the program
+   calls MatMatMult(), MatPtAP(), ...)
 
    Level: beginner
 
