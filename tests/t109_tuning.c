@@ -80,7 +80,7 @@ static PetscErrorCode Body(void)
     HybTestCall(HybTuningDescribe("-mat_aijhybridgpu_rowshape_words", value, allowed, text, sizeof(text)));
     HybTestCheck(!strcmp(value, "yes") && !strcmp(allowed, "one of no yes"), "%s, %s", value, allowed);
     HybTestCall(HybTuningDescribe("-mat_aijhybridgpu_comm_segment", value, allowed, text, sizeof(text)));
-    HybTestCheck(!strcmp(value, "32") && !strcmp(allowed, "1 to 65536") && !strncmp(text, "MiB of each card", 16), "%s, %s, %s", value, allowed, text);
+    HybTestCheck(!strcmp(value, "128") && !strcmp(allowed, "1 to 65536") && !strncmp(text, "MiB of each card", 16), "%s, %s, %s", value, allowed, text);
     HybTestCallFails(PETSC_ERR_ARG_UNKNOWN_TYPE, HybTuningDescribe("-mat_aijhybridgpu_nonesuch", value, allowed, text, sizeof(text)));
   }
   HybTestBegin("the options of the process");
