@@ -81,7 +81,8 @@ static void ProductInParts(HybProductType type, const char *method, PetscInt par
       HybTestCall(HybProductGetCounter(product, "parts", &count));
       if (device) HybTestCheck(count == (parts && masks == A.csr.nnz + B.csr.nnz ? parts : 1) && (!masked || masks == A.csr.nnz + B.csr.nnz), "%td parts, %td masks", count, masks);
       HybTestCall(HybProductGetInfo(product, &flops, &bytes[1], &peak));
-      if (k) HybTestCheck(bytes[1] == bytes[0], "%zu bytes after numeric phase %d, %zu before it", bytes[1], k + 1, bytes[0]);
+      /* on the host a plan may come with the second one (padded.c) */
+      if (k > (device ? 0 : 1)) HybTestCheck(bytes[1] == bytes[0], "%zu bytes after numeric phase %d, %zu before it", bytes[1], k + 1, bytes[0]);
       bytes[0] = bytes[1];
       if (device) HybTestCheck(peak >= bytes[1] + sizeof(PetscScalar) * (size_t)(W.csr.nnz / PetscMax(1, parts)), "most %zu bytes, %zu held and %" PetscInt_FMT " values between two stages", peak, bytes[1], (PetscInt)W.csr.nnz);
     }
