@@ -502,6 +502,8 @@ int main(int argc, char **argv)
     if (size > 1 && k == 20) way = EITHER;
     if (only >= 0 ? k != only : few && !Problems[k].brief) continue;
     if (WithThresholds && k == 16) continue; /* not ours, and slow */
+    /* 0.25 leaves a pattern that is not symmetric, which goes to PETSc's code */
+    if (WithThresholds && k == 22) continue;
     MatTestName = Problems[k].name;
     PetscCall(Problem(k, &S));
     PetscCall(OfBothTypes(S, &A, &H));

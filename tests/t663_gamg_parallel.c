@@ -31,7 +31,6 @@ TEST np=1 @emulated -blocks -thresholds -sided -runs 4
 TEST np=2,3 -mat_aijhybridgpu_backend host -sided -runs 8
 TEST np=2 @emulated -sided -runs 4
 TEST np=2 -mat_aijhybridgpu_backend host -blocks -thresholds -sided -runs 8
-TEST np=+4 -mat_aijhybridgpu_backend host -rules -blocks -sided -runs 8
 TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -blocks -thresholds -sided -runs 3
 
 -runs N problems from -seed S on; -only K: the K-th alone; -thresholds, -blocks, -rules, -sided: see above.

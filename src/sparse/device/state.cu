@@ -100,8 +100,8 @@ extern "C" void HybSpareWithdraw(HybSpare *spare)
 }
 
 /* Invariant: what is offered is read by nothing but what the stream of memory's order (HybDeviceOrder()) already waits
-   for. A numeric phase withdraws its plan, lets side streams read it, joins them, and offers it only then: so memory
-   that is given back here, in that stream's order, is nobody else's while a kernel still reads it. */
+   for, but for products that run beside others (parprod/multiply.c): these offer before they are joined. They go beside
+   only after a phase in which none of them took memory, so that nobody asks for memory before the join. */
 PetscErrorCode HybSpareGiveBack(size_t bytes, bool *any)
 {
   PetscErrorCode first = PETSC_SUCCESS;
