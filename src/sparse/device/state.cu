@@ -101,7 +101,7 @@ extern "C" void HybSpareWithdraw(HybSpare *spare)
 
 /* Invariant: what is offered is read by nothing but what the stream of memory's order (HybDeviceOrder()) already waits
    for, but for products that run beside others (parprod/multiply.c): these offer before they are joined. They go beside
-   only after a phase in which none of them took memory, so that nobody asks for memory before the join. */
+   only where none of them took memory in the last phase or lost a plan since, so that nobody asks for some before. */
 PetscErrorCode HybSpareGiveBack(size_t bytes, bool *any)
 {
   PetscErrorCode first = PETSC_SUCCESS;

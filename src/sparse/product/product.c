@@ -58,6 +58,7 @@ struct _HybProduct {
   HybPtAP        fused;
   PetscBool      isfused;
   PetscBool      frugal;            /* the last numeric phase took no memory */
+  PetscCount     lost;              /* plans given back until its end */
   PetscInt       parts, inparts;    /* of A P: asked for, and what it is made in; 0: not known yet */
   PetscBool      reuse;             /* more than one numeric phase is expected */
   PetscInt       blocksize;         /* of all operands, as the caller says */
@@ -87,9 +88,12 @@ PetscErrorCode HybProductCreate(const HybExec *x, HybProductType type, const cha
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a plan that was given back since will be missed, or made again */
 PetscBool HybProductWasFrugal(HybProduct p)
 {
-  return p->frugal;
+  PetscCount lost = 0;
+
+  return (PetscBool)(p->frugal && !HybProductGetCounter(p, "plans given back", &lost) && lost == p->lost);
 }
 
 PetscErrorCode HybProductSetStream(HybProduct p, void *stream)
@@ -534,6 +538,7 @@ PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B,
   PetscCall(p->exec.backend->usage(&after, PETSC_FALSE));
   p->peak   = PetscMax(p->peak, held + (after.since - (before.device_bytes + before.managed_bytes)));
   p->frugal = (PetscBool)(after.since == before.device_bytes + before.managed_bytes && after.device_bytes == before.device_bytes && after.managed_bytes == before.managed_bytes && after.pinned_bytes == before.pinned_bytes);
+  PetscCall(HybProductGetCounter(p, "plans given back", &p->lost));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
