@@ -31,6 +31,12 @@ typedef std::complex<PetscReal> HybScalar;
   #endif
 #else
 typedef PetscScalar HybScalar;
+  /* what a sum starts from that adds nothing, not even to -0 */
+  #if PetscDefined(USE_COMPLEX)
+    #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
+  #else
+    #define HYB_NEUTRAL ((PetscReal)-0.0)
+  #endif
 #endif
 
 #if defined(__cplusplus)

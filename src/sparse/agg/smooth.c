@@ -22,11 +22,6 @@
 
 #define HYB_AGG_RANK   8  /* rows of P up to this length are sorted by ranks */
 #define HYB_AGG_INSERT 48 /* up to this one by insertion */
-#if PetscDefined(USE_COMPLEX)
-  #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
-#else
-  #define HYB_NEUTRAL ((PetscReal)-0.0)
-#endif
 
 static PetscErrorCode HybAggCheck(const HybCSR *A, const HybAggregates *agg)
 {

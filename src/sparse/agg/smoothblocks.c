@@ -15,12 +15,6 @@
 */
 #include "agghost.h"
 
-#if PetscDefined(USE_COMPLEX)
-  #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
-#else
-  #define HYB_NEUTRAL ((PetscReal)-0.0)
-#endif
-
 static void HybBlocksStart(PetscInt m, const HybAggregates *agg, const HybAggBlock *block, HybCSR *P)
 {
   P->m   = m;

@@ -56,10 +56,7 @@
 #define HYB_NEAR  8  /* columns of a row of C that are looked at one by one */
 #define HYB_WALK  -1 /* a row of C without places */
 
-#if PetscDefined(USE_COMPLEX)
-  #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
-#else
-  #define HYB_NEUTRAL ((PetscReal)-0.0)
+#if !PetscDefined(USE_COMPLEX)
 /* one value of each row of a group */
 typedef PetscScalar HybGroupVector __attribute__((vector_size(HYB_GROUP * sizeof(PetscScalar)), aligned(sizeof(PetscScalar)), may_alias));
 #endif

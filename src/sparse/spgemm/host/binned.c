@@ -609,12 +609,6 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PetscDefined(USE_COMPLEX)
-  #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
-#else
-  #define HYB_NEUTRAL ((PetscReal)-0.0)
-#endif
-
 /* does the next row share the walk of row r? */
 static inline PetscBool HybShares(const HybCSR *A, PetscInt r, PetscInt span)
 {

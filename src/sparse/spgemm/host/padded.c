@@ -42,12 +42,6 @@
 #define HYB_COLUMNS ((PetscInt)1 << 20)
 #define HYB_EARLY   16
 
-#if PetscDefined(USE_COMPLEX)
-  #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
-#else
-  #define HYB_NEUTRAL ((PetscReal)-0.0)
-#endif
-
 typedef struct {
   PetscInt  width;  /* W */
   PetscInt  longer; /* rows of B */

@@ -38,11 +38,6 @@
 #define HYB_LANES 8
 #define HYB_ALONE -1 /* the program of rows that are computed one by one */
 
-#if PetscDefined(USE_COMPLEX)
-  #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
-#else
-  #define HYB_NEUTRAL ((PetscReal)-0.0)
-#endif
 #if PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX)
 /* half of the lanes: what a register of AVX2 holds */
 typedef PetscScalar HybHalf __attribute__((vector_size(HYB_LANES / 2 * sizeof(PetscScalar)), aligned(sizeof(PetscScalar)), may_alias));
