@@ -11,6 +11,7 @@
 static HybArena               keep, out;
 static const HybSpGEMMMethod *method; /* under test */
 static PetscInt               width;
+static PetscInt               givensize; /* size of blocks, of products that are refused */
 
 static inline PetscBool Is(const char *name)
 {
@@ -186,6 +187,7 @@ static inline PetscErrorCode Refusal(const HybCSR *DA, const HybCSR *DB)
   PetscErrorCode ierr;
 
   if (!HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), method->name, width))) return PETSC_ERR_LIB;
+  mm.blocksize = givensize;
   PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(Catch, NULL));
   Message[0] = 0;
   ierr       = HybSpGEMMSymbolic(&mm, DA, DB, &out, &DC);

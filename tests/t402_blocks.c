@@ -689,6 +689,25 @@ static void Limits(void)
   RefusedAre(&A, &B, PETSC_ERR_SUP, "65537 pairs");
   RefMatDestroy(&Q);
   RefMatDestroy(&B);
+  /* the size that the caller gives is right, and no other one that divides the sizes is */
+  HybTestBegin("the same of a size that is given");
+  {
+    static const PetscInt i[] = {0, 2, 4, 6, 7, 8, 9}, j[] = {0, 3, 1, 4, 2, 5, 0, 1, 2}, lengths[] = {65538, 0, 0, 0, 0, 0};
+    RefMat                R, S, AA, BB;
+
+    HybTestMatArrays(6, 6, i, j, NULL, &R);
+    HybTestMatLengths(6, 65538, lengths, &S);
+    HybTestMatBlock(&R, 2, &AA);
+    HybTestMatBlock(&S, 2, &BB);
+    HybTestCheck(Largest(&AA, &BB) == 2 && AA.csr.nnz % 36 == 0 && BB.csr.nnz % 36 == 0, "blocks of %" PetscInt_FMT, Largest(&AA, &BB));
+    givensize = 2;
+    RefusedAre(&AA, &BB, PETSC_ERR_SUP, "65538 pairs");
+    givensize = 0;
+    RefMatDestroy(&R);
+    RefMatDestroy(&S);
+    RefMatDestroy(&AA);
+    RefMatDestroy(&BB);
+  }
   HybTestBegin("a block row of C of 65536 blocks");
   HybTestMatBanded(1, 65536, 0, 65535, &Q);
   HybTestMatBlock(&Q, 2, &B);

@@ -287,8 +287,9 @@ static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(const HybSpGEMM *mm, const H
    size that is wrong is no error, where another one is right. */
 static PetscErrorCode HybSpGEMMLook_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
-  const bool    named = strcmp(mm->name, "auto") != 0;
-  const int     given = named && mm->blocksizes >= 0 ? (int)mm->blocksizes : 0;
+  const bool    named   = strcmp(mm->name, "auto") != 0;
+  const int     given   = named && mm->blocksizes >= 0 ? (int)mm->blocksizes : 0;
+  PetscCount    longest = 0; /* pairs of a row that is too long, of a size that is right */
   BlockProduct *s;
 
   PetscFunctionBegin;
@@ -302,8 +303,9 @@ static PetscErrorCode HybSpGEMMLook_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, co
     PetscCall(HybArenaFree(&mm->work, &s->look));
     PetscCall(PetscMemzero((void *)s, sizeof(*s)));
     PetscCall(HybBlockFind(mm, A, B, named, candidates, s));
+    if (s->host.declined & BLOCK_LONG) longest = s->host.pairs[1];
   }
-  PetscCheck(!named || s->bs || !(s->host.declined & BLOCK_LONG), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method block cannot run: a block row of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix may have more than %d blocks, or %" PetscCount_FMT " pairs of them; choose another method", A->m, A->n, B->m, B->n, BLOCK_MOST, s->host.pairs[1]);
+  PetscCheck(!named || s->bs || !longest, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method block cannot run: a block row of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix may have more than %d blocks, or %" PetscCount_FMT " pairs of them; choose another method", A->m, A->n, B->m, B->n, BLOCK_MOST, longest);
   PetscCheck(!named || s->bs, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method block cannot run: the patterns of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix of %" PetscCount_FMT " and %" PetscCount_FMT " nonzeros do not consist of whole blocks of one size, 2, 3, 4, 5, 6 or 8; choose another method", A->m, A->n, B->m, B->n, A->nnz, B->nnz);
   if (s->bs) {
     mm->stats.products = s->host.pairs[0] * s->bs * s->bs * s->bs;
