@@ -7,61 +7,62 @@
    to a millisecond, filling so many bytes longer */
 #define COUNT_ASK ((size_t)1 << 30)
 
-static PetscErrorCode CountFree(const HybExec *exec, size_t *bytes)
+/* what is free, and of a device what there is in all */
+static PetscErrorCode CountFree(const HybExec *exec, HybMemoryReport *report)
 {
   PetscFunctionBegin;
-  *bytes = 0;
+  PetscCall(PetscMemzero(report, sizeof(*report)));
   if (exec->backend->device) {
-    HybMemoryReport report;
-
-    PetscCall(exec->backend->memory(&report));
-    *bytes = report.free_bytes;
+    PetscCall(exec->backend->memory(report));
   } else {
 #if defined(_SC_AVPHYS_PAGES)
     const long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 
-    if (pages > 0 && size > 0) *bytes = (size_t)pages * (size_t)size;
+    if (pages > 0 && size > 0) report->free_bytes = (size_t)pages * (size_t)size;
 #endif
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Can so many bytes be had on a device? Plans that their products can do without are not free, but are given back to
-   who finds no memory: where too little is free, a trial tells. */
-static PetscErrorCode CountFits(const HybExec *exec, double need, size_t *bytes, PetscBool *fits)
+   who finds no memory: where too little is free, but not more is asked for than there is, a trial tells. */
+static PetscErrorCode CountFits(const HybExec *exec, double need, HybMemoryReport *report, PetscBool *fits)
 {
   void *trial = NULL;
 
   PetscFunctionBegin;
-  PetscCall(CountFree(exec, bytes));
-  *fits = (PetscBool)(need <= (double)*bytes);
-  if (*fits) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(CountFree(exec, report));
+  *fits = (PetscBool)(need <= (double)report->free_bytes);
+  if (*fits || need > (double)report->total_bytes) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   *fits = (PetscBool)!exec->backend->alloc(exec, HYB_MEM_DEVICE, (size_t)need, &trial);
   PetscCall(PetscPopErrorHandler());
-  if (*fits) PetscCall(exec->backend->free(exec, HYB_MEM_DEVICE, (size_t)need, trial));
+  if (*fits)
+    PetscCall(exec->backend->free(exec, HYB_MEM_DEVICE, (size_t)need, trial));
+  else /* of what was given back for it */
+    PetscCall(CountFree(exec, report));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybSpGEMMCheckCount(const HybExec *exec, const HybCSR *A, const HybCSR *B, PetscCount nnz, PetscBool atleast)
 {
-  const double entry = (double)(sizeof(PetscInt) + sizeof(HybScalar));
-  size_t       bytes;
+  const double    entry = (double)(sizeof(PetscInt) + sizeof(HybScalar));
+  HybMemoryReport report;
 
   PetscFunctionBegin;
   PetscCheck(nnz >= 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A negative number of nonzeros, %" PetscCount_FMT, nnz);
   if (nnz > (PetscCount)PETSC_MAX_INT) {
-    PetscCall(CountFree(exec, &bytes));
+    PetscCall(CountFree(exec, &report));
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix has %s%" PetscCount_FMT " nonzeros, more than the %" PetscInt_FMT " that %zu-bit indices can count: configure PETSc using --with-64-bit-indices; it needs %.0f bytes, %zu are free", A->m, A->n, B->m, B->n,
-            atleast ? "at least " : "", nnz, (PetscInt)PETSC_MAX_INT, 8 * sizeof(PetscInt), (double)nnz * entry, bytes);
+            atleast ? "at least " : "", nnz, (PetscInt)PETSC_MAX_INT, 8 * sizeof(PetscInt), (double)nnz * entry, report.free_bytes);
   }
   PetscCall(HybCheckEntries(exec, PetscMax(nnz, PetscMax(A->nnz, B->nnz)), "An operand or the product"));
   /* memory that holds nothing yet can also be had from elsewhere on a host: it decides when it is asked */
   if (exec->backend->device && (double)nnz * entry > (double)COUNT_ASK) {
     PetscBool fits;
 
-    PetscCall(CountFits(exec, (double)nnz * entry, &bytes, &fits));
-    PetscCheck(fits, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: the product's %s%" PetscCount_FMT " nonzeros need %.0f bytes, %zu are free", atleast ? "at least " : "", nnz, (double)nnz * entry, bytes);
+    PetscCall(CountFits(exec, (double)nnz * entry, &report, &fits));
+    PetscCheck(fits, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: the product's %s%" PetscCount_FMT " nonzeros need %.0f bytes, %zu are free", atleast ? "at least " : "", nnz, (double)nnz * entry, report.free_bytes);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
