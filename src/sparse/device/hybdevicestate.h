@@ -81,8 +81,8 @@ extern PetscErrorCode HybManagedAlloc(size_t, cudaStream_t, void **, cudaError_t
 extern bool           HybManagedFree(void *, cudaStream_t);
 extern PetscErrorCode HybManagedTrim(void);
 extern size_t         HybManagedKept(void);
-/* what is offered (HybSpare) goes, unless so many bytes are more than the card has; whether there was any. After an
-   error too. */
+/* what is offered (HybSpare) goes, unless so many bytes are more than the card has; whether any memory came of it.
+   After an error too. */
 extern PetscErrorCode HybSpareGiveBack(size_t bytes, bool *any);
 /* PETSC_ERR_MEM where the memory limit does not allow so many bytes more, whatever is given back */
 extern PetscErrorCode HybDeviceCheckLimit(size_t bytes);

@@ -104,6 +104,7 @@ extern "C" void HybSpareWithdraw(HybSpare *spare)
    only where none of them took memory in the last phase or lost a plan since, so that nobody asks for some before. */
 PetscErrorCode HybSpareGiveBack(size_t bytes, bool *any)
 {
+  const size_t   held  = hybdevice_.device_bytes;
   PetscErrorCode first = PETSC_SUCCESS;
   size_t         f = 0, total = 0;
 
@@ -112,7 +113,6 @@ PetscErrorCode HybSpareGiveBack(size_t bytes, bool *any)
   if (!spares_) PetscFunctionReturn(PETSC_SUCCESS);
   HybCallCUDA(cudaMemGetInfo(&f, &total));
   if (bytes > total) PetscFunctionReturn(PETSC_SUCCESS); /* it would serve nothing */
-  *any = true;
   while (spares_) {
     HybSpare *const spare = spares_;
 
@@ -120,6 +120,7 @@ PetscErrorCode HybSpareGiveBack(size_t bytes, bool *any)
     const PetscErrorCode ierr = spare->giveback(spare);
     if (!first) first = ierr;
   }
+  *any = hybdevice_.device_bytes < held; /* one that its product cannot do without by now is kept */
   PetscCall(first);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
