@@ -365,16 +365,29 @@ static PetscErrorCode HashTermsBins(const HybExec *exec, const HybHashRows *hash
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The terms, a part after the other: a row belongs to the part in which its first product is. Small parts are for who
-   limits memory himself: their launches take longer than what they do. */
+/* products of a part. Small parts are for who limits memory himself: their launches take longer than what they do. */
+static PetscCount HashTermsEach(const HybSpGEMM *mm)
+{
+  const PetscCount products = mm->stats.products, bytes = products * (PetscCount)sizeof(unsigned short);
+  const PetscCount parts = PetscMin((PetscCount)TERMS_PARTS, HybDeviceTuning()->hash_places < 0 ? (bytes + TERMS_PART - 1) / TERMS_PART : products);
+
+  return (products + parts - 1) / parts;
+}
+
+/* places of a part: a row belongs to the one in which its first product is */
+static PetscCount HashTermsPlaces(const HybSpGEMM *mm)
+{
+  return PetscMin(mm->stats.products, HashTermsEach(mm) + mm->stats.maxrow);
+}
+
+/* The terms, a part after the other */
 static PetscErrorCode HashTermsMake(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x, const PetscCount *words)
 {
-  const PetscCount products = mm->stats.products, bytes = products * (PetscCount)sizeof(*x.places);
-  const PetscCount parts = PetscMin((PetscCount)TERMS_PARTS, HybDeviceTuning()->hash_places < 0 ? (bytes + TERMS_PART - 1) / TERMS_PART : products), each = (products + parts - 1) / parts;
+  const PetscCount each = HashTermsEach(mm);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, PetscMin(products, each + mm->stats.maxrow), sizeof(*x.places), &x.places));
-  for (x.partbegin = 0; x.partbegin < products; x.partbegin += each) {
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, HashTermsPlaces(mm), sizeof(*x.places), &x.places));
+  for (x.partbegin = 0; x.partbegin < mm->stats.products; x.partbegin += each) {
     x.partend = x.partbegin + each;
     PetscCall(HybHashRun(mm, hash, x, 1, HYB_HASH_BINS - 1));
     PetscCall(HashTermsBins(&mm->exec, hash, x, words, false));
@@ -412,6 +425,7 @@ PetscErrorCode HybHashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   HybHashTerms  *terms = &hash->terms;
   PetscCount    *cost, *placeptr, *words, found[2]; /* words in all; are there numbers that 16 bits cannot tell? */
   PetscInt      *widest;
+  const size_t   held = mm->keep.bytes;
   HashArgs       x;
 
   PetscFunctionBegin;
@@ -436,8 +450,10 @@ PetscErrorCode HybHashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCall(HybArenaFree(&mm->work, &widest));
   PetscCall(HybArenaFree(&mm->work, &cost));
   const size_t kept = (size_t)found[0] * sizeof(unsigned short) + HashTermsBeside(A, C);
+  /* what is there by now (the arenas' are this product's alone), and what is still to be taken */
+  const size_t taken = mm->keep.bytes - held + mm->work.bytes + (size_t)(found[0] + HashTermsPlaces(mm)) * sizeof(unsigned short);
 
-  if (!found[1] && kept <= HashTermsMost(C) && kept <= spare) {
+  if (!found[1] && kept <= HashTermsMost(C) && taken <= spare) {
     PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, found[0], sizeof(unsigned short), &terms->term));
     PetscCall(HashTermsMake(mm, hash, x, words));
     PetscCall(HybCountersSet(&mm->counters, "terms", mm->stats.products));
