@@ -200,6 +200,8 @@ PetscErrorCode HybParInnerPick(HybParMultiply *s, PetscBool sameA, PetscBool all
   const PetscBool stay[4] = {(PetscBool)(sameA && s->Lcurrent), (PetscBool)(sameA && s->Lcurrent), allB, (PetscBool)(allB || !s->some)};
 
   PetscFunctionBegin;
+  /* as of what is made from them (moves.c): an error may come between */
+  if (!stay[0]) s->Lcurrent = PETSC_FALSE;
   for (int k = 0; k < 4; k++)
     if (!stay[k]) PetscCall(x->backend->csr->gather(x, to[k]->nnz, s->inner.perm[k], PETSC_FALSE, from[k]->a, to[k]->a));
   PetscFunctionReturn(PETSC_SUCCESS);

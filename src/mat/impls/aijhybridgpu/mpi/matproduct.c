@@ -397,6 +397,7 @@ static PetscErrorCode MatMatMatOldNumeric_MPIAIJHybridGPU(Mat A, Mat B, Mat C, M
 static PetscErrorCode MatMatOldNumeric_MPIAIJHybridGPU(Mat A, Mat B, Mat C)
 {
   PetscFunctionBegin;
+  MatCheckProduct(C, 3);
   PetscCall(MatMatMatOldNumeric_MPIAIJHybridGPU(A, B, NULL, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

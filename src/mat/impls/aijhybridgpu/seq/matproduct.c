@@ -593,6 +593,7 @@ static PetscErrorCode MatMatMatOldNumeric_SeqAIJHybridGPU(Mat A, Mat B, Mat C, M
 static PetscErrorCode MatMatOldNumeric_SeqAIJHybridGPU(Mat A, Mat B, Mat C)
 {
   PetscFunctionBegin;
+  MatCheckProduct(C, 3);
   PetscCall(MatMatMatOldNumeric_SeqAIJHybridGPU(A, B, NULL, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
