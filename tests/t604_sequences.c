@@ -15,7 +15,7 @@ TEST np=1 -runs 100 -mat_seqaij_type seqaijhybridgpu
 TEST np=2+3 -runs 20
 TEST np=1 -runs 10 @emulated -mat_aijhybridgpu_narrow_min 0
 TEST np=1 -runs 10 @emulated -mat_seqaij_type seqaijhybridgpu
-TEST np=1 -runs 20 @emulated -short -mat_aijhybridgpu_memory_limit 8000
+TEST np=1 -runs 20 @emulated -short -mat_aijhybridgpu_memory_limit 12000
 TEST np=1 -runs 10 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=2 -runs 10 @emulated -mat_aijhybridgpu_narrow_min 0
 TEST np=1 -runs 40 @emulated -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1 -mat_aijhybridgpu_promote never
@@ -319,6 +319,7 @@ static PetscErrorCode Tell(MPI_Comm comm, int line, const char *function, const 
 /* With -short the device has so little memory that ours fails for want of it now and then: that is no difference, and
    then nothing is compared */
 static PetscBool Short;
+static PetscInt  Refusals, Comparisons; /* both there must be some of */
 
 static PetscErrorCode CompareIfThereIsRoom(const Mat m[2], const char *what, PetscErrorCode *e)
 {
@@ -326,6 +327,8 @@ static PetscErrorCode CompareIfThereIsRoom(const Mat m[2], const char *what, Pet
   if (Short) PetscCall(PetscPushErrorHandler(Print ? Tell : PetscReturnErrorHandler, NULL));
   *e = Compare(m[0], m[1], what);
   if (Short) PetscCall(PetscPopErrorHandler());
+  Refusals += *e == PETSC_ERR_MEM;
+  Comparisons += !*e;
   if (!Short || *e != PETSC_ERR_MEM) PetscCall(*e);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -370,6 +373,7 @@ static PetscErrorCode DoStep(void)
     PetscCall(PetscPopErrorHandler());
   }
   PetscCall(Side(0));
+  Refusals += e[1] == PETSC_ERR_MEM;
   if ((Size == 1 || !e[0]) && !(Short && e[1] == PETSC_ERR_MEM)) {
     MatTestCheck(!e[0] == !e[1], "error or not");
     if (!e[0] != !e[1]) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "error of MATAIJ %d, of ours %d\n", (int)e[0], (int)e[1]));
@@ -440,6 +444,12 @@ int main(int argc, char **argv)
     for (int k = 0; k < POOL; k++) PetscCall(Fresh(&Pool[k]));
     for (PetscInt step = 0; step < steps && MatTestFailed == failed; step++) PetscCall(DoStep());
     for (int k = 0; k < POOL; k++) PetscCall(Drop(&Pool[k]));
+  }
+  if (Short) {
+    MatTestName = "little memory";
+    MatTestCheck(Refusals > 0, "ours fails for want of it now and then");
+    MatTestCheck(Comparisons > 10 * runs, "most of what is done is compared");
+    if (Print) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%d refusals, %d comparisons\n", (int)Refusals, (int)Comparisons));
   }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
