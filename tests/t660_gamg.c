@@ -399,6 +399,69 @@ static PetscErrorCode TestEvents(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if PETSC_VERSION_GE(3, 21, 0) && PETSC_VERSION_LT(3, 27, 0)
+/* PETSc's creator of coarsenings, which counts */
+static PetscInt Coarsenings;
+
+PETSC_EXTERN PetscErrorCode MatCoarsenCreate_MISK(MatCoarsen); /* exported; no header has it */
+
+static PetscErrorCode CountingMISK(MatCoarsen c)
+{
+  PetscFunctionBeginUser;
+  Coarsenings++;
+  PetscCall(MatCoarsenCreate_MISK(c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc is asked by an example until its answer has changed from one level to the next, and no more: levels of
+   aggressive coarsening are the first ones */
+static PetscErrorCode TestAsked(void)
+{
+  static const struct {
+    const char *options;
+    PetscInt    asked; /* -1: on each level */
+  } lines[] = {
+    {"",                                                          2 },
+    {"-pc_gamg_aggressive_square_graph 0",                        2 },
+    {"-pc_gamg_aggressive_coarsening 2",                          3 },
+    {"-pc_gamg_aggressive_coarsening 0",                          -1},
+    {"-pc_gamg_threshold 0.001,-1,-1 -pc_gamg_threshold_scale 1", 3 },
+  };
+  Mat      S, H;
+  KSP      ksp;
+  PC       pc;
+  PetscInt levels;
+
+  PetscFunctionBeginUser;
+  MatTestName = "asked";
+  PetscCall(Grid(2, 90, LAPLACE, &S));
+  PetscCall(OfType(S, "aijhybridgpu", &H));
+  PetscCall(MatCoarsenRegister(MATCOARSENMISK, CountingMISK));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lines); k++) {
+    char why[64];
+
+    PetscCall(Options(lines[k].options, PETSC_TRUE));
+    PetscCall(Solver(H, &ksp));
+    for (int again = 0; again < 2; again++) {
+      Coarsenings = 0;
+      PetscCall(KSPSetUp(ksp));
+      PetscCall(KSPGetPC(ksp, &pc));
+      PetscCall(PCMGGetLevels(pc, &levels));
+      snprintf(why, sizeof(why), "%d times on %d levels", (int)Coarsenings, (int)levels);
+      Check3((PetscBool)(levels > 3 && Coarsenings == (lines[k].asked < 0 ? levels - 1 : lines[k].asked)), "asked as often as it may answer otherwise", lines[k].options, why, __LINE__);
+      PetscCall(KSPReset(ksp));
+      PetscCall(KSPSetOperators(ksp, H, H));
+    }
+    PetscCall(KSPDestroy(&ksp));
+    PetscCall(Options(lines[k].options, PETSC_FALSE));
+  }
+  PetscCall(MatCoarsenRegister(MATCOARSENMISK, MatCoarsenCreate_MISK));
+  PetscCall(MatDestroy(&H));
+  PetscCall(MatDestroy(&S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 int main(int argc, char **argv)
 {
   PetscInt    only = -1;
@@ -450,6 +513,9 @@ int main(int argc, char **argv)
   }
   if (PETSC_VERSION_GE(3, 21, 0) && only < 0 && !WithThresholds) PetscCall(TestOptions(few));
   if (Covers && (only < 0 || only == EVENTS)) PetscCall(TestEvents());
+#if PETSC_VERSION_GE(3, 21, 0) && PETSC_VERSION_LT(3, 27, 0)
+  if (Covers && size == 1 && (only < 0 || only == EVENTS)) PetscCall(TestAsked());
+#endif
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

@@ -140,6 +140,8 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
   h->ours     = PETSC_TRUE;
   h->failed   = PETSC_SUCCESS;
   h->replaced = PETSC_FALSE;
+  h->asked    = (HybAggBlock){0};
+  h->settled  = PETSC_FALSE;
   /* Without PCSetFromOptions() the factors are 0. Where PETSc has CUDA, createlevel then moves the second level between
      processes and reads its vectors. */
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));

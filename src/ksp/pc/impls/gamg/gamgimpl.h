@@ -50,11 +50,15 @@ typedef struct {
   HybScalar      *q;     /* the tentative prolongator's entries */
   HybAggRules     rules;
   PetscInt        nsmooths;
-  PetscInt        total;     /* aggregates of all processes */
-  HybParAgg       par;       /* of several processes, in place of most of the above */
-  PetscInt        injection; /* how many indices PETSc's driver is not told of, until it comes to the first level */
-  PetscBool       injecting; /* this is that level */
-  Mat             injected;  /* its prolongator */
+  /* block of the last level that the witness was asked about; bs 0: none of this setup */
+  HybAggBlock asked;
+  PetscBool   askedsymmetric; /* that level's matrix was known to be symmetric */
+  PetscBool   settled;        /* rules and nsmooths are those of all levels below that are like it */
+  PetscInt    total;          /* aggregates of all processes */
+  HybParAgg   par;            /* of several processes, in place of most of the above */
+  PetscInt    injection;      /* how many indices PETSc's driver is not told of, until it comes to the first level */
+  PetscBool   injecting;      /* this is that level */
+  Mat         injected;       /* its prolongator */
 } HybGAMG;
 
 PETSC_INTERN PetscLogEvent HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;

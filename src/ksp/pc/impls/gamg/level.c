@@ -134,6 +134,25 @@ static PetscErrorCode HybGAMGLookAt(PC pc, HybGAMG *h, Mat A, HybAggLook *look)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The rules of this level, by the witness, or those of the level before. Up to 3.26 one option alone goes by levels: so
+   many of the first are coarsened more aggressively. Once the rules have changed they stay. */
+static PetscErrorCode HybGAMGRules(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool *edges)
+{
+  const HybAggRules before = h->rules;
+  PetscBool         set, symmetric;
+
+  PetscFunctionBegin;
+  PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
+  symmetric = (PetscBool)(set && symmetric); /* then PETSc adds no transpose to the witness */
+  *edges    = PETSC_TRUE;
+  if (!ask && h->settled && h->asked.bs == h->block.bs && h->asked.nvec == h->block.nvec && h->askedsymmetric == symmetric) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGAMGWitness(pc, h, A, ask, edges));
+  if (h->asked.bs && PETSC_VERSION_LT(3, 27, 0)) h->settled = (PetscBool)(h->settled || before.hops != h->rules.hops || before.distance != h->rules.distance || before.order != h->rules.order);
+  h->asked          = h->block;
+  h->askedsymmetric = symmetric;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Is the level ours? *why is NULL if it is. */
 static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 {
@@ -157,7 +176,7 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   /* whether PETSc adds the transpose is asked where that matters: with a threshold, or for edges of one direction */
   if (!filter) PetscCall(HybGAMGLookAt(pc, h, A, &look));
-  PetscCall(HybGAMGWitness(pc, h, A, (PetscBool)(filter || !look.symmetric), &edges));
+  PetscCall(HybGAMGRules(pc, h, A, (PetscBool)(filter || !look.symmetric), &edges));
   HybGAMGWhy(edges, h, why);
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGAMGEdges(pc, h, A));
