@@ -12,7 +12,7 @@ TEST np=1 @emulated -few -every 97
 TEST np=2 @emulated -few -every 997
 TEST np=2 -mat_aijhybridgpu_backend host -band -every 97 -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=2 @emulated -band -few -every 997 -mat_aijhybridgpu_diagonal_fewest 0
-TEST np=1,2 @emulated -first -every 41
+TEST np=1,2 @emulated -first -every 41 -mat_aijhybridgpu_scatters 0
 TEST np=2 @emulated -mults -every 41
 TEST np=+2 @emulated -mults -every 41 -mat_aijhybridgpu_comm mpi
 
@@ -306,6 +306,7 @@ int main(int argc, char **argv)
     PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &a));
     PetscCall(MatConvert(P, "aijhybridgpu", MAT_INITIAL_MATRIX, &p));
     PetscCall(MatTestProduct(MATPRODUCT_PtAP, a, p, NULL, &c));
+    for (int times = 0; times < 2; times++) PetscCall(MatProductNumeric(c)); /* peer access */
     PetscCall(MatDestroy(&a));
     PetscCall(MatDestroy(&p));
     PetscCall(MatDestroy(&c));

@@ -66,7 +66,7 @@ typedef struct {
   PetscInt  lockmin;
   PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
   PetscInt  narrowmin; /* a device's results of so many rows become AIJ's without loops over these */
-  PetscInt  viewmemory, frameunknown, ahead, smoothers, parallelproducts;
+  PetscInt  viewmemory, frameunknown, ahead, smoothers, parallelproducts, scatters;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
 
@@ -115,7 +115,8 @@ typedef struct {
 typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);
 /* PETSc's allocator, watched while a matrix is made (storage/) */
 typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
-#define HYB_WATCHED 16
+#define HYB_WATCHED     16
+#define HYB_FRAMES_KEPT 16
 
 /* Options of MatSetOption() that AIJ keeps in its data: those of a group share a word there (storage/frame.c) */
 typedef enum {
@@ -161,6 +162,12 @@ typedef struct {
   HybRecordDescribe describe;       /* what the type knows of a matrix */
   /* of PETSC_COMM_WORLD, once a parallel matrix has used it: what it opened is not opened again for the next one */
   HybComm world;
+  /* without entries, each with columns of others that a matrix of PETSC_COMM_WORLD had: whoever has the same again
+     takes over PETSc's scatter (mpi/frame.c) */
+  struct {
+    Mat kept[HYB_FRAMES_KEPT];
+    int next; /* whose place goes to the next one */
+  } frames;
   /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
   struct _HybRecords *records;
   HybSpending         spent;

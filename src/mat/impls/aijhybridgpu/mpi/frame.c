@@ -33,7 +33,13 @@ static PetscErrorCode HybFrameEmptyBlocks(Mat C, const PetscObjectState was[2])
   keeps beside the blocks. A process that has an error of its own meets the others before anything is sent.
 */
 #if PETSC_VERSION_GE(3, 26, 0)
-/* Blocks without entries, and the columns' numbers given to PETSc: it does not look for them. */
+/*
+  Blocks without entries, and the columns' numbers given to PETSc: it does not look for them. Its scatter it makes all
+  the same, some 50 ns for each column, with one core: more than the product takes where a process has large
+  neighbours. So frames of PETSC_COMM_WORLD are kept, the last ones, and a matrix whose columns of others are on all
+  processes those of one, as of a second product of the same operands, gets a duplicate of that, with its scatter.
+  Others than PETSC_COMM_WORLD may be freed by the program and are not kept alive for this.
+*/
 static PetscErrorCode HybFrameBlock(PetscInt m, PetscInt n, Mat *block)
 {
   PetscFunctionBegin;
@@ -45,13 +51,92 @@ static PetscErrorCode HybFrameBlock(PetscInt m, PetscInt n, Mat *block)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A duplicate shares the scatter, as PETSc's own do; states and all else are as of one that was made */
+static PetscErrorCode HybFrameDuplicate(Mat from, Mat *T)
+{
+  Mat             was[2], is[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  PetscCall(MatDuplicate(from, MAT_DO_NOT_COPY_VALUES, T));
+  PetscCall(MatMPIAIJGetSeqAIJ(from, &was[0], &was[1], &garray));
+  PetscCall(MatMPIAIJGetSeqAIJ(*T, &is[0], &is[1], &garray));
+  for (int k = 0; k < 2; k++) is[k]->nonzerostate = was[k]->nonzerostate;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Has F the columns that C is to have here? */
+static PetscErrorCode HybFrameSame(Mat F, Mat C, PetscInt ncols, const PetscInt *garray, PetscBool *same)
+{
+  Mat             block[2];
+  const PetscInt *columns;
+
+  PetscFunctionBegin;
+  *same = PETSC_FALSE;
+  if (!F || F->cmap->N != C->cmap->N || F->cmap->rstart != C->cmap->rstart || F->cmap->rend != C->cmap->rend) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMPIAIJGetSeqAIJ(F, &block[0], &block[1], &columns));
+  if (block[1]->cmap->n == ncols) PetscCall(PetscArraycmp(columns, garray, ncols, same));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective. *F: the kept frame that is the same on all processes, or NULL. keep: this communicator's are kept; all
+   have them in the same places, but one that could not be made is missing. */
+static PetscErrorCode HybFrameFind(HybComm comm, Mat C, PetscInt ncols, const PetscInt *garray, PetscBool *keep, Mat *F)
+{
+  int same[HYB_FRAMES_KEPT];
+
+  PetscFunctionBegin;
+  *F    = NULL;
+  *keep = PETSC_FALSE;
+  if (!HybGlueState.options.scatters) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybGlueState.world) {
+    const PetscErrorCode ierr = HybCommAgree(comm, HybMPIHoldWorld(PetscObjectComm((PetscObject)C)), "The frame of a parallel matrix");
+
+    if (ierr) (void)HybCommRestore(&HybGlueState.world);
+    PetscCall(ierr);
+  }
+  *keep = (PetscBool)(HybGlueState.world == comm);
+  if (!*keep) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int k = 0; k < HYB_FRAMES_KEPT; k++) {
+    PetscBool is = PETSC_FALSE;
+
+    (void)HybFrameSame(HybGlueState.frames.kept[k], C, ncols, garray, &is);
+    same[k] = is;
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, same, HYB_FRAMES_KEPT, MPI_INT, MPI_MIN, comm->mpi));
+  for (int k = 0; k < HYB_FRAMES_KEPT && !*F; k++)
+    if (same[k]) *F = HybGlueState.frames.kept[k];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* T's columns for others that come. An error is no one's: without room for it there will be no such frame. */
+static void HybFrameKeep(Mat T)
+{
+  Mat *place = &HybGlueState.frames.kept[HybGlueState.frames.next];
+
+  HybGlueState.frames.next = (HybGlueState.frames.next + 1) % HYB_FRAMES_KEPT;
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  (void)MatDestroy(place);
+  if (HybFrameDuplicate(T, place)) (void)MatDestroy(place);
+  (void)PetscPopErrorHandler();
+}
+
 static PetscErrorCode HybFrameMake(HybComm comm, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
 {
-  Mat            block[2] = {NULL, NULL};
+  Mat            block[2] = {NULL, NULL}, F;
   PetscInt      *own      = NULL;
+  PetscBool      keep;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  *T = NULL;
+  PetscCall(HybFrameFind(comm, C, ncols, garray, &keep, &F));
+  if (F) {
+    ierr = HybCommAgree(comm, HybFrameDuplicate(F, T), "A frame of a parallel matrix once more");
+    if (ierr) (void)MatDestroy(T);
+    PetscCall(ierr);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   ierr = PetscMalloc1(ncols + 1, &own); /* T's */
   if (!ierr) ierr = HybFrameBlock(ncols > 0, C->cmap->n, &block[0]);
   if (!ierr) ierr = HybFrameBlock(ncols > 0, ncols, &block[1]);
@@ -64,6 +149,7 @@ static PetscErrorCode HybFrameMake(HybComm comm, Mat C, PetscInt ncols, const Pe
   PetscCall(PetscArraycpy(own, garray, ncols));
   PetscCall(MatCreateMPIAIJWithSeqAIJ(PetscObjectComm((PetscObject)C), PETSC_DETERMINE, C->cmap->N, block[0], block[1], own, T));
   if (ncols) block[1]->nonzerostate++; /* as where PETSc numbers the columns anew */
+  if (keep) HybFrameKeep(*T);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #else

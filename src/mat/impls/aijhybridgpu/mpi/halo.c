@@ -23,6 +23,18 @@ static PetscErrorCode HybMPIHaloLook(Mat A, HybMPIHalo *m, PetscBool device, Mat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Not collective, but called by all processes of comm: if it is PETSC_COMM_WORLD its HybComm stays to the end */
+PetscErrorCode HybMPIHoldWorld(MPI_Comm comm)
+{
+  PetscMPIInt how;
+
+  PetscFunctionBegin;
+  if (HybGlueState.world) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Comm_compare(comm, PETSC_COMM_WORLD, &how));
+  if (how == MPI_IDENT || how == MPI_CONGRUENT) PetscCall(HybCommGet(comm, &HybGlueState.world));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, PetscInt n, const PetscInt *garray)
 {
   MPI_Comm        comm    = PetscObjectComm((PetscObject)A);
@@ -34,13 +46,8 @@ static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, Pet
   /* also after an error: it counts PETSc's tags, of which all must have taken as many */
   later = HybCommGet(comm, &m->comm);
   if (!ierr) ierr = later;
-  if (noworld) {
-    PetscMPIInt how;
-
-    PetscCallMPI(MPI_Comm_compare(comm, PETSC_COMM_WORLD, &how));
-    later = how == MPI_IDENT || how == MPI_CONGRUENT ? HybCommGet(comm, &HybGlueState.world) : PETSC_SUCCESS;
-    if (!ierr) ierr = later;
-  }
+  later = HybMPIHoldWorld(comm);
+  if (!ierr) ierr = later;
   if (!ierr) ierr = PetscMalloc1(n, &m->garray);
   if (!ierr) ierr = PetscArraycpy(m->garray, garray, n);
   fails = ierr != PETSC_SUCCESS;

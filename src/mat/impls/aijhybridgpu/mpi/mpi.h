@@ -41,6 +41,7 @@ PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetData(Mat, Mat_MPIAIJHybridGPU *
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUUnmade(Mat);
 PETSC_INTERN PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *);
+PETSC_INTERN PetscErrorCode HybMPIHoldWorld(MPI_Comm);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
 PETSC_INTERN PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
 
