@@ -24,8 +24,8 @@
 static const size_t HybLargePage   = (size_t)2 << 20;
 static const size_t HybLockedPage  = (size_t)4 << 10;
 static const size_t HybLockedMost  = (size_t)16 << 20;
-static const size_t HybLockedKeep  = (size_t)64 << 20;
-static const int    HybLockedSlots = 32;
+static const size_t HybLockedKeep  = (size_t)128 << 20;
+static const int    HybLockedSlots = 128;
 
 static struct {
   void  *ptr[HybLockedSlots];
