@@ -3,12 +3,14 @@
   frees and the sorting of the output inside the time, the backend's caching pool warm.
 
     bench_spgemm [-backend host|/abs/libaijhybridgpu_cuda.so] [-methods auto,shape,hash] [-only NAME,NAME] [-matrices
-    DIR] [-scale S] [-repeat N] [-check 0|1] [-tsv FILE] [-profile 0|1|2] [-cusparse PATH,PATH]
+    DIR] [-stencil POINTS,N,UNKNOWNS] [-scale S] [-repeat N] [-check 0|1] [-tsv FILE] [-profile 0|1|2] [-cusparse
+    PATH,PATH]
 
   Stencils, the lattice, elasticity (three unknowns at each of 40^3 points; "scattered": numbered at random within
   windows of 2000) and the Galerkin pieces (those of elasticity with six modes to an aggregate, so with blocks of 3 x 3
   times 3 x 6, and 6 x 3 times 3 x 3) are generated; other matrices are read from DIR as NAME.mtx or NAME.mtx.xz
-  and skipped, with a line, where they are missing. -scale divides the extents of the generated grids (for a slow
+  and skipped, with a line, where they are missing. -stencil: nothing but this stencil of 5, 9, 7 or 27 points on N^2 or
+  N^3 ones, with so many unknowns at each. -scale divides the extents of the generated grids (for a slow
   backend). Every result is checked before its time is printed: the pattern entry by entry and the values against the
   host's method, once for each matrix and method; a wrong one is reported and makes the exit code 1.
 
@@ -469,6 +471,33 @@ static PetscErrorCode Blocks(const char *name, PetscInt n, PetscInt window)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Only this one: a stencil of several unknowns to a point, so with blocks on few diagonals */
+static PetscErrorCode Unknowns(int points, PetscInt n, PetscInt bs)
+{
+  const PetscInt d = points == 5 || points == 9 ? 2 : 3;
+  char           name[64];
+  HybCSR         S, A;
+  PetscCount     nnz = 0;
+
+  PetscFunctionBegin;
+  snprintf(name, sizeof(name), "%d-pt %d^%d x%d", points, (int)n, (int)d, (int)bs);
+  PetscCall(Stencil(points, n, n, d == 2 ? 1 : n, &S));
+  PetscCall(HostCSR(bs * S.m, bs * S.m, bs * bs * S.nnz, &A));
+  for (PetscInt r = 0; r < A.m; r++) {
+    A.i[r] = (PetscInt)nnz;
+    for (PetscInt k = S.i[r / bs]; k < S.i[r / bs + 1]; k++) {
+      for (PetscInt q = 0; q < bs; q++, nnz++) {
+        A.j[nnz] = bs * S.j[k] + q;
+        A.a[nnz] = Value(nnz);
+      }
+    }
+  }
+  A.i[A.m] = (PetscInt)nnz;
+  PetscCall(Product(name, &A, &A));
+  PetscCall(HybArenaReset(&hostkeep));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* C = P^T A P */
 static PetscErrorCode TripleProduct(const char *name, const HybCSR *A, const HybCSR *P)
 {
@@ -657,6 +686,8 @@ static PetscErrorCode Run(void)
 {
   static const char *const files[]                     = {"cnr-2000", "uk-2007-05_100000", "email-Enron", "circuitscape_1m", "Cornell5", "m133-b3", "cage11", "hand_elasticity", "wiki-Vote", "rail_79841"};
   char                     backend[PETSC_MAX_PATH_LEN] = "host", message[1024] = "", list[256] = "auto", cusparse[4096] = "none", table[PETSC_MAX_PATH_LEN] = "", *p, *rest = list;
+  PetscInt                 stencil[3] = {0, 0, 0}, nstencil = 3;
+  PetscBool                set;
   HybServices              services;
 
   PetscFunctionBegin;
@@ -699,6 +730,12 @@ static PetscErrorCode Run(void)
   PetscCall(CusparseOpenAll(cusparse));
   printf("# backend %s, medians of %d, ms; first includes all allocations and frees\n", dev.backend->name, (int)repeat);
   printf("%-20s %-7s %-7s %9s %9s %9s %8s %8s %7s %7s\n", "# matrix", "method", "ran", "first", "symbolic", "again", "GFLOP/s", "best", "ratio", "memory");
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-stencil", stencil, &nstencil, &set));
+  PetscCheck(!set || nstencil == 3, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "-stencil wants three numbers: points, their number along an edge, unknowns");
+  if (set) {
+    PetscCall(Unknowns((int)stencil[0], stencil[1], stencil[2]));
+    (void)PetscStrncpy(only, "nothing else", sizeof(only));
+  }
   PetscCall(Squared("7-pt 128^3", 7, 128, 128, 128));
   PetscCall(Squared("27-pt 80^3", 27, 80, 80, 80));
   PetscCall(Squared("9-pt 1000^2", 9, 1000, 1000, 1));

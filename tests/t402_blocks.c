@@ -433,6 +433,7 @@ enum {
   SMALLER, /* blocks of 2 in blocks of 4, but for one that moved in rows that a sample does not ask */
   GRID,    /* few diagonals, no blocks, but 2 divides */
   BLOCKS,  /* few diagonals of blocks of 2 */
+  NEARLY,  /* the same, but for an entry of a row that a sample does not ask, on a diagonal that others have */
   MISSED   /* few diagonals, of which a sample of rows has not met all */
 };
 
@@ -487,6 +488,9 @@ static void Operand(PetscInt kind, RefMat *A)
   case BLOCKS:
     HybTestMatStencil(9, 25, 20, 1, &P);
     break;
+  case NEARLY:
+    HybTestMatStencil(9, 70, 65, 1, &P);
+    break;
   case FEW:
     HybTestMatRandom(40, 40, 20, 30, &P);
     break;
@@ -499,8 +503,8 @@ static void Operand(PetscInt kind, RefMat *A)
   default:
     HybTestMatRandom(300, 300, 10, 16, &P);
   }
-  HybTestMatBlock(&P, kind == UNSEEN || kind == BLOCKS ? 2 : kind == SMALLER ? 4
-                                                                             : 3,
+  HybTestMatBlock(&P, kind == UNSEEN || kind == BLOCKS || kind == NEARLY ? 2 : kind == SMALLER ? 4
+                                                                                               : 3,
                   A);
   RefMatDestroy(&P);
   if (kind == SEEN) { /* the last three columns of the first row are 3 c - 1, 3 c + 1, 3 c + 2 */
@@ -511,6 +515,7 @@ static void Operand(PetscInt kind, RefMat *A)
   }
   if (kind == UNSEEN) Move(A, 4001, 1, 1);
   if (kind == SMALLER) Move(A, 4006, 2, 2);
+  if (kind == NEARLY) A->csr.j[A->csr.i[4002] - 1]++; /* row 4001 */
 }
 
 /* "auto" takes blocks where they are, and where it declines whoever runs has waits enough left; the host's bits */
@@ -553,7 +558,7 @@ static void Choice(void)
 
 /* A size that the caller gives: "auto" asks blocks before all others, and nothing is sampled; one that is wrong costs a
    wait, of which there are enough for who comes next; one that divides nothing costs none. By name a wrong one is no
-   error where another one is right. */
+   error where another one is right. Without one diagonal looks first, and leaves blocks that it meets to block. */
 static void Given(void)
 {
   static const struct {
@@ -576,7 +581,10 @@ static void Given(void)
     {GRID,    2, "diagonal", 0, {3, 3}},
     {GRID,    3, "diagonal", 0, {2, 3}},
     {BLOCKS,  2, "block",    2, {2, 2}},
-    {BLOCKS,  1, "diagonal", 2, {2, 3}},
+    {BLOCKS,  1, "block",    2, {3, 3}},
+    {BLOCKS,  4, "block",    2, {3, 3}},
+    {NEARLY,  1, "diagonal", 0, {3, 3}},
+    {NEARLY,  2, "diagonal", 0, {3, 3}},
     {MISSED,  2, NULL,       0, {3, 3}},
     {MISSED,  1, "diagonal", 0, {3, 3}}
   };
@@ -650,14 +658,21 @@ static void Large(void)
 
 static void Faults(void)
 {
-  for (int k = 0; k < 2; k++) {
+  for (int k = 0; k < 3; k++) {
     RefMat P, A;
 
-    HybTestBegin("every allocation failing in turn, %s", k ? "auto" : "by name");
-    HybTestMatDenseRow(k ? 120 : 40, k ? 120 : 40, 7, k ? 15 : 3, &P);
-    HybTestMatBlock(&P, 3, &A);
+    HybTestBegin("every allocation failing in turn, %s", k == 2 ? "auto, which diagonal would take" : k ? "auto"
+                                                                                                        : "by name");
+    if (k == 2)
+      Operand(BLOCKS, &A);
+    else {
+      HybTestMatDenseRow(k ? 120 : 40, k ? 120 : 40, 7, k ? 15 : 3, &P);
+      HybTestMatBlock(&P, 3, &A);
+      RefMatDestroy(&P);
+    }
+    if (k == 2) HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
     EachFault(k ? "auto" : "block", &A, &A, PETSC_FALSE);
-    RefMatDestroy(&P);
+    HybTestCall(HybTuningSet("diagonal_fewest", NULL));
     RefMatDestroy(&A);
   }
 }

@@ -39,7 +39,9 @@
   from six unknowns to three is of blocks of three). "auto" asks before the products are counted, from BLOCK_FEWEST
   nonzeros of A on; operands whose numbers of rows, columns or entries no size divides are declined without a look,
   most others by the sample, which is read together with the products' counts and so waits no more than whoever comes
-  next would; where diagonal has looked before, the sample came with that. Where the caller gives a size (PETSc's block
+  next would; where diagonal has looked before, the sample came with that, and this method is asked even where diagonal
+  would be
+  taken: by blocks it takes a half of the time and less. Where the caller gives a size (PETSc's block
   sizes) this method is asked before all others and has no sample to wait for; a size that is wrong costs the proof,
   which ends early, and its wait. It declines too where words are more than
   BLOCK_SPARSE times the pairs (columns far apart and without order: they would have to be cleared and counted for

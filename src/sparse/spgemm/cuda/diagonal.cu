@@ -38,8 +38,8 @@
   the same go where there are (or so many that pairs will be too many), so no more synchronisations come of it. Where
   the look must be repeated products are counted with the second one. What is left is few diagonals of which no program
   comes for another reason; then there is one synchronisation fewer left, and `shape` is not asked to look. The look
-  samples for whole blocks too (HybSpGEMM.blocksizes), so that `block` has nothing to wait for but its proof. By name,
-  operands of other form are an error.
+  samples for whole blocks too (HybSpGEMM.blocksizes), so that `block` has nothing to wait for but its proof: it is
+  asked before diagonals are taken. By name, operands of other form are an error.
 
   Copies to shared memory are the copy engine's where arrays are aligned to 16 bytes (7-pt 128^3 again 0.48 ms instead
   of 0.58 by ordinary loads), with what begins and ends them found by a thread each; their source is to stay in the
