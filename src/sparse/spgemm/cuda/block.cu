@@ -40,14 +40,12 @@
   nonzeros of A on; operands whose numbers of rows, columns or entries no size divides are declined without a look,
   most others by the sample, which is read together with the products' counts and so waits no more than whoever comes
   next would; where diagonal has looked before, the sample came with that, and this method is asked even where diagonal
-  would be
-  taken: by blocks it takes a half of the time and less. Where the caller gives a size (PETSc's block
-  sizes) this method is asked before all others and has no sample to wait for; a size that is wrong costs the proof,
-  which ends early, and its wait. It declines too where words are more than
-  BLOCK_SPARSE times the pairs (columns far apart and without order: they would have to be cleared and counted for
-  nothing), and where places take more than BLOCK_OUTGROW times what the operands do, or a quarter of free memory. In
-  no case it takes block rows of C of more than 65536 blocks, as far as spans and pairs tell. By name, what cannot be
-  taken is an error.
+  would be taken: by blocks it takes a half of the time and less. Where the caller gives a size (PETSc's block sizes)
+  this method is asked before all others and has no sample to wait for; a size that is wrong costs the proof, which ends
+  early, and its wait. It declines too where words are more than BLOCK_SPARSE times the pairs (columns far apart and
+  without order: they would have to be cleared and counted for nothing), and where places take more than BLOCK_OUTGROW
+  times what the operands do, or a quarter of free memory. In no case it takes block rows of C of more than 65536
+  blocks, as far as spans and pairs tell. By name, what cannot be taken is an error.
 
   A small product is mostly waits and launches: so what stays and what does not is an allocation each, the last block of
   the spans decides whether "auto" goes on, and pairs are scanned, and C's rows, by the launches that sort rows into
