@@ -338,7 +338,7 @@ static PetscErrorCode LateRows(HybComm comm)
       PetscCall(HybTuningSet("comm_timeout", NULL));
       if (look) {
         errors += HybRowsCheck(rows) != PETSC_SUCCESS;
-        HybTestCheck(errors == waits, "process %d had %d errors until it looked", Rank, errors);
+        HybTestCheck(errors == (int)waits, "process %d had %d errors until it looked", Rank, errors);
       }
       for (int k = 0; k < 2; k++) {
         errors += HybRowsValuesBegin(rows, exec, a.a) != PETSC_SUCCESS;
@@ -346,7 +346,7 @@ static PetscErrorCode LateRows(HybComm comm)
         errors += exec->backend->sync(exec) != PETSC_SUCCESS;
       }
       PetscCall(PetscPopErrorHandler());
-      HybTestCheck(errors == waits, "process %d had %d errors", Rank, errors);
+      HybTestCheck(errors == (int)waits, "process %d had %d errors", Rank, errors);
     }
     HybTestCall(HybRowsDestroy(&rows));
   }

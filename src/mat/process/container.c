@@ -39,6 +39,7 @@ static PetscErrorCode HybComposedDestroy(HybComposedArg ctx)
 }
 #endif
 
+/* Whatever happens, pointer is not the caller's any more: it is destroyed with the object, or here */
 PetscErrorCode HybContainerCompose(PetscObject object, const char *name, void *pointer, PetscErrorCode (*destroy)(void *))
 {
   PetscContainer container = NULL;
