@@ -111,7 +111,10 @@ TEST_WHOLE ?=
 # the numbers of processes behind a +: 1: too, only: alone
 TEST_MORE ?=
 TEST_NP = $$(echo $${np\#np=} | sed '$(if $(filter only,$(TEST_MORE)),s/^[^+]*+*//,$(if $(TEST_MORE),s/+/ /,s/+.*//)); s/,/ /g')
-EMULATED_OPTIONS = $(if $(EMULATED_LIB),-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library $(abspath $(EMULATED_LIB)))
+# the emulator writes to each byte that is taken: of segments of 128 MiB, the default, that was most of the time that
+# parallel tests took
+EMULATED_SEGMENT = -mat_aijhybridgpu_comm_segment 4
+EMULATED_OPTIONS = $(if $(EMULATED_LIB),-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library $(abspath $(EMULATED_LIB)) $(EMULATED_SEGMENT))
 tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB) $(YIELD_LIB)
 	@for t in $(MAT_TESTS); do \
 	  { grep -h '^ *TEST ' tests/$$t.c || echo "TEST np=1"; } | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
@@ -129,7 +132,7 @@ tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
 	  grep -h '^ *TEST ' tests/$$t.c | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
 	    for n in $(TEST_NP); do \
 	      k=$$((k + 1)); \
-	      echo "$$t-np$$n-$$k-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) $(PRELOAD) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED)$${options:+ $$options}"; \
+	      echo "$$t-np$$n-$$k-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) $(PRELOAD) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED) $(EMULATED_SEGMENT)$${options:+ $$options}"; \
 	    done; \
 	  done; \
 	done; done | $(RUN)
