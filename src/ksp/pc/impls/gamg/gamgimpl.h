@@ -122,6 +122,11 @@ PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscRea
    ours; where that is asked for, h->edges but for the level's threshold, and *edges, or PETSC_FALSE: edges go by other
    rules than ours */
 PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, PetscBool ask, PetscBool *edges);
+/* no logger hears of events between Quiet and Loud, which is told what Quiet said */
+PETSC_INTERN PetscBool HybGAMGQuiet(void);
+PETSC_INTERN void      HybGAMGLoud(PetscBool was);
+/* ahead.c: what the first solve would load */
+PETSC_INTERN PetscErrorCode HybGAMGAhead(Mat A);
 /* why the level is not ours, by what the witness said; NULL stays where it is */
 PETSC_INTERN void HybGAMGWhy(PetscBool edges, const HybGAMG *, const char **why);
 /* the finest one that aggregates: injection leaves near-null vectors for the level below */

@@ -430,7 +430,8 @@ static PetscErrorCode HybGAMGSmoothed(PC pc, HybGAMG *h, Mat A, PetscReal emax, 
   if (ierr) (void)HybArenaReset(&arrays);
   PetscCall(HybMatRestoreCSR(A, x, &a));
   PetscCall(ierr);
-  ierr = HybMatCreateFromCSR(A, x, &arrays, &p, h->block.bs, h->block.nvec, P);
+  ierr = x->backend->device ? HybGAMGAhead(A) : PETSC_SUCCESS; /* the device is busy, and nobody waits yet */
+  if (!ierr) ierr = HybMatCreateFromCSR(A, x, &arrays, &p, h->block.bs, h->block.nvec, P);
   (void)HybArenaReset(&arrays);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

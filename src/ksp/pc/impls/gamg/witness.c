@@ -478,7 +478,7 @@ static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat A, 
 
 /* Events stand for the level: those of the witness are nobody's. All loggers ask first whether the stage is active; its
    own bit alone changes here, events that a program left out stay so. */
-static PetscBool HybWitnessQuiet(void)
+PetscBool HybGAMGQuiet(void)
 {
   PetscBool was = PETSC_FALSE;
 
@@ -488,7 +488,7 @@ static PetscBool HybWitnessQuiet(void)
   return was;
 }
 
-static void HybWitnessLoud(PetscBool was)
+void HybGAMGLoud(PetscBool was)
 {
   #if PetscDefined(USE_LOG)
   if (was) (void)PetscBTSet(petsc_log_state->active, petsc_log_state->current_stage);
@@ -509,7 +509,7 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   *edges      = PETSC_TRUE;
   PetscCall(HybArenaInit(&w.keep, &WitnessExec));
   PetscCall(HybArenaInit(&w.work, &WitnessExec));
-  active = HybWitnessQuiet();
+  active = HybGAMGQuiet();
   HybMatOnHost(PETSC_TRUE);
   if (ask) ierr = HybWitnessEdges(pc, h, A, &w, edges);
   gamg->threshold[gamg->current_level] = -1;
@@ -517,7 +517,7 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   gamg->threshold[gamg->current_level] = threshold;
   HybMatOnHost(PETSC_FALSE);
   (void)MatDestroy(&w.W);
-  HybWitnessLoud(active);
+  HybGAMGLoud(active);
   (void)HybArenaReset(&w.keep);
   (void)HybArenaReset(&w.work);
   PetscCall(ierr);
