@@ -284,6 +284,34 @@ static PetscErrorCode GivenUp(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The first of large ones is given up by process 0: the others, who are to have room for messages there, all hear of
+   it */
+static PetscErrorCode GivenUpLarge(HybComm comm)
+{
+  HybHalo     h;
+  PetscBool   full;
+  const char *expected;
+  int         errors = 0;
+
+  PetscFunctionBegin;
+  PetscCall(Expected(&full, &expected));
+  if (!full || Size == 1 || !HybTestExec()->backend->device) PetscFunctionReturn(PETSC_SUCCESS);
+  HybTestBegin("a large exchange given up");
+  LayoutDraw(400000, 1, -1);
+  if (HybTestCall(HaloMake(comm, &h))) {
+    if (Rank)
+      PetscCall(Hear(h, &errors));
+    else
+      HybHaloAbandon(h, HybTestExec(), PETSC_FALSE, PETSC_ERR_MEM);
+    HybTestCheck(errors == (Rank > 0), "process %d had %d errors", Rank, errors);
+    PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 2));
+    PetscCall(Reverse(h, PETSC_TRUE, 3));
+    HybTestCall(HybHaloDestroy(&h));
+  }
+  LayoutFree();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Values of rows come too late for a device, which gives up: the check tells of it, once, and so does the next
    exchange where nobody has looked. What comes is taken where it came to, or goes to its place. */
 static PetscErrorCode LateRows(HybComm comm)
@@ -702,6 +730,7 @@ static PetscErrorCode Body(HybComm comm)
   PetscCall(Layouts(comm));
   PetscCall(Way(comm));
   PetscCall(GivenUp(comm));
+  PetscCall(GivenUpLarge(comm));
   PetscCall(GivenUpThen(comm));
   PetscCall(LateRows(comm));
   PetscCall(Late(comm));

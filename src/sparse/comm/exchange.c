@@ -12,7 +12,8 @@
   ago, is over, since the lane did it before the copy that the last End waited for.
 
   Who cannot send what others expect sends messages without contents in their place. So those who wait get an error, and
-  nobody waits for ever. All room is taken when the exchange is made, or, collectively, when it gets larger units.
+  nobody waits for ever. All room is taken when the exchange is made, or, collectively, when it gets larger units, or at
+  the first message where peer access is tried at once: page-locked memory takes milliseconds, and may not be needed.
 */
 #include "commimpl.h"
 
@@ -34,7 +35,7 @@ static PetscErrorCode HybExchangeRoom(HybExchange e, PetscBool keepghost, size_t
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybExchangeMake(HybExchange e, PetscBool keepghost)
+static PetscErrorCode HybExchangeMake(HybExchange e, PetscBool keepghost, PetscBool room)
 {
   const HybExec *exec = &e->arena.exec;
   PetscCount     n    = (PetscCount)HybPeersPieces(e->to, HYB_COMM_MOST) + HybPeersPieces(e->from, HYB_COMM_MOST);
@@ -45,34 +46,36 @@ static PetscErrorCode HybExchangeMake(HybExchange e, PetscBool keepghost)
   PetscCall(PetscMalloc1(n, &e->received));
   PetscCheck(exec->backend->comm, PETSC_COMM_SELF, PETSC_ERR_SUP, "The %s backend exchanges nothing", exec->backend->name);
   PetscCall(exec->backend->comm->open(exec, &e->lane));
-  PetscCall(HybExchangeRoom(e, keepghost, HYB_COMM_UNIT));
+  if (room) PetscCall(HybExchangeRoom(e, keepghost, HYB_COMM_UNIT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *exchange)
 {
   HybExchange    e;
-  PetscInt64     most = (PetscInt64)PetscMax(to->offset[to->n], from->offset[from->n]);
+  PetscInt64     most[2] = {(PetscInt64)PetscMax(to->offset[to->n], from->offset[from->n]), !exec->backend->device};
+  PetscBool      large;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *exchange = NULL;
-  ierr      = PetscNew(&e);
+  if (comm->size > 1) PetscCall(HybCommMax(comm, 2, most));
+  large = (PetscBool)(most[0] >= (PetscInt64)(HYB_COMM_LARGE / HYB_COMM_UNIT));
+  ierr  = PetscNew(&e);
   if (!ierr) {
     *exchange = e;
+    e->large  = large;
     e->comm   = comm;
     e->to     = to;
     e->from   = from;
     ierr      = HybArenaInit(&e->arena, exec);
     if (!ierr) ierr = HybArenaInit(&e->tables, exec);
-    if (!ierr) ierr = HybExchangeMake(e, keepghost);
+    if (!ierr) ierr = HybExchangeMake(e, keepghost, (PetscBool)(!large || comm->size == 1 || most[1] || HybTuningGet()->comm == HYB_COMM_MPI));
   }
   ierr = HybCommAgree(comm, ierr, "Room for messages");
   if (ierr) (void)HybExchangeDestroy(exchange);
   PetscCall(ierr);
   PetscCall(PetscCommGetNewTag(comm->mpi, &e->tag));
-  if (comm->size > 1) PetscCall(HybCommMax(comm, 1, &most));
-  e->large = (PetscBool)(most >= (PetscInt64)(HYB_COMM_LARGE / HYB_COMM_UNIT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -98,8 +101,8 @@ PetscErrorCode HybExchangeDestroy(HybExchange *exchange)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A unit of another size than before: all processes come here, and either all have room afterwards or all get an
-   error */
+/* A unit of another size than before, or the first: all processes come here, and either all have room afterwards or all
+   get an error */
 static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t unit)
 {
   const PetscBool     keepghost = (PetscBool)(e->slots == 2);
@@ -174,7 +177,7 @@ PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit,
     PetscCall(HybPeerBegin(e, exec, unit, index, src));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (unit > e->capacity) PetscCall(HybExchangeGrow(e, exec, unit));
+  if (unit > e->capacity) PetscCall(HybExchangeGrow(e, exec, PetscMax(unit, HYB_COMM_UNIT)));
   e->begun   = PETSC_TRUE;
   e->sending = PETSC_FALSE;
   e->host    = host;
@@ -240,6 +243,12 @@ void HybExchangeAbandon(HybExchange e, const HybExec *exec)
   (void)PetscPopErrorHandler();
   if (e->bypeer) {
     HybPeerAbandon(e, exec);
+    return;
+  }
+  if (!e->capacity) { /* the others are about to agree upon their room */
+    (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+    (void)HybCommAgree(e->comm, PETSC_ERR_LIB, "Room for messages");
+    (void)PetscPopErrorHandler();
     return;
   }
   e->begun   = PETSC_TRUE;
