@@ -433,6 +433,7 @@ enum {
   SMALLER, /* blocks of 2 in blocks of 4, but for one that moved in rows that a sample does not ask */
   GRID,    /* few diagonals, no blocks, but 2 divides */
   BLOCKS,  /* few diagonals of blocks of 2 */
+  BOTH,    /* few diagonals of blocks of 2, of which a sample of rows has not met all */
   NEARLY,  /* the same, but for an entry of a row that a sample does not ask, on a diagonal that others have */
   MISSED   /* few diagonals, of which a sample of rows has not met all */
 };
@@ -488,6 +489,10 @@ static void Operand(PetscInt kind, RefMat *A)
   case BLOCKS:
     HybTestMatStencil(9, 25, 20, 1, &P);
     break;
+  case BOTH:
+    HybTestMatStencil(9, 100, 50, 1, &P);
+    for (PetscInt r = 501; r < 576; r += 25) P.csr.j[P.csr.i[r] - 1] += 501;
+    break;
   case NEARLY:
     HybTestMatStencil(9, 70, 65, 1, &P);
     break;
@@ -503,8 +508,8 @@ static void Operand(PetscInt kind, RefMat *A)
   default:
     HybTestMatRandom(300, 300, 10, 16, &P);
   }
-  HybTestMatBlock(&P, kind == UNSEEN || kind == BLOCKS || kind == NEARLY ? 2 : kind == SMALLER ? 4
-                                                                                               : 3,
+  HybTestMatBlock(&P, kind == UNSEEN || kind == BLOCKS || kind == BOTH || kind == NEARLY ? 2 : kind == SMALLER ? 4
+                                                                                                               : 3,
                   A);
   RefMatDestroy(&P);
   if (kind == SEEN) { /* the last three columns of the first row are 3 c - 1, 3 c + 1, 3 c + 2 */
@@ -583,6 +588,7 @@ static void Given(void)
     {BLOCKS,  2, "block",    2, {2, 2}},
     {BLOCKS,  1, "block",    2, {3, 3}},
     {BLOCKS,  4, "block",    2, {3, 3}},
+    {BOTH,    1, "block",    2, {3, 3}},
     {NEARLY,  1, "diagonal", 0, {3, 3}},
     {NEARLY,  2, "diagonal", 0, {3, 3}},
     {MISSED,  2, NULL,       0, {3, 3}},

@@ -484,6 +484,8 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
     if (same) host.d[1] = host.d[0];
     if (host.d[0].n > DIAGONALS_MAX || host.d[1].n > DIAGONALS_MAX || host.d[0].nmissing > DIAGONALS_MAX || host.d[1].nmissing > DIAGONALS_MAX) break;
     known = (PetscBool)(!host.d[0].nmissing && !host.d[1].nmissing);
+    /* a second look would leave no wait for the proof of blocks */
+    if (sizes & ~host.blocks) break;
   }
   *fits = PETSC_FALSE;
   if (known) PetscCall(HybDiagonalProgram(mm, A, B, &host, s, fits));
