@@ -27,6 +27,10 @@
                      for i, for k:  sum[i][bs place + p % bs] += a[i][k] b[k][p]
                  the sums to C; in a first product the columns too, which come by the same way as the places
 
+  What binds the sums is the pipe to shared memory and the first-level cache. So the sums of two rows of a column stand
+  beside each other there: one access has 8 lanes at a time instead of 16, and fewer of them meet in a bank. And blocks
+  of A up to 4 x 4, which all lanes of a row read alike, come there some at a time, to be read by two values.
+
   A product and its sum are rounded apart and the products of an entry are added in A's order, so bits are the host's.
 
   Bins. Places: rows by words of bits, 16 lanes to 512 threads a row; a span wider than all shared memory is gone
@@ -40,12 +44,12 @@
   nonzeros of A on; operands whose numbers of rows, columns or entries no size divides are declined without a look,
   most others by the sample, which is read together with the products' counts and so waits no more than whoever comes
   next would; where diagonal has looked before, the sample came with that, and this method is asked even where diagonal
-  would be taken: by blocks it takes a half of the time and less. Where the caller gives a size (PETSc's block sizes)
-  this method is asked before all others and has no sample to wait for; a size that is wrong costs the proof, which ends
-  early, and its wait. It declines too where words are more than BLOCK_SPARSE times the pairs (columns far apart and
-  without order: they would have to be cleared and counted for nothing), and where places take more than BLOCK_OUTGROW
-  times what the operands do, or a quarter of free memory. In no case it takes block rows of C of more than 65536
-  blocks, as far as spans and pairs tell. By name, what cannot be taken is an error.
+  would be taken: by blocks numeric phases take 0.3 to 0.6 of the time. Where the caller gives a size (PETSc's block
+  sizes) this method is asked before all others and has no sample to wait for; a size that is wrong costs the proof,
+  which ends early, and its wait. It declines too where words are more than BLOCK_SPARSE times the pairs (columns far
+  apart and without order: they would have to be cleared and counted for nothing), and where places take more than
+  BLOCK_OUTGROW times what the operands do, or a quarter of free memory. In no case it takes block rows of C of more
+  than 65536 blocks, as far as spans and pairs tell. By name, what cannot be taken is an error.
 
   A small product is mostly waits and launches: so what stays and what does not is an allocation each, the last block of
   the spans decides whether "auto" goes on, and pairs are scanned, and C's rows, by the launches that sort rows into
@@ -162,22 +166,62 @@ struct BlockSlab {
                                                                : 3;
 };
 
-/* sum[i] += the rows i of A's block (alen apart) times len columns of B's block row, blen apart; clen: the sums'
-   rows */
-template <int BS, int G>
+/* How sums in shared memory lie: those of two rows of a column beside each other, to be loaded and stored at once, so
+   that fewer lanes at a time meet in a bank; the last row of an odd number is alone. */
+template <int ROWS, bool SHARED>
+struct BlockPairs {
+  static constexpr int  WIDTH = SHARED && sizeof(HybScalar) <= 8 ? 2 : 1;
+  static constexpr bool paired(int i)
+  {
+    return WIDTH > 1 && (i | 1) < ROWS;
+  }
+};
+
+/* Small blocks of A are brought to shared memory some at a time, where two values are one load and wait for nothing;
+   SIZE: scalars that one takes there */
+template <int BS, bool SHARED>
+struct BlockStage {
+  static constexpr int AT_ONCE = !SHARED || sizeof(HybScalar) > 8 || BS *BS > 18 ? 0 : BS == 2 ? 16
+                                                                                     : BS == 3 ? 8
+                                                                                               : 4;
+  static constexpr int SIZE    = (BS * BS + 1) / 2 * 2;
+  static constexpr int ALL     = AT_ONCE * SIZE; /* of a group */
+};
+
+/* sum[i] += the rows i of A's block (alen apart, or staged) times len columns of B's block row, blen apart; clen: the
+   sums' rows */
+template <int BS, int G, bool SHARED>
 static __device__ __forceinline__ void BlockMultiply(const HybScalar *__restrict__ a, PetscInt alen, const HybScalar *__restrict__ b, int blen, const unsigned short *__restrict__ place, HybScalar *sum, PetscInt clen)
 {
-  constexpr int ROWS = BlockSlab<BS>::ROWS, BATCH = BlockSlab<BS>::BATCH;
+  constexpr int  ROWS = BlockSlab<BS>::ROWS, BATCH = BlockSlab<BS>::BATCH;
+  constexpr bool STAGED = BlockStage<BS, SHARED>::AT_ONCE > 0;
+  using Pairs           = BlockPairs<BS, SHARED>;
+  constexpr int STEP    = Pairs::WIDTH;
+  static_assert(ROWS == BS || ROWS % STEP == 0, "a pair of rows is within a slab");
+
+  /* a warp behind the last column needs nothing of A */
+  if (G > HYB_WARP && HybGroup<G>::rank() / HYB_WARP * HYB_WARP >= blen) return;
 
 #pragma unroll
   for (int i0 = 0; i0 < BS; i0 += ROWS) {
     HybScalar av[ROWS][BS];
 
+    if constexpr (STAGED) {
 #pragma unroll
-    for (int i = 0; i < ROWS; i++) {
+      for (int e = 0; e + 1 < BS * BS; e += 2) {
+        const HybVec<HybScalar, 2> two = HybLoadVec<2>(a + e);
+
+        av[e / BS][e % BS]             = two.v[0];
+        av[(e + 1) / BS][(e + 1) % BS] = two.v[1];
+      }
+      if (BS * BS % 2) av[ROWS - 1][BS - 1] = a[BS * BS - 1];
+    } else {
 #pragma unroll
-      for (int k = 0; k < BS; k++)
-        if (i0 + i < BS) av[i][k] = a[(i0 + i) * alen + k];
+      for (int i = 0; i < ROWS; i++) {
+#pragma unroll
+        for (int k = 0; k < BS; k++)
+          if (i0 + i < BS) av[i][k] = a[(i0 + i) * alen + k];
+      }
     }
     for (int p0 = HybGroup<G>::rank(); p0 < blen; p0 += BATCH * G) {
       HybScalar bv[BATCH][BS];
@@ -196,16 +240,27 @@ static __device__ __forceinline__ void BlockMultiply(const HybScalar *__restrict
 #pragma unroll
       for (int u = 0; u < BATCH; u++) {
         if (p0 + u * G < blen) {
-          HybScalar *to = sum + i0 * clen + at[u];
-
 #pragma unroll
-          for (int i = 0; i < ROWS; i++) {
+          for (int i = 0; i < ROWS; i += STEP) {
             if (i0 + i < BS) {
-              HybScalar s = to[i * clen];
+              if (Pairs::paired(i0 + i)) {
+                HybScalar *const        to = sum + (i0 + i) * clen + STEP * at[u];
+                HybVec<HybScalar, STEP> s  = HybLoadVec<STEP>(to);
 
 #pragma unroll
-              for (int k = 0; k < BS; k++) s = HybMulAdd(av[i][k], bv[u][k], s);
-              to[i * clen] = s;
+                for (int k = 0; k < BS; k++) {
+#pragma unroll
+                  for (int q = 0; q < STEP; q++) s.v[q] = HybMulAdd(av[i + q < ROWS ? i + q : i][k], bv[u][k], s.v[q]);
+                }
+                HybStoreVec(to, s);
+              } else {
+                HybScalar *const to = sum + (i0 + i) * clen + at[u];
+                HybScalar        s  = *to;
+
+#pragma unroll
+                for (int k = 0; k < BS; k++) s = HybMulAdd(av[i][k], bv[u][k], s);
+                *to = s;
+              }
             }
           }
         }
@@ -214,12 +269,26 @@ static __device__ __forceinline__ void BlockMultiply(const HybScalar *__restrict
   }
 }
 
-/* G threads a block row; SHARED: its sums fit there. One block a multiprocessor at least: else the compiler spills some
-   bytes to have one more of them */
+/* so that each group's begin where pairs may */
+static __host__ __device__ __forceinline__ size_t BlockSumsRoom(size_t sums)
+{
+  return (sums + 1) / 2 * 2;
+}
+
+/* Blocks of a multiprocessor. One at least: else the compiler spills some bytes to have one more of them. With blocks
+   of 3 five of a warp a row fit there, 92 registers a thread and 38 KiB each: without a word it takes 124 registers. */
+template <int BS, int G>
+static constexpr int BlockResident()
+{
+  return BS == 3 && G <= HYB_WARP && sizeof(HybScalar) <= 8 ? 5 : 1;
+}
+
+/* G threads a block row; SHARED: its sums fit there */
 template <int BS, int G, bool SHARED>
-static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) BlockSums(BlockSumsArgs x, PetscInt begin, PetscInt end)
+static __global__ void __launch_bounds__(HybGroup<G>::THREADS, BlockResident<BS, G>()) BlockSums(BlockSumsArgs x, PetscInt begin, PetscInt end)
 {
   using Group         = HybGroup<G>;
+  using Stage         = BlockStage<BS, SHARED>;
   constexpr int CHUNK = G < HYB_WARP ? G : HYB_WARP;
   HYB_DYNAMIC_SHARED(HybScalar, shared);
   const int        rank = Group::rank(), lane = HybLane() & (CHUNK - 1);
@@ -227,12 +296,15 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) BlockSums(Bloc
   const PetscCount at   = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
 
   if (at >= end) return;
-  const PetscInt              r = x.order[at], afirst = x.ai[(PetscCount)r * BS], alen = x.ai[(PetscCount)r * BS + 1] - afirst, n = alen / BS;
-  const PetscInt              cfirst = x.ci[(PetscCount)r * BS], clen = x.ci[(PetscCount)r * BS + 1] - cfirst, first = afirst / (BS * BS);
+  const PetscCount            r      = x.order[at];
+  const PetscInt              afirst = x.ai[r * BS], alen = x.ai[r * BS + 1] - afirst, n = alen / BS;
+  const PetscInt              cfirst = x.ci[r * BS], clen = x.ci[r * BS + 1] - cfirst, first = afirst / (BS * BS);
   const unsigned              pairs  = (unsigned)(x.pairptr[r + 1] - x.pairptr[r]);
   const unsigned short *const place  = x.place + x.pairptr[r];
-  HybScalar *const            sum    = SHARED ? shared + (size_t)Group::index() * x.room * (BS * BS) : x.ca + cfirst;
-  PetscInt *const             column = (PetscInt *)(shared + (SHARED ? (size_t)Group::GROUPS * x.room * (BS * BS) : 0)) + (size_t)Group::index() * x.room;
+  const size_t                room   = BlockSumsRoom((size_t)x.room * (BS * BS));
+  HybScalar *const            sum    = SHARED ? shared + Group::index() * room : x.ca + cfirst;
+  HybScalar *const            stage  = shared + (SHARED ? Group::GROUPS * room + Group::index() * Stage::ALL : 0);
+  PetscInt *const             column = (PetscInt *)(shared + (SHARED ? Group::GROUPS * (room + Stage::ALL) : 0)) + (size_t)Group::index() * x.room;
 
   if (x.ca)
     for (PetscInt e = rank; e < clen * BS; e += G) sum[e] = HybNegativeZero();
@@ -255,7 +327,23 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) BlockSums(Bloc
       const unsigned short *const to = place + HybShfl(mask, off, q, CHUNK);
       const int                   l  = HybShfl(mask, len, q, CHUNK);
 
-      if (x.ca) BlockMultiply<BS, G>(x.aa + afirst + (k0 + q) * BS, alen, x.ba + f, l * BS, to, sum, clen);
+      if constexpr (Stage::AT_ONCE > 0) {
+        if (x.ca && q % Stage::AT_ONCE == 0) {
+          constexpr int  WIDE = Stage::AT_ONCE * BS;
+          const PetscInt here = HybMin()(n - k0 - q, (PetscInt)Stage::AT_ONCE) * BS;
+
+#pragma unroll
+          for (int e0 = 0; e0 < BS * WIDE; e0 += G) {
+            const int e = e0 + rank, i = e / WIDE, c = e - i * WIDE;
+
+            if (i < BS && c < here) stage[c / BS * Stage::SIZE + i * BS + c % BS] = x.aa[afirst + i * alen + (k0 + q) * BS + c];
+          }
+          Group::sync();
+        }
+        if (x.ca) BlockMultiply<BS, G, SHARED>(stage + q % Stage::AT_ONCE * Stage::SIZE, BS, x.ba + f, l * BS, to, sum, clen);
+      } else {
+        if (x.ca) BlockMultiply<BS, G, SHARED>(x.aa + afirst + (k0 + q) * BS, alen, x.ba + f, l * BS, to, sum, clen);
+      }
       if (x.cj) {
         for (int p = rank; p < l; p += G) {
           const PetscInt c = x.bcol[f / (BS * BS) + p];
@@ -269,8 +357,24 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) BlockSums(Bloc
       Group::sync();
     }
   }
-  if (SHARED && x.ca)
-    for (PetscInt e = rank; e < clen * BS; e += G) x.ca[cfirst + e] = sum[e];
+  if (SHARED && x.ca) {
+    using Pairs = BlockPairs<BS, SHARED>;
+
+#pragma unroll 1
+    for (int i = 0; i < BS; i += Pairs::WIDTH) {
+      HybScalar *const to = x.ca + cfirst + i * clen;
+
+      for (PetscInt e = rank; e < clen; e += G) {
+        if (Pairs::paired(i)) {
+          const HybVec<HybScalar, Pairs::WIDTH> s = HybLoadVec<Pairs::WIDTH>(sum + i * clen + Pairs::WIDTH * e);
+
+#pragma unroll
+          for (int q = 0; q < Pairs::WIDTH; q++) to[q * clen + e] = s.v[q];
+        } else
+          to[e] = sum[i * clen + e];
+      }
+    }
+  }
   if (SHARED && x.cj)
     for (int i = 0; i < BS; i++)
       for (PetscInt e = rank; e < clen; e += G) x.cj[cfirst + i * clen + e] = column[e / BS] * BS + e % BS;
@@ -379,20 +483,20 @@ static int BlockLanes(size_t bytes, int lanes)
 template <int BS>
 static PetscErrorCode BlockSumsBins(const HybExec *exec, const BlockProduct *s, int b, int next, int lanes, size_t limit, BlockSumsArgs x)
 {
-  const size_t   block = BS * BS * sizeof(HybScalar) + sizeof(PetscInt);
+  const size_t   block = BS * BS * sizeof(HybScalar) + sizeof(PetscInt), stage = BlockStage<BS, true>::ALL * sizeof(HybScalar);
   const PetscInt first = s->sumptr[b];
   size_t         bytes;
 
   PetscFunctionBegin;
   x.room = (PetscInt)PetscMin(next < BLOCK_SUMS ? (PetscCount)(BlockSumBytes[next - 1] / block) : s->longest, s->longest);
-  bytes  = (size_t)x.room * block;
-  if (bytes > limit) {
+  bytes  = BlockSumsRoom((size_t)x.room * (BS * BS)) * sizeof(HybScalar) + (size_t)x.room * sizeof(PetscInt);
+  if (bytes + stage > limit) {
     HYB_LAUNCH((BlockSums<BS, 256, false>), s->sumptr[next] - first, 256, 0, exec->stream, x, first, s->sumptr[next]);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybDispatch(BlockLanes(bytes, lanes), HybCases<16, 32, 128, 256>(), [&](auto G) {
     HYB_LAUNCH((BlockSums<BS, G, true>), HybBlocks(s->sumptr[next] - first, HybGroup<G>::GROUPS), HybGroup<G>::THREADS,
-               (size_t)HybGroup<G>::GROUPS * bytes, exec->stream, x, first, s->sumptr[next]);
+               HybGroup<G>::GROUPS * (bytes + stage), exec->stream, x, first, s->sumptr[next]);
     return PETSC_SUCCESS;
   }));
   PetscFunctionReturn(PETSC_SUCCESS);
