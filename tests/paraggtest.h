@@ -154,11 +154,11 @@ static inline void CheckFound(const HybParAggFound *found)
   HybTestCheck(found->close == W.nclose, "%d entries are close to the threshold, not %d", (int)found->close, (int)W.nclose);
 }
 
-/* PETSc's sweeps on the graph of `reach` */
-static inline void Sweeps(void)
+/* PETSc's sweeps on the graph of `reach`. Again: on one of aggregates, where each sweep counts the vertices alone as
+   decided once more, and PETSc ends when it has counted as many as there are; where it never does: when all are. */
+static inline void Sweeps(PetscBool again)
 {
-  PetscInt  told[VERTICES], order[VERTICES];
-  PetscBool left = PETSC_TRUE;
+  PetscInt told[VERTICES], order[VERTICES], left = 1, alone = 0;
 
   for (PetscInt v = 0; v < T.N; v++) {
     PetscInt degree = 0;
@@ -167,10 +167,11 @@ static inline void Sweeps(void)
     told[v]     = -2;
     T.state[v]  = degree < 2 ? -3 : -2;
     T.parent[v] = -1;
+    if (again && degree < 2) alone++;
   }
   for (int r = 0; r < Size; r++)
     for (PetscInt v = T.ranges[r]; v < T.ranges[r + 1]; v++) order[T.ranges[r] + T.place[v]] = v;
-  while (left) {
+  for (int sweep = 0; left && left != alone * (sweep - 1); sweep++) {
     for (PetscInt k = 0; k < T.N; k++) {
       const PetscInt v = order[k], begin = T.ranges[Owner(v)], end = T.ranges[Owner(v) + 1];
       PetscBool      may = (PetscBool)(T.state[v] == -2);
@@ -186,20 +187,20 @@ static inline void Sweeps(void)
       }
     }
     memcpy(told, T.state, sizeof(told));
-    left = PETSC_FALSE;
+    left = 0;
     for (PetscInt v = 0; v < T.N; v++) {
       for (PetscInt u = 0; u < T.N && T.state[v] == -2; u++) {
         if (Owner(u) == Owner(v) || !T.reach[v][u] || told[u] < 0) continue;
         T.state[v]  = -1;
         T.parent[v] = u;
       }
-      if (T.state[v] == -2) left = PETSC_TRUE;
+      left += T.state[v] == -2;
     }
   }
 }
 
 /* the aggregates that these sweeps, and what is handed over after them, make */
-static inline void Aggregates(int hops)
+static inline void AggregatesOf(int hops, PetscBool again)
 {
   HybTestCall(Places());
   for (PetscInt v = 0; v < T.N; v++)
@@ -207,7 +208,7 @@ static inline void Aggregates(int hops)
       T.reach[v][u] = T.edge[v][u];
       for (PetscInt w = 0; w < T.N && hops == 2 && !T.reach[v][u]; w++) T.reach[v][u] = (PetscBool)(T.edge[v][w] && T.edge[w][u]);
     }
-  Sweeps();
+  Sweeps(again);
   memcpy(T.native, T.parent, sizeof(T.native));
   for (PetscInt v = 0; v < T.N && hops == 2; v++)
     for (PetscInt u = 0; u < T.N; u++)
@@ -227,6 +228,56 @@ static inline void Aggregates(int hops)
     T.coarse[v] = T.nc++;
   }
   for (int r = 0; r < Size; r++) T.crange[r + 1] += T.crange[r];
+}
+
+/* T becomes the graph of its aggregates */
+static inline void Quotient(void)
+{
+  PetscBool edge[VERTICES][VERTICES];
+
+  memset(edge, 0, sizeof(edge));
+  for (PetscInt v = 0; v < T.N; v++)
+    for (PetscInt u = 0; u < T.N; u++)
+      if (T.edge[v][u] && T.parent[v] >= 0 && T.parent[u] >= 0) edge[T.coarse[T.parent[v]]][T.coarse[T.parent[u]]] = PETSC_TRUE;
+  T.N = T.nc;
+  memcpy(T.edge, edge, sizeof(edge));
+  memcpy(T.ranges, T.crange, sizeof(T.ranges));
+}
+
+/* of this distance: aggregates of aggregates; each is known by its root's root */
+static inline void Aggregates(int hops, int distance)
+{
+  const HybAggOrder order = Order;
+  PetscInt          parent[VERTICES], root[VERTICES];
+
+  AggregatesOf(hops, PETSC_FALSE);
+  if (distance > 1) {
+    const __typeof__(T) base = T;
+
+    for (PetscInt v = 0; v < base.N; v++) {
+      parent[v] = T.parent[v] < 0 ? -1 : T.coarse[T.parent[v]];
+      if (T.coarse[v] >= 0) root[T.coarse[v]] = v;
+    }
+    Order = HYB_AGG_NATURAL;
+    for (int k = 1; k < distance; k++) {
+      Quotient();
+      AggregatesOf(1, PETSC_TRUE);
+      for (PetscInt v = 0; v < base.N; v++) parent[v] = parent[v] < 0 || T.parent[parent[v]] < 0 ? -1 : T.coarse[T.parent[parent[v]]];
+      for (PetscInt c = 0; c < T.N; c++)
+        if (T.coarse[c] >= 0) root[T.coarse[c]] = root[c];
+    }
+    Order = order;
+    memcpy(T.edge, base.edge, sizeof(T.edge));
+    memcpy(T.ranges, base.ranges, sizeof(T.ranges));
+    T.N = base.N;
+    for (PetscInt v = T.N - 1; v >= 0; v--) {
+      T.parent[v] = parent[v] < 0 ? -1 : root[parent[v]];
+      T.state[v]  = T.parent[v] == v ? v : -1;
+      T.coarse[v] = T.parent[v] == v ? parent[v] : -1;
+      if (parent[v] >= 0) T.first[parent[v]] = v;
+    }
+    memcpy(T.native, T.parent, sizeof(T.native));
+  }
 }
 
 /* this process's rows of a matrix of bs unknowns a vertex, in blocks; entry(): is (r,c) stored, and as what? */
@@ -345,7 +396,7 @@ static struct {
   PetscBool           unite; /* edges have one direction */
   /* there is one already when a program's hierarchy is made: its making is not what is tested */
   HybComm comm;
-  int     hops;
+  int     hops, distance;
 } F;
 
 static inline PetscErrorCode ArenasInit(void)
@@ -356,10 +407,18 @@ static inline PetscErrorCode ArenasInit(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* by one step, by two, of a greater distance */
+#define WAYS 3
+static inline void DrawWay(int way)
+{
+  F.hops     = way == 1 ? 2 : 1;
+  F.distance = way == 2 ? HybTestRandomInt(2, HYB_AGG_DISTANCES + 1) : 1;
+}
+
 /* all of it, with the vectors b */
 static inline PetscErrorCode RunWith(const HybAggBlock *block, const HybScalar *b, PetscReal tol, RowOfPFn rowofp)
 {
-  const HybAggRules rules = {F.hops, 1, Order};
+  const HybAggRules rules = {F.hops, F.distance, Order};
   HybParAggFound    found;
   PetscInt          n, N, doubtful;
   int               sweeps;

@@ -4,7 +4,9 @@
   part, and translations, the rigid-body modes of coordinates, or other vectors. With -thresholds weak edges are left
   out; entries and those across the diagonal differ or not, a vertex may have zeros alone on its diagonal, and weights
   may be the threshold itself. With -rules the rules are drawn too, for one process as well: steps of smoothing, MIS-k,
-  degrees, injection. With -sided some vertices are joined in one direction alone.
+  degrees, injection. With -sided some vertices are joined in one direction alone. With -joined all vertices are joined,
+  by a chain besides, and -rules draws MIS-k of two and more on several processes: MATAIJ's own set-up does not always
+  end where some of them are alone.
 
 TEST np=2,3 -mat_aijhybridgpu_backend host -runs 12
 TEST np=+5,7 -mat_aijhybridgpu_backend host -runs 3
@@ -24,6 +26,11 @@ TEST np=1,2 -mat_aijhybridgpu_backend host -rules -blocks -runs 8
 TEST np=1+2 -mat_aijhybridgpu_backend host -rules -thresholds -runs 8
 TEST np=1 @emulated -rules -blocks -runs 1 -seed 91522
 
+TEST np=2,3+5 -mat_aijhybridgpu_backend host -rules -joined -runs 10
+TEST np=2 -mat_aijhybridgpu_backend host -rules -joined -blocks -runs 10
+TEST np=2 @emulated -rules -joined -runs 4
+TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -rules -joined -blocks -runs 3
+
 TEST np=1 -mat_aijhybridgpu_backend host -rules -blocks -sided -runs 8
 TEST np=1 @emulated -rules -thresholds -sided -runs 8
 TEST np=1 @emulated -blocks -thresholds -sided -runs 4
@@ -33,7 +40,7 @@ TEST np=2 @emulated -sided -runs 4
 TEST np=2 -mat_aijhybridgpu_backend host -blocks -thresholds -sided -runs 8
 TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -blocks -thresholds -sided -runs 3
 
--runs N problems from -seed S on; -only K: the K-th alone; -thresholds, -blocks, -rules, -sided: see above.
+-runs N problems from -seed S on; -only K: the K-th alone; -thresholds, -blocks, -rules, -sided, -joined: see above.
 */
 #include "gamgtest.h"
 
@@ -107,6 +114,7 @@ static PetscErrorCode Mix(PetscInt n, PetscInt *numbers)
 
 static PetscBool OneWay; /* entries and those across the diagonal differ */
 static PetscBool Sided;  /* some entries have none across the diagonal */
+static PetscBool Joined; /* all vertices */
 static PetscBool Ties;   /* numbers of which many are the threshold, without rounding */
 
 /* of the block between two vertices, all entries or some of them, on both sides; what is added to the diagonals */
@@ -176,6 +184,7 @@ static PetscErrorCode Graph(PetscInt n, PetscInt bs, PetscBool full, PetscInt ze
     if (i == j || i % 17 == 5 || j % 17 == 5) continue;
     PetscCall(Couple(*A, bs, full, numbers[i], numbers[j], v, d));
   }
+  for (PetscInt i = 0; i + 1 < n && Joined; i++) PetscCall(Couple(*A, bs, full, numbers[i], numbers[i + 1], 1.5, d));
   PetscCall(Diagonals(*A, n, bs, full, zero, d));
   PetscCall(PetscFree(numbers));
   PetscCall(PetscFree(d));
@@ -242,12 +251,11 @@ static void Add(char *line, size_t size, const char *format, PetscInt k)
   snprintf(line + used, size - used, format, (int)k);
 }
 
-/* By which rules aggregates and prolongators are made; *way: which levels are ours then. Sets of distance 2 and more
-   are drawn for one process, see t660. */
+/* By which rules aggregates and prolongators are made; *way: which levels are ours then */
 static const char *Rules(PetscInt bs, PetscMPIInt size, Way *way)
 {
   static char    line[512];
-  const PetscInt levels = Pick(4), most = size > 1 ? 1 : 4, distance = 1 + Pick(most);
+  const PetscInt levels = Pick(4), most = size > 1 && !Joined ? 1 : 4, distance = 1 + Pick(most);
 
   line[0] = 0;
   Add(line, sizeof(line), " -pc_gamg_agg_nsmooths %d", Pick(4));
@@ -256,6 +264,7 @@ static const char *Rules(PetscInt bs, PetscMPIInt size, Way *way)
   if (Pick(3)) {
     Add(line, sizeof(line), " -pc_gamg_aggressive_square_graph 0 -pc_gamg_aggressive_mis_k %d", distance);
     if (distance == 4 && levels) *way = NONE;
+    if (PETSC_VERSION_LT(3, 26, 0) && size > 1 && distance > 1) *way = EITHER;
   }
   if (size == 1 && Pick(5) == 0) {
     Add(line, sizeof(line), " -pc_gamg_mat_coarsen_misk_distance %d", 1 + Pick(4));
@@ -325,6 +334,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-blocks", &blocks, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-rules", &WithRules, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-sided", &Sided, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-joined", &Joined, NULL));
   MatTestName = blocks ? "random graphs of blocks" : "random graphs";
   for (PetscInt k = 0; k < runs && PETSC_VERSION_GE(3, 21, 0); k++) {
     MatTestSeed = seed + k;

@@ -17,12 +17,14 @@ TEST np=1 @emulated -smooths -from 480 -every 7
 TEST np=1 @emulated -blocks -injection -every 29
 TEST np=2 -mat_aijhybridgpu_backend host -sided -every 11
 TEST np=2 @emulated -sided -every 211
+TEST np=2 -mat_aijhybridgpu_backend host -nested -every 19
+TEST np=2 @emulated -nested -every 331
 TEST np=2 -mat_aijhybridgpu_backend host -blocks -thresholds -sided -every 37
 
 -every N: the first eight, and of the others one in N; -from K: from the K-th on; -problem R: process R alone fails;
 -blocks: two unknowns a vertex and three near-null vectors; -thresholds: weak edges are left out; -smooths: prolongators
 are smoothed twice; -injection: the finest level injects; -sided: some rows are zeroed, so that edges have one
-direction; -verbose: says which
+direction; -nested: MIS-2; -verbose: says which
 */
 #include "gamgtest.h"
 #include "matfault.h"
@@ -154,7 +156,7 @@ static PetscErrorCode ZeroRows(Mat A, PetscInt bs)
 int main(int argc, char **argv)
 {
   PetscInt    only = -1, every = 1, from = 1;
-  PetscBool   few = PETSC_FALSE, blocks = PETSC_FALSE, inject = PETSC_FALSE, sided = PETSC_FALSE;
+  PetscBool   few = PETSC_FALSE, blocks = PETSC_FALSE, inject = PETSC_FALSE, sided = PETSC_FALSE, nested = PETSC_FALSE;
   int         code = 1;
   Mat         S, A, H;
   KSP         h;
@@ -169,6 +171,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-smooths", &Smooths, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-injection", &inject, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-sided", &sided, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-nested", &nested, NULL));
   if (Covers) {
     if (inject) PetscCall(Options("-pc_gamg_injection_index 1", PETSC_TRUE));
     PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2 -pc_gamg_process_eq_limit 1 -pc_gamg_parallel_coarse_grid_solver -mg_coarse_ksp_type richardson -mg_coarse_pc_type jacobi -mg_levels_ksp_type richardson", PETSC_TRUE));
@@ -182,6 +185,7 @@ int main(int argc, char **argv)
       PetscCall(Grid(2, 12, LAPLACE, &S));
       PetscCall(AttachVectors(S, 1));
     }
+    if (nested) PetscCall(Options("-pc_gamg_aggressive_square_graph 0", PETSC_TRUE));
     if (sided) PetscCall(ZeroRows(S, blocks ? 2 : 1));
     PetscCall(OfBothTypes(S, &A, &H));
     PetscCall(Solver(H, &h)); /* the first use of all */

@@ -51,9 +51,9 @@ static void Columns(void)
   }
 }
 
-static void Reference(int hops)
+static void Reference(void)
 {
-  Aggregates(hops);
+  Aggregates(F.hops, F.distance);
   for (PetscInt v = 0; v < T.N; v++) V.q[v] = 0;
   Columns();
 }
@@ -123,13 +123,14 @@ static PetscErrorCode Graphs(void)
   PetscFunctionBegin;
   for (int kind = 0; kind < 4; kind++)
     for (int k = 0; k < 3 * times; k++)
-      for (F.hops = 1; F.hops <= 2; F.hops++) {
+      for (int way = 0; way < WAYS; way++) {
         const PetscBool weak = (PetscBool)(k >= times), sided = (PetscBool)(k % 4 == 1);
 
+        DrawWay(way);
         Order = HybTestRandomInt(0, 2) ? HYB_AGG_DEGREES : HYB_AGG_SHUFFLED;
         PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, PETSC_FALSE, weak, sided));
-        if (W.proper) Reference(F.hops);
-        HybTestBegin("kind %d, %d vertices, %d hops%s, %s%s", kind, (int)T.N, F.hops, Order == HYB_AGG_DEGREES ? " by degrees" : "", weak ? "a threshold" : "all edges", sided ? ", with the transpose" : "");
+        if (W.proper) Reference();
+        HybTestBegin("kind %d, %d vertices, %d hops, distance %d%s, %s%s", kind, (int)T.N, F.hops, F.distance, Order == HYB_AGG_DEGREES ? " by degrees" : "", weak ? "a threshold" : "all edges", sided ? ", with the transpose" : "");
         HybTestCall(Run(NULL));
         if (W.proper) HybTestCall(SameCoarse());
         HybTestCall(CleanUp(NULL));
@@ -163,8 +164,9 @@ static PetscErrorCode Improper(void)
 static PetscErrorCode Faults(void)
 {
   PetscFunctionBegin;
-  for (int k = 0; k < 4; k++) {
-    F.hops = k ? 2 : 1;
+  for (int k = 0; k < 5; k++) {
+    F.hops     = k % 4 ? 2 : 1;
+    F.distance = k == 4 ? 3 : 1;
     PetscCall(Prepare(24, 1, -1, PETSC_FALSE, (PetscBool)(k == 2), (PetscBool)(k == 3)));
     if (k == 2) { /* one that leaves a proper graph, whatever the numbers are */
       memcpy(T.edge, W.whole, sizeof(T.edge));
@@ -179,9 +181,9 @@ static PetscErrorCode Faults(void)
     }
     V.ones = (PetscBool)(k == 0);
     for (PetscInt v = 0; v < T.N && V.ones; v++) V.b[v] = 1;
-    Reference(F.hops);
-    HybTestBegin("everything failing in turn, %d hops%s", F.hops, k == 2 ? ", a threshold" : k == 3 ? ", with the transpose"
-                                                                                                    : "");
+    Reference();
+    HybTestBegin("everything failing in turn, %d hops, distance %d%s", F.hops, F.distance, k == 2 ? ", a threshold" : k == 3 ? ", with the transpose"
+                                                                                                                             : "");
     HybTestFaultsServed((PetscMPIInt)(Size - 1), Run, CleanUp, NULL);
     PetscCall(HybArenaReset(&F.data));
   }

@@ -261,7 +261,7 @@ static PetscErrorCode Prepare(PetscInt most, int kind, int empty, PetscInt bs, P
   for (int r = 0; r < Size && bs > 1; r++)
     if (Mistaken(r)) W.proper = PETSC_FALSE;
   if (W.proper) {
-    Aggregates(F.hops);
+    Aggregates(F.hops, F.distance);
     MakeLists(F.hops);
     PetscCall(Factor());
   }
@@ -302,14 +302,15 @@ static PetscErrorCode Graphs(void)
   PetscFunctionBegin;
   for (int kind = 0; kind < 4; kind++)
     for (int k = 0; k < 2 * times; k++)
-      for (F.hops = 1; F.hops <= 2; F.hops++) {
+      for (int way = 0; way < WAYS; way++) {
         const HybAggBlock *block = &blocks[HybTestRandomInt(0, PETSC_STATIC_ARRAY_LENGTH(blocks))];
         const PetscBool    full = (PetscBool)HybTestRandomInt(0, 2), weak = (PetscBool)(k >= times);
         const PetscBool    sided  = (PetscBool)(k % 4 == 1);
         const HybAggFilter filter = DrawFilter(sided);
 
+        DrawWay(way);
         Order = HybTestRandomInt(0, 2) ? HYB_AGG_DEGREES : HYB_AGG_SHUFFLED;
-        HybTestBegin("kind %d, %d x %d, %s, %d hops%s, %s%s", kind, (int)block->bs, (int)block->nvec, full ? "full" : "in part", F.hops, Order == HYB_AGG_DEGREES ? " by degrees" : "", weak ? "a threshold" : "all edges", sided ? ", with the transpose" : "");
+        HybTestBegin("kind %d, %d x %d, %s, %d hops, distance %d%s, %s%s", kind, (int)block->bs, (int)block->nvec, full ? "full" : "in part", F.hops, F.distance, Order == HYB_AGG_DEGREES ? " by degrees" : "", weak ? "a threshold" : "all edges", sided ? ", with the transpose" : "");
         PetscCall(Prepare(HybTestRandomInt(Size, VERTICES + 1), kind, k % 3 == 2 ? HybTestRandomInt(0, Size) : -1, block->bs, block->nvec, full, sided, weak ? &filter : NULL));
         HybTestCall(Run(NULL));
         if (W.proper) HybTestCall(SameCoarse());
@@ -351,7 +352,7 @@ static PetscErrorCode Improper(void)
   int                      across;
 
   PetscFunctionBegin;
-  F.hops = 2;
+  DrawWay(1);
   for (int k = 0; k < 3; k++) {
     HybTestBegin("%s", names[k]);
     PetscCall(Prepare(VERTICES, 1, -1, 2, 3, (PetscBool)(k == 2), PETSC_FALSE, NULL));
@@ -373,12 +374,13 @@ static PetscErrorCode Improper(void)
 static PetscErrorCode Faults(void)
 {
   PetscFunctionBegin;
-  for (int k = 0; k < 4; k++) {
+  for (int k = 0; k < 5; k++) {
     const HybAggFilter filter = {0, PETSC_TRUE, PETSC_TRUE}; /* leaves a proper graph of any numbers */
 
-    F.hops = k ? 2 : 1;
-    HybTestBegin("everything failing in turn, %d hops%s", F.hops, k == 2 ? ", a threshold" : k == 3 ? ", with the transpose"
-                                                                                                    : "");
+    F.hops     = k % 4 ? 2 : 1;
+    F.distance = k == 4 ? 2 : 1;
+    HybTestBegin("everything failing in turn, %d hops, distance %d%s", F.hops, F.distance, k == 2 ? ", a threshold" : k == 3 ? ", with the transpose"
+                                                                                                                             : "");
     PetscCall(Prepare(24, 1, -1, 2, k ? 3 : 2, (PetscBool)(k == 0), (PetscBool)(k == 3), k == 2 ? &filter : NULL));
     HybTestFaultsServed((PetscMPIInt)(Size - 1), Run, CleanUp, NULL);
     PetscCall(HybArenaReset(&F.data));

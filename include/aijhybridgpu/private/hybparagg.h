@@ -31,9 +31,9 @@ typedef struct {
    garray are used until this returns. Where found->proper is not, there is nothing to be made of it. before: an error
    that this process has had. */
 extern PetscErrorCode HybParAggCreate(MPI_Comm, const HybExec *, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, PetscBool unite, const HybAggFilter *edges, HybParAggFound *found, HybParAgg *);
-/* The aggregates by these rules, of distance 1; n: those whose roots this process owns, N: all. They are numbered by
+/* The aggregates by these rules; n: those whose roots this process owns, N: all. They are numbered by
    their roots, ascending, from process to process. sweeps: of all processes' vertices, after each of which they told
-   each other of their boundaries. */
+   each other of their boundaries, in the first round where there are several. */
 extern PetscErrorCode HybParAggFind(HybParAgg, const HybAggRules *, PetscInt *n, PetscInt *N, int *sweeps);
 /* The tentative prolongator of the near-null vectors b, by columns (NULL: all are 1, or translations), whose entries
    stay here; coarse: the next level's vectors, of the own aggregates, by columns. factor as in hybagg.h, *doubtful of

@@ -73,10 +73,11 @@ struct Collapse {
   PetscInt       *gi, *gj;
 };
 
+/* a neighbour may be in no aggregate */
 template <class R>
 static __device__ __forceinline__ bool IsHead(const Collapse<R> &a, PetscInt begin, PetscInt k, PetscInt u)
 {
-  return k == begin || a.of.vertex(a.aj[k - 1]) != u;
+  return u >= 0 && (k == begin || a.of.vertex(a.aj[k - 1]) != u);
 }
 
 /* G lanes a vertex */

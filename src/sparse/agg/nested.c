@@ -33,7 +33,7 @@ static PetscInt HybQuotientRow(const HybCSR *G, const PetscInt *parent, const Hy
     for (PetscInt e = G->i[v]; e < G->i[v + 1]; e++) {
       const PetscInt d = parent[G->j[e]];
 
-      if (mark[d] == c) continue;
+      if (d < 0 || mark[d] == c) continue;
       mark[d] = c;
       if (list) list[n] = d;
       n++;

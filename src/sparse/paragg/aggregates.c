@@ -40,6 +40,7 @@ typedef struct {
   HybArena      work;
   HybParAggStep s;
   PetscInt     *number;
+  PetscInt64    alone; /* of all processes: vertices that PETSc counts in each sweep */
 } HybParAggFinding;
 
 static PetscErrorCode HybParAggTable(HybParAgg p, HybParAggFinding *f)
@@ -108,13 +109,31 @@ static PetscErrorCode HybParAggTell(HybParAgg p, HybParAggFinding *f, PetscError
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Collective: see nested.c */
+static PetscErrorCode HybParAggAlone(HybParAgg p, HybParAggFinding *f)
+{
+  PetscInt       alone = 0;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  f->alone = 0;
+  if (!p->again) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = HybParAggEach(p, HYB_STEP_ALONE, f->s.n, &f->s);
+  if (!ierr && f->s.n) ierr = (*p->exec.backend->paragg->number)(&p->exec, &f->work, f->s.n, f->s.flag, f->number, &alone);
+  PetscCall(HybCommAgree(p->comm, ierr, "Aggregates that are joined with none"));
+  f->alone = alone;
+  PetscCall(HybCommSum(p->comm, 1, &f->alone));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybParAggRoots(HybParAgg p, HybParAggFinding *f, PetscErrorCode ierr, int *sweeps)
 {
   PetscInt64 left = 1;
 
   PetscFunctionBegin;
   PetscCall(HybParAggTell(p, f, ierr, PETSC_FALSE));
-  for (*sweeps = 0; left; ++*sweeps) {
+  PetscCall(HybParAggAlone(p, f));
+  for (*sweeps = 0; left && left != f->alone * (*sweeps - 1); ++*sweeps) {
     PetscInt mine = 0;
 
     PetscCall(HybParAggTell(p, f, HybParAggSweep(p, f), PETSC_TRUE));
@@ -200,7 +219,7 @@ PetscErrorCode HybParAggFind(HybParAgg p, const HybAggRules *rules, PetscInt *n,
   PetscErrorCode   ierr, later;
 
   PetscFunctionBegin;
-  PetscCheck((rules->hops == 1 || rules->hops == 2) && rules->distance == 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Aggregates of several processes reach 1 or 2 steps, not %d, and no distance of %d", rules->hops, rules->distance);
+  PetscCheck(rules->distance == 1 ? rules->hops == 1 || rules->hops == 2 : rules->hops == 1 && rules->distance > 1 && rules->distance <= HYB_AGG_DISTANCES, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Aggregates of several processes by %d steps, of distance %d", rules->hops, rules->distance);
   PetscCall(PetscMemzero(&f, sizeof(f)));
   PetscCall(HybArenaInit(&f.work, &p->exec));
   p->hops  = rules->hops;
@@ -209,6 +228,7 @@ PetscErrorCode HybParAggFind(HybParAgg p, const HybAggRules *rules, PetscInt *n,
   later    = HybArenaReset(&f.work);
   PetscCall(ierr);
   PetscCall(HybCommAgree(p->comm, later, "Memory for aggregates"));
+  if (rules->distance > 1) PetscCall(HybParAggNest(p, rules));
   *n = p->nc;
   *N = p->cranges[p->comm->size];
   PetscFunctionReturn(PETSC_SUCCESS);

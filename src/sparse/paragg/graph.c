@@ -193,6 +193,7 @@ PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode
     PetscCall(ierr);
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Another process has no memory for a graph");
   }
+  p->mpi         = mpi;
   p->comm        = comm;
   p->block       = *block;
   p->exec        = *exec;

@@ -7,6 +7,7 @@
 HYB_EXTERN_C_BEGIN
 
 struct _HybParAgg {
+  MPI_Comm    mpi; /* the caller's */
   HybComm     comm;
   HybExec     exec; /* its result: working memory */
   HybArena    keep; /* of what follows */
@@ -16,6 +17,7 @@ struct _HybParAgg {
   PetscInt   *ranges, *cranges; /* of the host: whose vertices, whose aggregates */
   int         hops;
   HybAggOrder order;
+  PetscBool   again; /* its vertices are another one's aggregates (nested.c) */
   PetscInt    nc;
   PetscInt   *parent, *lead, *first; /* see vertex.h; parent of all */
   HybScalar  *q;                     /* of all; others' come when P is smoothed; of blocks by columns, all rows apart */
@@ -44,6 +46,9 @@ static inline PetscErrorCode HybParAggEach(HybParAgg p, int step, PetscInt n, co
 {
   return n ? p->exec.backend->paragg->each(&p->exec, step, n, s) : PETSC_SUCCESS;
 }
+
+/* nested.c: from aggregates of distance 1 to those of rules->distance. Collective. */
+extern PetscErrorCode HybParAggNest(HybParAgg, const HybAggRules *rules);
 
 /* The graph in the making. Arrays from work. */
 typedef struct {

@@ -36,6 +36,10 @@ enum {
   HYB_STEP_BESIDE,
   HYB_STEP_PARENT,
   HYB_STEP_LEAD,
+  HYB_STEP_ALONE,
+  /* nested.c */
+  HYB_STEP_COMPOSE,
+  HYB_STEP_SMALLEST,
   /* tentative.c */
   HYB_STEP_OWN,
   HYB_STEP_FIRST,
@@ -71,7 +75,7 @@ typedef struct _HybParAggStep {
   PetscInt       *near;          /* all: the own vertex that became a root beside this one in this sweep, -1: none */
   PetscInt       *far;           /* 2 all: of those beside it and itself the last undecided one, the root; -1 */
   PetscInt       *flag;          /* n */
-  const PetscInt *number;        /* n: of a root among the own ones */
+  const PetscInt *number;        /* n: of a root among the own ones; nested.c: of aggregates their aggregates */
   PetscInt        cbegin, cend;  /* the own aggregates' numbers */
   PetscInt       *coarse;        /* all: of a root its aggregate, else -1 */
   PetscInt       *beside;        /* all: of the root beside this vertex, or itself, its aggregate; -1: none */
@@ -229,11 +233,13 @@ HYB_VERTEX_FUNCTION void HybVertexBeside(const HybParAggStep *s, PetscInt w)
 /* of a member of aggregate c, which took it over if it is beside its root */
 HYB_VERTEX_FUNCTION PetscInt HybVertexKind(const HybParAggStep *s, PetscInt v, PetscInt c)
 {
-  const PetscBool own = (PetscBool)(c >= s->cbegin && c < s->cend), beside = (PetscBool)(s->beside[v] == c);
+  const PetscBool own  = (PetscBool)(c >= s->cbegin && c < s->cend);
   const PetscInt  root = s->parent[v];
+  PetscBool       beside;
 
   if (s->hops == 1) return own ? 1 : c < s->cbegin ? 2
                                                    : 0;
+  beside = (PetscBool)(s->beside[v] == c);
   if (!own) return beside ? 4 : 2;
   if (s->now[v] >= 0) return 0;
   return beside && !(root >= s->begin && root < s->end && s->coarse[root - s->begin] == c) ? 3 : 1;
@@ -268,6 +274,24 @@ HYB_VERTEX_FUNCTION void HybVertexLead(const HybParAggStep *s, PetscInt v)
       if (s->parent[s->gj[e]] == s->coarse[v] && s->gid[s->gj[e]] < s->gid[least]) least = s->gj[e];
   s->lead[s->number[v]]  = least < s->n ? least : -1;
   s->first[s->number[v]] = s->gid[least];
+}
+
+/* from aggregates, by local number, to those of which number[] of them are members */
+HYB_VERTEX_FUNCTION void HybVertexCompose(const HybParAggStep *s, PetscInt v)
+{
+  const PetscInt c = s->local[v] < 0 ? -1 : s->number[s->local[v]];
+
+  if (s->kind && v < s->n && c >= 0) s->kind[v] = HybVertexKind(s, v, c);
+  s->parent[v] = c;
+}
+
+/* row c of p: the members, ascending */
+HYB_VERTEX_FUNCTION void HybVertexSmallest(const HybParAggStep *s, PetscInt c)
+{
+  const PetscInt first = s->pj[s->pi[c]];
+
+  s->first[c] = first;
+  s->lead[c]  = first >= s->begin && first < s->end ? first - s->begin : -1;
 }
 
 HYB_VERTEX_FUNCTION void HybVertexOwn(const HybParAggStep *s, PetscInt v)
@@ -404,6 +428,15 @@ HYB_VERTEX_FUNCTION void HybVertexStep(int step, const HybParAggStep *s, PetscIn
     break;
   case HYB_STEP_LEAD:
     HybVertexLead(s, k);
+    break;
+  case HYB_STEP_ALONE:
+    s->flag[k] = s->now[k] == HYB_VERTEX_ALONE;
+    break;
+  case HYB_STEP_COMPOSE:
+    HybVertexCompose(s, k);
+    break;
+  case HYB_STEP_SMALLEST:
+    HybVertexSmallest(s, k);
     break;
   case HYB_STEP_OWN:
     HybVertexOwn(s, k);
