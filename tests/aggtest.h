@@ -244,14 +244,14 @@ static inline void Coarsen(const RefMat *G, const HybAggRules *rules, Lists *l)
 
 /* rules of every kind; the first two are PETSc's default ones */
 static const HybAggRules Rules[] = {
-  {1, 1, HYB_AGG_SHUFFLED},
-  {2, 1, HYB_AGG_SHUFFLED},
-  {1, 2, HYB_AGG_SHUFFLED},
-  {1, 1, HYB_AGG_DEGREES },
-  {1, 3, HYB_AGG_DEGREES },
-  {2, 1, HYB_AGG_DEGREES },
-  {1, 4, HYB_AGG_SHUFFLED},
-  {1, 2, HYB_AGG_NATURAL }
+  {1, 1, HYB_AGG_SHUFFLED, 0},
+  {2, 1, HYB_AGG_SHUFFLED, 0},
+  {1, 2, HYB_AGG_SHUFFLED, 0},
+  {1, 1, HYB_AGG_DEGREES,  0},
+  {1, 3, HYB_AGG_DEGREES,  0},
+  {2, 1, HYB_AGG_DEGREES,  0},
+  {1, 4, HYB_AGG_SHUFFLED, 0},
+  {1, 2, HYB_AGG_NATURAL,  0}
 };
 
 /* what is said of them */

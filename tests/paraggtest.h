@@ -418,7 +418,7 @@ static inline void DrawWay(int way)
 /* all of it, with the vectors b */
 static inline PetscErrorCode RunWith(const HybAggBlock *block, const HybScalar *b, PetscReal tol, RowOfPFn rowofp)
 {
-  const HybAggRules rules = {F.hops, F.distance, Order};
+  const HybAggRules rules = {F.hops, F.distance, Order, 0};
   HybParAggFound    found;
   PetscInt          n, N, doubtful;
   int               sweeps;

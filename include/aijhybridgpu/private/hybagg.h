@@ -30,6 +30,7 @@ typedef struct {
   int         hops;     /* 2: MIS on the square of the graph, then as PETSc's fixAggregatesWithSquare(); 1: MISK */
   int         distance; /* MISK's: aggregates of aggregates, so many times in all; hops = 2: 1 */
   HybAggOrder order;
+  PetscInt    longest; /* no row of the graph has more entries; 0: nobody knows */
 } HybAggRules;
 
 #define HYB_AGG_DISTANCES 4 /* PETSc's MISK has no more */
@@ -98,9 +99,9 @@ typedef struct _HybAggOps {
   PetscErrorCode (*look)(const HybExec *, HybArena *work, const HybCSR *G, HybAggLook *);
   /* place[v] = the position of vertex v in this order of the n vertices whose rows begin at gi; n entries */
   PetscErrorCode (*permutation)(const HybExec *, HybArena *work, PetscInt n, HybAggOrder, const PetscInt *gi, PetscInt *place);
-  /* The aggregates of G, whose pattern is symmetric and has its diagonal: MISK's of distance 1, or MIS's. parent and
-     lead from keep, in the workspace's memory. */
-  PetscErrorCode (*aggregates)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, HybAggregates *);
+  /* The aggregates of G, whose pattern is symmetric and has its diagonal: MISK's of distance 1, or MIS's; longest as in
+     the rules. parent and lead from keep, in the workspace's memory. */
+  PetscErrorCode (*aggregates)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, PetscInt longest, HybAggregates *);
   /* The graph of aggregates: two are joined where members of theirs are; Q->i and Q->j from keep, in the workspace's
      memory, Q->a is NULL */
   PetscErrorCode (*quotient)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, const HybAggregates *, const HybAggLists *, HybCSR *Q);

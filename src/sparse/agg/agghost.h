@@ -34,7 +34,7 @@ extern PetscErrorCode HybAggPermutation_Host(const HybExec *, HybArena *, PetscI
 /* aggregates.c. Finish: the roots among those that a device has not decided on; key: 0 for a root, 1 and its place for
    an undecided vertex, PETSC_MAX_INT for others */
 extern PetscErrorCode HybAggFinish_Host(HybArena *work, PetscInt n, const PetscInt *gi, const PetscInt *gj, int hops, PetscInt *key);
-extern PetscErrorCode HybAggAggregates_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, HybAggOrder, HybAggregates *);
+extern PetscErrorCode HybAggAggregates_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, HybAggOrder, PetscInt, HybAggregates *);
 
 /* nested.c */
 extern PetscErrorCode HybAggQuotient_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybAggregates *, const HybAggLists *, HybCSR *);

@@ -22,7 +22,8 @@ typedef struct {
 } AggLong;
 
 /* look.cu */
-extern PetscErrorCode HybAggLongRows(const HybExec *, HybArena *work, const HybCSR *G, AggLong *);
+/* longest: of the rows, where that is known, else 0 */
+extern PetscErrorCode HybAggLongRows(const HybExec *, HybArena *work, const HybCSR *G, PetscInt longest, AggLong *);
 extern PetscErrorCode HybAggLongFree(HybArena *work, AggLong *);
 extern PetscErrorCode HybAggLook_CUDA(const HybExec *, HybArena *work, const HybCSR *G, HybAggLook *);
 /* permute.cu; Fill: a[k] = value */
@@ -31,7 +32,7 @@ extern PetscErrorCode HybAggPermutation_CUDA(const HybExec *, HybArena *work, Pe
 /* roots.cu: key[v], place + 1 on entry, becomes 0 for a root and PETSC_MAX_INT for others; spare: n entries */
 extern PetscErrorCode HybAggRoots_CUDA(const HybExec *, HybArena *work, const HybCSR *G, const AggLong *, int hops, PetscInt *key, PetscInt *spare, int *rounds);
 /* aggregates.cu */
-extern PetscErrorCode HybAggAggregates_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, HybAggregates *);
+extern PetscErrorCode HybAggAggregates_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, PetscInt longest, HybAggregates *);
 extern PetscErrorCode HybAggCompose_CUDA(const HybExec *, HybAggregates *fine, const HybAggregates *coarse);
 /* tentative.cu */
 extern PetscErrorCode HybAggTentative_CUDA(const HybExec *, HybArena *work, const HybAggregates *, const HybScalar *b, HybScalar *q, HybScalar *coarse);

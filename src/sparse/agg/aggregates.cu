@@ -111,7 +111,7 @@ __global__ void Compose(PetscInt n, const PetscInt *__restrict__ coarse, PetscIn
 
 } // namespace
 
-PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder order, HybAggregates *agg)
+PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder order, PetscInt longest, HybAggregates *agg)
 {
   const PetscInt   n = G->m, *gi = G->i, *gj = G->j, *none = nullptr;
   const PetscCount blocks = HybBlocks(n, AGG_THREADS);
@@ -127,7 +127,7 @@ PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybAre
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &place));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
   PetscCall(HybAggPermutation_CUDA(exec, work, n, order, gi, place));
-  PetscCall(HybAggLongRows(exec, work, G, &l));
+  PetscCall(HybAggLongRows(exec, work, G, longest, &l));
   HYB_LAUNCH(Keys, blocks, AGG_THREADS, 0, exec->stream, n, gi, (const PetscInt *)place, key);
   PetscCall(HybAggRoots_CUDA(exec, work, G, &l, hops, key, parent, &agg->rounds));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(PetscInt), &number));

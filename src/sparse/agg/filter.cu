@@ -165,7 +165,7 @@ PetscErrorCode HybAggFilter_CUDA(const HybExec *exec, HybArena *keep, HybArena *
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, W->nnz, 1, &a.stays));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, W->m, sizeof(PetscInt), &a.length));
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, FILTER_WORDS, sizeof(PetscCount), &a.sums));
-  PetscCall(HybAggLongRows(exec, work, W, &l));
+  PetscCall(HybAggLongRows(exec, work, W, 0, &l));
   HYB_LAUNCH(Scales, HybBlocks(W->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, scale);
   a.scale = scale;
   PetscCall(HybDispatch(RowWidth(W->nnz, W->m, 2), RowWidths(), [&](auto X) {

@@ -97,7 +97,7 @@ PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *w
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &near));
     PetscCall(HybAggPermutation_CUDA(exec, work, n, order, gi, place));
     PetscCall(HybAggFill(exec, n, PETSC_MAX_INT, near));
-    PetscCall(HybAggLongRows(exec, work, G, &l));
+    PetscCall(HybAggLongRows(exec, work, G, 0, &l));
     PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {
       HYB_LAUNCH((NearPlaces<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, nc, gi,
                  gj, (const PetscInt *)agg->lead, (const PetscInt *)place, near);

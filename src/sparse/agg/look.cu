@@ -4,6 +4,8 @@
   Symmetry: each entry (r,c) right of the diagonal looks for (c,r) by bisection in row c. If all are found and there are
   as many entries left of the diagonal, there are no others.
 
+  Rows that are longer than a sub-warp takes are looked at by blocks, and only where the first pass has met one.
+
   Memory: a few words. Time: O(nnz log longest), one reading of the pattern and half as many searches, mostly among
   neighbours.
 */
@@ -45,6 +47,7 @@ __global__ void Look(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt
     const PetscInt r = rows ? rows[k] : (PetscInt)k, begin = gi[r], end = gi[r + 1];
     PetscInt       diagonal = 0;
 
+    if (!rows && rank == 0) sum[LOOK_LONGEST] = HybMax()(sum[LOOK_LONGEST], (PetscCount)(end - begin));
     if (!rows && end - begin > AGG_LONG) continue;
     for (PetscInt e = begin + rank; e < end; e += G) {
       const PetscInt c = gj[e];
@@ -65,7 +68,6 @@ __global__ void Look(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt
       sum[LOOK_NODIAGONAL] += !diagonal;
       sum[LOOK_ALONE] += end - begin < 2;
       sum[LOOK_EMPTY] += end == begin;
-      sum[LOOK_LONGEST] = HybMax()(sum[LOOK_LONGEST], (PetscCount)(end - begin));
     }
   }
   for (int s = 0; s < LOOK_LONGEST; s++) {
@@ -79,11 +81,11 @@ __global__ void Look(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt
 
 } // namespace
 
-PetscErrorCode HybAggLongRows(const HybExec *exec, HybArena *work, const HybCSR *G, AggLong *l)
+PetscErrorCode HybAggLongRows(const HybExec *exec, HybArena *work, const HybCSR *G, PetscInt longest, AggLong *l)
 {
   PetscFunctionBegin;
   l->rows = l->count = nullptr;
-  l->room            = (PetscInt)(G->nnz / (AGG_LONG + 1));
+  l->room            = longest && longest <= AGG_LONG ? 0 : (PetscInt)(G->nnz / (AGG_LONG + 1));
   if (!l->room) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, l->room, sizeof(PetscInt), &l->rows));
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 1, sizeof(PetscInt), &l->count));
@@ -109,16 +111,20 @@ PetscErrorCode HybAggLook_CUDA(const HybExec *exec, HybArena *work, const HybCSR
   PetscCheck(G->m == G->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, G->m, G->n);
   PetscCall(HybCheckEntries(exec, G->nnz, "a graph"));
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, LOOK_WORDS, sizeof(*sums), &sums));
-  PetscCall(HybAggLongRows(exec, work, G, &l));
   PetscCall(HybDispatch(RowWidth(G->nnz, G->m, 2), RowWidths(), [&](auto W) {
     HYB_LAUNCH((Look<W>), HybMin()(HybBlocks(G->m, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS),
                HybGroup<W>::THREADS, 0, exec->stream, G->m, gi, gj, none, none, sums);
     return PETSC_SUCCESS;
   }));
-  if (l.room) HYB_LAUNCH((Look<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, G->m, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, sums);
-  PetscCall(HybAggLongFree(work, &l));
   PetscCall(exec->backend->copy(exec, host, sums, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
+  if (host[LOOK_LONGEST] > AGG_LONG) { /* hardly ever */
+    PetscCall(HybAggLongRows(exec, work, G, 0, &l));
+    HYB_LAUNCH((Look<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, G->m, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, sums);
+    PetscCall(HybAggLongFree(work, &l));
+    PetscCall(exec->backend->copy(exec, host, sums, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(exec->backend->sync(exec));
+  }
   PetscCall(HybArenaFree(work, &sums));
   look->nodiagonal = host[LOOK_NODIAGONAL];
   look->alone      = host[LOOK_ALONE];

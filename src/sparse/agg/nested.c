@@ -94,7 +94,7 @@ static PetscErrorCode HybAggNext(const HybExec *exec, HybArena *work, const HybC
   PetscCall((*ops->quotient)(exec, work, work, G, agg, &lists, Q));
   PetscCall(HybArenaFree(work, &lists.member));
   PetscCall(HybArenaFree(work, &lists.begin));
-  PetscCall((*ops->aggregates)(exec, work, work, Q, 1, HYB_AGG_NATURAL, next));
+  PetscCall((*ops->aggregates)(exec, work, work, Q, 1, HYB_AGG_NATURAL, 0, next));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -116,7 +116,7 @@ PetscErrorCode HybAggFind(const HybExec *exec, HybArena *keep, HybArena *work, c
 
   PetscFunctionBegin;
   PetscCheck(rules->distance == 1 || (rules->hops == 1 && rules->distance > 1 && rules->distance <= HYB_AGG_DISTANCES), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Aggregates of distance %d by %d steps", rules->distance, rules->hops);
-  PetscCall((*ops->aggregates)(exec, keep, work, G, rules->hops, rules->order, agg));
+  PetscCall((*ops->aggregates)(exec, keep, work, G, rules->hops, rules->order, rules->longest, agg));
   of = *agg;
   for (int k = 1; k < rules->distance; k++) {
     PetscCall(HybAggNext(exec, work, &last, &of, &Q, &next));

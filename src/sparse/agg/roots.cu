@@ -35,6 +35,9 @@ namespace {
 
 const int ROUNDS_MOST = 192; /* after which the host finishes */
 const int ROUNDS_ASK  = 3;   /* how many are left is asked after so many more */
+/* of fewer vertices first after twice as many: their grids have nothing to gain by it, and hardly any graph needs
+   less */
+const PetscInt ROUNDS_FEW = 1 << 16;
 
 /* what is counted of each round */
 enum {
@@ -252,7 +255,7 @@ PetscErrorCode HybAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCS
         HYB_LAUNCH(Replace, HybBlocks(l->room, AGG_THREADS), AGG_THREADS, 0, exec->stream, longrows);
       }
     }
-    if (t % ROUNDS_ASK == ROUNDS_ASK - 1) {
+    if (t % ROUNDS_ASK == ROUNDS_ASK - 1 && (t >= ROUNDS_ASK || n > ROUNDS_FEW)) {
       PetscCall(exec->backend->copy(exec, most, next, sizeof(most), HYB_COPY_DEVICE_TO_HOST));
       PetscCall(exec->backend->sync(exec));
       if (!most[LEFT_VERTICES] && !most[LEFT_LONG]) break;

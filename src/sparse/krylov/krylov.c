@@ -57,11 +57,14 @@ static PetscErrorCode HybKrylovArnoldi_Inner(HybSpMV *mv, HybArena *work, const 
 {
   const HybExec      *exec = &mv->exec;
   const HybKrylovOps *ops  = exec->backend->krylov;
+  const PetscCount    nh   = (PetscCount)(B->steps + 1) * B->steps;
+  HybScalar           host[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS + HYB_KRYLOV_STEPS + 2];
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)(B->steps + 1) * B->ld, sizeof(HybScalar), &B->u));
-  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), (PetscCount)(B->steps + 1) * B->steps, sizeof(HybScalar), &B->h));
-  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), B->steps + 2, sizeof(PetscReal), &B->scale));
+  /* in one piece with the norms, for one wait */
+  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), nh + B->steps + 2, sizeof(HybScalar), &B->h));
+  B->scale = (PetscReal *)(B->h + nh);
   if (exec->backend->device) {
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)(B->steps + 1) * HYB_KRYLOV_SUMS, sizeof(HybScalar), &B->sums));
     PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*B->arrived), &B->arrived));
@@ -71,12 +74,12 @@ static PetscErrorCode HybKrylovArnoldi_Inner(HybSpMV *mv, HybArena *work, const 
     PetscCall(HybSpMVApply(mv, A, B->u + k * B->ld, HYB_SPMV_SET, NULL, B->u + (k + 1) * B->ld));
     PetscCall(ops->step(exec, B, k));
   }
-  PetscCall(exec->backend->copy(exec, H, B->h, (size_t)(B->steps + 1) * B->steps * sizeof(HybScalar), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->copy(exec, first, B->scale + B->steps + 1, sizeof(*first), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->copy(exec, host, B->h, (size_t)nh * sizeof(HybScalar) + (size_t)(B->steps + 2) * sizeof(PetscReal), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
+  PetscCall(PetscArraycpy(H, host, nh));
+  *first = ((PetscReal *)(host + nh))[B->steps + 1];
   PetscCall(HybArenaFree(work, &B->u));
   PetscCall(HybArenaFree(work, &B->h));
-  PetscCall(HybArenaFree(work, &B->scale));
   PetscCall(HybArenaFree(work, &B->sums));
   PetscCall(HybArenaFree(work, &B->arrived));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -55,7 +55,7 @@ static PetscErrorCode HybParAggRoots_CUDA(const HybExec *exec, HybArena *work, c
   PetscFunctionBegin;
   PetscCall(HybCheckEntries(exec, G->nnz, "a graph"));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, G->m, sizeof(PetscInt), &spare));
-  PetscCall(HybAggLongRows(exec, work, G, &l));
+  PetscCall(HybAggLongRows(exec, work, G, 0, &l));
   PetscCall(HybAggRoots_CUDA(exec, work, G, &l, hops, key, spare, &rounds));
   PetscCall(HybAggLongFree(work, &l));
   PetscCall(HybArenaFree(work, &spare));

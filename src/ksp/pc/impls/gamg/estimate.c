@@ -23,7 +23,9 @@
   #include "aijhybridgpu/private/hybkrylov.h"
 
   #define ESTIMATE_STEPS 10
-  #define ESTIMATE_ROWS  200 /* with fewer, PETSc's KSP takes no longer, and the last steps may be rounding */
+  /* rows from which a plan pays for ten products, which looks at the pattern and waits */
+  #define ESTIMATE_PLAN (1 << 17)
+  #define ESTIMATE_ROWS 200 /* with fewer, PETSc's KSP takes no longer, and the last steps may be rounding */
 
 /* PETSc's noise: by the device where A is there, so that the vector needs no memory of the host's, which is page-locked
    for PETSc's device vectors and takes 1 ms a MB to come by */
@@ -100,7 +102,7 @@ static PetscErrorCode HybEstimateIsPlain(Mat A, const HybExec *x, PetscBool *pla
 }
 
 /* H: the Hessenberg matrix of all steps; *done: how many there were */
-static PetscErrorCode HybEstimateArnoldi(const HybExec *x, HybArena *work, const HybCSR *A, PetscScalar *H, PetscInt *done)
+static PetscErrorCode HybEstimateArnoldi(const HybExec *x, HybArena *work, const HybCSR *A, PetscInt longest, PetscScalar *H, PetscInt *done)
 {
   const HybKrylovOps *ops = x->backend->krylov;
   HybScalar          *dinv, *b;
@@ -114,7 +116,9 @@ static PetscErrorCode HybEstimateArnoldi(const HybExec *x, HybArena *work, const
   PetscCall((*ops->reciprocal)(x, work, A->m, dinv, 1.0, dinv, NULL)); /* PCJACOBI takes 1 for a zero */
   PetscCall((*ops->noise)(x, 0, A->m, b));
   PetscCall(HybSpMVInit(&mult, x, "auto", 1));
-  ierr = HybSpMVSetUp(&mult, A);
+  mult.once    = (PetscBool)(A->m < ESTIMATE_PLAN);
+  mult.longest = longest;
+  ierr         = HybSpMVSetUp(&mult, A);
   if (!ierr) ierr = HybKrylovArnoldi(&mult, work, A, dinv, b, ESTIMATE_STEPS, H, done);
   second = HybSpMVDestroy(&mult);
   PetscCall(ierr);
@@ -180,7 +184,7 @@ static PetscBool HybEstimateIsSpent(PetscInt steps, const PetscScalar *H)
 }
 
 /* *found: the process was run to its end, and gave two numbers above 0 */
-static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscReal *emin, PetscReal *emax, PetscBool *found)
+static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscInt longest, PetscReal *emin, PetscReal *emax, PetscBool *found)
 {
   PetscScalar    H[(ESTIMATE_STEPS + 1) * ESTIMATE_STEPS];
   HybCSR         csr;
@@ -192,7 +196,7 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscReal *e
   *found = PETSC_FALSE;
   PetscCall(HybArenaInit(&work, x));
   PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, &csr));
-  ierr = HybEstimateArnoldi(x, &work, &csr, H, &done);
+  ierr = HybEstimateArnoldi(x, &work, &csr, longest, H, &done);
   (void)HybArenaReset(&work);
   PetscCall(HybMatRestoreCSR(A, x, &csr));
   PetscCall(ierr);
@@ -202,7 +206,7 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscReal *e
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscReal *emin, PetscReal *emax)
+PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscInt longest, PetscReal *emin, PetscReal *emax)
 {
   PetscBool      found = PETSC_FALSE;
   PetscErrorCode ierr;
@@ -212,7 +216,7 @@ PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscReal *emin, 
   if (found) {
     PetscCall(PetscLogEventBegin(HYB_GAMGEstimate, A, 0, 0, 0));
     PetscCall(HybRecordPhase(HYB_PHASE_ESTIMATE, A, PETSC_FALSE));
-    ierr = HybEstimateByArnoldi(A, x, emin, emax, &found);
+    ierr = HybEstimateByArnoldi(A, x, longest, emin, emax, &found);
     PetscCall(HybRecordPhase(HYB_PHASE_ESTIMATE, A, PETSC_TRUE));
     PetscCall(PetscLogEventEnd(HYB_GAMGEstimate, A, 0, 0, 0));
     PetscCall(ierr);

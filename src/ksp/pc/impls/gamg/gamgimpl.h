@@ -43,6 +43,7 @@ typedef struct {
   HybAggFilter    edges;     /* which edges of its graph are weak; without a threshold of 0 or more none is */
   PetscBool       own;       /* the graph is not A's pattern, but: */
   HybArena        graph;     /* of the graph of its vertices */
+  PetscInt        longest;   /* entries of its longest row; 0: nobody knows */
   HybCSR          vertices;  /* where they have several unknowns, or edges are weak */
   HybArena        keep;      /* of its aggregates */
   HybAggregates   agg;
@@ -115,8 +116,9 @@ PETSC_INTERN PetscErrorCode HybGAMGInfoEdges(PC, const HybGAMG *, PetscCount lef
 PETSC_INTERN PetscErrorCode HybGAMGAgreeWhy(PC, const char **why); /* NULL stays where it is on all processes */
 PETSC_INTERN PetscErrorCode HybGAMGParDecide(PC, HybGAMG *, Mat A, const char **why);
 PETSC_INTERN PetscErrorCode HybGAMGParProlongator(PC, HybGAMG *, Mat A, PetscReal omega, Mat *P);
-/* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator */
-PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscReal *emin, PetscReal *emax);
+/* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator; longest: entries of A's
+   longest row, -1: nobody knows */
+PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscInt longest, PetscReal *emin, PetscReal *emax);
 /* witness.c: by which rules PETSc's own functions would coarsen this level, whose h->block is known:
    h->rules, whose hops are 0 where they are none of ours; h->nsmooths, -1: the prolongator is made in another way than
    ours; where that is asked for, h->edges but for the level's threshold, and *edges, or PETSC_FALSE: edges go by other

@@ -186,6 +186,7 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
     if (unites) PetscCall(HybGAMGLookAt(pc, h, A, NULL));
     look.symmetric = unites;
   }
+  h->longest = unites ? 0 : look.longest;
   if (look.nodiagonal)
     *why = "rows without an entry of the diagonal";
   else if (!look.symmetric)
@@ -237,11 +238,13 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
 
 static PetscErrorCode HybGAMGAggregate(HybGAMG *h, Mat G)
 {
-  HybCSR         csr = h->vertices;
+  HybCSR         csr   = h->vertices;
+  HybAggRules    rules = h->rules;
   HybArena       work;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  rules.longest = h->longest;
   PetscCall(HybArenaReset(&h->keep));
   PetscCall(HybArenaInit(&h->keep, &h->exec));
   if (h->par) {
@@ -251,7 +254,7 @@ static PetscErrorCode HybGAMGAggregate(HybGAMG *h, Mat G)
   }
   PetscCall(HybArenaInit(&work, &h->exec));
   if (!h->own) PetscCall(HybMatGetCSR(G, &h->exec, PETSC_FALSE, &csr));
-  ierr = HybAggFind(&h->exec, &h->keep, &work, &csr, &h->rules, &h->agg, HybGAMGIsScalar(h) ? NULL : &h->lists);
+  ierr = HybAggFind(&h->exec, &h->keep, &work, &csr, &rules, &h->agg, HybGAMGIsScalar(h) ? NULL : &h->lists);
   (void)HybArenaReset(&work);
   if (!h->own) PetscCall(HybMatRestoreCSR(G, &h->exec, &csr));
   PetscCall(ierr);
@@ -454,7 +457,7 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
   }
   if (h->injecting) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(EVENT(OPT), 0, 0, 0, 0));
-  if (h->nsmooths && !(emax > 0)) PetscCall(HybGAMGEstimate(pc, A, &h->exec, &emin, &emax));
+  if (h->nsmooths && !(emax > 0)) PetscCall(HybGAMGEstimate(pc, A, &h->exec, h->own || !h->longest ? -1 : h->longest, &emin, &emax));
   mg->min_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emin : 0;
   mg->max_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emax : 0;
   if (h->nsmooths) {

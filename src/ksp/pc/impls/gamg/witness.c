@@ -16,6 +16,9 @@
   The example has as many unknowns a vertex and as many vectors as the level. Of the entries between two vertices one is
   stored, so that PETSc has to join the rows of a vertex to see the graph.
 
+  Up to 3.26 what depends on the level is whether it is one of the first, which are coarsened more aggressively. So
+  PETSc is asked until its answer has changed, level.c, and how often it smooths is asked once in a set-up.
+
   Where the level has a threshold, or edges of one direction, a second example of few vertices says which edges PETSc's
   creategraph leaves: some are above the example's threshold, or below, or equal to it, some on one side alone unless
   the transpose is added, and a diagonal is zero. One is so little above it that it is below where some of the unknowns
@@ -446,7 +449,7 @@ static PetscErrorCode HybWitnessRules(HybWitness *w, PetscCoarsenData *lists, Pe
   for (int hops = 1; hops <= 2; hops++) {
     for (int distance = 1; distance <= (hops == 1 ? WITNESS_DISTANCES : 1); distance++) {
       for (int order = HYB_AGG_SHUFFLED; order <= HYB_AGG_DEGREES; order++) {
-        w->rules = (HybAggRules){hops, distance, (HybAggOrder)order};
+        w->rules = (HybAggRules){hops, distance, (HybAggOrder)order, 0};
         PetscCall(HybAggFind(&WitnessExec, &w->keep, &w->work, &w->graph, &w->rules, &w->agg, NULL));
         PetscCall(HybWitnessSame(lists, &w->agg, same));
         if (*same) PetscFunctionReturn(PETSC_SUCCESS);
@@ -467,12 +470,13 @@ static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat A, 
   PetscCall(HybGAMGAgree(pc, HybWitnessBegin(A, w)));
   PetscCall(HybWitnessCoarsen(pc, ops, w->W, &lists));
   ierr = HybWitnessRules(w, lists, &same);
-  if (!ierr && same) ierr = HybWitnessTentative(w);
+  if (!ierr && same && (*nsmooths < 0 || !w->scalar)) ierr = HybWitnessTentative(w);
   if (!ierr && same) *rules = w->rules;
   if (!ierr && same && !w->scalar) ierr = HybWitnessProlongator(pc, ops, w, lists, &same);
   (void)PetscCDDestroy(lists);
   PetscCall(ierr);
-  if (same) PetscCall(HybWitnessSmooth(pc, ops, w, nsmooths));
+  if (!same) *nsmooths = -1;
+  if (same && *nsmooths < 0) PetscCall(HybWitnessSmooth(pc, ops, w, nsmooths));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -504,9 +508,10 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   PetscBool      active;
 
   PetscFunctionBegin;
-  h->rules    = (HybAggRules){0, 1, HYB_AGG_SHUFFLED};
-  h->nsmooths = -1;
-  *edges      = PETSC_TRUE;
+  h->rules = (HybAggRules){0, 1, HYB_AGG_SHUFFLED, 0};
+  /* up to 3.26 all levels are smoothed alike */
+  if (h->asked.bs != h->block.bs || h->asked.nvec != h->block.nvec || PETSC_VERSION_GE(3, 27, 0)) h->nsmooths = -1;
+  *edges = PETSC_TRUE;
   PetscCall(HybArenaInit(&w.keep, &WitnessExec));
   PetscCall(HybArenaInit(&w.work, &WitnessExec));
   active = HybGAMGQuiet();
