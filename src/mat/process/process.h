@@ -225,6 +225,7 @@ typedef struct {
   } given;
   struct { /* the allocator, while the parent duplicates (storage/hostcopy.c) */
     int         depth;
+    PetscBool   keeps; /* pages of what is given back */
     HybMallocFn before;
     PetscInt   *last;                /* row offset to be cut, NULL once it is */
     size_t      touched;             /* bytes; larger blocks are not touched: all cores write them */
