@@ -38,6 +38,7 @@
   Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous
   processors, JPDC 85 (2015).
 */
+#include "../operands.cuh"
 #include "../../csr/rowops.cuh"
 #include "../../device/hybgroup.cuh"
 #include "../../plan/bins.cuh"
@@ -514,17 +515,6 @@ static PetscErrorCode BinnedRun(HybSpGEMM *mm, const Binned *b, BinnedArgs x, bo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static void BinnedOperands(const HybCSR *A, const HybCSR *B, BinnedArgs *x)
-{
-  memset((void *)x, 0, sizeof(*x));
-  x->ai = A->i;
-  x->aj = A->j;
-  x->aa = A->a;
-  x->bi = B->i;
-  x->bj = B->j;
-  x->ba = B->a;
-}
-
 /* Each round takes the rows that overflowed in the one before, in lists four times as long, fewer blocks at a time.
    counted: where the number of rows that overflowed is, nover, which are in x->over. */
 static PetscErrorCode BinnedGrow(HybSpGEMM *mm, PetscInt nover, PetscCount longest, const PetscInt *counted, BinnedArgs *x, PetscCount *growths)
@@ -594,7 +584,7 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &count));
   if (longest > BINNED_SHORT) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, PetscMin((PetscCount)m, mm->stats.products / BINNED_SHORT) + 1, sizeof(PetscInt), &b->beyond));
   if (longest > BINNED_LIST) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, PetscMin((PetscCount)m, mm->stats.products / BINNED_LIST) + 1, sizeof(PetscInt), &over));
-  BinnedOperands(A, B, &x);
+  HybSpGEMMOperands(A, B, &x);
   x.count = count;
   x.over  = over;
   x.nover = head + BINNED_BINS + 2;
@@ -634,7 +624,7 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
   mm->rowproducts = NULL;
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
-  BinnedOperands(A, B, &x);
+  HybSpGEMMOperands(A, B, &x);
   x.ci      = C->i;
   x.cj      = C->j;
   x.ca      = C->a;
@@ -649,7 +639,7 @@ static PetscErrorCode HybSpGEMMNumeric_BinnedCUDA(HybSpGEMM *mm, const HybCSR *A
   BinnedArgs x;
 
   PetscFunctionBegin;
-  BinnedOperands(A, B, &x);
+  HybSpGEMMOperands(A, B, &x);
   x.ci = C->i;
   x.cj = C->j;
   x.ca = C->a;

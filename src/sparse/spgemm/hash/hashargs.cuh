@@ -5,6 +5,7 @@
 #ifndef AIJHYBRIDGPU_HASHARGS_CUH
 #define AIJHYBRIDGPU_HASHARGS_CUH
 #include "hashrows.cuh"
+#include "../operands.cuh"
 #include "../../plan/bins.cuh"
 #include "../../device/hybgroup.cuh"
 
@@ -119,21 +120,10 @@ struct HashArgs {
   PetscCount globalwords;
 };
 
-static inline void HybHashOperands(const HybCSR *A, const HybCSR *B, HashArgs *x)
-{
-  memset((void *)x, 0, sizeof(*x));
-  x->ai = A->i;
-  x->aj = A->j;
-  x->aa = A->a;
-  x->bi = B->i;
-  x->bj = B->j;
-  x->ba = B->a;
-}
-
 /* the same and C, for places of all rows */
 static inline void HybHashPlanOperands(const HybCSR *A, const HybCSR *B, const HybCSR *C, HashArgs *x)
 {
-  HybHashOperands(A, B, x);
+  HybSpGEMMOperands(A, B, x);
   x->ci      = C->i;
   x->cj      = C->j;
   x->partend = (PetscCount)1 << 62; /* one part of all rows */

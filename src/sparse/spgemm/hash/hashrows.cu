@@ -97,7 +97,7 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   hash->base   = (unsigned *)(hash->order + A->m);
   hash->size   = hash->base + A->m;
 
-  HybHashOperands(A, B, &x);
+  HybSpGEMMOperands(A, B, &x);
   if (compress) {
     PetscCall(HybHashCompress(mm, B, hash));
     PetscCall(HybHashLists(mm, A, B, hash));
@@ -189,7 +189,7 @@ PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
 
   PetscFunctionBegin;
   PetscCall(HybHashRowsColumns(mm, hash, C));
-  HybHashOperands(A, B, &x);
+  HybSpGEMMOperands(A, B, &x);
   x.pairs    = (const HashPair *)hash->pairs;
   x.npairs   = hash->npairs;
   x.ci       = C->i;
@@ -210,7 +210,7 @@ PetscErrorCode HybHashRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   HashArgs x;
 
   PetscFunctionBegin;
-  HybHashOperands(A, B, &x);
+  HybSpGEMMOperands(A, B, &x);
   x.ci     = C->i;
   x.cj     = C->j;
   x.ca     = C->a;

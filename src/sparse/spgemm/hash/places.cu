@@ -404,7 +404,7 @@ PetscErrorCode HybHashRowsPlanned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   PetscErrorCode ierr, first = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  HybHashOperands(A, B, &x);
+  HybSpGEMMOperands(A, B, &x);
   x.ci = C->i;
   x.cj = C->j;
   x.ca = C->a;

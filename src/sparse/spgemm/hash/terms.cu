@@ -472,7 +472,7 @@ PetscErrorCode HybHashTermsSums(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   HashArgs x;
 
   PetscFunctionBegin;
-  HybHashOperands(A, B, &x);
+  HybSpGEMMOperands(A, B, &x);
   x.ca = C->a;
   HYB_LAUNCH(HashTermsSums, HybBlocks(C->nnz, HybGroup<TERMS_TILE>::GROUPS * TERMS_TILE), HybGroup<TERMS_TILE>::THREADS, 0, mm->exec.stream, x, hash->terms, C->nnz);
   PetscFunctionReturn(PETSC_SUCCESS);
