@@ -552,7 +552,8 @@ PetscErrorCode HybDeviceZero(const HybExec *exec, void *dst, size_t bytes)
 {
   PetscFunctionBegin;
   PetscCall(HybDeviceEnter());
-  /* in the order of memory: an arena that was made with another stream clears what it has just taken */
+  /* In the order of memory: an arena that was made with another stream clears what it has just taken. A phase that runs
+     beside another has not this stream, and clears nothing so: what it starts would not wait for it. */
   if (bytes) HybCallCUDA(cudaMemsetAsync(dst, 0, bytes, HybDeviceOrder(exec)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

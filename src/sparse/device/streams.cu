@@ -4,7 +4,8 @@
   Kernels of one stream run one after the other, so each waits for the longest block of the one before. Where several
   kernels do not depend on each other the later ones go to streams of our own that begin after what the operation's
   stream holds now (HybDeviceFork) and that it waits for afterwards (HybDeviceJoin): two event calls a stream. Between
-  the two nothing is freed or allocated that the forked work uses. A failed launch is no reason not to join.
+  the two nothing is freed, allocated or cleared (HybDeviceZero()) that the forked work uses. A failed launch is no
+  reason not to join.
 */
 #include "hybdevice.cuh"
 
