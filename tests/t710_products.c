@@ -573,7 +573,9 @@ static PetscErrorCode Changed(void)
 }
 
 /* What MatSetBlockSizes() says reaches the methods: a stencil of blocks of two, which has few diagonals too, goes by
-   blocks unless it says a size that is wrong; rows' alone says nothing. */
+   blocks unless it says a size that is wrong; rows' alone says nothing. By name all parts go by blocks, small ones too:
+   rows that meet nobody else's, the others, of whose columns those are left that have entries, and what lies in others'
+   columns. */
 static PetscErrorCode GivenSizes(void)
 {
   static const PetscInt sizes[][2] = {
@@ -606,19 +608,28 @@ static PetscErrorCode GivenSizes(void)
         if (i >= 0 && j >= 0 && i < n && j < n) PetscCall(MatSetValue(A, r, c, Value(r, c, 3), INSERT_VALUES));
       }
     PetscCall(MatTestAssemble(A));
-    for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); t++) {
-      const char *method = "none";
-      PetscBool   right  = PETSC_FALSE, blocks;
-      Mat         C;
+    for (size_t q = 0; q < 2 * PETSC_STATIC_ARRAY_LENGTH(types); q++) {
+      const size_t    t      = q / 2;
+      const PetscBool named  = (PetscBool)(q % 2);
+      const char     *method = "none";
+      PetscBool       right  = PETSC_FALSE, blocks;
+      Mat             C;
 
       PetscCall(MatProductCreate(A, A, NULL, &C));
       PetscCall(MatProductSetType(C, types[t]));
+      if (named) PetscCall(MatProductSetAlgorithm(C, "block"));
       PetscCall(MatProductSetFromOptions(C));
       PetscCall(MatProductSymbolic(C));
       PetscCall(MatProductNumeric(C));
       PetscCall((*GetMethod)(C, &method));
       PetscCall(PetscStrcmp(method, "block", &blocks));
-      MatTestCheck(blocks == (PetscBool)(k != 2), method);
+      MatTestCheck(blocks == (PetscBool)(k != 2 || named), method);
+      if (Size > 1 && types[t] == MATPRODUCT_AB) {
+        PetscInt64 inner;
+
+        PetscCall((*GetCounter)(C, "inner rows", &inner));
+        MatTestCheck(inner == 2 * local - 4 * n, "rows that meet nobody else's"); /* all but two lines */
+      }
       if (types[t] == MATPRODUCT_AB) PetscCall(MatMatMultEqual(A, A, C, 3, &right));
       if (types[t] == MATPRODUCT_AtB) PetscCall(MatTransposeMatMultEqual(A, A, C, 3, &right));
       if (types[t] == MATPRODUCT_ABt) PetscCall(MatMatTransposeMultEqual(A, A, C, 3, &right));
