@@ -224,7 +224,7 @@ static PetscErrorCode HybNestedCompose(HybParAgg p, HybParAggNamed *t, HybParAgg
 /* Collective */
 static PetscErrorCode HybNestedParents(HybParAgg p, HybParAggNamed *t, HybParAgg *next, const HybAggRules *rules)
 {
-  const HybAggRules then = {1, rules->distance - 1, HYB_AGG_NATURAL};
+  const HybAggRules then = {1, rules->distance - 1, HYB_AGG_NATURAL, 0};
   PetscInt          n, N;
   int               sweeps;
   void             *told = NULL;
