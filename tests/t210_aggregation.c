@@ -83,7 +83,7 @@ static PetscErrorCode Find(const HybExec *exec, HybArena *keep, HybArena *work, 
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), f->agg.nc, sizeof(PetscScalar), &f->coarse));
   PetscCall(ops->tentative(exec, work, &f->agg, b, f->q, f->coarse));
   PetscCall(ops->unsmoothed(exec, keep, work, &f->agg, f->q, &f->P0));
-  PetscCall(ops->smoothed(exec, keep, work, G, &f->agg, f->q, omega, &f->P));
+  PetscCall(ops->smoothed(exec, keep, work, G, told.longest, &f->agg, f->q, omega, &f->P));
   PetscCall(exec->backend->sync(exec));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -491,7 +491,7 @@ static PetscErrorCode Errors(void)
   agg.n = 29;
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->quotient(exec, &keep, &work, &there, &agg, &lists, &P));
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->compose(exec, &agg, &agg));
-  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->smoothed(exec, &keep, &work, &there, &agg, NULL, 0.5, &P));
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->smoothed(exec, &keep, &work, &there, 0, &agg, NULL, 0.5, &P));
   RefMatDestroy(&A);
   PetscCall(HybArenaReset(&keep));
   PetscCall(HybArenaReset(&work));

@@ -114,8 +114,9 @@ typedef struct _HybAggOps {
   /* P0 itself: row v has the entry (parent[v], q[v]), or none. P0->i, P0->j, P0->a from keep (memory exec->result). */
   PetscErrorCode (*unsmoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybScalar *q, HybCSR *P);
   /* P = P0 - omega D^-1 A P0 on the pattern of A P0, which has P0's since A has its diagonal; a zero on the diagonal
-     counts as the inverse 0 (VecReciprocal()). P->i, P->j, P->a from keep (memory exec->result), columns ascending. */
-  PetscErrorCode (*smoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybScalar *q, PetscReal omega, HybCSR *P);
+     counts as the inverse 0 (VecReciprocal()). P->i, P->j, P->a from keep (memory exec->result), columns ascending.
+     longest: entries of A's longest row, 0: nobody knows. */
+  PetscErrorCode (*smoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt longest, const HybAggregates *, const HybScalar *q, PetscReal omega, HybCSR *P);
 
   /* Of several unknowns a vertex. The graph: vertices u and v are joined where any entry of A is in the block of their
      rows and columns. G->i and G->j from keep, in the workspace's memory, G->a is NULL. bs divides A->m and A->n; of

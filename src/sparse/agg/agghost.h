@@ -45,7 +45,7 @@ extern PetscErrorCode HybAggTentative_Host(const HybExec *, HybArena *, const Hy
 
 /* smooth.c */
 extern PetscErrorCode HybAggUnsmoothed_Host(const HybExec *, HybArena *, HybArena *, const HybAggregates *, const HybScalar *, HybCSR *);
-extern PetscErrorCode HybAggSmoothed_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybAggregates *, const HybScalar *, PetscReal, HybCSR *);
+extern PetscErrorCode HybAggSmoothed_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, const HybAggregates *, const HybScalar *, PetscReal, HybCSR *);
 
 /* smoothblocks.c */
 extern PetscErrorCode HybAggUnsmoothedBlocks_Host(const HybExec *, HybArena *, HybArena *, const HybAggregates *, const HybAggBlock *, const HybScalar *, HybCSR *);

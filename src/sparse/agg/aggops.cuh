@@ -38,7 +38,7 @@ extern PetscErrorCode HybAggCompose_CUDA(const HybExec *, HybAggregates *fine, c
 extern PetscErrorCode HybAggTentative_CUDA(const HybExec *, HybArena *work, const HybAggregates *, const HybScalar *b, HybScalar *q, HybScalar *coarse);
 /* smooth.cu, smoothlong.cu */
 extern PetscErrorCode HybAggUnsmoothed_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybScalar *q, HybCSR *P);
-extern PetscErrorCode HybAggSmoothed_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybScalar *q, PetscReal omega, HybCSR *P);
+extern PetscErrorCode HybAggSmoothed_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt longest, const HybAggregates *, const HybScalar *q, PetscReal omega, HybCSR *P);
 /* smoothblocks.cu, smoothlong.cu */
 extern PetscErrorCode HybAggUnsmoothedBlocks_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybAggBlock *, const HybScalar *q, HybCSR *P);
 extern PetscErrorCode HybAggSmoothedBlocks_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);

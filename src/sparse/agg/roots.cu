@@ -7,7 +7,8 @@
   rows, which need no atomics:
 
     two steps   low(w) = min of key over row w;  M = min of low over row v;  M = 0: v is out;  M = key(v): v is a root
-    one step    M = min of key over row v, decided beside the keys, which are then replaced
+    one step    M = min of key over row v; the keys to come are written beside those of the round, and both change
+                places. A vertex stays in the list one round longer than it is undecided, until both have its state
 
   States only ever go from undecided to one of the others, and the set does not depend on when a vertex is decided: it
   is the sequential loop's. Lists keep the work small: of the vertices that are undecided, and of the rows w with 0 <
@@ -34,7 +35,8 @@
 namespace {
 
 const int ROUNDS_MOST = 192; /* after which the host finishes */
-const int ROUNDS_ASK  = 3;   /* how many are left is asked after so many more */
+const int ROUNDS_ASK  = 3;   /* how many are left is asked after so many more, of two steps */
+const int ROUNDS_ONCE = 4;   /* of one step: even, for the keys to be in their own place again */
 /* of fewer vertices first after twice as many: their grids have nothing to gain by it, and hardly any graph needs
    less */
 const PetscInt ROUNDS_FEW = 1 << 16;
@@ -44,6 +46,7 @@ enum {
   LEFT_ROWS,
   LEFT_VERTICES,
   LEFT_LONG,
+  LEFT_OPEN, /* one step: of the list, the undecided */
   LEFT_WORDS = 4
 };
 
@@ -60,6 +63,7 @@ struct Sweep {
   PetscInt       *key, *low;
   const PetscInt *from, *nfrom; /* the list of this round; nfrom NULL: all */
   PetscInt       *to, *nto;     /* of the next one */
+  PetscInt       *nopen;        /* one step */
 };
 
 static __device__ __forceinline__ bool Open(PetscInt key)
@@ -111,29 +115,37 @@ __global__ void SweepRows(Sweep a)
     __syncthreads();
     for (int s = (int)threadIdx.x / W; s < AGG_THREADS; s += AGG_THREADS / W) {
       const PetscInt v    = row[s];
-      bool           stay = false;
+      bool           stay = false, once = false;
 
       if (v >= 0) {
         const PetscInt begin = a.gi[v], end = a.gi[v + 1];
+        const bool     wanted = Wanted<SWEEP>(a, v);
 
-        if (end - begin <= AGG_LONG && Wanted<SWEEP>(a, v)) {
+        if (SWEEP == SWEEP_ONCE && !wanted && lane == 0 && end - begin <= AGG_LONG) a.low[v] = a.key[v];
+        if (end - begin <= AGG_LONG && wanted) {
           const PetscInt *const source = SWEEP == SWEEP_DECIDE ? a.low : a.key;
           PetscInt              least  = PETSC_MAX_INT;
 
           for (PetscInt e = begin + lane; e < end; e += W) least = HybMin()(least, source[a.gj[e]]);
           least = HybSubwarpMin<W>(least);
           stay  = lane == 0 && Decide<SWEEP>(a, v, least);
+          once  = SWEEP == SWEEP_ONCE;
         }
       }
-      if (lane == 0) stays[s] = stay;
+      if (lane == 0) stays[s] = stay || once ? stay + 1 : 0;
     }
     __syncthreads();
     PetscInt       all;
-    const PetscInt one = stays[threadIdx.x], before = HybBlockExclusiveSum<AGG_THREADS>(one, scratch, &all);
+    const PetscInt one = stays[threadIdx.x] > 0, before = HybBlockExclusiveSum<AGG_THREADS>(one, scratch, &all);
 
     if (threadIdx.x == 0 && all) base[0] = HybAtomicAdd(a.nto, all);
     __syncthreads();
     if (one) a.to[base[0] + before] = row[threadIdx.x];
+    if (SWEEP == SWEEP_ONCE) {
+      const int open = __syncthreads_count(stays[threadIdx.x] > 1);
+
+      if (threadIdx.x == 0 && open) HybAtomicAdd(a.nopen, (PetscInt)open);
+    }
     __syncthreads();
   }
 }
@@ -151,7 +163,10 @@ __global__ void SweepLong(Sweep a, bool first)
     const PetscInt *const source = SWEEP == SWEEP_DECIDE ? a.low : a.key;
     PetscInt              least  = PETSC_MAX_INT;
 
-    if (threadIdx.x == 0) wanted[0] = SWEEP == SWEEP_LOW ? first || Open(a.low[v]) : Wanted<SWEEP>(a, v);
+    if (threadIdx.x == 0) {
+      wanted[0] = SWEEP == SWEEP_LOW ? first || Open(a.low[v]) : Wanted<SWEEP>(a, v);
+      if (SWEEP == SWEEP_ONCE && !wanted[0]) a.low[v] = a.key[v];
+    }
     __syncthreads();
     if (wanted[0]) {
       for (PetscInt e = begin + (PetscInt)threadIdx.x; e < end; e += AGG_THREADS) least = HybMin()(least, source[a.gj[e]]);
@@ -160,16 +175,6 @@ __global__ void SweepLong(Sweep a, bool first)
     }
     __syncthreads();
   }
-}
-
-/* one step: what was decided becomes the keys; each vertex is in one list */
-__global__ void Replace(Sweep a)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (k >= (a.nfrom ? *a.nfrom : a.n)) return;
-  const PetscInt v = a.nfrom ? a.from[k] : (PetscInt)k;
-  if (Open(a.key[v])) a.key[v] = a.low[v];
 }
 
 /* of so many that are left in the list, at most */
@@ -224,6 +229,7 @@ PetscErrorCode Finish(const HybExec *exec, HybArena *work, const HybCSR *G, int 
 PetscErrorCode HybAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCSR *G, const AggLong *l, int hops, PetscInt *key, PetscInt *spare, int *rounds)
 {
   const PetscInt n       = G->m;
+  const int      ask     = hops == 2 ? ROUNDS_ASK : ROUNDS_ONCE;
   PetscInt      *rows[2] = {nullptr, nullptr}, *vertices[2], *left, most[LEFT_WORDS] = {n, n, 0, 0};
   int            t = 0;
 
@@ -237,8 +243,10 @@ PetscErrorCode HybAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCS
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, (ROUNDS_MOST + 1) * LEFT_WORDS, sizeof(PetscInt), &left));
   for (t = 0; t < ROUNDS_MOST; t++) {
     PetscInt *const now = left + t * LEFT_WORDS, *const next = now + LEFT_WORDS;
-    const Sweep r = {n, G->i, G->j, key, spare, rows[t & 1], t ? now + LEFT_ROWS : nullptr, rows[(t + 1) & 1], next + LEFT_ROWS};
-    const Sweep v = {n, G->i, G->j, key, spare, vertices[t & 1], t ? now + LEFT_VERTICES : nullptr, vertices[(t + 1) & 1], next + LEFT_VERTICES};
+    const bool      turned = hops == 1 && (t & 1);
+    PetscInt *const keys = turned ? spare : key, *const others = turned ? key : spare;
+    const Sweep r = {n, G->i, G->j, keys, others, rows[t & 1], t ? now + LEFT_ROWS : nullptr, rows[(t + 1) & 1], next + LEFT_ROWS, nullptr};
+    const Sweep v = {n, G->i, G->j, keys, others, vertices[t & 1], t ? now + LEFT_VERTICES : nullptr, vertices[(t + 1) & 1], next + LEFT_VERTICES, next + LEFT_OPEN};
 
     if (hops == 2) {
       PetscCall(Rows<SWEEP_LOW>(exec, G, most[LEFT_ROWS], r));
@@ -248,17 +256,11 @@ PetscErrorCode HybAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCS
     } else {
       PetscCall(Rows<SWEEP_ONCE>(exec, G, most[LEFT_VERTICES], v));
       PetscCall(Long<SWEEP_ONCE>(exec, l, v, next + LEFT_LONG, false));
-      HYB_LAUNCH(Replace, HybBlocks(most[LEFT_VERTICES], AGG_THREADS), AGG_THREADS, 0, exec->stream, v);
-      if (t && l->room) {
-        const Sweep longrows = {n, G->i, G->j, key, spare, l->rows, l->count, nullptr, nullptr};
-
-        HYB_LAUNCH(Replace, HybBlocks(l->room, AGG_THREADS), AGG_THREADS, 0, exec->stream, longrows);
-      }
     }
-    if (t % ROUNDS_ASK == ROUNDS_ASK - 1 && (t >= ROUNDS_ASK || n > ROUNDS_FEW)) {
+    if (t % ask == ask - 1 && (t >= ask || n > ROUNDS_FEW)) {
       PetscCall(exec->backend->copy(exec, most, next, sizeof(most), HYB_COPY_DEVICE_TO_HOST));
       PetscCall(exec->backend->sync(exec));
-      if (!most[LEFT_VERTICES] && !most[LEFT_LONG]) break;
+      if (!most[hops == 2 ? LEFT_VERTICES : LEFT_OPEN] && !most[LEFT_LONG]) break;
     }
   }
   *rounds = PetscMin(t + 1, ROUNDS_MOST);

@@ -130,7 +130,7 @@ static PetscErrorCode HybAggSort(PetscInt n, PetscInt *j, HybScalar *a)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybAggSmoothed_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *agg, const HybScalar *q, PetscReal omega, HybCSR *P)
+PetscErrorCode HybAggSmoothed_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt longest, const HybAggregates *agg, const HybScalar *q, PetscReal omega, HybCSR *P)
 {
   const PetscInt  *parent = agg->parent, *ai = A->i, *aj = A->j;
   const HybScalar *aa = A->a, alpha = -omega;
@@ -138,6 +138,7 @@ PetscErrorCode HybAggSmoothed_Host(const HybExec *exec, HybArena *keep, HybArena
   HybScalar       *pa;
 
   PetscFunctionBegin;
+  (void)longest;
   PetscCall(HybAggCheck(A, agg));
   P->m = A->m;
   P->n = agg->nc;

@@ -8,7 +8,7 @@
   how many threads and how much shared memory a row gets; rows beyond the last class are sorted together by the device's
   own sort, see smoothlong.cu.
 
-    classes     rows by length
+    classes     rows by length; one where rows are known to be much alike
     count       how many parents a row has: sort, count places where they change      scan -> P->i
     fill        sort, list where parents begin, sum
 
@@ -22,8 +22,9 @@
 
 namespace {
 
-#define SMOOTH_PLACE 10 /* bits of a place in the row */
-#define SMOOTH_PAIR  32 /* rows up to this length are counted by comparing pairs */
+#define SMOOTH_PLACE 10        /* bits of a place in the row */
+#define SMOOTH_PAIR  32        /* rows up to this length are counted by comparing pairs */
+#define SMOOTH_FEW   (1 << 17) /* rows up to which all may be taken by more threads than they need */
 const uint64_t SMOOTH_NONE = ~(uint64_t)0;
 
 __global__ void Present(PetscInt n, const PetscInt *__restrict__ parent, PetscInt *__restrict__ count)
@@ -59,7 +60,7 @@ __global__ void Count(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ 
   PetscInt *const list = all + HybGroup<G>::index() * MOST;
 
   for (PetscCount k = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); k < nrows; k += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
-    const PetscInt r = rows[k], begin = s.ai[r];
+    const PetscInt r = rows ? rows[k] : (PetscInt)k, begin = s.ai[r];
     const int      n     = (int)(s.ai[r + 1] - begin);
     PetscInt       found = 0;
 
@@ -102,7 +103,7 @@ __global__ void Fill(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ r
   unsigned short *const begins  = allbegins + group * (MOST + 1);
 
   for (PetscCount k = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + group; k < nrows; k += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
-    const PetscInt r = rows[k], begin = s.ai[r], own = s.parent[r], out = s.pi[r];
+    const PetscInt r = rows ? rows[k] : (PetscInt)k, begin = s.ai[r], own = s.parent[r], out = s.pi[r];
     const int      n       = (int)(s.ai[r + 1] - begin);
     int            parents = 0;
 
@@ -141,12 +142,27 @@ __global__ void Fill(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ r
   }
 }
 
+/* the longest row of each class but the last */
+const PetscCount limit[AGG_CLASSES - 1] = {AggClass<0>::MOST, AggClass<1>::MOST, AggClass<2>::MOST, AggClass<3>::MOST};
+
+/* May all rows be of the longest one's class? They are then not sorted, which takes five launches and a wait: where
+   most are nearly as long, and where there are few. */
+bool SmoothAlike(const HybCSR *A, PetscInt longest, PetscInt *binptr)
+{
+  int c = 0;
+
+  if (!longest || longest > limit[2]) return false;
+  while (limit[c] < longest) c++;
+  if (c && A->m > SMOOTH_FEW && A->nnz < A->m * limit[c] / 4) return false;
+  for (int k = 0; k <= AGG_CLASSES; k++) binptr[k] = k > c ? A->m : 0;
+  return true;
+}
+
 } // namespace
 
 PetscErrorCode HybAggClasses(const HybExec *exec, HybArena *work, PetscInt m, const PetscInt *length, PetscInt *rows, PetscInt *binptr)
 {
-  static const PetscCount limit[AGG_CLASSES - 1] = {8, 32, 128, 1024};
-  PetscInt               *counters, *devbinptr;
+  PetscInt *counters, *devbinptr;
 
   PetscFunctionBegin;
   for (int c = 0; c <= AGG_CLASSES; c++) binptr[c] = 0;
@@ -201,9 +217,9 @@ PetscErrorCode HybAggSmoothCounted(const HybExec *exec, HybArena *keep, HybArena
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *agg, const HybScalar *q, PetscReal omega, HybCSR *P)
+PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt longest, const HybAggregates *agg, const HybScalar *q, PetscReal omega, HybCSR *P)
 {
-  PetscInt  binptr[AGG_CLASSES + 1], *count, *rows;
+  PetscInt  binptr[AGG_CLASSES + 1], *count, *rows = nullptr;
   AggSmooth s = {A->m, agg->nc, A->i, A->j, agg->parent, A->a, q, HybScalar(-omega), nullptr, nullptr, nullptr, 1, 1};
 
   PetscFunctionBegin;
@@ -216,22 +232,24 @@ PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena
   P->a        = nullptr;
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(PetscInt), &P->i));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &count));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &rows));
-  HYB_LAUNCH(Lengths, HybBlocks(A->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, A->m, (const PetscInt *)A->i, count);
-  PetscCall(HybAggClasses(exec, work, A->m, count, rows, binptr));
+  if (!SmoothAlike(A, longest, binptr)) {
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &rows));
+    HYB_LAUNCH(Lengths, HybBlocks(A->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, A->m, (const PetscInt *)A->i, count);
+    PetscCall(HybAggClasses(exec, work, A->m, count, rows, binptr));
+  }
   PetscCall(AggEachClass(binptr, [&](auto G, auto MOST, PetscInt n, PetscInt first) {
     HYB_LAUNCH((Count<G, MOST>), HybBlocks(n, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, n,
-               (const PetscInt *)rows + first, count);
+               (const PetscInt *)(rows ? rows + first : nullptr), count);
     return PETSC_SUCCESS;
   }));
-  PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[AGG_CLASSES - 1], rows + binptr[AGG_CLASSES - 1], count));
+  PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[AGG_CLASSES - 1], rows ? rows + binptr[AGG_CLASSES - 1] : nullptr, count));
   PetscCall(HybAggSmoothCounted(exec, keep, work, &count, &s, P));
   PetscCall(AggEachClass(binptr, [&](auto G, auto MOST, PetscInt n, PetscInt first) {
     HYB_LAUNCH((Fill<G, MOST>), HybBlocks(n, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, n,
-               (const PetscInt *)rows + first);
+               (const PetscInt *)(rows ? rows + first : nullptr));
     return PETSC_SUCCESS;
   }));
-  PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[AGG_CLASSES - 1], rows + binptr[AGG_CLASSES - 1], nullptr));
+  PetscCall(HybAggSmoothLong(exec, work, &s, A->nnz, A->m - binptr[AGG_CLASSES - 1], rows ? rows + binptr[AGG_CLASSES - 1] : nullptr, nullptr));
   PetscCall(HybArenaFree(work, &rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -140,7 +140,7 @@ static PetscErrorCode HybParAggSmoothed(HybParAgg p, HybParAggProl *r, const Hyb
   PetscCall(HybArenaAlloc(&r->work, HYB_WORK(x), M.nnz, sizeof(HybScalar), &M.a));
   PetscCall((*ops->mergevalues)(x, &A->D, &O, 0, &M));
   if (HybParAggIsScalar(p)) {
-    PetscCall((*x->backend->agg->smoothed)(x, &r->work, &r->work, &M, &agg, p->q, omega, P));
+    PetscCall((*x->backend->agg->smoothed)(x, &r->work, &r->work, &M, 0, &agg, p->q, omega, P));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybParAggRowsOfQ(p, r, r->s.all, &q));

@@ -426,7 +426,7 @@ static PetscErrorCode HybGAMGSmoothed(PC pc, HybGAMG *h, Mat A, PetscReal emax, 
   PetscCall(HybArenaInit(&work, x));
   PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, &a));
   if (HybGAMGIsScalar(h))
-    ierr = (*x->backend->agg->smoothed)(x, &arrays, &work, &a, &h->agg, h->q, 1.4 / emax, &p);
+    ierr = (*x->backend->agg->smoothed)(x, &arrays, &work, &a, h->own ? 0 : h->longest, &h->agg, h->q, 1.4 / emax, &p);
   else
     ierr = (*x->backend->agg->smoothedblocks)(x, &arrays, &work, &a, &h->agg, &h->block, h->q, 1.4 / emax, &p);
   (void)HybArenaReset(&work);

@@ -288,7 +288,7 @@ static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, HybW
 
   PetscFunctionBegin;
   if (w->scalar)
-    PetscCall((*HybBackendHost.agg->smoothed)(&WitnessExec, &w->keep, &w->work, &w->csr, &w->agg, w->q, 1.4 / WITNESS_EMAX, &P1));
+    PetscCall((*HybBackendHost.agg->smoothed)(&WitnessExec, &w->keep, &w->work, &w->csr, 0, &w->agg, w->q, 1.4 / WITNESS_EMAX, &P1));
   else
     PetscCall((*HybBackendHost.agg->smoothedblocks)(&WitnessExec, &w->keep, &w->work, &w->csr, &w->agg, &w->block, w->q, 1.4 / WITNESS_EMAX, &P1));
   PetscCall(HybWitnessMat(w->W, &w->P0, w->block.bs, w->block.nvec, &P));
