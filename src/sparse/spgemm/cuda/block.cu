@@ -43,11 +43,11 @@
   from six unknowns to three is of blocks of three). "auto" asks before the products are counted, from BLOCK_FEWEST
   nonzeros of A on; operands whose numbers of rows, columns or entries no size divides are declined without a look,
   most others by the sample, which is read together with the products' counts and so waits no more than whoever comes
-  next would; where diagonal has looked before, the sample came with that, and this method is asked even where diagonal
-  would be taken: by blocks numeric phases take 0.3 to 0.6 of the time. Where the caller gives a size (PETSc's block
-  sizes) this method is asked before all others and has no sample to wait for; a size that is wrong costs the proof,
-  which ends early, and its wait. It declines too where words are more than BLOCK_SPARSE times the pairs (columns far
-  apart and without order: they would have to be cleared and counted for nothing), and where places take more than
+  next would; where diagonal has looked before, the sample came with that, and where it has left sizes diagonal
+  declines: by blocks numeric phases take 0.3 to 0.6 of its time. Where the caller gives a size (PETSc's block sizes)
+  this method is asked before all others and has no sample to wait for; a size that is wrong costs the proof, which
+  ends early, and its wait. It declines too where words are more than BLOCK_SPARSE times the pairs (columns far apart
+  and without order: they would have to be cleared and counted for nothing), and where places take more than
   BLOCK_OUTGROW times what the operands do, or a quarter of free memory. In no case it takes block rows of C of more
   than 65536 blocks, as far as spans and pairs tell. By name, what cannot be taken is an error.
 
@@ -155,15 +155,19 @@ struct BlockSumsArgs {
   PetscInt              room; /* blocks that a group has */
 };
 
-/* what registers hold at a time: rows of A's block, and columns of B's block row for each lane */
-template <int BS>
+/* What registers hold at a time: rows of A's block, and columns of B's block row for each lane. Of several warps a row
+   each takes one: they wait for each other anyway, and with fewer registers more of them are there. Indices of 64 bits
+   leave room for two. */
+template <int BS, int G>
 struct BlockSlab {
   static constexpr int rows    = (int)(36 * sizeof(double) / (BS * sizeof(HybScalar)));
   static constexpr int columns = (int)(10 * sizeof(double) / (BS * sizeof(HybScalar)));
+  static constexpr int most    = G > HYB_WARP ? 1 : sizeof(PetscInt) > 4 ? 2
+                                                                         : 3;
   static constexpr int ROWS    = rows < 1 ? 1 : rows < BS ? rows
                                                           : BS;
-  static constexpr int BATCH   = columns < 1 ? 1 : columns < 3 ? columns
-                                                               : 3;
+  static constexpr int BATCH   = columns < 1 ? 1 : columns < most ? columns
+                                                                  : most;
 };
 
 /* How sums in shared memory lie: those of two rows of a column beside each other, to be loaded and stored at once, so
@@ -193,7 +197,7 @@ struct BlockStage {
 template <int BS, int G, bool SHARED>
 static __device__ __forceinline__ void BlockMultiply(const HybScalar *__restrict__ a, PetscInt alen, const HybScalar *__restrict__ b, int blen, const unsigned short *__restrict__ place, HybScalar *sum, PetscInt clen)
 {
-  constexpr int  ROWS = BlockSlab<BS>::ROWS, BATCH = BlockSlab<BS>::BATCH;
+  constexpr int  ROWS = BlockSlab<BS, G>::ROWS, BATCH = BlockSlab<BS, G>::BATCH;
   constexpr bool STAGED = BlockStage<BS, SHARED>::AT_ONCE > 0;
   using Pairs           = BlockPairs<BS, SHARED>;
   constexpr int STEP    = Pairs::WIDTH;
@@ -276,11 +280,14 @@ static __host__ __device__ __forceinline__ size_t BlockSumsRoom(size_t sums)
 }
 
 /* Blocks of a multiprocessor. One at least: else the compiler spills some bytes to have one more of them. With blocks
-   of 3 five of a warp a row fit there, 92 registers a thread and 38 KiB each: without a word it takes 124 registers. */
+   of 3 five of a warp a row fit there, 94 registers a thread and 40 KiB each, and six of four warps, with 80: without a
+   word it takes 124 and 106. Indices of 64 bits need some registers more. */
 template <int BS, int G>
 static constexpr int BlockResident()
 {
-  return BS == 3 && G <= HYB_WARP && sizeof(HybScalar) <= 8 ? 5 : 1;
+  return BS != 3 || sizeof(HybScalar) > 8 ? 1 : G > HYB_WARP         ? 768 / G
+                                              : sizeof(PetscInt) > 4 ? 4
+                                                                     : 5;
 }
 
 /* G threads a block row; SHARED: its sums fit there */
