@@ -433,6 +433,7 @@ enum {
   SMALLER, /* blocks of 2 in blocks of 4, but for one that moved in rows that a sample does not ask */
   GRID,    /* few diagonals, no blocks, but 2 divides */
   BLOCKS,  /* few diagonals of blocks of 2 */
+  WIDE,    /* few diagonals of blocks of 2, far apart: 10 to 20 words of bits to a pair of blocks */
   BOTH,    /* few diagonals of blocks of 2, of which a sample of rows has not met all */
   NEARLY,  /* the same, but for an entry of a row that a sample does not ask, on a diagonal that others have */
   MISSED   /* few diagonals, of which a sample of rows has not met all */
@@ -489,6 +490,9 @@ static void Operand(PetscInt kind, RefMat *A)
   case BLOCKS:
     HybTestMatStencil(9, 25, 20, 1, &P);
     break;
+  case WIDE:
+    HybTestMatStencil(5, 2400, 4, 1, &P);
+    break;
   case BOTH:
     HybTestMatStencil(9, 100, 50, 1, &P);
     for (PetscInt r = 501; r < 576; r += 25) P.csr.j[P.csr.i[r] - 1] += 501;
@@ -508,8 +512,8 @@ static void Operand(PetscInt kind, RefMat *A)
   default:
     HybTestMatRandom(300, 300, 10, 16, &P);
   }
-  HybTestMatBlock(&P, kind == UNSEEN || kind == BLOCKS || kind == BOTH || kind == NEARLY ? 2 : kind == SMALLER ? 4
-                                                                                                               : 3,
+  HybTestMatBlock(&P, kind == UNSEEN || kind == BLOCKS || kind == WIDE || kind == BOTH || kind == NEARLY ? 2 : kind == SMALLER ? 4
+                                                                                                                               : 3,
                   A);
   RefMatDestroy(&P);
   if (kind == SEEN) { /* the last three columns of the first row are 3 c - 1, 3 c + 1, 3 c + 2 */
@@ -563,7 +567,8 @@ static void Choice(void)
 
 /* A size that the caller gives: "auto" asks blocks before all others, and nothing is sampled; one that is wrong costs a
    wait, of which there are enough for who comes next; one that divides nothing costs none. By name a wrong one is no
-   error where another one is right. Without one diagonal looks first, and leaves blocks that it meets to block. */
+   error where another one is right. Without one diagonal looks first, and declines where rows of a sample consist of
+   blocks. */
 static void Given(void)
 {
   static const struct {
@@ -588,8 +593,9 @@ static void Given(void)
     {BLOCKS,  2, "block",    2, {2, 2}},
     {BLOCKS,  1, "block",    2, {3, 3}},
     {BLOCKS,  4, "block",    2, {3, 3}},
+    {WIDE,    1, "block",    2, {3, 3}},
     {BOTH,    1, "block",    2, {3, 3}},
-    {NEARLY,  1, "diagonal", 0, {3, 3}},
+    {NEARLY,  1, NULL,       0, {3, 3}},
     {NEARLY,  2, "diagonal", 0, {3, 3}},
     {MISSED,  2, NULL,       0, {3, 3}},
     {MISSED,  1, "diagonal", 0, {3, 3}}
@@ -667,8 +673,8 @@ static void Faults(void)
   for (int k = 0; k < 3; k++) {
     RefMat P, A;
 
-    HybTestBegin("every allocation failing in turn, %s", k == 2 ? "auto, which diagonal would take" : k ? "auto"
-                                                                                                        : "by name");
+    HybTestBegin("every allocation failing in turn, %s", k == 2 ? "auto, few diagonals" : k ? "auto"
+                                                                                            : "by name");
     if (k == 2)
       Operand(BLOCKS, &A);
     else {

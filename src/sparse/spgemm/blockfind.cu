@@ -8,7 +8,7 @@
 #include "../device/carve.h"
 #include <cstddef>
 
-#define BLOCK_SPARSE  8 /* words of bits to a pair */
+#define BLOCK_SPARSE  32 /* words of bits to a pair */
 #define BLOCK_OUTGROW 4
 #define BLOCK_ASK     ((PetscCount)1 << 30) /* bytes of places that may be, from which on it is asked what is free */
 

@@ -7,8 +7,7 @@
   finds there what it is made for; each method documents its own rule. A first product may wait for the device
   HYB_SPGEMM_WAITS times: costs are counted once, at the first question to them, by whoever has a copy to wait for
   anyway; a look that would leave no wait for the count of C is not taken. Where the caller gives a block size, a method
-  of blocks is asked first of all: it has nothing to sample, only to prove; where a look that had success with something
-  else has met blocks beside, it is asked before that is taken.
+  of blocks is asked first of all: it has nothing to sample, only to prove.
 
   Too many nonzeros for PetscInt. The number of products says nothing: it exceeds the number of nonzeros by the
   compression ratio. What is known before any work is a lower bound, sum over the rows of A of the longest row of B that
@@ -85,35 +84,6 @@ static PetscInt HybSpGEMMGivenSize(PetscInt bs)
   return 0;
 }
 
-/* Methods of blocks, where a look of another one's has met them too: nothing is left but their proof. What that one
-   found stays, for the case that it fails. */
-static PetscErrorCode HybSpGEMMAskLikely(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B)
-{
-  const HybSpGEMMMethod *first = mm->method;
-  void                  *data  = mm->data;
-  HybArena               keep  = mm->keep;
-  PetscErrorCode         ierr = PETSC_SUCCESS, second = PETSC_SUCCESS;
-
-  PetscFunctionBegin;
-  if (!first || first->blocks || mm->blocksizes <= 0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&mm->keep, &mm->exec));
-  mm->method = NULL;
-  mm->data   = NULL;
-  for (const HybSpGEMMMethod *const *table = mm->exec.backend->spgemm; *table && !mm->method && !ierr; table++) {
-    if ((*table)->blocks) ierr = HybSpGEMMAsk(mm, *table, NULL, A, B);
-  }
-  if (ierr || mm->method)
-    second = HybArenaReset(&keep);
-  else {
-    mm->keep   = keep;
-    mm->method = first;
-    mm->data   = data;
-  }
-  PetscCall(ierr);
-  PetscCall(second);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Methods of blocks, where the caller gives their size. One that finds nothing to prove is asked again in its turn. */
 static PetscErrorCode HybSpGEMMAskGiven(HybSpGEMM *mm, const HybSpGEMMMethod *found, const HybCSR *A, const HybCSR *B)
 {
@@ -162,7 +132,6 @@ static PetscErrorCode HybSpGEMMSymbolic_Inner(HybSpGEMM *mm, const HybCSR *A, co
     for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && !mm->method; table++) {
       if ((*table)->early == (PetscBool)early && (!found || found == *table)) PetscCall(HybSpGEMMAsk(mm, *table, found, A, B));
     }
-    if (early && !found) PetscCall(HybSpGEMMAskLikely(mm, A, B));
   }
   PetscCheck(mm->method, PETSC_COMM_SELF, PETSC_ERR_SUP, "No SpGEMM method of the %s backend takes these operands", exec->backend->name);
   PetscCall(mm->method->symbolic(mm, A, B, out, C));
