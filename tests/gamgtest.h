@@ -461,7 +461,8 @@ static inline PetscErrorCode Grid(PetscInt dim, PetscInt n, Coefficients kind, M
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A random graph's, symmetric, diagonally dominant; degree 0: a diagonal matrix. Some vertices alone. */
+/* A random graph's, symmetric, diagonally dominant but for row n/2, whose diagonal entry is zero; degree 0: a diagonal
+   matrix. Some vertices alone. */
 static inline PetscErrorCode Random(PetscInt n, PetscInt degree, unsigned long seed, PetscBool diagonal, PetscScalar zero, Mat *A)
 {
   PetscScalar *d;
