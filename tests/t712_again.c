@@ -334,10 +334,10 @@ static PetscErrorCode Squared(PetscInt n, PetscInt d, PetscReal shift, PetscInt 
 }
 
 /* Results with the same columns of others as one before them take over PETSc's scatter, of whose kind so many are
-   kept */
+   kept; those of few columns are not */
 static PetscErrorCode Scatters(void)
 {
-  const PetscInt n = 40 * Size;
+  const PetscInt n = 6000 * Size, d = 1100;
   PetscBool      kept;
   PetscInt       graphs;
   Mat            C[2], D, x;
@@ -345,29 +345,48 @@ static PetscErrorCode Scatters(void)
   PetscFunctionBeginUser;
   MatTestName = "scatters";
 #if PETSC_VERSION_GE(3, 26, 0)
-  kept = (PetscBool)(Size > 1);
+  kept = PETSC_TRUE;
 #else
   kept = PETSC_FALSE;
 #endif
-  PetscCall(Squared(n, 2, 0, &graphs, &C[0]));
-  if (kept) MatTestCheck(graphs > 0, "the first square makes a scatter");
-  PetscCall(Squared(n, 2, 1, &graphs, &C[1]));
+  for (int times = 0; times < 2; times++) {
+    PetscCall(Squared(n, 2, times, &graphs, &D));
+    MatTestCheck(graphs > 0, "of few columns no scatter is kept");
+    PetscCall(MatDestroy(&D));
+  }
+  PetscCall(Squared(n, d, 0, &graphs, &C[0]));
+  MatTestCheck(graphs > 0, "the first square makes a scatter");
+  PetscCall(Squared(n, d, 1, &graphs, &C[1]));
   if (kept) MatTestCheck(!graphs, "the second one takes it over");
   PetscCall(MatDuplicate(C[1], MAT_COPY_VALUES, &x));
   PetscCall(MatDestroy(&C[0]));
   MatTestCheckMult(C[1], x, "with the first one's scatter, which is gone");
-  PetscCall(Squared(n, 3, 2, &graphs, &D));
-  if (kept) MatTestCheck(graphs > 0, "other columns, another scatter");
+  PetscCall(Squared(n, d + 1, 2, &graphs, &D));
+  MatTestCheck(graphs > 0, "other columns, another scatter");
   PetscCall(MatDestroy(&D));
-  PetscCall(Squared(n + 1, 2, 3, &graphs, &D));
-  if (kept) MatTestCheck(graphs > 0, "other sizes, another scatter");
+  PetscCall(Squared(n + 1, d, 3, &graphs, &D));
+  MatTestCheck(graphs > 0, "other sizes, another scatter");
   PetscCall(MatDestroy(&D));
-  for (PetscInt d = 4; d < (Few ? 6 : 20); d++) {
-    PetscCall(Squared(n, d, 4, &graphs, &D));
+  for (PetscInt k = 2; k < (Few ? 4 : 9); k++) {
+    PetscCall(Squared(n, d + k, 4, &graphs, &D));
     PetscCall(MatDestroy(&D));
   }
-  PetscCall(Squared(n, 2, 5, &graphs, &D));
-  if (kept) MatTestCheck(!graphs == Few, "a scatter is kept until enough others have come");
+  PetscCall(Squared(n, d, 5, &graphs, &D));
+  if (kept) MatTestCheck(!graphs, "a scatter is kept until enough others have come");
+  PetscCall(MatDestroy(&D));
+  for (PetscInt k = 9; !Few && k < 24; k++) {
+    PetscCall(Squared(n, d + k, 6, &graphs, &D));
+    PetscCall(MatDestroy(&D));
+  }
+  PetscCall(Squared(n, d, 7, &graphs, &D));
+  if (kept) MatTestCheck(!graphs, "what was of use comes first again");
+  PetscCall(MatDestroy(&D));
+  for (PetscInt k = 2; !Few && k < 18; k++) {
+    PetscCall(Squared(n, d + k, 8, &graphs, &D));
+    PetscCall(MatDestroy(&D));
+  }
+  PetscCall(Squared(n, d, 9, &graphs, &D));
+  if (kept) MatTestCheck(!graphs == Few, "enough others have come");
   MatTestCheckMult(C[1], x, "with a scatter that is kept no more");
   PetscCall(MatDestroy(&D));
   PetscCall(MatDestroy(&C[1]));
@@ -437,7 +456,7 @@ int main(int argc, char **argv)
       if (!Few || which) PetscCall(Operands(Types[t], which, ANEW, MATAIJ));
       if (!Few) PetscCall(Operands(Types[t], which, REPLACED, MATAIJ));
     }
-  PetscCall(Scatters());
+  if (Size > 1) PetscCall(Scatters());
   PetscCall(Refused());
   PetscCall(Result(MATPRODUCT_AB, PETSC_TRUE));
   if (!Few) PetscCall(Result(MATPRODUCT_PtAP, PETSC_FALSE));

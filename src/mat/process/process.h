@@ -117,6 +117,15 @@ typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);
 typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
 #define HYB_WATCHED     16
 #define HYB_FRAMES_KEPT 16
+/* ghost columns: of a frame that is kept at least (making its scatter takes 0.1 ms), and of all kept ones at most, at
+   some 32 bytes each */
+#define HYB_FRAME_FEWEST 2048
+#define HYB_FRAMES_MOST  2000000
+
+typedef struct {
+  Mat      frame;
+  PetscInt most; /* ghost columns of the process that has most */
+} HybKeptFrame;
 
 /* Options of MatSetOption() that AIJ keeps in its data: those of a group share a word there (storage/frame.c) */
 typedef enum {
@@ -162,11 +171,10 @@ typedef struct {
   HybRecordDescribe describe;       /* what the type knows of a matrix */
   /* of PETSC_COMM_WORLD, once a parallel matrix has used it: what it opened is not opened again for the next one */
   HybComm world;
-  /* without entries, each with columns of others that a matrix of PETSC_COMM_WORLD had: whoever has the same again
-     takes over PETSc's scatter (mpi/frame.c) */
+  /* matrices without entries whose ghost columns a matrix of that communicator had: one that has the same again takes
+     over PETSc's scatter (mpi/frame.c). The last that was of use comes first; the same on all processes. */
   struct {
-    Mat kept[HYB_FRAMES_KEPT];
-    int next; /* whose place goes to the next one */
+    HybKeptFrame kept[HYB_FRAMES_KEPT];
   } frames;
   /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
   struct _HybRecords *records;

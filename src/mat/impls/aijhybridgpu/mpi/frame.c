@@ -34,11 +34,13 @@ static PetscErrorCode HybFrameEmptyBlocks(Mat C, const PetscObjectState was[2])
 */
 #if PETSC_VERSION_GE(3, 26, 0)
 /*
-  Blocks without entries, and the columns' numbers given to PETSc: it does not look for them. Its scatter it makes all
-  the same, some 50 ns for each column, with one core: more than the product takes where a process has large
-  neighbours. So frames of PETSC_COMM_WORLD are kept, the last ones, and a matrix whose columns of others are on all
-  processes those of one, as of a second product of the same operands, gets a duplicate of that, with its scatter.
-  Others than PETSC_COMM_WORLD may be freed by the program and are not kept alive for this.
+  Blocks without entries, and the ghost columns' numbers given to PETSc: it does not look for them. Its scatter it makes
+  all the same, some 50 ns for each ghost column, with one core: more than the product takes where a process has large
+  neighbours. So frames are kept, of the communicator whose HybComm stays to the end (PETSC_COMM_WORLD, or the first one
+  of the same processes): the last ones that came or were of use, whose ghost columns are worth it and are no more than
+  so many in all. A matrix that has the ghost columns of one on all processes, as of a second product of the same
+  operands, gets a duplicate of that, with its scatter. Other communicators may be freed by the program and are not kept
+  alive for this.
 */
 static PetscErrorCode HybFrameBlock(PetscInt m, PetscInt n, Mat *block)
 {
@@ -79,15 +81,17 @@ static PetscErrorCode HybFrameSame(Mat F, Mat C, PetscInt ncols, const PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. *F: the kept frame that is the same on all processes, or NULL. keep: this communicator's are kept; all
-   have them in the same places, but one that could not be made is missing. */
-static PetscErrorCode HybFrameFind(HybComm comm, Mat C, PetscInt ncols, const PetscInt *garray, PetscBool *keep, Mat *F)
+/* Collective. *F: the kept frame that is the same on all processes, or NULL, which goes to the first place. *most:
+   ghost columns of the process that has most, -1 where none of this communicator is kept. All processes have the same
+   frames in the same places. */
+static PetscErrorCode HybFrameFind(HybComm comm, Mat C, PetscInt ncols, const PetscInt *garray, PetscInt *most, Mat *F)
 {
-  int same[HYB_FRAMES_KEPT];
+  HybKeptFrame *const kept = HybGlueState.frames.kept;
+  PetscInt64          differs[HYB_FRAMES_KEPT + 1];
 
   PetscFunctionBegin;
   *F    = NULL;
-  *keep = PETSC_FALSE;
+  *most = -1;
   if (!HybGlueState.options.scatters) PetscFunctionReturn(PETSC_SUCCESS);
   if (!HybGlueState.world) {
     const PetscErrorCode ierr = HybCommAgree(comm, HybMPIHoldWorld(PetscObjectComm((PetscObject)C)), "The frame of a parallel matrix");
@@ -95,42 +99,61 @@ static PetscErrorCode HybFrameFind(HybComm comm, Mat C, PetscInt ncols, const Pe
     if (ierr) (void)HybCommRestore(&HybGlueState.world);
     PetscCall(ierr);
   }
-  *keep = (PetscBool)(HybGlueState.world == comm);
-  if (!*keep) PetscFunctionReturn(PETSC_SUCCESS);
+  if (HybGlueState.world != comm) PetscFunctionReturn(PETSC_SUCCESS);
   for (int k = 0; k < HYB_FRAMES_KEPT; k++) {
-    PetscBool is = PETSC_FALSE;
+    PetscBool same = PETSC_FALSE;
 
-    (void)HybFrameSame(HybGlueState.frames.kept[k], C, ncols, garray, &is);
-    same[k] = is;
+    (void)HybFrameSame(kept[k].frame, C, ncols, garray, &same);
+    differs[k] = !same;
   }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, same, HYB_FRAMES_KEPT, MPI_INT, MPI_MIN, comm->mpi));
-  for (int k = 0; k < HYB_FRAMES_KEPT && !*F; k++)
-    if (same[k]) *F = HybGlueState.frames.kept[k];
+  differs[HYB_FRAMES_KEPT] = ncols;
+  PetscCall(HybCommMax(comm, HYB_FRAMES_KEPT + 1, differs));
+  *most = (PetscInt)differs[HYB_FRAMES_KEPT];
+  for (int k = 0; k < HYB_FRAMES_KEPT && !*F; k++) {
+    if (!differs[k]) {
+      const HybKeptFrame found = kept[k];
+
+      *F = found.frame;
+      for (int l = k; l > 0; l--) kept[l] = kept[l - 1];
+      kept[0] = found;
+    }
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* T's columns for others that come. An error is no one's: without room for it there will be no such frame. */
-static void HybFrameKeep(Mat T)
+/* Collective. A duplicate of T for others that come, in the first place; those that are too many go, the last ones
+   first. PETSc counts tags as it makes one, so an error is everybody's. */
+static PetscErrorCode HybFrameKeep(HybComm comm, Mat T, PetscInt most)
 {
-  Mat *place = &HybGlueState.frames.kept[HybGlueState.frames.next];
+  HybKeptFrame *const kept  = HybGlueState.frames.kept;
+  PetscCount          sum   = most;
+  Mat                 frame = NULL;
+  PetscErrorCode      ierr;
 
-  HybGlueState.frames.next = (HybGlueState.frames.next + 1) % HYB_FRAMES_KEPT;
-  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
-  (void)MatDestroy(place);
-  if (HybFrameDuplicate(T, place)) (void)MatDestroy(place);
-  (void)PetscPopErrorHandler();
+  PetscFunctionBegin;
+  if (most < HYB_FRAME_FEWEST || most > HYB_FRAMES_MOST) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = HybCommAgree(comm, HybFrameDuplicate(T, &frame), "A frame that is kept for parallel matrices");
+  if (ierr) (void)MatDestroy(&frame);
+  PetscCall(ierr);
+  for (int k = 0; k < HYB_FRAMES_KEPT; k++) {
+    if (!kept[k].frame) continue;
+    sum += kept[k].most;
+    if (sum > HYB_FRAMES_MOST || k == HYB_FRAMES_KEPT - 1) PetscCall(MatDestroy(&kept[k].frame));
+  }
+  for (int k = HYB_FRAMES_KEPT - 1; k > 0; k--) kept[k] = kept[k - 1];
+  kept[0] = (HybKeptFrame){frame, most};
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybFrameMake(HybComm comm, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
 {
   Mat            block[2] = {NULL, NULL}, F;
-  PetscInt      *own      = NULL;
-  PetscBool      keep;
+  PetscInt      *own      = NULL, most;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *T = NULL;
-  PetscCall(HybFrameFind(comm, C, ncols, garray, &keep, &F));
+  PetscCall(HybFrameFind(comm, C, ncols, garray, &most, &F));
   if (F) {
     ierr = HybCommAgree(comm, HybFrameDuplicate(F, T), "A frame of a parallel matrix once more");
     if (ierr) (void)MatDestroy(T);
@@ -149,7 +172,9 @@ static PetscErrorCode HybFrameMake(HybComm comm, Mat C, PetscInt ncols, const Pe
   PetscCall(PetscArraycpy(own, garray, ncols));
   PetscCall(MatCreateMPIAIJWithSeqAIJ(PetscObjectComm((PetscObject)C), PETSC_DETERMINE, C->cmap->N, block[0], block[1], own, T));
   if (ncols) block[1]->nonzerostate++; /* as where PETSc numbers the columns anew */
-  if (keep) HybFrameKeep(*T);
+  ierr = HybFrameKeep(comm, *T, most);
+  if (ierr) (void)MatDestroy(T);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #else
