@@ -23,7 +23,7 @@ typedef struct {
   const HybSpMVMethod *method;   /* set by HybSpMVSetUp() */
   char                 name[32]; /* "auto" or a method's name */
   PetscInt             bs;       /* block size that divides the pattern's rows and columns, 1 if none is known */
-  /* may be set before HybSpMVSetUp(): there is one application to come, "auto" plans as little as it can */
+  /* may be set before HybSpMVSetUp(): few applications are to come: "auto" plans as little as it can */
   PetscBool   once;
   PetscCount  longest; /* the same: entries of the longest row where the caller knows them, else -1 */
   HybArena    keep;

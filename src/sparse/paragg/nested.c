@@ -16,7 +16,7 @@
   counted past that, and never ends; here the sweeps go on until all are decided.
 
   Memory: L and what comes, as pairs of numbers, three times; Q and what aggregates.c needs for it. Time: O(nnz),
-  sorting, and for each round three halos, two messages to each neighbour, and the sweeps.
+  sorting, and for each round a dozen exchanges with the neighbours and as many agreements, besides the sweeps.
 */
 #include "paraggimpl.h"
 
@@ -192,7 +192,7 @@ static PetscErrorCode HybNestedNext(HybParAgg p, HybParAggNamed *t, HybParAgg *n
   PetscCall(HybNamedHome(p, t, ierr, &L, number, p->cranges[p->comm->size]));
   ierr = HybNestedBlocks(p, t, &Q);
   PetscCall(HybParAggCreate(p->mpi, &p->exec, ierr, &Q, &one, PETSC_FALSE, NULL, &found, next));
-  PetscCheck(found.proper, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The graph of aggregates is not symmetric");
+  PetscCheck(found.proper, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The graph of aggregates is not symmetric, or lacks entries of its diagonal");
   (*next)->again = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -261,7 +261,8 @@ PetscErrorCode HybParAggNest(HybParAgg p, const HybAggRules *rules)
   PetscErrorCode ierr, later[2];
 
   PetscFunctionBegin;
-  for (int k = 0; k < 2; k++) {
+  /* of a graph of aggregates nobody asks for the smallest members */
+  for (int k = 0; k < (p->again ? 1 : 2); k++) {
     PetscCall(PetscMemzero(&t, sizeof(t)));
     PetscCall(HybArenaInit(&t.work, &p->exec));
     ierr     = k ? HybNestedFirst(p, &t) : HybNestedParents(p, &t, &next, rules);
