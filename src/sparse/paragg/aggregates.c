@@ -213,23 +213,19 @@ static PetscErrorCode HybParAggFindIn(HybParAgg p, HybParAggFinding *f, int *swe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParAggFind(HybParAgg p, const HybAggRules *rules, PetscInt *n, PetscInt *N, int *sweeps)
+PetscErrorCode HybParAggOfOne(HybParAgg p, int hops, HybAggOrder order, int *sweeps)
 {
   HybParAggFinding f;
   PetscErrorCode   ierr, later;
 
   PetscFunctionBegin;
-  PetscCheck(rules->distance == 1 ? rules->hops == 1 || rules->hops == 2 : rules->hops == 1 && rules->distance > 1 && rules->distance <= HYB_AGG_DISTANCES, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Aggregates of several processes by %d steps, of distance %d", rules->hops, rules->distance);
   PetscCall(PetscMemzero(&f, sizeof(f)));
   PetscCall(HybArenaInit(&f.work, &p->exec));
-  p->hops  = rules->hops;
-  p->order = rules->order;
+  p->hops  = hops;
+  p->order = order;
   ierr     = HybParAggFindIn(p, &f, sweeps);
   later    = HybArenaReset(&f.work);
   PetscCall(ierr);
   PetscCall(HybCommAgree(p->comm, later, "Memory for aggregates"));
-  if (rules->distance > 1) PetscCall(HybParAggNest(p, rules));
-  *n = p->nc;
-  *N = p->cranges[p->comm->size];
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -254,7 +254,8 @@ static PetscErrorCode HybNestedFirst(HybParAgg p, HybParAggNamed *t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParAggNest(HybParAgg p, const HybAggRules *rules)
+/* Collective: from aggregates of distance 1 to those of rules->distance */
+static PetscErrorCode HybParAggNest(HybParAgg p, const HybAggRules *rules)
 {
   HybParAgg      next = NULL;
   HybParAggNamed t;
@@ -271,5 +272,16 @@ PetscErrorCode HybParAggNest(HybParAgg p, const HybAggRules *rules)
     PetscCall(ierr);
     PetscCall(HybCommAgree(p->comm, later[0] ? later[0] : later[1], "Memory for aggregates of aggregates"));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParAggFind(HybParAgg p, const HybAggRules *rules, PetscInt *n, PetscInt *N, int *sweeps)
+{
+  PetscFunctionBegin;
+  PetscCheck(rules->distance == 1 ? rules->hops == 1 || rules->hops == 2 : rules->hops == 1 && rules->distance > 1 && rules->distance <= HYB_AGG_DISTANCES, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Aggregates of several processes by %d steps, of distance %d", rules->hops, rules->distance);
+  PetscCall(HybParAggOfOne(p, rules->hops, rules->order, sweeps));
+  if (rules->distance > 1) PetscCall(HybParAggNest(p, rules));
+  *n = p->nc;
+  *N = p->cranges[p->comm->size];
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -47,8 +47,8 @@ static inline PetscErrorCode HybParAggEach(HybParAgg p, int step, PetscInt n, co
   return n ? p->exec.backend->paragg->each(&p->exec, step, n, s) : PETSC_SUCCESS;
 }
 
-/* nested.c: from aggregates of distance 1 to those of rules->distance. Collective. */
-extern PetscErrorCode HybParAggNest(HybParAgg, const HybAggRules *rules);
+/* aggregates.c: the aggregates of distance 1. Collective. */
+extern PetscErrorCode HybParAggOfOne(HybParAgg, int hops, HybAggOrder, int *sweeps);
 
 /* The graph in the making. Arrays from work. */
 typedef struct {
