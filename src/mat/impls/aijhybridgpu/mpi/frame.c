@@ -81,9 +81,9 @@ static PetscErrorCode HybFrameSame(Mat F, Mat C, PetscInt ncols, const PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. *F: the kept frame that is the same on all processes, or NULL, which goes to the first place. *most:
-   ghost columns of the process that has most, -1 where none of this communicator is kept. All processes have the same
-   frames in the same places. */
+/* Collective. *F: the kept frame with these ghost columns on all processes, which moves to the first place, or NULL.
+   *most: ghost columns of the process that has most, -1 where no frames of this communicator are kept. Place k holds
+   the same frame on every process. */
 static PetscErrorCode HybFrameFind(HybComm comm, Mat C, PetscInt ncols, const PetscInt *garray, PetscInt *most, Mat *F)
 {
   HybKeptFrame *const kept = HybGlueState.frames.kept;
