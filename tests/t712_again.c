@@ -2,7 +2,7 @@
   Products again, and products with vectors, where an operand has got another pattern and nothing that is counted tells:
   states begin anew where PETSc replaces what a matrix holds, and a parallel matrix's is a sum over processes. Each
   result is compared with a new product of MATAIJ's, and products with vectors between coordinates and values with
-  MATAIJ's own. Results of the same columns share PETSc's scatter.
+  MATAIJ's own.
 
 TEST np=1,2
 TEST np=3+4 -few
@@ -304,96 +304,6 @@ static PetscErrorCode Mults(Mat A, Mat H, const char *what)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* C = A A, A with entries on the diagonal and d columns from there: right, and by how many new graphs of PETSc's? */
-static PetscErrorCode Squared(PetscInt n, PetscInt d, PetscReal shift, PetscInt *graphs, Mat *C)
-{
-  const MatType types[2] = {MATAIJ, Ours};
-  PetscInt      start, end, before;
-  Mat           A[2], E;
-
-  PetscFunctionBeginUser;
-  for (int t = 0; t < 2; t++) {
-    PetscCall(MatTestRoom(types[t], PETSC_DECIDE, PETSC_DECIDE, n, n, 2, &A[t], &start, &end));
-    for (PetscInt r = start; r < end; r++) {
-      PetscCall(MatSetValue(A[t], r, r, 2 + PetscSinReal((PetscReal)r + shift), INSERT_VALUES));
-      PetscCall(MatSetValue(A[t], r, (r + d) % n, PetscCosReal((PetscReal)r + shift), INSERT_VALUES));
-    }
-    PetscCall(MatTestAssemble(A[t]));
-  }
-  PetscCall(MatTestProduct(MATPRODUCT_AB, A[0], A[0], NULL, &E));
-  PetscCall(MatTestEventCount("SFSetGraph", &before));
-  PetscCall(MatTestProduct(MATPRODUCT_AB, A[1], A[1], NULL, C));
-  PetscCall(MatTestEventCount("SFSetGraph", graphs));
-  *graphs -= before;
-  MatTestCheckSame(*C, E, "a square");
-  MatTestCheckMult(*C, E, "a square, with a vector");
-  MatTestCheckMultTranspose(*C, E, "a square, transposed, with a vector");
-  for (int t = 0; t < 2; t++) PetscCall(MatDestroy(&A[t]));
-  PetscCall(MatDestroy(&E));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Results with the same columns of others as one before them take over PETSc's scatter, of whose kind so many are
-   kept; those of few columns are not */
-static PetscErrorCode Scatters(void)
-{
-  const PetscInt n = 6000 * Size, d = 1100;
-  PetscBool      kept;
-  PetscInt       graphs;
-  Mat            C[2], D, x;
-
-  PetscFunctionBeginUser;
-  MatTestName = "scatters";
-#if PETSC_VERSION_GE(3, 26, 0)
-  kept = PETSC_TRUE;
-#else
-  kept = PETSC_FALSE;
-#endif
-  for (int times = 0; times < 2; times++) {
-    PetscCall(Squared(n, 2, times, &graphs, &D));
-    MatTestCheck(graphs > 0, "of few columns no scatter is kept");
-    PetscCall(MatDestroy(&D));
-  }
-  PetscCall(Squared(n, d, 0, &graphs, &C[0]));
-  MatTestCheck(graphs > 0, "the first square makes a scatter");
-  PetscCall(Squared(n, d, 1, &graphs, &C[1]));
-  if (kept) MatTestCheck(!graphs, "the second one takes it over");
-  PetscCall(MatDuplicate(C[1], MAT_COPY_VALUES, &x));
-  PetscCall(MatDestroy(&C[0]));
-  MatTestCheckMult(C[1], x, "with the first one's scatter, which is gone");
-  PetscCall(Squared(n, d + 1, 2, &graphs, &D));
-  MatTestCheck(graphs > 0, "other columns, another scatter");
-  PetscCall(MatDestroy(&D));
-  PetscCall(Squared(n + 1, d, 3, &graphs, &D));
-  MatTestCheck(graphs > 0, "other sizes, another scatter");
-  PetscCall(MatDestroy(&D));
-  for (PetscInt k = 2; k < (Few ? 4 : 9); k++) {
-    PetscCall(Squared(n, d + k, 4, &graphs, &D));
-    PetscCall(MatDestroy(&D));
-  }
-  PetscCall(Squared(n, d, 5, &graphs, &D));
-  if (kept) MatTestCheck(!graphs, "a scatter is kept until enough others have come");
-  PetscCall(MatDestroy(&D));
-  for (PetscInt k = 9; !Few && k < 24; k++) {
-    PetscCall(Squared(n, d + k, 6, &graphs, &D));
-    PetscCall(MatDestroy(&D));
-  }
-  PetscCall(Squared(n, d, 7, &graphs, &D));
-  if (kept) MatTestCheck(!graphs, "what was of use comes first again");
-  PetscCall(MatDestroy(&D));
-  for (PetscInt k = 2; !Few && k < 18; k++) {
-    PetscCall(Squared(n, d + k, 8, &graphs, &D));
-    PetscCall(MatDestroy(&D));
-  }
-  PetscCall(Squared(n, d, 9, &graphs, &D));
-  if (kept) MatTestCheck(!graphs == Few, "enough others have come");
-  MatTestCheckMult(C[1], x, "with a scatter that is kept no more");
-  PetscCall(MatDestroy(&D));
-  PetscCall(MatDestroy(&C[1]));
-  PetscCall(MatDestroy(&x));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Coordinates come, then products with vectors and of matrices, and then the values */
 static PetscErrorCode Between(PetscBool products)
 {
@@ -447,7 +357,6 @@ int main(int argc, char **argv)
 
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &Few, NULL));
-  PetscCall(PetscLogDefaultBegin());
   for (int t = 0; t < (Few ? 1 : (int)PETSC_STATIC_ARRAY_LENGTH(Types)); t++)
     for (int which = 0; which < 2; which++) {
       PetscCall(Operands(Types[t], which, (Way)((t + which) % WAYS), Ours));
@@ -456,7 +365,6 @@ int main(int argc, char **argv)
       if (!Few || which) PetscCall(Operands(Types[t], which, ANEW, MATAIJ));
       if (!Few) PetscCall(Operands(Types[t], which, REPLACED, MATAIJ));
     }
-  if (Size > 1) PetscCall(Scatters());
   PetscCall(Refused());
   PetscCall(Result(MATPRODUCT_AB, PETSC_TRUE));
   if (!Few) PetscCall(Result(MATPRODUCT_PtAP, PETSC_FALSE));

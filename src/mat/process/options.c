@@ -77,8 +77,6 @@ static const HybOption list[] = {
    .text = "What PETSc's Jacobi and Chebyshev do on the host alone is done on the device, for matrices of the type"},
   {.name = "-mat_aijhybridgpu_parallel_products", .kind = HYB_OPTION_FLAG, .at = AT(parallelproducts), .value = 1,
    .text = "Products of parallel matrices are made of CSR arrays where these are; otherwise by PETSc's own algorithms, on the host"},
-  {.name = "-mat_aijhybridgpu_scatters", .kind = HYB_OPTION_FLAG, .at = AT(scatters), .value = 1,
-   .text = "Parallel results take over the scatter of an earlier one that needs the same entries of others (PETSc 3.26 and later)"},
   {.name = "-mat_aijhybridgpu_comm", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_comm_timeout", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_comm_segment", .kind = HYB_OPTION_TUNING},

@@ -66,7 +66,7 @@ typedef struct {
   PetscInt  lockmin;
   PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
   PetscInt  narrowmin; /* a device's results of so many rows become AIJ's without loops over these */
-  PetscInt  viewmemory, frameunknown, ahead, smoothers, parallelproducts, scatters;
+  PetscInt  viewmemory, frameunknown, ahead, smoothers, parallelproducts;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
 
@@ -115,17 +115,7 @@ typedef struct {
 typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);
 /* PETSc's allocator, watched while a matrix is made (storage/) */
 typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
-#define HYB_WATCHED     16
-#define HYB_FRAMES_KEPT 16
-/* ghost columns: of a frame that is kept at least (making its scatter takes 0.1 ms), and of all kept ones at most, at
-   some 32 bytes each */
-#define HYB_FRAME_FEWEST 2048
-#define HYB_FRAMES_MOST  2000000
-
-typedef struct {
-  Mat      frame;
-  PetscInt most; /* ghost columns of the process that has most */
-} HybKeptFrame;
+#define HYB_WATCHED 16
 
 /* Options of MatSetOption() that AIJ keeps in its data: those of a group share a word there (storage/frame.c) */
 typedef enum {
@@ -155,7 +145,7 @@ typedef struct {
   PetscErrorCode (*compose)(Mat, PetscBool seq, PetscBool on);
   PetscErrorCode (*convertfrom)(Mat, MatType, MatReuse, Mat *);
   PetscErrorCode (*partsmade)(Mat);
-  void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation[2])(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void), (*coopreallocation[2])(void), (*coovalues[2])(void);
+  void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation[2])(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void), (*coopreallocation[2])(void), (*coovalues[2])(void), (*multsf)(void);
   HybConverter converters[8]; /* the parent's, in the order of seq/convert.c */
   PetscBool    convertersknown;
   PetscBool    zeroknown, zerowins; /* is zero times NaN zero in the parent's MatScale()? */
@@ -171,11 +161,6 @@ typedef struct {
   HybRecordDescribe describe;       /* what the type knows of a matrix */
   /* of PETSC_COMM_WORLD, once a parallel matrix has used it: what it opened is not opened again for the next one */
   HybComm world;
-  /* matrices without entries whose ghost columns a matrix of that communicator had: one that has the same again takes
-     over PETSc's scatter (mpi/frame.c). The last that was of use comes first; the same on all processes. */
-  struct {
-    HybKeptFrame kept[HYB_FRAMES_KEPT];
-  } frames;
   /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
   struct _HybRecords *records;
   HybSpending         spent;

@@ -375,7 +375,6 @@ PetscErrorCode HybGlueFinalize(void)
     PetscCall(PetscSynchronizedFlush(PETSC_COMM_WORLD, PETSC_STDOUT));
   }
   if (g->records) PetscCall(HybReportEnd());
-  for (int k = 0; k < HYB_FRAMES_KEPT; k++) PetscCall(MatDestroy(&g->frames.kept[k].frame));
   PetscCall(HybCommRestore(&g->world));
   if (g->given.kept) PetscCall(HybArenaReset(&g->given.arrays));
   if (g->given.kept) PetscCall(HybArenaReset(&g->given.moved));

@@ -33,15 +33,6 @@ static PetscErrorCode HybFrameEmptyBlocks(Mat C, const PetscObjectState was[2])
   keeps beside the blocks. A process that has an error of its own meets the others before anything is sent.
 */
 #if PETSC_VERSION_GE(3, 26, 0)
-/*
-  Blocks without entries, and the ghost columns' numbers given to PETSc: it does not look for them. Its scatter it makes
-  all the same, some 50 ns for each ghost column, with one core: more than the product takes where a process has large
-  neighbours. So frames are kept, of the communicator whose HybComm stays to the end (PETSC_COMM_WORLD, or the first one
-  of the same processes): the last ones that came or were of use, whose ghost columns are worth it and are no more than
-  so many in all. A matrix that has the ghost columns of one on all processes, as of a second product of the same
-  operands, gets a duplicate of that, with its scatter. Other communicators may be freed by the program and are not kept
-  alive for this.
-*/
 static PetscErrorCode HybFrameBlock(PetscInt m, PetscInt n, Mat *block)
 {
   PetscFunctionBegin;
@@ -53,140 +44,43 @@ static PetscErrorCode HybFrameBlock(PetscInt m, PetscInt n, Mat *block)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A duplicate shares the scatter, as PETSc's own do; states and all else are as of one that was made */
-static PetscErrorCode HybFrameDuplicate(Mat from, Mat *T)
+/* Blocks without entries, and the ghost columns' numbers given to PETSc: it does not look for them */
+static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
 {
-  Mat             was[2], is[2];
-  const PetscInt *garray;
+  Mat            block[2] = {NULL, NULL};
+  PetscInt      *own      = NULL; /* T's */
+  PetscSFNode   *remote   = NULL; /* its scatter's */
+  PetscErrorCode ierr     = before;
 
   PetscFunctionBegin;
-  PetscCall(MatDuplicate(from, MAT_DO_NOT_COPY_VALUES, T));
-  PetscCall(MatMPIAIJGetSeqAIJ(from, &was[0], &was[1], &garray));
-  PetscCall(MatMPIAIJGetSeqAIJ(*T, &is[0], &is[1], &garray));
-  for (int k = 0; k < 2; k++) is[k]->nonzerostate = was[k]->nonzerostate;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Has F the columns that C is to have here? */
-static PetscErrorCode HybFrameSame(Mat F, Mat C, PetscInt ncols, const PetscInt *garray, PetscBool *same)
-{
-  Mat             block[2];
-  const PetscInt *columns;
-
-  PetscFunctionBegin;
-  *same = PETSC_FALSE;
-  if (!F || F->cmap->N != C->cmap->N || F->cmap->rstart != C->cmap->rstart || F->cmap->rend != C->cmap->rend) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatMPIAIJGetSeqAIJ(F, &block[0], &block[1], &columns));
-  if (block[1]->cmap->n == ncols) PetscCall(PetscArraycmp(columns, garray, ncols, same));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Collective. *F: the kept frame with these ghost columns on all processes, which moves to the first place, or NULL.
-   *most: ghost columns of the process that has most, -1 where no frames of this communicator are kept. Place k holds
-   the same frame on every process. */
-static PetscErrorCode HybFrameFind(HybComm comm, Mat C, PetscInt ncols, const PetscInt *garray, PetscInt *most, Mat *F)
-{
-  HybKeptFrame *const kept = HybGlueState.frames.kept;
-  PetscInt64          differs[HYB_FRAMES_KEPT + 1];
-
-  PetscFunctionBegin;
-  *F    = NULL;
-  *most = -1;
-  if (!HybGlueState.options.scatters) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!HybGlueState.world) {
-    const PetscErrorCode ierr = HybCommAgree(comm, HybMPIHoldWorld(PetscObjectComm((PetscObject)C)), "The frame of a parallel matrix");
-
-    if (ierr) (void)HybCommRestore(&HybGlueState.world);
-    PetscCall(ierr);
-  }
-  if (HybGlueState.world != comm) PetscFunctionReturn(PETSC_SUCCESS);
-  for (int k = 0; k < HYB_FRAMES_KEPT; k++) {
-    PetscBool same = PETSC_FALSE;
-
-    (void)HybFrameSame(kept[k].frame, C, ncols, garray, &same);
-    differs[k] = !same;
-  }
-  differs[HYB_FRAMES_KEPT] = ncols;
-  PetscCall(HybCommMax(comm, HYB_FRAMES_KEPT + 1, differs));
-  *most = (PetscInt)differs[HYB_FRAMES_KEPT];
-  for (int k = 0; k < HYB_FRAMES_KEPT && !*F; k++) {
-    if (!differs[k]) {
-      const HybKeptFrame found = kept[k];
-
-      *F = found.frame;
-      for (int l = k; l > 0; l--) kept[l] = kept[l - 1];
-      kept[0] = found;
-    }
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Collective. A duplicate of T for others that come, in the first place; those that are too many go, the last ones
-   first. PETSc counts tags as it makes one, so an error is everybody's. */
-static PetscErrorCode HybFrameKeep(HybComm comm, Mat T, PetscInt most)
-{
-  HybKeptFrame *const kept  = HybGlueState.frames.kept;
-  PetscCount          sum   = most;
-  Mat                 frame = NULL;
-  PetscErrorCode      ierr;
-
-  PetscFunctionBegin;
-  if (most < HYB_FRAME_FEWEST || most > HYB_FRAMES_MOST) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr = HybCommAgree(comm, HybFrameDuplicate(T, &frame), "A frame that is kept for parallel matrices");
-  if (ierr) (void)MatDestroy(&frame);
-  PetscCall(ierr);
-  for (int k = 0; k < HYB_FRAMES_KEPT; k++) {
-    if (!kept[k].frame) continue;
-    sum += kept[k].most;
-    if (sum > HYB_FRAMES_MOST || k == HYB_FRAMES_KEPT - 1) PetscCall(MatDestroy(&kept[k].frame));
-  }
-  for (int k = HYB_FRAMES_KEPT - 1; k > 0; k--) kept[k] = kept[k - 1];
-  kept[0] = (HybKeptFrame){frame, most};
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybFrameMake(HybComm comm, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
-{
-  Mat            block[2] = {NULL, NULL}, F;
-  PetscInt      *own      = NULL, most;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  *T = NULL;
-  PetscCall(HybFrameFind(comm, C, ncols, garray, &most, &F));
-  if (F) {
-    ierr = HybCommAgree(comm, HybFrameDuplicate(F, T), "A frame of a parallel matrix once more");
-    if (ierr) (void)MatDestroy(T);
-    PetscCall(ierr);
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  ierr = PetscMalloc1(ncols + 1, &own); /* T's */
+  if (!ierr) ierr = PetscMalloc1(ncols + 1, &own);
+  if (!ierr) ierr = PetscMalloc1(ncols, &remote);
   if (!ierr) ierr = HybFrameBlock(ncols > 0, C->cmap->n, &block[0]);
   if (!ierr) ierr = HybFrameBlock(ncols > 0, ncols, &block[1]);
   ierr = HybCommAgree(comm, ierr, "Memory for the columns of others of a parallel matrix");
   if (ierr) {
     (void)PetscFree(own);
+    (void)PetscFree(remote);
     for (int k = 0; k < 2; k++) (void)MatDestroy(&block[k]);
   }
   PetscCall(ierr);
   PetscCall(PetscArraycpy(own, garray, ncols));
+  HybScatterDefer(block[1]);
   PetscCall(MatCreateMPIAIJWithSeqAIJ(PetscObjectComm((PetscObject)C), PETSC_DETERMINE, C->cmap->N, block[0], block[1], own, T));
+  PetscCall(HybScatterSetGraph(*T, block[1], ncols, garray, remote));
   if (ncols) block[1]->nonzerostate++; /* as where PETSc numbers the columns anew */
-  ierr = HybFrameKeep(comm, *T, most);
-  if (ierr) (void)MatDestroy(T);
-  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #else
 /* PETSc looks for the columns, of a row that has them all. lent: that row's arrays, which T uses. */
-static PetscErrorCode HybFrameMake(HybComm comm, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
+static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
 {
   PetscInt       i[2] = {0, 0}, oi[2] = {0, ncols}, none = 0, *oj = NULL;
   PetscScalar    nothing = 0, *oa = NULL;
-  PetscErrorCode ierr;
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
-  ierr = PetscMalloc1(ncols + 1, &oj);
+  if (!ierr) ierr = PetscMalloc1(ncols + 1, &oj);
   if (!ierr) ierr = PetscCalloc1(ncols + 1, &oa);
   lent[0] = oj;
   lent[1] = oa;
@@ -215,7 +109,8 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt 
   PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &old));
   for (int k = 0; k < 2; k++)
     if (block[k]) was[k] = block[k]->nonzerostate;
-  ierr = HybFrameMake(comm, C, ncols, garray, lent, &T);
+  ierr = HybMPIHoldWorld(PetscObjectComm((PetscObject)C)); /* so that what its products open stays */
+  ierr = HybFrameMake(comm, ierr, C, ncols, garray, lent, &T);
   if (!ierr) {
     PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
     PetscCall(MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns));

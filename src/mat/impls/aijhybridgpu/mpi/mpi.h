@@ -50,6 +50,13 @@ PETSC_INTERN PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt *garray);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *, HybArena out[2], const HybParCSR *);
 
+/* scatter.c */
+#if PETSC_VERSION_GE(3, 26, 0)
+PETSC_INTERN void           HybScatterDefer(Mat block);
+PETSC_INTERN PetscErrorCode HybScatterSetGraph(Mat T, Mat block, PetscInt n, const PetscInt *garray, PetscSFNode *remote);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposeScatter(Mat, PetscBool on);
+#endif
+
 /* halo.c: the one that serves a product of A with vectors of this kind, NULL: PETSc's scatter does. Collective. */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, PetscBool vectorsondevice, Mat blocks[2], HybExec *x, HybHalo *);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUTellWay(Mat A, PetscBool transpose);

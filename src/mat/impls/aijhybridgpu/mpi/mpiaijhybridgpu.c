@@ -279,6 +279,11 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse r
     Mat             blocks[2];
     const PetscInt *garray;
 
+#if PETSC_VERSION_GE(3, 26, 0)
+    PetscSF sf;
+
+    PetscCall(MatGetMultPetscSF(B, &sf)); /* which sets it up, while we are asked (scatter.c) */
+#endif
     PetscCall(MatMPIAIJGetSeqAIJ(B, &blocks[0], &blocks[1], &garray));
     for (PetscInt k = 0; k < 2; k++)
       if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatConvert(blocks[k], MATSEQAIJ, MAT_INPLACE_MATRIX, &blocks[k]));

@@ -454,8 +454,6 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
    matrices of the type; by default true
 .  -mat_aijhybridgpu_parallel_products - products of parallel matrices are made of CSR arrays where these are; otherwise
    by PETSc's own algorithms, on the host; by default true
-.  -mat_aijhybridgpu_scatters - parallel results take over the scatter of an earlier one that needs the same entries of
-   others (PETSc 3.26 and later); by default true
 .  -mat_aijhybridgpu_comm <auto, mpi, peer, petsc> - how devices of several processes exchange entries of vectors and
    rows: by peer access where it can be, by MPI from page-locked buffers; petsc: products with vectors by PETSc's own
    scatter; by default auto

@@ -1,0 +1,84 @@
+/*
+  PETSc's scatter of a parallel result, made late.
+
+  VecScatterCreate() takes some 70 ns for each entry of others, with one core: more than a product on a device takes
+  where a process has large neighbours. It sorts sorted columns, looks for doubles by another sort, and counts ranks in
+  a table. Products of ours with vectors do not use it, and many results are never multiplied by a vector. So PETSc
+  makes a scatter of nothing (it asks the vector of others' entries how many there are, and is told none), which then
+  gets its graph, without a sort, since it is known; what belongs to messages PETSc makes when somebody first scatters.
+
+  PETSc's own code needs no more: VecScatterBegin(), VecScatterCopy(), VecScatterRemap(), VecScatterView(), which
+  duplicates share, and VecScatterGetRemote_Private() (of MatMatMult() and MatPtAP() of MATMPIAIJ) begin with
+  PetscSFSetUp(), as the functions of star forests do that communicate. Those that do not and want it done, as
+  PetscSFGetRootRanks(), are of programs: who asks the matrix for its star forest gets one that is set up, and so does
+  who converts the matrix to another type. That is collective, as what they go on to do with it.
+*/
+#include "mpi.h"
+
+#if PETSC_VERSION_GE(3, 26, 0)
+  #include <petsc/private/vecimpl.h>
+  #include <petsc/private/sfimpl.h>
+
+static PetscErrorCode HybScatterNone(Vec v, PetscInt *n)
+{
+  (void)v;
+  *n = 0;
+  return PETSC_SUCCESS;
+}
+
+/* The vector of others' entries, which says that it has none */
+static PetscErrorCode HybScatterGhosts(Mat block, Vec *right, Vec *left)
+{
+  PetscFunctionBegin;
+  block->ops->getvecs = NULL;
+  PetscCall(MatCreateVecs(block, right, left));
+  PetscCall(PetscObjectCompose((PetscObject)block, "HybGhosts", (PetscObject)*right));
+  (*right)->ops->getsize = HybScatterNone;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* block: the one of others' columns, of which a parallel matrix is made next */
+void HybScatterDefer(Mat block)
+{
+  block->ops->getvecs = HybScatterGhosts;
+}
+
+/* Not collective. T: that matrix; where its ghost columns are: remote, which T's scatter keeps */
+PetscErrorCode HybScatterSetGraph(Mat T, Mat block, PetscInt n, const PetscInt *garray, PetscSFNode *remote)
+{
+  const PetscInt *range = T->cmap->range;
+  PetscMPIInt     owner = 0;
+  Vec             ghosts;
+  PetscSF         sf;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < n; k++) {
+    while (garray[k] >= range[owner + 1]) owner++;
+    remote[k].rank  = owner;
+    remote[k].index = garray[k] - range[owner];
+  }
+  PetscCall(PetscObjectQuery((PetscObject)block, "HybGhosts", (PetscObject *)&ghosts));
+  ghosts->ops->getsize = ghosts->ops->getlocalsize; /* of one process */
+  PetscCall(PetscObjectCompose((PetscObject)block, "HybGhosts", NULL));
+  PetscCall(MatGetMultPetscSF(T, &sf));
+  PetscCall(PetscSFSetGraph(sf, T->cmap->n, n, NULL, PETSC_OWN_POINTER, remote, PETSC_OWN_POINTER));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatGetMultPetscSF_MPIAIJHybridGPU(Mat A, PetscSF *sf)
+{
+  PetscErrorCode (*const parents)(Mat, PetscSF *) = (PetscErrorCode(*)(Mat, PetscSF *))HybGlueState.multsf;
+
+  PetscFunctionBegin;
+  PetscCall((*parents)(A, sf));
+  if (*sf) PetscCall(PetscSFSetUp(*sf));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMPIAIJHybridGPUComposeScatter(Mat A, PetscBool on)
+{
+  PetscFunctionBegin;
+  PetscCall(HybComposeOver((PetscObject)A, "MatGetMultPetscSF_C", (void (*)(void))MatGetMultPetscSF_MPIAIJHybridGPU, &HybGlueState.multsf, on));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
