@@ -185,6 +185,8 @@ extern PetscErrorCode HybRowsValuesEnd(HybRows, const HybExec *, PetscErrorCode 
 extern PetscErrorCode HybRowsValuesEndThere(HybRows, const HybExec *, PetscErrorCode before, HybScalar *ra, const HybScalar **came);
 /* Not collective: the error that a device found in an exchange that has ended, which else the next one tells of */
 extern PetscErrorCode HybRowsCheck(HybRows);
+/* Not collective: values begin without making anything, as what goes beside an operation's stream has to */
+extern PetscBool HybRowsSettled(HybRows);
 extern PetscErrorCode HybRowsDestroy(HybRows *);
 
 /* An exchange by peer access: where this process puts what, and where the others' parts come. Arrays where the backend

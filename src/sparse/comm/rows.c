@@ -200,3 +200,10 @@ PetscErrorCode HybRowsCheck(HybRows r)
   if (r->values->peer) PetscCall(HybPeerStatus(r->values));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscBool HybRowsSettled(HybRows r)
+{
+  const HybExchange e = r->values;
+
+  return (PetscBool)(e->peer || (e->capacity >= HYB_COMM_UNIT && (e->asked || HybTuningGet()->comm == HYB_COMM_MPI)));
+}

@@ -11,10 +11,10 @@
                takes the longest run between them if it has three quarters of the rows
     symbolic:  border = those rows of A, one below the other, and the rows of B that they name; its product (multiply.c)
                run's product on patterns; C: the border's first rows, the run, the border's last rows
-    numeric:   values of what others need go out
-               run's product, into C                        beside it, from the third phase on:
-                                                            the border's values picked and merged, others' come in, its
-                                                            product
+    numeric:   run's product, into C                        beside it, from the third phase on; before that after
+                                                            what others need has gone out:
+                                                            values of what others need go out, the border's are picked
+                                                            and merged, others' come in, its product
                the border's values to both ends of C
 
   Each entry is the sum that it would be else: same bits. Each process decides for itself: what travels is the same.

@@ -363,26 +363,46 @@ static PetscErrorCode HybParMultiplySetStream(HybParMultiply *s, void *stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Inner rows on the operation's stream, and the border beside them, by the same rule as others' columns. Where the
-   inner rows' product gives memory back this time, the border waits for it. */
-static PetscErrorCode HybParMultiplyApart(HybParMultiply *s, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
+/* what others need goes out, inner rows are multiplied unless they are already, and the border; before: an error that
+   others are to get too instead of waiting */
+static PetscErrorCode HybParMultiplyApartHere(HybParMultiply *s, PetscErrorCode before, PetscBool inner, PetscBool maybeside, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
 {
-  const HybExec  own    = s->exec;
-  PetscBool      beside = HybParMultiplyMayFork(s);
-  HybExec        side;
-  PetscErrorCode ierr = PETSC_SUCCESS, later;
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
-  if (beside) ierr = own.backend->comm->fork(&own, &side);
-  if (ierr) beside = PETSC_FALSE;
-  if (!ierr) ierr = HybParInnerNumeric(s, A, B, C);
+  if (!ierr) ierr = HybParMultiplyBegin(s, sameA, stays, A, B);
+  if (!stays)
+    PetscCall(HybParMultiplySend(s, ierr));
+  else
+    PetscCall(ierr); /* nobody waits for this process */
+  ierr = inner ? HybParInnerNumeric(s, A, B, C) : PETSC_SUCCESS;
+  PetscCall(HybParMultiplyBorder(s, ierr, maybeside, sameA, stays, A, B, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Inner rows on the operation's stream, by the same rule as others' columns, and all else beside them. Where the inner
+   rows' product gives memory back this time, that waits for it. */
+static PetscErrorCode HybParMultiplyApart(HybParMultiply *s, PetscErrorCode before, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
+{
+  const HybExec   own    = s->exec;
+  const PetscBool fork   = (PetscBool)(!before && HybParMultiplyMayFork(s) && (stays || HybRowsSettled(s->rows)));
+  PetscBool       beside = PETSC_FALSE;
+  HybExec         side;
+  PetscErrorCode  ierr = before, later;
+
+  PetscFunctionBegin;
+  if (fork) {
+    ierr   = own.backend->comm->fork(&own, &side);
+    beside = (PetscBool)!ierr;
+    if (!ierr) ierr = HybParInnerNumeric(s, A, B, C);
+  }
   if (beside && (ierr || !HybProductWasFrugal(s->product[2]))) {
     later  = own.backend->comm->join(&own);
     beside = PETSC_FALSE;
     if (!ierr) ierr = later;
   }
   if (beside) ierr = HybParMultiplySetStream(s, side.stream);
-  ierr = HybParMultiplyBorder(s, ierr, (PetscBool)!beside, sameA, stays, A, B, C);
+  ierr = HybParMultiplyApartHere(s, ierr, (PetscBool)!fork, (PetscBool)!beside, sameA, stays, A, B, C);
   if (beside) {
     later = HybParMultiplySetStream(s, own.stream);
     if (!ierr) ierr = later;
@@ -390,7 +410,7 @@ static PetscErrorCode HybParMultiplyApart(HybParMultiply *s, PetscBool sameA, Pe
     if (!ierr) ierr = later;
   }
   PetscCall(ierr);
-  PetscCall(HybParInnerPut(s, C));
+  PetscCall(HybParInnerPut(s, C)); /* the same array as the inner rows' */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -401,14 +421,14 @@ PetscErrorCode HybParMultiplyNumeric(HybParMultiply *s, PetscErrorCode before, P
 
   PetscFunctionBegin;
   if (!ierr && stays) ierr = HybRowsCheck(s->rows);
-  if (!ierr) ierr = HybParMultiplyBegin(s, sameA, stays, A, B);
-  if (!stays)
-    PetscCall(HybParMultiplySend(s, ierr));
-  else
-    PetscCall(ierr); /* nobody waits for this process */
   if (s->inner.made)
-    PetscCall(HybParMultiplyApart(s, sameA, stays, A, B, C));
+    PetscCall(HybParMultiplyApart(s, ierr, sameA, stays, A, B, C));
   else {
+    if (!ierr) ierr = HybParMultiplyBegin(s, sameA, stays, A, B);
+    if (!stays)
+      PetscCall(HybParMultiplySend(s, ierr));
+    else
+      PetscCall(ierr); /* nobody waits for this process */
     if (!stays)
       PetscCall(HybParMultiplyReceive(s, sameA, A, B));
     else if (!s->collect.made)
