@@ -33,18 +33,16 @@ typedef struct {
 /* of the first n vertices */
 static PetscErrorCode HybNamedTable(HybParAgg p, HybParAggNamed *t, PetscInt n)
 {
-  const HybExec      *x   = &p->exec;
-  const HybAggregates agg = {n, p->cranges[p->comm->size], p->parent, NULL, 0};
-  HybParAggStep       s   = HybParAggStepOf(p);
-  HybScalar          *q;
-  HybCSR              U;
-  PetscInt           *perm;
+  const HybExec *x = &p->exec;
+  HybParAggStep  s = HybParAggStepOf(p);
+  HybScalar     *nothing;
+  HybCSR         U;
+  PetscInt      *perm;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaCalloc(&t->work, HYB_WORK(x), n, sizeof(HybScalar), &q));
-  PetscCall((*x->backend->agg->unsmoothed)(x, &t->work, &t->work, &agg, q, &U));
-  PetscCall(HybArenaFree(&t->work, &q));
-  PetscCall(HybParAggNumber(p, &t->work, &U, &t->nlist, &t->list, &t->garray));
+  PetscCall(HybArenaCalloc(&t->work, HYB_WORK(x), n, sizeof(HybScalar), &nothing));
+  PetscCall(HybParAggNumber(p, &t->work, n, nothing, &U, &t->nlist, &t->list, &t->garray));
+  PetscCall(HybArenaFree(&t->work, &nothing));
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), n, sizeof(PetscInt), &t->local));
   s.pi    = U.i;
   s.pj    = U.j;
@@ -160,12 +158,7 @@ static PetscErrorCode HybNestedBlocks(HybParAgg p, HybParAggNamed *t, HybParCSR 
 
   PetscFunctionBegin;
   PetscCall((*ops->splitcolumns)(x, &t->work, &t->work, &t->C, p->cranges[p->comm->rank], p->cranges[p->comm->rank + 1], part, perm));
-  PetscCall((*ops->outsidecolumns)(x, &t->work, &t->work, part[1].nnz, part[1].j, 0, 0, &n, &list));
-  PetscCall(HybArenaAlloc(&t->work, HYB_MEM_HOST, n, sizeof(PetscInt), &garray));
-  if (n) {
-    PetscCall(x->backend->copy(x, garray, list, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(x->backend->sync(x));
-  }
+  PetscCall(HybParAggOutside(p, &t->work, &t->work, &part[1], 0, 0, &n, &list, &garray));
   PetscCall((*ops->numbercolumns)(x, part[1].nnz, part[1].j, 0, 0, n, 0, list));
   part[0].n = p->nc;
   part[1].n = n;

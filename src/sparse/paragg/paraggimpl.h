@@ -76,10 +76,13 @@ extern PetscErrorCode HybParAggWide(HybParAgg, HybArena *work, const HybCSR *O, 
 /* tentativeblocks.c: HybParAggTentative() of several unknowns or vectors */
 extern PetscErrorCode HybParAggTentativeBlocks(HybParAgg, PetscErrorCode before, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *coarse, PetscInt *doubtful);
 
-/* prolong.c: the aggregates that the entries of U name, which has a row for each vertex and global numbers of
-   aggregates for columns, are numbered: own ones from 0 on, others' behind them, ascending. U->j and U->n change. list
-   where the backend executes, from work; garray, the same of the host, from p->keep. Not collective. */
-extern PetscErrorCode HybParAggNumber(HybParAgg, HybArena *work, HybCSR *U, PetscInt *nlist, PetscInt **list, PetscInt **garray);
+/* prolong.c: the columns of U outside of begin..end-1, each once, ascending: list where the backend executes, from
+   work, and garray, from host, of the host. Not collective. */
+extern PetscErrorCode HybParAggOutside(HybParAgg, HybArena *work, HybArena *host, const HybCSR *U, PetscInt begin, PetscInt end, PetscInt *nlist, PetscInt **list, PetscInt **garray);
+/* U: of the first n vertices a row each, with the vertex's aggregate for column and its v for entry, from work. The
+   aggregates are numbered: own ones from 0 on, others', which are listed as above, behind them. garray from p->keep.
+   Not collective. */
+extern PetscErrorCode HybParAggNumber(HybParAgg, HybArena *work, PetscInt n, const HybScalar *v, HybCSR *U, PetscInt *nlist, PetscInt **list, PetscInt **garray);
 /* S has a row for each aggregate of others that own vertices belong to, with an entry of v for each of
    them; from work, the rest as above. Not collective. */
 extern PetscErrorCode HybParAggToOthers(HybParAgg, HybArena *work, const HybScalar *v, HybCSR *S, PetscInt *nlist, PetscInt **list, PetscInt **garray);

@@ -18,20 +18,30 @@
 */
 #include "paraggimpl.h"
 
-PetscErrorCode HybParAggNumber(HybParAgg p, HybArena *work, HybCSR *U, PetscInt *nlist, PetscInt **list, PetscInt **garray)
+PetscErrorCode HybParAggOutside(HybParAgg p, HybArena *work, HybArena *host, const HybCSR *U, PetscInt begin, PetscInt end, PetscInt *nlist, PetscInt **list, PetscInt **garray)
 {
-  const HybExec   *x     = &p->exec;
-  const HybCSROps *ops   = x->backend->csr;
-  const PetscInt   begin = p->cranges[p->comm->rank], end = p->cranges[p->comm->rank + 1];
-  HybParAggStep    s = HybParAggStepOf(p);
+  const HybExec *x = &p->exec;
 
   PetscFunctionBegin;
-  PetscCall((*ops->outsidecolumns)(x, work, work, U->nnz, U->j, begin, end, nlist, list));
-  PetscCall(HybArenaAlloc(&p->keep, HYB_MEM_HOST, *nlist, sizeof(PetscInt), garray));
+  PetscCall((*x->backend->csr->outsidecolumns)(x, work, work, U->nnz, U->j, begin, end, nlist, list));
+  PetscCall(HybArenaAlloc(host, HYB_MEM_HOST, *nlist, sizeof(PetscInt), garray));
   if (*nlist) {
     PetscCall(x->backend->copy(x, *garray, *list, sizeof(PetscInt) * (size_t)*nlist, HYB_COPY_DEVICE_TO_HOST));
     PetscCall(x->backend->sync(x));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParAggNumber(HybParAgg p, HybArena *work, PetscInt n, const HybScalar *v, HybCSR *U, PetscInt *nlist, PetscInt **list, PetscInt **garray)
+{
+  const HybExec      *x     = &p->exec;
+  const HybAggregates agg   = {n, p->cranges[p->comm->size], p->parent, NULL, 0};
+  const PetscInt      begin = p->cranges[p->comm->rank], end = p->cranges[p->comm->rank + 1];
+  HybParAggStep       s = HybParAggStepOf(p);
+
+  PetscFunctionBegin;
+  PetscCall((*x->backend->agg->unsmoothed)(x, work, work, &agg, v, U));
+  PetscCall(HybParAggOutside(p, work, &p->keep, U, begin, end, nlist, list, garray));
   s.nlist = *nlist;
   s.list  = *list;
   s.local = U->j;
@@ -42,17 +52,15 @@ PetscErrorCode HybParAggNumber(HybParAgg p, HybArena *work, HybCSR *U, PetscInt 
 
 PetscErrorCode HybParAggToOthers(HybParAgg p, HybArena *work, const HybScalar *v, HybCSR *S, PetscInt *nlist, PetscInt **list, PetscInt **garray)
 {
-  const HybExec      *x   = &p->exec;
-  const HybCSROps    *ops = x->backend->csr;
-  const HybAggregates agg = {p->halo->n, p->cranges[p->comm->size], p->parent, NULL, 0};
-  HybCSR              U, T;
-  const HybCSR       *piece = &T;
-  PetscInt            begin, end, *perm;
-  PetscCount          first, place[2];
+  const HybExec   *x   = &p->exec;
+  const HybCSROps *ops = x->backend->csr;
+  HybCSR           U, T;
+  const HybCSR    *piece = &T;
+  PetscInt         begin, end, *perm;
+  PetscCount       first, place[2];
 
   PetscFunctionBegin;
-  PetscCall((*x->backend->agg->unsmoothed)(x, work, work, &agg, v, &U));
-  PetscCall(HybParAggNumber(p, work, &U, nlist, list, garray));
+  PetscCall(HybParAggNumber(p, work, p->halo->n, v, &U, nlist, list, garray));
   PetscCall((*ops->transpose)(x, work, work, &U, PETSC_FALSE, &T, &perm));
   begin = p->nc;
   end   = p->nc + *nlist;
@@ -70,11 +78,8 @@ typedef struct {
    aggregate's */
 static PetscErrorCode HybParAggUnsmoothed(HybParAgg p, HybParAggProl *r, PetscInt n, HybCSR *U)
 {
-  const HybAggregates agg = {n, p->cranges[p->comm->size], p->parent, NULL, 0};
-
   PetscFunctionBegin;
-  PetscCall((*p->exec.backend->agg->unsmoothed)(&p->exec, &r->work, &r->work, &agg, p->q, U));
-  PetscCall(HybParAggNumber(p, &r->work, U, &r->s.nlist, (PetscInt **)&r->s.list, &p->garray));
+  PetscCall(HybParAggNumber(p, &r->work, n, p->q, U, &r->s.nlist, (PetscInt **)&r->s.list, &p->garray));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
