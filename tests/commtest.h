@@ -14,6 +14,7 @@
 #define MOST 8 /* processes */
 
 static PetscMPIInt Rank, Size;
+static PetscBool   Aware; /* MPI, by -mat_aijhybridgpu_comm_aware yes */
 
 static struct {
   PetscInt  ranges[MOST + 1];
@@ -238,6 +239,8 @@ static PetscErrorCode CommTestRun(void)
   PetscCheck(Size <= MOST, PETSC_COMM_WORLD, PETSC_ERR_ARG_SIZ, "For up to %d processes, not %d", MOST, Size);
   PetscCall(HybCommGet(PETSC_COMM_WORLD, &comm));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-nodes", &nodes, NULL));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_comm_aware", &Aware));
+  HybCommSetAware(Aware);
   if (nodes > 1) comm->nodesize = (PetscMPIInt)((Size + nodes - 1) / nodes);
   PetscCall((*CommTestBody)(comm));
   PetscCall(HybCommRestore(&comm));

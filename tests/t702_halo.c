@@ -10,13 +10,18 @@ TEST np=3+2,4 @emulated -ours
 TEST np=2+3 @emulated -ours -mat_aijhybridgpu_comm_after 0
 TEST np=2+3 @emulated -ours -mat_aijhybridgpu_memory mirror
 TEST np=3+2 @emulated -ours -mat_aijhybridgpu_comm mpi
+TEST np=3+2 @emulated -ours -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
+TEST np=2 @emulated -ours -mat_aijhybridgpu_comm gpuaware
 TEST np=2 @emulated -mat_aijhybridgpu_comm petsc
 TEST np=+4 @emulated -cards 2
 TEST np=3+2 @emulated -ours -faults
 TEST np=2 @emulated -ours -faults -mat_aijhybridgpu_comm_after 0
 TEST np=2+3 @emulated -ours -faults -mat_aijhybridgpu_comm mpi
+TEST np=2 @emulated -ours -faults -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
 */
+#define _GNU_SOURCE /* dl_iterate_phdr */
 #include "mattest.h"
+#include "gpuaware.h"
 #include <aijhybridgpu/private/hyb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,8 +229,9 @@ static PetscErrorCode OtherPattern(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static int       Count, Target;
-static PetscBool May; /* what was made to fail may be page-locked memory, instead of which other serves */
+static int Count, Target;
+/* what was made to fail may be memory instead of which other serves: page-locked, or the card's for messages */
+static PetscBool May;
 static int       Launches, Together;
 static int       Fault(const char *what)
 {
@@ -234,7 +240,7 @@ static int       Fault(const char *what)
     Together += strstr(what, "PeerMult") != NULL;
   }
   if (!Target || ++Count != Target) return 0;
-  May = (PetscBool)(!strcmp(what, "alloc") || strstr(what, "HostRegister"));
+  May = (PetscBool)(!strcmp(what, "alloc") || strstr(what, "HostRegister") || strstr(what, "cudaMalloc(segment") || strstr(what, "IpcGetMemHandle"));
   return 1;
 }
 
@@ -337,13 +343,14 @@ static PetscErrorCode OneLaunch(Mat A, PetscInt ghosts, PetscBool mpi)
 }
 
 /* With vectors of the host and the comm room's halo, each process's x and y cross the bus once and so do the entries
-   for others where they go by MPI, by the emulator's count. PETSc's scatter would have y cross it three times. */
+   for others where they go by MPI that is not GPU-aware, by the emulator's count. PETSc's scatter would have y cross it
+   three times. */
 static PetscErrorCode Ours(Mat A)
 {
   char path[PETSC_MAX_PATH_LEN] = "";
   unsigned long long (*count[2])(void), before[2];
   PetscInt   m, n, ghosts;
-  PetscBool  mpi;
+  PetscBool  mpi, gpuaware, told;
   PetscInt64 found[2], expected[2];
   Mat        block;
   Vec        x, y;
@@ -365,8 +372,11 @@ static PetscErrorCode Ours(Mat A)
   PetscCall(MatMult(A, x, y));
   for (int k = 0; k < 2; k++) found[k] = (PetscInt64)((*count[k])() - before[k]);
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm", "mpi", &mpi));
-  PetscCall(OneLaunch(A, ghosts, mpi));
-  if (!mpi) ghosts = 0; /* they go from card to card */
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm", "gpuaware", &gpuaware));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm_aware", "yes", &told));
+  PetscCall(OneLaunch(A, ghosts, (PetscBool)(mpi || gpuaware)));
+  MatTestCheck(gpuaware && told ? GPUAwareSent > 0 : !GPUAwareSent, "messages of a card's memory");
+  if (told || (!mpi && !gpuaware)) ghosts = 0; /* they go from card to card */
   expected[0] = (PetscInt64)(n + ghosts) * (PetscInt64)sizeof(PetscScalar);
   expected[1] = (PetscInt64)(m + ghosts) * (PetscInt64)sizeof(PetscScalar); /* all ghosts are somebody's to send */
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, found, 2, MPIU_INT64, MPI_SUM, PETSC_COMM_WORLD));

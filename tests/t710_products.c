@@ -11,9 +11,12 @@ TEST np=2 -mat_aijhybridgpu_parallel_products 0
 TEST np=2+4 @emulated -few
 TEST np=3+2 @emulated -few -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=3 @emulated -few -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_comm mpi
+TEST np=2+4 @emulated -few -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
 TEST np=1,2 @emulated -sizes -mat_aijhybridgpu_diagonal_fewest 0
 */
+#define _GNU_SOURCE /* dl_iterate_phdr */
 #include "matfault.h"
+#include "gpuaware.h"
 #include <petsc/private/petscimpl.h>
 #include <string.h>
 
@@ -405,14 +408,15 @@ static PetscErrorCode Hook(void)
 {
   const HybBackend *device  = NULL;
   void             *library = NULL;
-  PetscBool         mpi;
+  PetscBool         mpi, gpuaware;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestHook(CountLaunches, &device));
   Hooked = (PetscBool)(device != NULL);
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm", "mpi", &mpi));
   PetscCall(MatTestLibrary("-mat_aijhybridgpu_cuda_library", &library));
-  ByPeer = (PetscBool)(!mpi && library && dlsym(library, "HybEmulatorBytesToHost"));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm", "gpuaware", &gpuaware));
+  ByPeer = (PetscBool)(!mpi && !gpuaware && library && dlsym(library, "HybEmulatorBytesToHost"));
   if (library) dlclose(library);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

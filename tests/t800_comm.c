@@ -4,22 +4,26 @@
   that need nothing or that nobody needs, neighbours that are not mutual.
 
 Each way is taken in turn: peer access where each process has a card, MPI where they are told so, share a card, or have
-cards whose memory others cannot map, which is no error.
+cards whose memory others cannot map, which is no error; memory of the card for messages, where it is said that MPI
+takes it, on several nodes or as asked.
 
 Peer access is made ready for the third exchange of a kind (-mat_aijhybridgpu_comm_after 2), or for the first.
 
 TEST np=1,4+2,3 -mat_aijhybridgpu_comm_after 0
 TEST np=2,3
 TEST np=3+2 -mat_aijhybridgpu_comm mpi
+TEST np=3+2 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
+TEST np=2 -mat_aijhybridgpu_comm gpuaware
+TEST np=2+4 -nodes 2 -mat_aijhybridgpu_comm_aware yes
 TEST np=2 -cards 1
 TEST np=+4 -cards 2
 TEST np=+4 -nodes 2
 TEST np=3 -ipc 0
 TEST np=2 -mat_aijhybridgpu_comm_segment 1 -full
 */
-#define _GNU_SOURCE /* RTLD_NEXT */
+#define _GNU_SOURCE /* RTLD_NEXT, dl_iterate_phdr */
 #include "commtest.h"
-#include <dlfcn.h>
+#include "gpuaware.h"
 
 /* global numbers of local columns: as they are, or own ones first and the others backwards */
 static void ColumnsDraw(PetscInt N, PetscBool ascending, PetscInt *colmap, PetscInt *column)
@@ -184,14 +188,21 @@ static PetscErrorCode Expected(PetscBool *full, const char **expected)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_comm", way, sizeof(way), NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-nodes", &nodes, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-full", full, NULL));
-  *expected = !HybTestExec()->backend->device ? "from the host" : Size == 1           ? "nothing"
-                                                                : !strcmp(way, "mpi") ? "as asked"
-                                                                : nodes > 1           ? "there are several nodes"
-                                                                : atoi(cards) < Size  ? "share a card"
-                                                                : !strcmp(ipc, "0")   ? "no memory that others can reach"
-                                                                : *full               ? "segment is full"
-                                                                                      : "peer access";
+  *expected = !HybTestExec()->backend->device ? "from the host" : Size == 1                ? "nothing"
+                                                                : !strcmp(way, "mpi")      ? "page-locked buffers: as asked"
+                                                                : !strcmp(way, "gpuaware") ? (Aware ? "GPU-aware MPI: as asked" : "nobody says that MPI is GPU-aware")
+                                                                : nodes > 1 && Aware       ? "GPU-aware MPI: there are several nodes"
+                                                                : nodes > 1                ? "there are several nodes"
+                                                                : atoi(cards) < Size       ? "share a card"
+                                                                : !strcmp(ipc, "0")        ? "no memory that others can reach"
+                                                                : *full                    ? "segment is full"
+                                                                                           : "peer access";
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool GPUAware(HybHalo h)
+{
+  return (PetscBool)(strstr(HybHaloWay(h, PETSC_FALSE), "GPU-aware MPI: ") != NULL);
 }
 
 /* the way is the one that this run is for, the reverse exchanges' apart */
@@ -206,7 +217,7 @@ static PetscErrorCode Way(HybComm comm)
   PetscCall(Expected(&full, &expected));
   LayoutDraw(full ? 400000 : 20, full ? 1 : 0, -1);
   if (HybTestCall(HaloMake(comm, &h))) {
-    const PetscBool may = (PetscBool)(HybTestExec()->backend->device && Size > 1 && strcmp(expected, "as asked"));
+    const PetscBool may = (PetscBool)(HybTestExec()->backend->device && Size > 1 && !strstr(expected, "as asked") && !strstr(expected, "nobody"));
 
     /* large exchanges do not wait for the third one */
     for (PetscInt k = 0; k <= (full ? 0 : HybTuningGet()->comm_after); k++) {
@@ -214,7 +225,11 @@ static PetscErrorCode Way(HybComm comm)
       PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k));
     }
     HybTestCheck(strstr(HybHaloWay(h, PETSC_FALSE), expected) && !strstr(HybHaloWay(h, PETSC_FALSE), "too few times"), "it is: %s, not: %s", HybHaloWay(h, PETSC_FALSE), expected);
-    HybTestCheck(HybHaloFromCardToCard(h, PETSC_FALSE) == ByPeer(h) && !HybHaloFromCardToCard(h, PETSC_TRUE), "what the last exchanges went by");
+    HybTestCheck(HybHaloFromCardToCard(h, PETSC_FALSE) == (ByPeer(h) || GPUAware(h)) && !HybHaloFromCardToCard(h, PETSC_TRUE), "what the last exchanges went by");
+    HybTestCheck(!strcmp(HybHaloBy(h, PETSC_FALSE), ByPeer(h) ? "peer" : GPUAware(h) ? "gpuaware"
+                                                                                     : "mpi"),
+                 "they went by %s", HybHaloBy(h, PETSC_FALSE));
+    if (h->nsend && GPUAware(h)) HybTestCheck(!GPUAwareMove || GPUAwareSent > 0, "no message was of a card's memory");
     PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 9));
     for (PetscInt k = 0; k <= (full ? 0 : HybTuningGet()->comm_after); k++) {
       if (may) HybTestCheck(strstr(HybHaloWay(h, PETSC_TRUE), "too few times"), "before reverse exchange %d it is: %s", (int)k, HybHaloWay(h, PETSC_TRUE));
@@ -338,16 +353,18 @@ static PetscErrorCode LateRows(HybComm comm)
   PetscCall(HybTestUpload(&arena, &A.csr, &a));
   if (HybTestCall(HybRowsFetch(h, exec, &arena, &a, there, N, PETSC_TRUE, &R, &rows))) {
     /* by peer access */
-    PetscBool waits = (PetscBool)(Rank && ((h->to.n && !h->to.rank[0]) || (h->from.n && !h->from.rank[0])));
-    PetscBool peer;
+    PetscBool   waits = (PetscBool)(Rank && ((h->to.n && !h->to.rank[0]) || (h->from.n && !h->from.rank[0])));
+    PetscBool   peer, full;
+    const char *expected;
 
+    PetscCall(Expected(&full, &expected));
     came = R.a;
     for (PetscInt k = 0; k <= HybTuningGet()->comm_after + 1; k++) {
       rows->early = (PetscBool)(k % 2);
       if (!HybTestCall(HybRowsValuesBegin(rows, exec, a.a)) || !HybTestCall(HybRowsValuesEndThere(rows, exec, PETSC_SUCCESS, R.a, &came))) break;
       HybTestCall(HybRowsCheck(rows));
     }
-    peer = (PetscBool)(came != R.a); /* on all processes alike */
+    peer = (PetscBool)(came != R.a && (full || !strcmp(expected, "peer access"))); /* on all processes alike */
     if (came != R.a) PetscCall(exec->backend->copy(exec, R.a, came, sizeof(HybScalar) * (size_t)R.nnz, HYB_COPY_DEVICE_TO_DEVICE));
     for (int look = 0; look < 2 && peer; look++) {
       int errors = 0;

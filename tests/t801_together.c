@@ -6,8 +6,11 @@
 TEST np=1,3+2,4
 TEST np=2,3 -mat_aijhybridgpu_comm_after 0
 TEST np=2 -mat_aijhybridgpu_comm mpi
+TEST np=2 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
 */
+#define _GNU_SOURCE /* dl_iterate_phdr */
 #include "commtest.h"
+#include "gpuaware.h"
 #include <aijhybridgpu/private/hybspmv.h>
 
 static PetscCount All; /* that were one launch */
@@ -182,15 +185,15 @@ static PetscErrorCode Together(HybComm comm)
 
 static PetscErrorCode Body(HybComm comm)
 {
-  PetscBool mpi     = PETSC_FALSE;
+  PetscBool peers   = PETSC_FALSE;
   char      way[16] = "auto";
 
   PetscFunctionBegin;
   PetscCall(Together(comm));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_comm", way, sizeof(way), NULL));
-  PetscCall(PetscStrcmp(way, "mpi", &mpi));
+  PetscCall(PetscStrcmp(way, "auto", &peers));
   HybTestBegin("there were products in one launch");
-  if (HybTestExec()->backend->device && Size > 1 && !mpi)
+  if (HybTestExec()->backend->device && Size > 1 && peers)
     HybTestCheck(All > 20, "%d of them", (int)All);
   else
     HybTestCheck(!All, "%d of them without peer access", (int)All);

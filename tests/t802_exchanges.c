@@ -7,9 +7,12 @@
 TEST np=2,3
 TEST np=+4 -mat_aijhybridgpu_comm_after 0
 TEST np=+3 -mat_aijhybridgpu_comm mpi
+TEST np=2+3 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
 TEST np=+3 -exchanges 5000
 */
+#define _GNU_SOURCE /* dl_iterate_phdr */
 #include "commtest.h"
+#include "gpuaware.h"
 
 /* several halos at a time, ended in another order than begun */
 static PetscErrorCode Several(HybComm comm)

@@ -219,7 +219,7 @@ void Share(Array *a)
   a->protection = p;
 }
 
-static void CloseAll(void)
+void CloseAll(void)
 {
   std::vector<Array *> all;
   all.swap(open_);

@@ -93,6 +93,7 @@ Array      *New(size_t bytes, EmuPool *, EmuStream *); /* NULL: the card is full
 Array      *NewRange(size_t bytes);                    /* addresses without memory; NULL: no more of them */
 Array      *Find(const void *);
 void        Open(Array *);
+void        CloseAll(void);
 void        Share(Array *);
 void        Protect(Array *, int protection);
 void        Retire(Array *); /* freed: its addresses stay forbidden for a while */

@@ -525,3 +525,20 @@ extern "C" __attribute__((visibility("default"))) void *HybEmulatorStream(void)
   cudaStream_t s = nullptr;
   return cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking) == cudaSuccess ? (void *)s : nullptr;
 }
+
+/* For an MPI that is GPU-aware (tests/gpuaware.h): does this memory belong to a card? Then it may be handed on if other processes can map it and
+   nothing that is queued uses it. tocard: 1: host's bytes go there, 0: they come from there, -1: neither. */
+extern "C" __attribute__((visibility("default"))) int HybEmulatorMessage(void *card, void *host, size_t bytes, int tocard)
+{
+  Array *a = Find(card);
+  if (!a || a->managed) return 0;
+  if (a->freed || a->freeing) Fail("MPI is given %s after it was freed", Name(a).c_str());
+  if (a->pool != &plain_[0]) Fail("MPI is given %s, which is memory of a pool: other processes cannot map it", Name(a).c_str());
+  if ((char *)card + bytes > a->ptr + a->bytes) Fail("MPI is given %zu bytes of %s, which are too many", bytes, Name(a).c_str());
+  Idle(a, "a message");
+  if (tocard < 0) return 1;
+  Open(a);
+  memcpy(tocard ? card : host, tocard ? host : card, bytes);
+  CloseAll();
+  return 1;
+}

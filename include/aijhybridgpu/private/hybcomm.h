@@ -23,8 +23,9 @@ struct _HybComm {
   PetscInt    users;
   /* memory of others' cards, where these can be reached; else why not */
   struct _HybPeer *peer;
-  /* for people: by which way exchanges of devices go, and why; empty: none has been made */
-  char way[160];
+  /* for people: by which way exchanges of devices go, and why; empty: none has been made. [1]: where MPI is
+     GPU-aware */
+  char way[2][160];
   PetscErrorCode (*probe)(HybComm, const HybExec *, PetscBool *all); /* do exchanges by it come through? */
   /* for tests: so many processes pretend to be a node; 0: nodes are as they are */
   PetscMPIInt nodesize;
@@ -33,6 +34,10 @@ struct _HybComm {
 
 extern PetscErrorCode HybCommGet(MPI_Comm, HybComm *);
 extern PetscErrorCode HybCommRestore(HybComm *);
+/* Somebody knows that MPI sends and receives memory of a card, or that it does not, as nobody does at first. Where it
+   does not such a message ends the program: there is nothing to try. */
+extern void HybCommSetAware(PetscBool);
+#define HYB_COMM_GPUAWARE (HYB_COMM_PETSC + 1) /* the last word of -mat_aijhybridgpu_comm */
 /* v[0..n-1], the host's, become the sums, or the largest, over all processes */
 extern PetscErrorCode HybCommSum(HybComm, PetscInt n, PetscInt64 *v);
 extern PetscErrorCode HybCommMax(HybComm, PetscInt n, PetscInt64 *v);
@@ -45,7 +50,7 @@ extern PetscErrorCode HybAgree(MPI_Comm, PetscErrorCode ierr, const char *what);
 
 /* What this process's exchanges sent, and how long its host waited for other processes: since the library came */
 typedef struct {
-  PetscCount cards, messages; /* exchanges by peer access, and by messages, in which it sent anything */
+  PetscCount cards, messages; /* exchanges from card to card, and through the host, in which it sent anything */
   PetscCount together;        /* exchanges in one launch with a product */
   double     cardbytes, messagebytes;
   PetscBool  timing; /* somebody wants the waits' times */
@@ -100,8 +105,10 @@ extern const char *HybHaloWay(HybHalo, PetscBool reverse);
 /* is its `index` strictly ascending, as where one neighbour alone needs anything? To sort such a list takes as long as
    any other. */
 extern PetscBool HybHaloSendsInOrder(HybHalo);
-/* has its last exchange, the reverse one or not, left the host out? */
+/* has its last exchange, the reverse one or not, left the host's memory out? */
 extern PetscBool HybHaloFromCardToCard(HybHalo, PetscBool reverse);
+/* what it went by: peer, gpuaware or mpi */
+extern const char *HybHaloBy(HybHalo, PetscBool reverse);
 /* collective; NULL is allowed */
 extern PetscErrorCode HybHaloDestroy(HybHalo *);
 
@@ -218,7 +225,8 @@ typedef struct _HybCommOps {
   PetscErrorCode (*open)(const HybExec *, void **lane);
   PetscErrorCode (*close)(const HybExec *, void **lane); /* waits for what is queued on it */
   /* On the lane, after what exec's stream holds now: packed[k] = src[index[k]], k < n, units of so many bytes; index
-     NULL: as they are. host, if not NULL: the same, to page-locked memory. */
+     NULL: as they are. host, if not NULL: the same, to page-locked memory, and then not to packed where index is
+     NULL. */
   PetscErrorCode (*send)(const HybExec *, void *lane, PetscCount n, const PetscInt *index, size_t unit, const void *src, void *packed, void *host);
   /* the host waits for the last send() */
   PetscErrorCode (*sent)(const HybExec *, void *lane);

@@ -98,7 +98,7 @@ static void HybAdviseExchange(HybReport *r)
   if (!most->hosthalos || weight < HYB_WORTH * r->seconds) return;
   HybAdviceAdd(r, weight, strstr(most->halofrom, "not GPU-aware") ? "-mat_aijhybridgpu_comm auto, or an MPI that is GPU-aware and -use_gpu_aware_mpi 1" : strstr(most->halofrom, "too few times")   ? "-mat_aijhybridgpu_comm_after 0"
                                                                                                                                                         : strstr(most->halofrom, "segment is full") ? "-mat_aijhybridgpu_comm_segment of more MiB"
-                                                                                                                                                                                                    : "-mat_aijhybridgpu_comm auto, with a card for each process on one node",
+                                                                                                                                                                                                    : "-mat_aijhybridgpu_comm auto and a card for each process; with a GPU-aware MPI -mat_aijhybridgpu_comm_aware yes",
                "%lld products with vectors got other processes' entries through the host, %s, by %s", (long long)most->hosthalos,
                HybAdviceBytes(most->hosthalobytes, text, sizeof(text)), most->halofrom);
 }

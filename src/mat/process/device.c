@@ -67,6 +67,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
   if (g->devicestatus == HYB_DEVICE_UNKNOWN) {
     const HybOptions *o = &g->options;
     HybServices       services;
+    PetscBool         aware = PETSC_FALSE; /* MPI, as PETSc says */
     PetscInt          id;
     PetscMPIInt       rank, size;
 
@@ -104,6 +105,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
           PetscCall(PetscDeviceGetDeviceId(card, &petscs));
           PetscCheck(id < 0 || id == petscs, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "-mat_aijhybridgpu_device names card %" PetscInt_FMT ", but PETSc's vectors are on card %" PetscInt_FMT ": use -device_select_cuda alone, which both follow", id, petscs);
           services.device = (int)petscs;
+          aware           = use_gpu_aware_mpi; /* true by default, but PETSc has tried it when it started the card */
           /* in turn, by PETSc's ranks, unless the user names the one for all */
           PetscCall(PetscOptionsGetInt(NULL, NULL, "-device_select_cuda", &id, NULL));
         }
@@ -118,6 +120,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
     PetscCall(HybBackendLoad(o->cudalibrary[0] ? o->cudalibrary : NULL, &services, &g->device, g->whynodevice, sizeof(g->whynodevice)));
     g->device       = HybBackendWatch(g->device);
     g->devicestatus = g->device ? HYB_DEVICE_READY : HYB_DEVICE_NONE;
+    HybCommSetAware((PetscBool)(o->commaware ? o->commaware == 2 : aware));
     if (g->device) {
       HybMemoryReport r;
 

@@ -78,6 +78,8 @@ static const HybOption list[] = {
   {.name = "-mat_aijhybridgpu_parallel_products", .kind = HYB_OPTION_FLAG, .at = AT(parallelproducts), .value = 1,
    .text = "Products of parallel matrices are made of CSR arrays where these are; otherwise by PETSc's own algorithms, on the host"},
   {.name = "-mat_aijhybridgpu_comm", .kind = HYB_OPTION_TUNING},
+  {.name = "-mat_aijhybridgpu_comm_aware", .kind = HYB_OPTION_WORD, .at = AT(commaware), .words = "auto no yes",
+   .text = "Does MPI send and receive memory of a card? auto: where PETSc says so (-use_gpu_aware_mpi). Where it does not, such a message ends the program"},
   {.name = "-mat_aijhybridgpu_comm_timeout", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_comm_segment", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_comm_after", .kind = HYB_OPTION_TUNING},

@@ -58,10 +58,10 @@ typedef struct {
 /* Options of the process; options.c has their names, defaults and texts */
 typedef struct {
   char     cudalibrary[PETSC_MAX_PATH_LEN], viewcounts[PETSC_MAX_PATH_LEN], report[PETSC_MAX_PATH_LEN];
-  PetscInt device;    /* which card; -1: PETSc's, else by turns */
-  PetscInt devicemin; /* nonzeros; -1: by where the vectors are, see HybGlueDeviceMin() */
-  PetscInt mirror, promotenever;
-  PetscInt lockafter; /* values sent so many times again move to page-locked memory; 0: never */
+  PetscInt device;                          /* which card; -1: PETSc's, else by turns */
+  PetscInt devicemin;                       /* nonzeros; -1: by where the vectors are, see HybGlueDeviceMin() */
+  PetscInt mirror, promotenever, commaware; /* commaware: 1: no, 2: yes */
+  PetscInt lockafter;                       /* values sent so many times again move to page-locked memory; 0: never */
   /* fewer bytes of values stay where they are: they are soon through the buffers, which are page-locked as well */
   PetscInt  lockmin;
   PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */

@@ -4,6 +4,12 @@
 #include "commimpl.h"
 
 static HybComm HybComms; /* in use; a handful */
+PetscBool      HybCommAware = PETSC_FALSE;
+
+void HybCommSetAware(PetscBool aware)
+{
+  HybCommAware = aware;
+}
 
 PetscErrorCode HybCommGet(MPI_Comm mpi, HybComm *comm)
 {

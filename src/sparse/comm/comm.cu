@@ -106,7 +106,10 @@ static PetscErrorCode HybCommSend_CUDA(const HybExec *exec, void *lane, PetscCou
     else
       PetscCall(HybCommPack<unsigned char>(n, unit, index, src, packed));
   }
-  if (bytes && host) HybCallCUDA(cudaMemcpyAsync(host, index ? packed : src, bytes, cudaMemcpyDeviceToHost, comm_stream_));
+  if (bytes && host)
+    HybCallCUDA(cudaMemcpyAsync(host, index ? packed : src, bytes, cudaMemcpyDeviceToHost, comm_stream_));
+  else if (bytes && !index)
+    HybCallCUDA(cudaMemcpyAsync(packed, src, bytes, cudaMemcpyDeviceToDevice, comm_stream_));
   HybCallCUDA(cudaEventRecord(l->out, comm_stream_));
   l->sent = true;
   PetscFunctionReturn(PETSC_SUCCESS);

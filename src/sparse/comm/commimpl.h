@@ -5,8 +5,10 @@
 #define AIJHYBRIDGPU_COMMIMPL_H
 #include <aijhybridgpu/private/hybcomm.h>
 
+extern PetscBool HybCommAware; /* HybCommSetAware()'s */
+
 /* an exchange that goes on its way, and a wait of the host's for other processes, for HybCommTally */
-extern void   HybCommTallySent(PetscBool bypeer, size_t bytes);
+extern void   HybCommTallySent(PetscBool cards, size_t bytes);
 extern double HybCommWaitBegin(void);
 extern void   HybCommWaitEnd(double began);
 #define HybCallMPIWaiting(...)                \
@@ -37,9 +39,13 @@ struct _HybExchange {
   size_t          capacity;       /* bytes of a unit that there is room for */
   char           *out, *in[2];    /* of the host, page-locked where there is a device and room */
   char           *packed, *ghost; /* where the backend executes; NULL on the host */
-  MPI_Request    *request;        /* those of receives first */
-  MPI_Status     *received;
-  PetscMPIInt     nrequest, nreceive;
+  /* by GPU-aware MPI. may: all processes say that it is; unable: this one has no memory for it, and goes by page-locked
+     buffers: to the others a message is a message. card: packed, and what comes, of the card's, not of a pool. */
+  PetscBool    may, unable;
+  char        *card[3];
+  MPI_Request *request; /* those of receives first */
+  MPI_Status  *received;
+  PetscMPIInt  nrequest, nreceive;
   /* by peer access; times: exchanges that it could serve, asked: all processes have looked whether it can. count:
      exchanges begun, waited: the last one that was waited for */
   PetscInt     times;
@@ -54,7 +60,7 @@ struct _HybExchange {
   HybArena     tables;
   HybPeerTable table;
   /* the exchange in progress */
-  PetscBool begun, sending, host, bypeer;
+  PetscBool begun, sending, host, bypeer, aware;
   int       slot;
   size_t    unit;
 };

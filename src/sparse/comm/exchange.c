@@ -8,6 +8,10 @@
 
   On the host the units are gathered and sent at once.
 
+  Where MPI is GPU-aware, which nobody but the caller can know (HybCommSetAware(); a probe would end the program where
+  it is not), messages are of the card's memory instead: no copies, and the host waits for the gathering alone. That
+  memory is cudaMalloc()'s, which other processes can map; a pool's they cannot. What came is read in place.
+
   There are two buffers for what comes, in turn: when a receive is posted into one, the copy out of it, two exchanges
   ago, is over, since the lane did it before the copy that the last End waited for.
 
@@ -17,6 +21,41 @@
 */
 #include "commimpl.h"
 
+static PetscErrorCode HybExchangeCardsFree(const HybExec *exec, char *card[3])
+{
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 3; k++) {
+    const PetscErrorCode later = card[k] ? exec->backend->comm->segmentfree(exec, card[k]) : PETSC_SUCCESS;
+
+    card[k] = NULL;
+    if (!ierr) ierr = later;
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Memory of the card for messages. Without it, page-locked buffers serve. */
+static PetscErrorCode HybExchangeCards(HybExchange e, size_t out, size_t in)
+{
+  const HybExec *exec = &e->arena.exec;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+  unsigned char  handle[HYB_COMM_HANDLE];
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 3; k++) e->card[k] = NULL;
+  e->unable = (PetscBool)!e->may;
+  for (int k = 0; k <= e->slots && !e->unable; k++) {
+    const size_t bytes = k ? in : out;
+
+    if (bytes && HYB_QUIETLY(exec->backend->comm->segment(exec, bytes, (void **)&e->card[k], handle))) e->unable = PETSC_TRUE;
+  }
+  if (e->unable) ierr = HybExchangeCardsFree(exec, e->card);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybExchangeRoom(HybExchange e, PetscBool keepghost, size_t unit)
 {
   const HybExec *exec  = &e->arena.exec;
@@ -25,14 +64,23 @@ static PetscErrorCode HybExchangeRoom(HybExchange e, PetscBool keepghost, size_t
   PetscBool      locked;
 
   PetscFunctionBegin;
-  PetscCall(HybExchangeBuffer(&e->arena, out + (size_t)e->slots * in, &e->out, &locked));
+  PetscCall(HybExchangeCards(e, out, in));
+  if (e->unable)
+    PetscCall(HybExchangeBuffer(&e->arena, out + (size_t)e->slots * in, &e->out, &locked));
+  else /* for exchanges of the host's arrays */
+    PetscCall(HybArenaAlloc(&e->arena, HYB_MEM_HOST, (PetscCount)(out + (size_t)e->slots * in), 1, &e->out));
   for (int k = 0; k < 2; k++) e->in[k] = e->out + out + (k < e->slots ? (size_t)k * in : 0);
-  if (exec->backend->device) {
+  if (exec->backend->device && e->unable) {
     PetscCall(HybArenaAlloc(&e->arena, HYB_MEM_DEVICE, (PetscCount)(nsend * unit), 1, &e->packed));
     if (keepghost) PetscCall(HybArenaAlloc(&e->arena, HYB_MEM_DEVICE, (PetscCount)(nrecv * unit), 1, &e->ghost));
   }
   e->capacity = unit;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool HybExchangeMayPeer(const HybTuning *tuning)
+{
+  return (PetscBool)(tuning->comm != HYB_COMM_MPI && tuning->comm != HYB_COMM_GPUAWARE);
 }
 
 static PetscErrorCode HybExchangeMake(HybExchange e, PetscBool keepghost, PetscBool room)
@@ -52,14 +100,16 @@ static PetscErrorCode HybExchangeMake(HybExchange e, PetscBool keepghost, PetscB
 
 PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *exchange)
 {
-  HybExchange    e;
-  PetscInt64     most[2] = {(PetscInt64)PetscMax(to->offset[to->n], from->offset[from->n]), !exec->backend->device};
-  PetscBool      large;
-  PetscErrorCode ierr;
+  HybExchange      e;
+  const HybTuning *tuning  = HybTuningGet();
+  const PetscBool  aware   = (PetscBool)(HybCommAware && tuning->comm != HYB_COMM_MPI && comm->size > 1);
+  PetscInt64       most[3] = {(PetscInt64)PetscMax(to->offset[to->n], from->offset[from->n]), !exec->backend->device, !aware};
+  PetscBool        large;
+  PetscErrorCode   ierr;
 
   PetscFunctionBegin;
   *exchange = NULL;
-  if (comm->size > 1) PetscCall(HybCommMax(comm, 2, most));
+  if (comm->size > 1) PetscCall(HybCommMax(comm, 3, most));
   large = (PetscBool)(most[0] >= (PetscInt64)(HYB_COMM_LARGE / HYB_COMM_UNIT));
   ierr  = PetscNew(&e);
   if (!ierr) {
@@ -68,9 +118,10 @@ PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, const HybPee
     e->comm   = comm;
     e->to     = to;
     e->from   = from;
+    e->may    = (PetscBool)(!most[2] && exec->backend->device && exec->backend->comm && exec->backend->comm->segment);
     ierr      = HybArenaInit(&e->arena, exec);
     if (!ierr) ierr = HybArenaInit(&e->tables, exec);
-    if (!ierr) ierr = HybExchangeMake(e, keepghost, (PetscBool)(!large || comm->size == 1 || most[1] || HybTuningGet()->comm == HYB_COMM_MPI));
+    if (!ierr) ierr = HybExchangeMake(e, keepghost, (PetscBool)(!large || comm->size == 1 || most[1] || !HybExchangeMayPeer(tuning)));
   }
   ierr = HybCommAgree(comm, ierr, "Room for messages");
   if (ierr) (void)HybExchangeDestroy(exchange);
@@ -91,6 +142,8 @@ PetscErrorCode HybExchangeDestroy(HybExchange *exchange)
   later = e->lane ? e->arena.exec.backend->comm->close(&e->arena.exec, &e->lane) : PETSC_SUCCESS;
   if (!ierr) ierr = later;
   later = HybArenaReset(&e->tables);
+  if (!ierr) ierr = later;
+  later = HybExchangeCardsFree(&e->arena.exec, e->card);
   if (!ierr) ierr = later;
   later = HybArenaReset(&e->arena);
   PetscCall(PetscFree(e->request));
@@ -118,20 +171,29 @@ static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t
   ierr = HybCommAgree(e->comm, ierr, "Room for messages");
   if (ierr) {
     (void)HybArenaReset(&e->arena);
+    (void)HybExchangeCardsFree(exec, e->card);
     old.lane = e->lane;
     *e       = old;
     PetscCall(ierr);
   }
+  ierr  = HybExchangeCardsFree(exec, old.card);
   later = HybArenaReset(&old.arena);
+  PetscCall(ierr);
   PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* where what comes is to be */
+static char *HybExchangeInto(HybExchange e)
+{
+  return e->aware ? e->card[1 + e->slot] : e->in[e->slot];
 }
 
 static PetscErrorCode HybExchangeReceives(HybExchange e)
 {
   PetscFunctionBegin;
   e->nrequest = 0;
-  PetscCall(HybPeersStart(e->comm, e->tag, e->from, e->unit, PETSC_TRUE, PETSC_FALSE, e->in[e->slot], e->request, &e->nrequest));
+  PetscCall(HybPeersStart(e->comm, e->tag, e->from, e->unit, PETSC_TRUE, PETSC_FALSE, HybExchangeInto(e), e->request, &e->nrequest));
   e->nreceive = e->nrequest;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -140,8 +202,8 @@ static PetscErrorCode HybExchangeSends(HybExchange e, PetscBool empty)
 {
   PetscFunctionBegin;
   e->sending = PETSC_TRUE;
-  PetscCall(HybPeersStart(e->comm, e->tag, e->to, e->unit, PETSC_FALSE, empty, e->out, e->request, &e->nrequest));
-  if (!empty) HybCommTallySent(PETSC_FALSE, (size_t)e->to->offset[e->to->n] * e->unit);
+  PetscCall(HybPeersStart(e->comm, e->tag, e->to, e->unit, PETSC_FALSE, empty, e->aware ? e->card[0] : e->out, e->request, &e->nrequest));
+  if (!empty) HybCommTallySent(e->aware, (size_t)e->to->offset[e->to->n] * e->unit);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -156,7 +218,7 @@ static PetscErrorCode HybExchangeChoose(HybExchange e, const HybExec *exec, Pets
   const HybTuning *tuning = HybTuningGet();
 
   PetscFunctionBegin;
-  if (!e->asked && tuning->comm != HYB_COMM_MPI && (e->large || e->times >= tuning->comm_after)) PetscCall(HybPeerExchangeMake(e, exec, before));
+  if (!e->asked && HybExchangeMayPeer(tuning) && (e->large || e->times >= tuning->comm_after)) PetscCall(HybPeerExchangeMake(e, exec, before));
   if (e->times < tuning->comm_after) e->times++; /* no further: a halo may be used for ever */
   e->bypeer = e->peer;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -181,11 +243,12 @@ PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit,
   e->begun   = PETSC_TRUE;
   e->sending = PETSC_FALSE;
   e->host    = host;
+  e->aware   = (PetscBool)(ongoing && !e->unable);
   e->unit    = unit;
   e->slot    = e->slots == 2 ? 1 - e->slot : 0;
   if (e->slots == 2) PetscCall(HybExchangeReceives(e));
   if (ongoing)
-    ierr = exec->backend->comm->send(exec, e->lane, nsend, index, unit, src, e->packed, e->out);
+    ierr = exec->backend->comm->send(exec, e->lane, nsend, index, unit, src, e->aware ? e->card[0] : e->packed, e->aware ? NULL : e->out);
   else {
     ierr = HybCommHost.send(exec, NULL, nsend, index, unit, src, e->out, NULL);
     if (!ierr && e->slots == 1) PetscCall(HybExchangeReceives(e));
@@ -224,7 +287,12 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
   PetscCall(ierr);
   PetscCall(HybPeersCheck(e->from, e->unit, e->received, &missing));
   PetscCheck(missing < 0, PETSC_COMM_SELF, PETSC_ERR_LIB, "Process %d has an error and sends nothing to process %d", missing, e->comm->rank);
-  if (ongoing) {
+  if (e->aware) {
+    if (!dst)
+      dst = HybExchangeInto(e);
+    else if (bytes)
+      PetscCall(exec->backend->copy(exec, dst, HybExchangeInto(e), bytes, HYB_COPY_DEVICE_TO_DEVICE));
+  } else if (ongoing) {
     if (bytes) PetscCall(exec->backend->comm->receive(exec, e->lane, bytes, e->in[e->slot], dst ? dst : e->ghost, (PetscBool)(dst != NULL)));
     if (!dst) dst = e->ghost;
   } else if (!dst)
@@ -254,6 +322,7 @@ void HybExchangeAbandon(HybExchange e, const HybExec *exec)
   e->begun   = PETSC_TRUE;
   e->sending = PETSC_FALSE;
   e->host    = PETSC_FALSE;
+  e->aware   = (PetscBool)!e->unable;
   e->unit    = HYB_COMM_UNIT;
   e->slot    = e->slots == 2 ? 1 - e->slot : 0;
   (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);

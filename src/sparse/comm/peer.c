@@ -152,6 +152,15 @@ PetscErrorCode HybPeerClose(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybPeerTell(HybComm comm, PetscBool open, const char *why)
+{
+  PetscFunctionBegin;
+  for (int aware = 0; aware < 2; aware++) PetscCall(PetscSNPrintf(comm->way[aware], sizeof(comm->way[aware]), "%s%s", open ? "peer access" : aware ? "GPU-aware MPI: "
+                                                                                                                                                   : "MPI from page-locked buffers: ",
+                                                                  why));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* once for a communicator; comm->way says how it came out. All memory that it takes is there before processes wait for
    each other. */
 static PetscErrorCode HybPeerOpen(HybComm comm, const HybExec *exec)
@@ -187,7 +196,7 @@ static PetscErrorCode HybPeerOpen(HybComm comm, const HybExec *exec)
     p->open = all;
     if (!all) PetscCall(PetscStrncpy(why, "a probe of peer access did not come through", sizeof(why)));
   }
-  PetscCall(PetscSNPrintf(comm->way, sizeof(comm->way), "%s%s", p->open ? "peer access" : "MPI from page-locked buffers: ", why));
+  PetscCall(HybPeerTell(comm, p->open, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -379,7 +388,7 @@ PetscErrorCode HybPeerExchangeMake(HybExchange e, const HybExec *exec, PetscErro
   if (e->comm->size > 1) {
     PetscCall(HybCommMax(e->comm, 2, not ));
     if (not [0]) PetscFunctionReturn(PETSC_SUCCESS); /* the next exchange asks again */
-    if (not [1]) PetscCall(PetscStrncpy(e->comm->way, "MPI from page-locked buffers: a process has no device", sizeof(e->comm->way)));
+    if (not [1]) PetscCall(HybPeerTell(e->comm, PETSC_FALSE, "a process has no device"));
     if (!not [1] && !e->comm->peer) PetscCall(HybPeerOpen(e->comm, exec));
     if (!not [1] && e->comm->peer->open) {
       ierr = HybPeerMake(e, &u, &found);

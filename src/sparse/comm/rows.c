@@ -190,7 +190,7 @@ PetscErrorCode HybRowsValuesEnd(HybRows r, const HybExec *exec, PetscErrorCode b
 PetscErrorCode HybRowsValuesEndThere(HybRows r, const HybExec *exec, PetscErrorCode before, HybScalar *ra, const HybScalar **came)
 {
   PetscFunctionBegin;
-  PetscCall(HybExchangeEnd(r->values, exec, before, r->values->bypeer ? NULL : ra, came));
+  PetscCall(HybExchangeEnd(r->values, exec, before, r->values->bypeer || r->values->aware ? NULL : ra, came));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

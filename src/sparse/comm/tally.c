@@ -11,10 +11,10 @@ HybCommTally *HybCommTallyGet(void)
   return &HybTally;
 }
 
-void HybCommTallySent(PetscBool bypeer, size_t bytes)
+void HybCommTallySent(PetscBool cards, size_t bytes)
 {
   if (!bytes) return;
-  if (bypeer) {
+  if (cards) {
     HybTally.cards++;
     HybTally.cardbytes += (double)bytes;
   } else {

@@ -64,7 +64,7 @@ static const Tuning TuningTable[] = {
   LIST(masks_lanes, 0, "0 4 8 16", "lanes of a row of C where products are planned by masks; 0: by its mean row"),
   WORDS(tile_precision, 0, 0, "double half", "what the product of matrices by the method tile multiplies in; half: values of 16 bits, sums of 32"),
   RANGE(fused_plan, -1, -1, PETSC_MAX_INT, "bytes of a plan of the fused P^T A P; -1: a multiple of the operands'"),
-  WORDS(comm, 0, 0, "auto mpi peer petsc", "how devices of several processes exchange entries of vectors and rows: by peer access where it can be, by MPI from page-locked buffers; petsc: products with vectors by PETSc's own scatter"),
+  WORDS(comm, 0, 0, "auto mpi peer petsc gpuaware", "how devices of several processes exchange entries of vectors and rows: by peer access where it can be, by MPI from memory of the card where MPI is GPU-aware, by MPI from page-locked buffers; petsc: products with vectors by PETSc's own scatter"),
   RANGE(comm_timeout, 3600, 1, PETSC_MAX_INT, "seconds after which a process that waits on its card for another's entries gives up, with an error"),
   RANGE(comm_segment, 128, 1, 65536, "MiB of each card that the node's other processes can reach, for peer access"),
   RANGE(comm_after, 2, 0, PETSC_MAX_INT, "exchanges of a halo, or of a product's rows, that go by messages before peer access is made ready for them"),

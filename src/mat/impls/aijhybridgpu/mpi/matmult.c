@@ -86,7 +86,7 @@ static PetscErrorCode HybMPIMultForward(HybMPIMult *m, HybSpMVMode mode)
   if (!ierr) ierr = HybRecordBegin(HYB_RECORD_GHOSTS, m->A, &m->x); /* others wait for the end in any case */
   PetscCall(HybHaloEnd(m->halo, &m->x, ierr, &ghost));
   PetscCall(HybMPIMultLog(m->halo, PETSC_FALSE));
-  PetscCall(HybRecordEnd(HYB_RECORD_GHOSTS, m->A, &m->x, HybHaloFromCardToCard(m->halo, PETSC_FALSE) ? "peer" : "mpi", "", 0, 0));
+  PetscCall(HybRecordEnd(HYB_RECORD_GHOSTS, m->A, &m->x, HybHaloBy(m->halo, PETSC_FALSE), "", 0, 0));
   PetscCall(MatSeqAIJHybridGPUMultArrays(m->blocks[1], &m->x, PETSC_FALSE, ghost, mode == HYB_SPMV_SET ? HYB_SPMV_ADD : mode, m->dz.there, m->dz.there));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -102,7 +102,7 @@ static PetscErrorCode HybMPIMultReverse(HybMPIMult *m, HybSpMVMode mode, PetscSc
   if (!ierr) ierr = HybRecordBegin(HYB_RECORD_GHOSTS, m->A, &m->x); /* others wait for the end in any case */
   PetscCall(HybHaloReverseEnd(m->halo, &m->x, ierr, m->dz.there));
   PetscCall(HybMPIMultLog(m->halo, PETSC_TRUE));
-  PetscCall(HybRecordEnd(HYB_RECORD_GHOSTS, m->A, &m->x, HybHaloFromCardToCard(m->halo, PETSC_TRUE) ? "peer" : "mpi", "", 0, 0));
+  PetscCall(HybRecordEnd(HYB_RECORD_GHOSTS, m->A, &m->x, HybHaloBy(m->halo, PETSC_TRUE), "", 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

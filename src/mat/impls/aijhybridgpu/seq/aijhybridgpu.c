@@ -454,9 +454,11 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
    matrices of the type; by default true
 .  -mat_aijhybridgpu_parallel_products - products of parallel matrices are made of CSR arrays where these are; otherwise
    by PETSc's own algorithms, on the host; by default true
-.  -mat_aijhybridgpu_comm <auto, mpi, peer, petsc> - how devices of several processes exchange entries of vectors and
-   rows: by peer access where it can be, by MPI from page-locked buffers; petsc: products with vectors by PETSc's own
-   scatter; by default auto
+.  -mat_aijhybridgpu_comm <auto, mpi, peer, petsc, gpuaware> - how devices of several processes exchange entries of
+   vectors and rows: by peer access where it can be, by MPI from memory of the card where MPI is GPU-aware, by MPI from
+   page-locked buffers; petsc: products with vectors by PETSc's own scatter; by default auto
+.  -mat_aijhybridgpu_comm_aware <auto, no, yes> - does MPI send and receive memory of a card? auto: where PETSc says so
+   (-use_gpu_aware_mpi). Where it does not, such a message ends the program; by default auto
 .  -mat_aijhybridgpu_comm_timeout <1 to the largest PetscInt> - seconds after which a process that waits on its card for
    another's entries gives up, with an error; by default 3600
 .  -mat_aijhybridgpu_comm_segment <1 to 65536> - MiB of each card that the node's other processes can reach, for peer
