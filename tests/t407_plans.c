@@ -214,7 +214,7 @@ static void WideOperands(PetscBool far, RefMat *A, RefMat *B)
 }
 
 /* numeric phases by terms: the same bits with new values of both, from the second one on, where memory allows; made in
-   one part, or in two where a limit is named */
+   one part, or in two where a limit is named, in C's values if these have room */
 static void Terms(void)
 {
   static const char *const percent[] = {NULL, "1000", "60"};
@@ -256,7 +256,11 @@ static void Terms(void)
             if (!HybTestCall(k == 2 ? HybTestUpload(&keep, &A.csr, &DA) : HybTestUpload(&keep, &B.csr, &DB))) break;
           }
           HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+          mm.work.peak = 0;
           if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+          /* numbers of rows alone: all else is in C's values */
+          if (terms && k == 1 && (size_t)mm.stats.products * 2 + 16 + (size_t)A.csr.nnz * sizeof(PetscInt) <= (size_t)C.csr.nnz * sizeof(PetscScalar))
+            HybTestCheck(mm.work.peak <= (size_t)A.csr.m * 40 + 8192, "the plan takes %zu bytes of workspace for %" PetscInt_FMT " rows", mm.work.peak, A.csr.m);
           HybTestCheck(HybCountersGet(&mm.counters, "terms") == (terms && k ? mm.stats.products : 0), "%td terms after %" PetscInt_FMT " numeric phases, %td products", HybCountersGet(&mm.counters, "terms"), k + 1, mm.stats.products);
           HybTestCheck(!terms || !HybCountersGet(&mm.counters, "places"), "there are places beside terms");
           if (terms && k) HybTestCheck(HybCountersGet(&mm.counters, "term bytes") == bytes, "terms take %td bytes, expected %td", HybCountersGet(&mm.counters, "term bytes"), bytes);

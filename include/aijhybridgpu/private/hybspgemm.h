@@ -40,6 +40,9 @@ typedef struct {
      there is none */
   PetscBool reuse, planned;
   PetscInt  numerics; /* numeric phases before this one */
+  /* while a plan is made: C's values, if the numeric phase that comes next writes all of them, as workspace */
+  void  *unwritten;
+  size_t unwrittenbytes;
   /* By the caller, before the symbolic phase: both patterns are said to consist of whole blocks of this size, or of
      multiples of it, as PETSc's block sizes say. A word, which is proven before it is used; 0 or 1: nothing is said */
   PetscInt blocksize;

@@ -197,7 +197,14 @@ PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCheck(A->n == B->m && A->m == C->m && B->n == C->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The operands do not conform: %" PetscInt_FMT " x %" PetscInt_FMT " times %" PetscInt_FMT " x %" PetscInt_FMT " into %" PetscInt_FMT " x %" PetscInt_FMT, A->m, A->n, B->m, B->n, C->m, C->n);
   PetscCheck((A->a || !A->nnz) && (B->a || !B->nnz) && (C->a || !C->nnz), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The numeric phase needs the values of both operands and room for those of the product");
   PetscCheck(!mm->permutation || mm->permutes, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The SpGEMM method %s does not take values by a permutation", mm->method->name);
-  PetscCall(HybSpGEMMPlan(mm, A, B, C));
+  if (!mm->part) {
+    mm->unwritten      = C->a;
+    mm->unwrittenbytes = (size_t)C->nnz * sizeof(HybScalar);
+  }
+  ierr               = HybSpGEMMPlan(mm, A, B, C);
+  mm->unwritten      = NULL;
+  mm->unwrittenbytes = 0;
+  PetscCall(ierr);
   ierr = mm->method->numeric(mm, A, B, C);
   if (!ierr) mm->numerics++;
   second = HybArenaReset(&mm->work);

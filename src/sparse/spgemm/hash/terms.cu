@@ -11,7 +11,7 @@
                where those of its number among A's entries and in the row of B fit, shared out by what they need, else 4
                room for each row: the terms that it has, as wide as the widest of its tiles; scan (one synchronisation)
                one part of the rows after the other:
-                 places of the part's products (places.cu's step, workspace)
+                 places of the part's products (places.cu's step), in C's values, if these hold them and come next
                  a sub-warp or a block a row of C: count the products at each place; scan: where tiles begin
                  the same again, TERMS_STEP entries of A at a time: a bit for each at the places of its row of B   (met)
                      each product: its term comes after those of earlier steps and of lower bits there
@@ -36,9 +36,9 @@
   -mat_aijhybridgpu_hash_places says, which then also takes more products. A product that expects its numeric phases (a
   Galerkin product's) has no terms.
 
-  Memory kept: 2 or 4 bytes a product, 2 an entry of C, 4 an entry of A; while they are made, 2 a product of a part and
-  4 an entry of A more. Complexity: numeric, one pass over the products; the plan four, and one over C for each
-  TERMS_STEP entries of a row of A.
+  Memory kept: 2 or 4 bytes a product, 2 an entry of C, 4 an entry of A; while they are made, as far as C's values have
+  no room, 2 a product of a part and 4 an entry of A more. Complexity: numeric, one pass over the products; the plan
+  four, and one over C for each TERMS_STEP entries of a row of A.
 */
 #include "hashargs.cuh"
 #include "../../csr/rowops.cuh"
@@ -365,13 +365,16 @@ static PetscErrorCode HashTermsBins(const HybExec *exec, const HybHashRows *hash
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* products of a part. Small parts are for who limits memory himself: their launches take longer than what they do. */
+/* Products of a part: all of them where C's values have room for their places. Small parts are for who limits memory
+   himself: their launches take longer than what they do. */
 static PetscCount HashTermsEach(const HybSpGEMM *mm)
 {
+  const PetscInt   tuned    = HybDeviceTuning()->hash_places;
   const PetscCount products = mm->stats.products, bytes = products * (PetscCount)sizeof(unsigned short);
-  const PetscCount parts = PetscMin((PetscCount)TERMS_PARTS, HybDeviceTuning()->hash_places < 0 ? (bytes + TERMS_PART - 1) / TERMS_PART : products);
+  const PetscCount parts = tuned >= 0 ? products : (size_t)bytes <= mm->unwrittenbytes ? 1
+                                                                                       : (bytes + TERMS_PART - 1) / TERMS_PART;
 
-  return (products + parts - 1) / parts;
+  return HybBlocks(products, PetscMin(parts, (PetscCount)TERMS_PARTS));
 }
 
 /* places of a part: a row belongs to the one in which its first product is */
@@ -386,14 +389,13 @@ static PetscErrorCode HashTermsMake(HybSpGEMM *mm, const HybHashRows *hash, Hash
   const PetscCount each = HashTermsEach(mm);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, HashTermsPlaces(mm), sizeof(*x.places), &x.places));
+  if (!x.places) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, HashTermsPlaces(mm), sizeof(*x.places), &x.places));
   for (x.partbegin = 0; x.partbegin < mm->stats.products; x.partbegin += each) {
     x.partend = x.partbegin + each;
     PetscCall(HybHashRun(mm, hash, x, 1, HYB_HASH_BINS - 1));
     PetscCall(HashTermsBins(&mm->exec, hash, x, words, false));
     PetscCall(HashTermsBins(&mm->exec, hash, x, words, true));
   }
-  PetscCall(HybArenaFree(&mm->work, &x.places));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -425,7 +427,8 @@ PetscErrorCode HybHashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   HybHashTerms  *terms = &hash->terms;
   PetscCount    *cost, *placeptr, *words, found[2]; /* words in all; are there numbers that 16 bits cannot tell? */
   PetscInt      *widest;
-  const size_t   held = mm->keep.bytes;
+  const size_t   held   = mm->keep.bytes;
+  const size_t   places = ((size_t)HashTermsPlaces(mm) * sizeof(*terms->term) + 15) / 16 * 16;
   HashArgs       x;
 
   PetscFunctionBegin;
@@ -433,7 +436,12 @@ PetscErrorCode HybHashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCall(HashTermsSmall(mm, A, C, terms));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 1, sizeof(PetscCount), &placeptr));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 2, sizeof(PetscCount), &words));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->nnz, sizeof(PetscInt), &x.off));
+  /* C's values are not written yet */
+  if (places <= mm->unwrittenbytes) x.places = (unsigned short *)mm->unwritten;
+  if (places + (size_t)A->nnz * sizeof(PetscInt) <= mm->unwrittenbytes)
+    x.off = (PetscInt *)((char *)mm->unwritten + places);
+  else
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->nnz, sizeof(PetscInt), &x.off));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscCount), &cost));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &widest));
   PetscCall(exec->backend->zero(exec, words + A->m + 1, sizeof(*words)));
@@ -451,7 +459,7 @@ PetscErrorCode HybHashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCall(HybArenaFree(&mm->work, &cost));
   const size_t kept = (size_t)found[0] * sizeof(unsigned short) + HashTermsBeside(A, C);
   /* what is there by now (the arenas' are this product's alone), and what is still to be taken */
-  const size_t taken = mm->keep.bytes - held + mm->work.bytes + (size_t)(found[0] + HashTermsPlaces(mm)) * sizeof(unsigned short);
+  const size_t taken = mm->keep.bytes - held + mm->work.bytes + (size_t)found[0] * sizeof(unsigned short) + (x.places ? 0 : places);
 
   if (!found[1] && kept <= HashTermsMost(C) && taken <= spare) {
     PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, found[0], sizeof(unsigned short), &terms->term));
@@ -461,9 +469,7 @@ PetscErrorCode HybHashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
     mm->reads = 0;
   } else
     PetscCall(HybArenaFree(&mm->keep, &terms->room));
-  PetscCall(HybArenaFree(&mm->work, &words));
-  PetscCall(HybArenaFree(&mm->work, &x.off));
-  PetscCall(HybArenaFree(&mm->work, &placeptr));
+  PetscCall(HybArenaReset(&mm->work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
