@@ -160,12 +160,14 @@ static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t
 {
   const PetscBool     keepghost = (PetscBool)(e->slots == 2);
   struct _HybExchange old       = *e;
-  PetscErrorCode      ierr, later;
+  PetscErrorCode      ierr      = PETSC_SUCCESS, later;
 
   PetscFunctionBegin;
   PetscCheck(unit <= HYB_COMM_MOST, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Units of %zu bytes are exchanged, of at most %zu they can be", unit, HYB_COMM_MOST);
-  ierr = exec->backend->comm->close(exec, &e->lane); /* nothing uses the old ones afterwards */
-  if (!ierr) ierr = exec->backend->comm->open(exec, &e->lane);
+  if (old.capacity) { /* nothing uses the old ones afterwards */
+    ierr = exec->backend->comm->close(exec, &e->lane);
+    if (!ierr) ierr = exec->backend->comm->open(exec, &e->lane);
+  }
   PetscCall(HybArenaInit(&e->arena, &old.arena.exec));
   if (!ierr) ierr = HybExchangeRoom(e, keepghost, unit);
   ierr = HybCommAgree(e->comm, ierr, "Room for messages");
