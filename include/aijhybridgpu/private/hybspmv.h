@@ -25,7 +25,7 @@ typedef struct {
   PetscInt             bs;       /* block size that divides the pattern's rows and columns, 1 if none is known */
   /* may be set before HybSpMVSetUp(): few applications are to come: "auto" plans as little as it can */
   PetscBool   once;
-  PetscCount  longest; /* the same: entries of the longest row where the caller knows them, else -1 */
+  PetscCount  longest; /* the same: entries of the longest row where the caller knows them, else 0 */
   HybArena    keep;
   HybArena    work;
   HybCounters counters;

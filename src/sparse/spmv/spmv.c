@@ -16,9 +16,8 @@ PetscErrorCode HybSpMVInit(HybSpMV *mv, const HybExec *exec, const char *method,
 {
   PetscFunctionBegin;
   PetscCall(PetscMemzero(mv, sizeof(*mv)));
-  mv->exec    = *exec;
-  mv->bs      = bs;
-  mv->longest = -1;
+  mv->exec = *exec;
+  mv->bs   = bs;
   PetscCall(HybArenaInit(&mv->keep, exec));
   PetscCall(HybArenaInit(&mv->work, exec));
   PetscCheck(bs >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A block size is at least 1, not %" PetscInt_FMT, bs);

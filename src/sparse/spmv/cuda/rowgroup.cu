@@ -265,7 +265,7 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   *group           = rg;
   S->data          = rg;
   rg->look.longest = S->longest;
-  if (!S->once || S->longest < 0) {
+  if (!S->once || !S->longest) {
     PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*look), &look));
     HYB_LAUNCH(RowGroupLengths, PetscMin(HybBlocks(A->m, ROWGROUP_THREADS), (PetscCount)4 * sms), ROWGROUP_THREADS, 0, exec->stream, A->m, A->i, look);
     PetscCall(exec->backend->copy(exec, &rg->look, look, sizeof(*look), HYB_COPY_DEVICE_TO_HOST));

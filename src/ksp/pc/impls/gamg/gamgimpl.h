@@ -117,7 +117,7 @@ PETSC_INTERN PetscErrorCode HybGAMGAgreeWhy(PC, const char **why); /* NULL stays
 PETSC_INTERN PetscErrorCode HybGAMGParDecide(PC, HybGAMG *, Mat A, const char **why);
 PETSC_INTERN PetscErrorCode HybGAMGParProlongator(PC, HybGAMG *, Mat A, PetscReal omega, Mat *P);
 /* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator; longest: entries of A's
-   longest row, -1: nobody knows */
+   longest row, 0: nobody knows */
 PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscInt longest, PetscReal *emin, PetscReal *emax);
 /* witness.c: by which rules PETSc's own functions would coarsen this level, whose h->block is known:
    h->rules, whose hops are 0 where they are none of ours; h->nsmooths, -1: the prolongator is made in another way than

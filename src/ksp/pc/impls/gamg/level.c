@@ -457,7 +457,7 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
   }
   if (h->injecting) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(EVENT(OPT), 0, 0, 0, 0));
-  if (h->nsmooths && !(emax > 0)) PetscCall(HybGAMGEstimate(pc, A, &h->exec, h->own || !h->longest ? -1 : h->longest, &emin, &emax));
+  if (h->nsmooths && !(emax > 0)) PetscCall(HybGAMGEstimate(pc, A, &h->exec, h->own ? 0 : h->longest, &emin, &emax));
   mg->min_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emin : 0;
   mg->max_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emax : 0;
   if (h->nsmooths) {

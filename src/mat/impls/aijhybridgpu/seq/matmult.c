@@ -53,7 +53,7 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
     p->onceonly = (PetscBool)(p->onceonly && !again && !transpose && HybExecOnDevice(x) && csr->nnz >= HybGlueState.options.planmin);
     PetscCall(HybSpMVInit(&p->plan, x, method, bs));
     p->plan.once = p->onceonly;
-    if (!transpose && HybExecOnDevice(x) && hyb->copy.longest) p->plan.longest = hyb->copy.longest;
+    if (!transpose && HybExecOnDevice(x)) p->plan.longest = hyb->copy.longest;
   }
   p->ready = PETSC_TRUE; /* from here on there is something to destroy */
   PetscCall(PetscMemzero(&p->key, sizeof(p->key)));
