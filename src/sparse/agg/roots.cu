@@ -57,6 +57,13 @@ enum {
   SWEEP_ONCE    /* low = the keys to come, by minima of key */
 };
 
+/* what becomes of a row of the list */
+enum {
+  ROW_LEAVES,
+  ROW_DECIDED, /* of one step: goes on once more, until both of its numbers say so */
+  ROW_OPEN
+};
+
 struct Sweep {
   PetscInt        n;
   const PetscInt *gi, *gj;
@@ -104,7 +111,7 @@ __global__ void SweepRows(Sweep a)
   const PetscCount last = a.nfrom ? *a.nfrom : a.n;
 
   HYB_SHARED(PetscInt, row, AGG_THREADS);
-  HYB_SHARED(PetscInt, stays, AGG_THREADS);
+  HYB_SHARED(PetscInt, fate, AGG_THREADS);
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
   HYB_SHARED(PetscInt, base, 1);
   for (PetscCount tile = (PetscCount)blockIdx.x * AGG_THREADS; tile < last; tile += (PetscCount)gridDim.x * AGG_THREADS) {
@@ -132,17 +139,18 @@ __global__ void SweepRows(Sweep a)
           once  = SWEEP == SWEEP_ONCE;
         }
       }
-      if (lane == 0) stays[s] = stay || once ? stay + 1 : 0;
+      if (lane == 0) fate[s] = stay ? ROW_OPEN : once ? ROW_DECIDED
+                                                      : ROW_LEAVES;
     }
     __syncthreads();
     PetscInt       all;
-    const PetscInt one = stays[threadIdx.x] > 0, before = HybBlockExclusiveSum<AGG_THREADS>(one, scratch, &all);
+    const PetscInt one = fate[threadIdx.x] != ROW_LEAVES, before = HybBlockExclusiveSum<AGG_THREADS>(one, scratch, &all);
 
     if (threadIdx.x == 0 && all) base[0] = HybAtomicAdd(a.nto, all);
     __syncthreads();
     if (one) a.to[base[0] + before] = row[threadIdx.x];
     if (SWEEP == SWEEP_ONCE) {
-      const int open = __syncthreads_count(stays[threadIdx.x] > 1);
+      const int open = __syncthreads_count(fate[threadIdx.x] == ROW_OPEN);
 
       if (threadIdx.x == 0 && open) HybAtomicAdd(a.nopen, (PetscInt)open);
     }

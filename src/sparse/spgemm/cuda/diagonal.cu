@@ -71,10 +71,15 @@ struct alignas(2 * sizeof(WORD)) DiagonalRow {
   int  at; /* of its first entry, among the staged values */
 };
 
-/* sizes: of blocks, of which the sample of rows has left some where blocks are likely, which block is better at */
+/* Which of the sizes of blocks the sample of rows has left, some where blocks are likely: block is better at these */
+static __host__ __device__ __forceinline__ int DiagonalBlocks(int sizes, int refused)
+{
+  return sizes & ~refused;
+}
+
 static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void DiagonalSample(HybCSR A, HybCSR B, int again, int sizes, DiagonalLook *look)
 {
-  if (sizes & ~look->blocks) return;
+  if (DiagonalBlocks(sizes, look->blocks)) return;
   if (blockIdx.x == 0)
     DiagonalsSample(A.m, A.nnz, A.i, A.j, again, &look->d[0]);
   else
@@ -82,7 +87,7 @@ static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void DiagonalSample(HybCSR
 }
 
 /* words of 32 bits where both operands have no more diagonals; none where blocks are likely */
-static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalWords(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, int sizes, const int *blocks, Diagonals *D, const Diagonals *other, void *__restrict__ word)
+static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalWords(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt capacity, int sizes, const int *refused, Diagonals *D, const Diagonals *other, void *__restrict__ word)
 {
   HYB_DYNAMIC_SHARED(PetscInt, staged);
   HYB_SHARED(PetscInt, d, DIAGONALS_MAX);
@@ -90,7 +95,7 @@ static __global__ __launch_bounds__(DIAGONAL_THREADS) void DiagonalWords(PetscIn
   const PetscCount   r0 = (PetscCount)blockIdx.x * DIAGONAL_THREADS, r1 = r0 + DIAGONAL_THREADS < m ? r0 + DIAGONAL_THREADS : m, r = r0 + threadIdx.x;
   unsigned long long mine;
 
-  if (most > DIAGONALS_MAX || (sizes & ~*blocks)) return;
+  if (most > DIAGONALS_MAX || DiagonalBlocks(sizes, *refused)) return;
   if (!DiagonalsWord<DIAGONAL_THREADS>(r0, r1, i, j, capacity, D, n, d, staged, &mine)) return;
   if (r < r1) {
     if (most <= 32)
@@ -483,8 +488,8 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
     else if (count && !host.stats[0])
       PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, mm->rowproducts, look->stats));
     PetscCall(HybSpGEMMFetch(mm, &host, look, sizeof(host)));
-    if (mm->blocksizes < 0) mm->blocksizes = sizes & ~host.blocks;
-    if (sizes & ~host.blocks) break;
+    if (mm->blocksizes < 0) mm->blocksizes = DiagonalBlocks(sizes, host.blocks);
+    if (DiagonalBlocks(sizes, host.blocks)) break;
     if (same) host.d[1] = host.d[0];
     if (host.d[0].n > DIAGONALS_MAX || host.d[1].n > DIAGONALS_MAX || host.d[0].nmissing > DIAGONALS_MAX || host.d[1].nmissing > DIAGONALS_MAX) break;
     known = (PetscBool)(!host.d[0].nmissing && !host.d[1].nmissing);
