@@ -9,12 +9,12 @@
 
     alloc   a kept block of that size; else fresh memory, in large pages if it is large, touched by all threads and
             registered
-    free    kept, unless HybLockedSlots blocks or HybLockedKeep bytes are; else released
+    free    kept, unless HybLockedSlots blocks are, HybLockedKeep bytes or a quarter of the process's share; else
+            released
     trim    all kept ones released: before the share of page-locked memory, or what the host has unused, makes an
             allocation fail
 
-  Memory: what is in use stays within the process's share; what is kept is HybLockedKeep bytes at most, and counted as
-  pinned.
+  Memory: what is in use stays within the process's share; what is kept counts as pinned.
 */
 #include "hybdevicestate.h"
 #include "crew.h"
@@ -162,7 +162,7 @@ PetscErrorCode HybLockedFree(size_t bytes, void *ptr)
 
   PetscFunctionBegin;
   hybdevice_.locked_bytes -= bytes;
-  if (size <= HybLockedMost && kept_.n < HybLockedSlots && size <= HybLockedKeep - kept_.bytes) {
+  if (size <= HybLockedMost && kept_.n < HybLockedSlots && kept_.bytes + size <= PetscMin(HybLockedKeep, hybdevice_.locked_share / 4)) {
     kept_.ptr[kept_.n]    = ptr;
     kept_.size[kept_.n++] = size;
     kept_.bytes += size;
