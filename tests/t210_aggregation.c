@@ -274,6 +274,7 @@ static PetscErrorCode Graphs(void)
 {
   static const char *const shapes[] = {"a chain", "a star", "a clique", "vertices alone", "a random graph", "pairs", "a chain along the shuffle"};
   const PetscInt           step     = HybTestSlow() ? 7 : 1;
+  const PetscInt           hub[8] = {0}, leaf[] = {1, 2, 3, 4, 5, 6, 7, 8};
   char                     name[128];
   RefMat                   A, G;
 
@@ -327,6 +328,20 @@ static PetscErrorCode Graphs(void)
       HybTestBegin("rounds of %s", names[k]);
       HybTestCheck(Rounds <= 30, "%d rounds are more than a graph of its size takes", Rounds);
     }
+    RefMatDestroy(&G);
+  }
+  /* up to AGG_LONG entries, 1024, a sub-warp takes a row */
+  for (PetscInt n = 1023; n <= 1026; n++) {
+    SmallGraph(1, n, &G);
+    snprintf(name, sizeof(name), "a star of %" PetscInt_FMT, n);
+    PetscCall(TestGraph(name, &G, PETSC_FALSE));
+    RefMatDestroy(&G);
+  }
+  /* up to SMOOTH_FEW rows, 2^17, are taken as if all were as long as the longest */
+  for (PetscInt n = 1 << 17; n <= (1 << 17) + 1 && !HybTestSlow(); n++) {
+    Graph(n, 8, hub, leaf, &G);
+    snprintf(name, sizeof(name), "a star of nine and others alone, %" PetscInt_FMT, n);
+    PetscCall(TestGraph(name, &G, PETSC_FALSE));
     RefMatDestroy(&G);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
