@@ -513,7 +513,7 @@ def main():
     p.add_argument('--alike', default='', help='a type of PETSc\'s with device vectors: what differs from plain aij passes if it prints the same, and is left out if it fails with the same error')
     p.add_argument('--seed', type=int, default=1, help='draws other ones')
     p.add_argument('--part', default='', help='K/N: the K-th of N parts that the shuffled list is dealt to, for runs that must be short; 1+2/3: two of three; MODE:K/N: in this mode alone')
-    p.add_argument('--name', default='', help='tells the files of these runs from others in the same folder')
+    p.add_argument('--name', default='', help='tells the files of these runs from others in the same folder; with --search, which keeps none otherwise, for --resume')
     p.add_argument('--sources', default='', help='another src folder with TEST blocks (SLEPc\'s) than that of the PETSc in use')
     p.add_argument('--options', default='', help='more PETSc options for every run')
     p.add_argument('--plugin-options', default='', help='more PETSc options for the runs with the plugin alone (-mat_aijhybridgpu_backend cuda)')
@@ -626,7 +626,7 @@ def run_mode(o):
         for j in jobs:
             say(j.program, j.label(root))
         return 0, 0, 0
-    partial = bool(o.search or o.failed)
+    partial = bool(o.search and not o.name or o.failed)  # a part that has a name has files of its own
     say('conformance: PETSc %s, %s, %s: %d commands of %d programs' % (r.version, o.mode, o.type, len(jobs), len({j.program for j in jobs})))
 
     results, start, shown = [], time.time(), [time.time()]
