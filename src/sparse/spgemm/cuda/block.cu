@@ -486,7 +486,7 @@ static int BlockLanes(size_t bytes, int lanes)
                                                                        : 256;
 }
 
-/* the sums of rows of bins b to next - 1 */
+/* the sums of rows of bins b to next - 1; limit: bytes of a row's sums and columns */
 template <int BS>
 static PetscErrorCode BlockSumsBins(const HybExec *exec, const BlockProduct *s, int b, int next, int lanes, size_t limit, BlockSumsArgs x)
 {
@@ -497,7 +497,7 @@ static PetscErrorCode BlockSumsBins(const HybExec *exec, const BlockProduct *s, 
   PetscFunctionBegin;
   x.room = (PetscInt)PetscMin(next < BLOCK_SUMS ? (PetscCount)(BlockSumBytes[next - 1] / block) : s->longest, s->longest);
   bytes  = BlockSumsRoom((size_t)x.room * (BS * BS)) * sizeof(HybScalar) + (size_t)x.room * sizeof(PetscInt);
-  if (bytes + stage > limit) {
+  if (bytes > limit) {
     HYB_LAUNCH((BlockSums<BS, 256, false>), s->sumptr[next] - first, 256, 0, exec->stream, x, first, s->sumptr[next]);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -520,8 +520,8 @@ static PetscErrorCode BlockSumsAll(HybSpGEMM *mm, const BlockProduct *s, const B
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, NULL));
-  limit -= BLOCK_STATIC;
-  for (int b = 1, next; b < BLOCK_SUMS; b = next) { /* the first is of empty rows */
+  limit -= BLOCK_STATIC + (BlockStage<BS, true>::ALL + 1) * sizeof(HybScalar); /* one: sums are rounded up */
+  for (int b = 1, next; b < BLOCK_SUMS; b = next) {                            /* the first is of empty rows */
     next = b + 1;
     if (s->sumptr[next] == s->sumptr[b]) continue;
     /* few rows go with those of the next bin, where as many threads take each */
