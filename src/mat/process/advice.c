@@ -64,24 +64,35 @@ static double HybReportHostSeconds(const HybReport *r)
 /* a method that was asked for, where auto's was timed beside it: the kind that lost most by it */
 static void HybAdviseMethod(HybReport *r)
 {
-  double worst = HYB_WORTH * r->seconds;
-  int    kind = -1, line = -1;
-  char   label[160];
+  const HybRecordLine *worst = NULL;
+  double               lost  = HYB_WORTH * r->seconds;
+  char                 label[160];
+  int                  kind = 0;
 
   for (int k = 0; k < r->nkinds; k++) {
     for (int i = 0; i < r->kinds[k].nlines; i++) {
       const HybRecordLine *l = &r->kinds[k].lines[i];
 
-      if (!l->other[0] || l->otheronce > 0.9 * l->ownonce || (double)l->calls * (l->ownonce - l->otheronce) < worst) continue;
-      worst = (double)l->calls * (l->ownonce - l->otheronce);
+      if (!l->other[0] || l->otheronce > 0.9 * l->ownonce || (double)l->calls * (l->ownonce - l->otheronce) < lost) continue;
+      lost  = (double)l->calls * (l->ownonce - l->otheronce);
       kind  = k;
-      line  = i;
+      worst = l;
     }
   }
-  if (kind < 0) return;
+  if (!worst) return;
   HybKindLabel(&r->kinds[kind].key, label, sizeof(label));
-  HybAdviceAdd(r, worst, "-mat_aijhybridgpu_spmv auto", "%s of %s by %s, which was asked for, takes %.3g ms a time, by %s, which auto takes, %.3g ms: %.3g s more in %lld calls", HybRecordOpName((int)r->kinds[kind].lines[line].op), label, r->kinds[kind].lines[line].method, 1e3 * r->kinds[kind].lines[line].ownonce, r->kinds[kind].lines[line].other, 1e3 * r->kinds[kind].lines[line].otheronce, worst,
-               (long long)r->kinds[kind].lines[line].calls);
+  HybAdviceAdd(r, lost, "-mat_aijhybridgpu_spmv auto",
+               "%s of %s by %s, which was asked for, takes %.3g ms a time, by %s, which auto takes, %.3g ms: %.3g s more in %lld calls",
+               HybRecordOpName((int)worst->op), label, worst->method, 1e3 * worst->ownonce, worst->other, 1e3 * worst->otheronce, lost, (long long)worst->calls);
+}
+
+/* what helps, by why they went through the host */
+static const char *HybAdviceOfHalo(const char *from)
+{
+  if (strstr(from, "not GPU-aware")) return "-mat_aijhybridgpu_comm auto, or an MPI that is GPU-aware and -use_gpu_aware_mpi 1";
+  if (strstr(from, "too few times")) return "-mat_aijhybridgpu_comm_after 0";
+  if (strstr(from, "segment is full")) return "-mat_aijhybridgpu_comm_segment of more MiB";
+  return "-mat_aijhybridgpu_comm auto and a card for each process; with a GPU-aware MPI -mat_aijhybridgpu_comm_aware yes";
 }
 
 /* others' entries for products with vectors */
@@ -96,9 +107,7 @@ static void HybAdviseExchange(HybReport *r)
   /* to one host, and from another */
   weight = most->hosthalobytes / HYB_BUS_RATE + 2.0 * (double)most->hosthalos * HYB_BUS_EACH;
   if (!most->hosthalos || weight < HYB_WORTH * r->seconds) return;
-  HybAdviceAdd(r, weight, strstr(most->halofrom, "not GPU-aware") ? "-mat_aijhybridgpu_comm auto, or an MPI that is GPU-aware and -use_gpu_aware_mpi 1" : strstr(most->halofrom, "too few times")   ? "-mat_aijhybridgpu_comm_after 0"
-                                                                                                                                                        : strstr(most->halofrom, "segment is full") ? "-mat_aijhybridgpu_comm_segment of more MiB"
-                                                                                                                                                                                                    : "-mat_aijhybridgpu_comm auto and a card for each process; with a GPU-aware MPI -mat_aijhybridgpu_comm_aware yes",
+  HybAdviceAdd(r, weight, HybAdviceOfHalo(most->halofrom),
                "%lld products with vectors got other processes' entries through the host, %s, by %s", (long long)most->hosthalos,
                HybAdviceBytes(most->hosthalobytes, text, sizeof(text)), most->halofrom);
 }
