@@ -436,7 +436,9 @@ enum {
   WIDE,    /* few diagonals of blocks of 2, far apart: 10 to 20 words of bits to a pair of blocks */
   BOTH,    /* few diagonals of blocks of 2, of which a sample of rows has not met all */
   NEARLY,  /* the same, but for an entry of a row that a sample does not ask, on a diagonal that others have */
-  MISSED   /* few diagonals, of which a sample of rows has not met all */
+  MISSED,  /* few diagonals, of which a sample of rows has not met all */
+  BAND,    /* few diagonals, no blocks, but 2 divides and rows are long */
+  GAPS     /* the same, of which a sample of rows has not met all */
 };
 
 /* the first block of each row names a row that has entries, the second one is far to the right of all these; the rows
@@ -468,6 +470,24 @@ static void Move(RefMat *A, PetscInt first, PetscInt rows, PetscInt entries)
   }
 }
 
+/* ten times three diagonals beside each other: rows longer than usual stencils' */
+static void Lines(PetscInt m, RefMat *A)
+{
+  PetscInt *i = (PetscInt *)RefAlloc((PetscCount)m + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(30 * (PetscCount)m, sizeof(PetscInt));
+
+  for (PetscInt r = 0; r < m; r++) {
+    i[r + 1] = i[r];
+    for (PetscInt k = 0; k < 30; k++) {
+      const PetscInt c = r + 8 * (k / 3) - 36 + k % 3 - 1;
+
+      if (c >= 0 && c < m) j[i[r + 1]++] = c;
+    }
+  }
+  HybTestMatArrays(m, m, i, j, NULL, A);
+  free(i);
+  free(j);
+}
+
 static void Operand(PetscInt kind, RefMat *A)
 {
   RefMat P;
@@ -486,6 +506,11 @@ static void Operand(PetscInt kind, RefMat *A)
     HybTestMatStencil(9, 100, 50, 1, A);
     /* of rows that a sample does not ask */
     for (PetscInt r = 1001; r < 1150; r += 50) A->csr.j[A->csr.i[r] - 1] += 1001;
+    return;
+  case BAND:
+  case GAPS:
+    Lines(5000, A);
+    for (PetscInt r = 1001; kind == GAPS && r < 1150; r += 50) A->csr.j[A->csr.i[r] - 1] += 1001;
     return;
   case BLOCKS:
     HybTestMatStencil(9, 25, 20, 1, &P);
@@ -598,14 +623,18 @@ static void Given(void)
     {NEARLY,  1, NULL,       0, {3, 3}},
     {NEARLY,  2, "diagonal", 0, {3, 3}},
     {MISSED,  2, NULL,       0, {3, 3}},
-    {MISSED,  1, "diagonal", 0, {3, 3}}
+    {MISSED,  1, "diagonal", 0, {3, 3}},
+    {BAND,    1, "diagonal", 0, {3, 3}},
+    {BAND,    2, "diagonal", 0, {3, 3}},
+    {GAPS,    1, NULL,       0, {3, 3}},
+    {GAPS,    2, NULL,       0, {3, 3}}
   };
 
   HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
   for (size_t k = 0; k < 2 * PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
     const PetscInt kind = cases[k / 2].kind, given = cases[k / 2].given, size = cases[k / 2].size, named = k % 2;
     /* of complex values diagonal takes smaller products */
-    const PetscBool   others         = (PetscBool)(PetscDefined(USE_COMPLEX) && kind == NEARLY);
+    const PetscBool   others         = (PetscBool)(PetscDefined(USE_COMPLEX) && (kind == NEARLY || kind == BAND));
     const char *const expectedmethod = named ? "block" : others ? NULL
                                                                 : cases[k / 2].method;
     HybSpGEMM         mm;

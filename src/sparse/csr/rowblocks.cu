@@ -8,39 +8,15 @@
   This is apart from the product by blocks since every matrix is sampled, and CUDA loads a file's kernels together: 7 MB
   of products by blocks took 8 ms of a process's first plan.
 */
-#include "rowblocks.cuh"
-#include "rowops.cuh"
+#include "rowblocksample.cuh"
 
 #define ROWBLOCKS_LARGEST 8
 #define ROWBLOCKS_THREADS 256
-#define ROWBLOCKS_SAMPLED 4096 /* rows, or a few more */
 
-/* sets bit bs of *wrong where one of the rows 0, step, 2 step, ... is not part of whole blocks of bs */
 template <int W>
 static __global__ __launch_bounds__(ROWBLOCKS_THREADS) void RowBlocksSample(PetscInt rows, PetscInt step, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, int candidates, int *wrong)
 {
-  const int lane = HybLane() & (W - 1);
-  ROW_LOOP(s, rows, W)
-  {
-    const PetscCount r   = s * step;
-    int              bad = 0;
-    if (s < rows) {
-      const PetscInt start = i[r], len = i[r + 1] - start;
-      HybEachCase(RowBlocksSizes(), [&](auto BS) {
-        if (candidates & (1 << BS)) {
-          const PetscInt lead = i[r / BS * BS], leadlen = i[r / BS * BS + 1] - lead;
-          if (len % BS || len != leadlen)
-            bad |= 1 << BS;
-          else
-            for (PetscInt k = lane; k < len; k += W) {
-              const PetscInt c = j[start + k];
-              if (c != j[lead + k] || c % BS != k % BS || (k % BS && j[start + k - 1] != c - 1)) bad |= 1 << BS;
-            }
-        }
-      });
-    }
-    if (bad & ~*wrong) HybAtomicOr(wrong, bad);
-  }
+  RowBlocksSampleRows<W>(rows, step, i, j, candidates, blockIdx.x, gridDim.x, wrong);
 }
 
 /* a warp a block row: compares its rows, entry by entry, and takes the blocks' columns from the first of them. It
@@ -129,11 +105,11 @@ int HybRowBlocksCandidates(const HybCSR *A)
 
 PetscErrorCode HybRowBlocksSampleAsync(const HybExec *exec, const HybCSR *A, int candidates, int *wrong)
 {
-  const PetscInt step = A->m > ROWBLOCKS_SAMPLED ? (A->m / ROWBLOCKS_SAMPLED) | 1 : 1, rows = A->m ? (A->m - 1) / step + 1 : 0;
-  const int      w = RowWidth(A->nnz, A->m, 1);
+  PetscInt       step;
+  const PetscInt rows = RowBlocksSampled(A->m, &step);
 
   PetscFunctionBegin;
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+  PetscCall(HybDispatch(RowWidth(A->nnz, A->m, 1), RowWidths(), [&](auto W) {
     HYB_LAUNCH((RowBlocksSample<W>), HybBlocks((PetscCount)rows * W, ROWBLOCKS_THREADS), ROWBLOCKS_THREADS, 0,
                exec->stream, rows, step, A->i, A->j, candidates, wrong);
     return PETSC_SUCCESS;

@@ -5,6 +5,7 @@
   Memory: what stays and what a symbolic phase needs are an allocation each. Complexity: a pass over both patterns.
 */
 #include "blockfind.cuh"
+#include "../csr/rowblocksample.cuh"
 #include "../device/carve.h"
 #include <cstddef>
 
@@ -199,12 +200,12 @@ static PetscErrorCode BlockSample(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   if (mm->blocksizes < 0) {
     PetscCall(HybRowBlocksSampleAsync(exec, A, *candidates, &look->sample));
     if (A->i != B->i || A->j != B->j) PetscCall(HybRowBlocksSampleAsync(exec, B, *candidates, &look->sample));
-    /* where all are refused somebody else comes next */
+    /* where all are refused somebody else comes next; not where that is unlikely */
     unless.found[0] = unless.found[1] = NULL;
     unless.most = unless.product = 0;
     unless.refused               = &look->sample;
     unless.sizes                 = *candidates;
-    if (count) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, unless, mm->rowproducts, look->stats));
+    if (count && !RowBlocksLikely(A)) PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, unless, mm->rowproducts, look->stats));
     PetscCall(HybSpGEMMFetch(mm, &s->host, look, offsetof(BlockLook, blocks)));
     mm->blocksizes = *candidates & ~s->host.sample;
   }

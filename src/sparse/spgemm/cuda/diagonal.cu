@@ -34,13 +34,15 @@
   Applicable: at most 63 diagonals of A and of B, no more than eight times as many as a row has entries (diagonals.cuh),
   C's in DIAGONAL_WORDS words of 32, no more than DIAGONAL_PAIRS pairs of runs, which are at most four times as many
   products (runs that are not full) as there are; "auto" looks from HybTuning's diagonal_fewest nonzeros of A on (2^20).
-  The look is one block and two launches that end at once where there are more diagonals; rows' products are counted in
+  The look is a sample and two launches that end at once where there are more diagonals; rows' products are counted in
   the same go where there are (or so many that pairs will be too many), so no more synchronisations come of it. Where
   the look must be repeated products are counted with the second one. What is left is few diagonals of which no program
-  comes for another reason; then there is one synchronisation fewer left, and `shape` is not asked to look. The look
-  samples for whole blocks first (HybSpGEMM.blocksizes): where rows have left a size, nothing is looked for but the next
-  method asked, `block`, which has its proof left to wait for; should that fail, it is others' turn. By name, operands
-  of other form are an error.
+  comes for another reason; then there is one synchronisation fewer left, and `shape` is not asked to look. The sample
+  is one for whole blocks too (HybSpGEMM.blocksizes): where rows have left a size, nothing is looked for but the next
+  method asked, `block`, which has its proof left to wait for; should that fail, it is others' turn. Where blocks are
+  likely (RowBlocksLikely()) it is for these alone first, and waited for by itself: a sample for diagonals, and the
+  launches and the room of what comes then, would be for nothing. Then there is no second look. By name, operands of
+  other form are an error.
 
   Copies to shared memory are the copy engine's where arrays are aligned to 16 bytes (7-pt 128^3 again 0.48 ms instead
   of 0.58 by ordinary loads), with what begins and ends them found by a thread each; their source is to stay in the
@@ -52,7 +54,7 @@
   often as A has runs, from the second-level cache mostly.
 */
 #include "../diagonalprogram.cuh"
-#include "../../csr/rowblocks.cuh"
+#include "../../csr/rowblocksample.cuh"
 #include "../../device/carve.h"
 #include "../../plan/bins.cuh"
 
@@ -77,13 +79,28 @@ static __host__ __device__ __forceinline__ int DiagonalBlocks(int sizes, int ref
   return sizes & ~refused;
 }
 
-static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void DiagonalSample(HybCSR A, HybCSR B, int again, int sizes, DiagonalLook *look)
+/* What comes before words, of A and, where it is another, of B: a block samples for diagonals, others for blocks, W
+   lanes a row */
+struct DiagonalSampled {
+  HybCSR   A, B;
+  PetscInt rows[2], step[2]; /* that are asked for blocks */
+  int      operands, again, sizes;
+};
+
+template <int W>
+static __global__ __launch_bounds__(DIAGONALS_SAMPLE) void DiagonalSample(DiagonalSampled x, DiagonalLook *look)
 {
-  if (DiagonalBlocks(sizes, look->blocks)) return;
-  if (blockIdx.x == 0)
-    DiagonalsSample(A.m, A.nnz, A.i, A.j, again, &look->d[0]);
+  const int        who    = (int)blockIdx.x;
+  const PetscCount blocks = ((PetscCount)gridDim.x - x.operands) / x.operands, block = who - x.operands;
+
+  if (who == 0)
+    DiagonalsSample(x.A.m, x.A.nnz, x.A.i, x.A.j, x.again, &look->d[0]);
+  else if (who < x.operands)
+    DiagonalsSample(x.B.m, x.B.nnz, x.B.i, x.B.j, x.again, &look->d[1]);
+  else if (block < blocks)
+    RowBlocksSampleRows<W>(x.rows[0], x.step[0], x.A.i, x.A.j, x.sizes, block, blocks, &look->blocks);
   else
-    DiagonalsSample(B.m, B.nnz, B.i, B.j, again, &look->d[1]);
+    RowBlocksSampleRows<W>(x.rows[1], x.step[1], x.B.i, x.B.j, x.sizes, block - blocks, blocks, &look->blocks);
 }
 
 /* words of 32 bits where both operands have no more diagonals; none where blocks are likely */
@@ -439,12 +456,34 @@ static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(const HybSpGEMM *mm, cons
   return PETSC_SUCCESS;
 }
 
+static PetscErrorCode DiagonalSampleAll(const HybExec *exec, const HybCSR *A, const HybCSR *B, int again, int sizes, DiagonalLook *look)
+{
+  const bool      same = A->i == B->i && A->j == B->j;
+  DiagonalSampled x;
+
+  PetscFunctionBegin;
+  x.A        = *A;
+  x.B        = *B;
+  x.rows[0]  = RowBlocksSampled(A->m, &x.step[0]);
+  x.rows[1]  = RowBlocksSampled(B->m, &x.step[1]);
+  x.operands = same ? 1 : 2;
+  x.again    = again;
+  x.sizes    = sizes;
+  PetscCall(HybDispatch(RowWidth(A->nnz, A->m, 4) > 4 ? 16 : 4, HybCases<4, 16>(), [&](auto W) {
+    const PetscCount blocks = sizes ? HybBlocks((PetscCount)PetscMax(x.rows[0], same ? 0 : x.rows[1]) * W, DIAGONALS_SAMPLE) : 0;
+
+    HYB_LAUNCH((DiagonalSample<W>), x.operands * (1 + blocks), DIAGONALS_SAMPLE, 0, exec->stream, x, look);
+    return PETSC_SUCCESS;
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   const HybExec *exec  = &mm->exec;
   const bool     same  = A->i == B->i && A->j == B->j;
   const bool     named = strcmp(mm->name, "auto") != 0, count = !mm->counted;
-  const int      sizes     = !named && mm->blocksizes < 0 ? HybRowBlocksCandidates(A) & HybRowBlocksCandidates(B) : 0;
+  int            sizes     = !named && mm->blocksizes < 0 ? HybRowBlocksCandidates(A) & HybRowBlocksCandidates(B) : 0;
   const PetscInt acapacity = DiagonalsCapacity(A, DIAGONAL_THREADS), bcapacity = DiagonalsCapacity(B, DIAGONAL_THREADS);
   DiagonalLook  *look = NULL, host;
   Diagonals     *da, *db;
@@ -456,7 +495,6 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
   if (!A->nnz || !B->nnz) PetscFunctionReturn(PETSC_SUCCESS); /* by name: a product without entries */
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
-  if (count && !mm->rowproducts) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + HYB_PLAN_SPARE, sizeof(PetscCount), &mm->rowproducts));
   for (int pass = 0; pass < 2; pass++) {
     size_t used = 0;
 
@@ -469,23 +507,31 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
   PetscCall(exec->backend->zero(exec, look, sizeof(*look)));
   da = &look->d[0];
   db = &look->d[same ? 0 : 1];
-  /* a second time where a wait is left for it: a block size that was given and refused has cost one */
+  if (sizes && RowBlocksLikely(A)) {
+    PetscCall(HybRowBlocksSampleAsync(exec, A, sizes, &look->blocks));
+    if (!same) PetscCall(HybRowBlocksSampleAsync(exec, B, sizes, &look->blocks));
+    PetscCall(HybSpGEMMFetch(mm, &host.blocks, &look->blocks, sizeof(host.blocks)));
+    mm->blocksizes = sizes & ~host.blocks;
+    *fits          = (PetscBool)!mm->blocksizes;
+    sizes          = 0;
+    if (!*fits) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (count && !mm->rowproducts) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + HYB_PLAN_SPARE, sizeof(PetscCount), &mm->rowproducts));
+  /* a second time where a wait is left for it: a block size that was given and refused has cost one, or the sample */
   for (int pass = 0; pass < 2 && !known && (named || mm->waits <= HYB_SPGEMM_WAITS - 2); pass++) {
     /* who looks for blocks then has nothing to wait for but his proof */
-    if (pass == 0 && sizes) PetscCall(HybRowBlocksSampleAsync(exec, A, sizes, &look->blocks));
-    if (pass == 0 && sizes && !same) PetscCall(HybRowBlocksSampleAsync(exec, B, sizes, &look->blocks));
-    HYB_LAUNCH(DiagonalSample, same ? 1 : 2, DIAGONALS_SAMPLE, 0, exec->stream, *A, *B, pass, sizes, look);
+    PetscCall(DiagonalSampleAll(exec, A, B, pass, pass ? 0 : sizes, look));
     HYB_LAUNCH(DiagonalWords, HybBlocks(A->m, DIAGONAL_THREADS), DIAGONAL_THREADS, (size_t)acapacity * sizeof(PetscInt), exec->stream, A->m, A->i, A->j, acapacity, sizes, &look->blocks, da, db, s->worda);
     if (!same) HYB_LAUNCH(DiagonalWords, HybBlocks(B->m, DIAGONAL_THREADS), DIAGONAL_THREADS, (size_t)bcapacity * sizeof(PetscInt), exec->stream, B->m, B->i, B->j, bcapacity, sizes, &look->blocks, db, da, s->wordb);
-    /* so that whoever comes after a second look has nothing to wait for but its count; and where pairs are likely to be
+    /* so that whoever comes after the last look has nothing to wait for but its count; and where pairs are likely to be
        too many, after the first, unless blocks are likely, which need no counts */
-    if (count && pass == 0)
+    if (count && !mm->waits)
       PetscCall(HybPlanRowCostsUnless(exec, A, B->i, NULL, {
                                                              {&da->n, &db->n},
                                                              DIAGONALS_MAX, DIAGONAL_PAIRS, &look->blocks, sizes
       },
                                       mm->rowproducts, look->stats));
-    else if (count && !host.stats[0])
+    else if (count && (!pass || !host.stats[0]))
       PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, mm->rowproducts, look->stats));
     PetscCall(HybSpGEMMFetch(mm, &host, look, sizeof(host)));
     if (mm->blocksizes < 0) mm->blocksizes = DiagonalBlocks(sizes, host.blocks);
