@@ -424,23 +424,40 @@ static MaskArgs MaskArguments(const HybSpGEMM *mm, const HybCSR *A, const HybCSR
   return x;
 }
 
-PetscErrorCode HybMaskRowsCount(HybSpGEMM *mm, const HybCSR *A, const PetscInt *count, HybCSR *C, HybMaskRows *rows)
+/* count: of C's rows, to be scanned to C->i; NULL: that is there */
+static PetscErrorCode MaskRowsFetch(HybSpGEMM *mm, const HybCSR *A, const PetscInt *count, const HybCSR *C, HybMaskRows *rows, PetscCount *nnz)
 {
   const HybExec *exec = &mm->exec;
   PetscCount    *found, host[4 + HYB_SPGEMM_PARTS + 1];
 
   PetscFunctionBegin;
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, PETSC_STATIC_ARRAY_LENGTH(host), sizeof(PetscCount), &found));
-  PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, found, NULL));
+  if (count) PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, found, NULL));
   HYB_LAUNCH(MaskMeasure, PetscMin(HybBlocks(C->m, 256), 1024), 256, 0, exec->stream, C->m, A->i, C->i, A->n, mm->transposed, found + 1, found + 2, found + 3, found + 4);
   PetscCall(exec->backend->copy(exec, host, found, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybArenaFree(&mm->work, &found));
-  C->nnz         = host[0];
+  *nnz           = host[0];
   rows->longest  = (PetscInt)host[1];
   rows->words    = host[2];
   rows->farthest = (PetscInt)host[3];
   mm->hascut     = PETSC_TRUE;
   PetscCall(PetscArraycpy(mm->cut, host + 4, HYB_SPGEMM_PARTS + 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMaskRowsCount(HybSpGEMM *mm, const HybCSR *A, const PetscInt *count, HybCSR *C, HybMaskRows *rows)
+{
+  PetscFunctionBegin;
+  PetscCall(MaskRowsFetch(mm, A, count, C, rows, &C->nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMaskRowsLook(HybSpGEMM *mm, const HybCSR *A, const HybCSR *C, HybMaskRows *rows)
+{
+  PetscCount nnz;
+
+  PetscFunctionBegin;
+  PetscCall(MaskRowsFetch(mm, A, NULL, C, rows, &nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -25,6 +25,8 @@ typedef struct {
 
 /* C->i and C->nnz of count (device), as HybScanCounts(), and what the plan wants to know: one synchronisation */
 extern PetscErrorCode HybMaskRowsCount(HybSpGEMM *mm, const HybCSR *A, const PetscInt *count, HybCSR *C, HybMaskRows *rows);
+/* the same of a C that is there, later: one synchronisation */
+extern PetscErrorCode HybMaskRowsLook(HybSpGEMM *mm, const HybCSR *A, const HybCSR *C, HybMaskRows *rows);
 /* words, farthest and then mm->cut, HYB_SPGEMM_PARTS + 3 numbers (device), for who counts by other means: no
    synchronisation */
 extern PetscErrorCode HybMaskRowsMeasure(HybSpGEMM *mm, const HybCSR *A, const HybCSR *C, PetscCount *words);

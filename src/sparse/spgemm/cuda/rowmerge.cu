@@ -22,7 +22,8 @@
   merges a row: the heads stand in its registers, with their values, an entry of C costs a comparison for each head in
   place of shuffles, and 32 rows proceed at once ("narrow"). Entries of C are gathered in shared memory, eight of each
   row of a warp, and written by as many lanes. This is what "auto" takes rowmerge for; wider rows are left to other
-  methods. Numeric phases of Galerkin products, which are repeated, go by masks where those serve (../maskrows.cu).
+  methods. Numeric phases that are repeated go by masks where those serve (../maskrows.cu), those of a product of which
+  nobody said so from the second one on.
 
   Otherwise W is the width asked for, or the smallest power of two that merges the longest row at once, at most 16, and
   32 where 16 would need three levels.
@@ -48,7 +49,8 @@
 #define ROWMERGE_LEVELS   31 /* of width 2, for any length */
 #define ROWMERGE_NARROW   12
 #define ROWMERGE_PRODUCTS 128
-#define ROWMERGE_STAGE    8 /* entries of a row of C that are written together */
+#define ROWMERGE_MASKED   20 /* entries of a mean row of C from which on masks are faster */
+#define ROWMERGE_STAGE    8  /* entries of a row of C that are written together */
 /* from one of them to the next in shared memory, 32 rows each: without conflicts of banks, written and read */
 #define ROWMERGE_STRIDE 36
 /* bytes of intermediates from which the card is asked what is free: the question takes longer than a small product */
@@ -575,13 +577,18 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of a product of which nobody said that it is repeated: masks where a mean row of C has so many entries. H200, again,
+   merged and by masks, ms: rail_79841, 22.5 entries, 0.060 and 0.033, 7-point 40^3, 24, 0.0275 and 0.0246; but m133-b3,
+   16, 0.035 and 0.039, 5-point 400^2, 13, 0.030 and 0.037, circuitscape_1m, 11, 0.101 and 0.193, 7-point 128^3 A*P, 6,
+   0.188 and 0.257. Their making takes 0.03 ms. */
 static PetscErrorCode HybSpGEMMPlan_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C)
 {
   RowMerge *r = (RowMerge *)mm->data;
 
   PetscFunctionBegin;
-  if (!r->narrow || !mm->reuse) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!r->narrow || mm->columnsgone || (!mm->reuse && C->nnz <= ROWMERGE_MASKED * (PetscCount)C->m)) PetscFunctionReturn(PETSC_SUCCESS);
   mm->reads = HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B; /* without masks, also where there is no memory for them */
+  if (!mm->reuse) PetscCall(HybMaskRowsLook(mm, A, C, &r->masks));
   PetscCall(HybMaskRowsPlan(mm, A, B, C, &r->masks));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
