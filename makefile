@@ -80,7 +80,7 @@ $(INTERFACE_OBJ): $(INTERFACE_C)
 $(BUILD)/lib/$(PLUGIN): $(ROOMS_OBJ) $(GLUE_OBJ) conf/plugin.map
 	@mkdir -p $(@D)
 	@sed 's/@VERSION@/$(SONAME:$(PLUGIN).%=%)/' conf/plugin.map > $(BUILD)/plugin.map
-	$(call SAY,$@)$(PETSC_CC) -shared $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,-soname,$(SONAME) -Wl,--version-script=$(BUILD)/plugin.map -Wl,-z,now -Wl,-z,nodelete $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LINK) -lm -ldl -lpthread
+	$(call SAY,$@)$(PETSC_CC) -shared $(SAN) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,-soname,$(SONAME) -Wl,--version-script=$(BUILD)/plugin.map -Wl,-z,now -Wl,-z,nodelete $(if $(SAN),,-Wl,--no-undefined) $(PETSC_LINK) -lm -ldl
 	@ln -sf $(PLUGIN) $(@D)/$(SONAME)
 
 $(BUILD)/librooms.a: $(ROOMS_OBJ)

@@ -19,7 +19,7 @@ $(BUILD)/other/libpetsc_second.so $(BUILD)/other/libpetsc_tools.so: $(BUILD)/oth
 	@mkdir -p $(@D)
 	@echo '$(STUB_$*)' | $(PETSC_CC) -shared -fPIC -x c - -o $@ -Wl,-soname,$(@F)
 $(BUILD)/other/%/$(PLUGIN): $(BUILD)/other/%/register.o $(ROOMS_OBJ) $(GLUE_OBJ) $(BUILD)/other/libpetsc_second.so
-	$(call SAY,$@)$(PETSC_CC) -shared $(SAN) -o $@ $< $(ROOMS_OBJ) $(filter-out $(REGISTER_OBJ),$(GLUE_OBJ)) -Wl,-soname,$(PLUGIN) -Wl,-z,nodelete $(PETSC_LIBS) $(OTHER_LINK_$*) -lm -ldl -lpthread
+	$(call SAY,$@)$(PETSC_CC) -shared $(SAN) -o $@ $< $(ROOMS_OBJ) $(filter-out $(REGISTER_OBJ),$(GLUE_OBJ)) -Wl,-soname,$(PLUGIN) -Wl,-z,nodelete $(PETSC_LIBS) $(OTHER_LINK_$*) -lm -ldl
 .SECONDARY: $(OTHER:%=$(BUILD)/other/%/register.o)
 -include $(wildcard $(BUILD)/other/*/*.d)
 

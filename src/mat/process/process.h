@@ -7,7 +7,6 @@
 
 #include <petscmat.h>
 #include <petsc/private/matimpl.h>
-#include <pthread.h>
 #include "aijhybridgpu/private/hybcomm.h"
 #include "aijhybridgpu/private/hybmat.h"
 #include "aijhybridgpu/private/hybspmv.h"
@@ -230,15 +229,6 @@ typedef struct {
       size_t bytes;
     } block[HYB_WATCHED];
   } watch;
-  /* of the host, that a thread makes while a product is computed (storage/pages.c) */
-#define HYB_PAGES_ARRAYS 4
-  struct {
-    pthread_t thread;
-    PetscBool running;
-    int       n;
-    size_t    bytes; /* of each */
-    void     *block[HYB_PAGES_ARRAYS];
-  } pages;
 } HybGlue;
 
 PETSC_INTERN HybGlue HybGlueState;

@@ -194,9 +194,7 @@ static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscBool 
   for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&out[k], x));
   PetscCall(HybParProductSetBlockSize(mp->product, HybMatProductBlockSize(o->n, o->mat)));
   PetscCall(HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
-  HybPagesAhead(x, C->rmap->n);
   ierr = HybParProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, out, &result);
-  HybPagesReady();
   if (!ierr && again) ierr = HybMPIKeep(C, mp, ierr, out, &result, &kept);
   if (!ierr && !kept) ierr = HybMPIProductAdopt(C, mp, out, &result);
   for (int k = 0; k < 2; k++) (void)HybArenaReset(&out[k]); /* nothing of a failed result stays behind */

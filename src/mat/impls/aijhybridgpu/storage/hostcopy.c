@@ -63,6 +63,22 @@ static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, co
   return PETSC_SUCCESS;
 }
 
+/* glibc takes blocks above a threshold from the system and gives them back at once, and cuts its heap where twice as
+   much lies free at the end: a matrix that goes takes its pages with it, and the next one's are fresh. It raises the
+   threshold to the largest block that was ever given back, up to 32 MiB. One that nobody touches does. Programs with
+   small matrices keep the threshold that they had. */
+static void HybKeepPages(PetscInt rows)
+{
+#if defined(__GLIBC__)
+  void *volatile block;
+
+  if (HybGlueState.watch.keeps || (size_t)rows * sizeof(PetscInt) < ((size_t)128 << 10)) return;
+  HybGlueState.watch.keeps = PETSC_TRUE;
+  block                    = malloc(((size_t)32 << 20) - ((size_t)64 << 10));
+  free(block);
+#endif
+}
+
 void HybLargePagesBegin(PetscInt rows)
 {
   HybKeepPages(rows);

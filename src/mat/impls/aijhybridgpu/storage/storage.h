@@ -334,11 +334,6 @@ PETSC_INTERN PetscErrorCode HybGivenTake(Mat);
 /* hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not
    even zeroed where A is large. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B);
-/* pages.c: the C library keeps pages of matrices of so many rows; and between these a thread makes those of AIJ's
-   arrays for a result of the device */
-PETSC_INTERN void HybKeepPages(PetscInt rows);
-PETSC_INTERN void HybPagesAhead(const HybExec *, PetscInt rows);
-PETSC_INTERN void HybPagesReady(void);
 /* between these, what PETSc allocates for a matrix of so many rows gets large pages where it is large */
 PETSC_INTERN void HybLargePagesBegin(PetscInt rows);
 PETSC_INTERN void HybLargePagesEnd(void);
