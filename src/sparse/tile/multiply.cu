@@ -41,7 +41,7 @@
 #include "aijhybridgpu/private/hybtile.h"
 
 #if !defined(PETSC_USE_COMPLEX) && defined(PETSC_USE_REAL_DOUBLE)
-  #define TILE_WARPS   4   /* of a block */
+  #define TILE_WARPS   1   /* of a block: chunks have very different numbers of tasks, and no warp waits for another */
   #define TILE_BATCH   16  /* tasks */
   #define TILE_THREADS 256 /* of kernels that have a thread a value */
 
@@ -238,7 +238,7 @@ static __device__ __forceinline__ void TileWrite(const TileMultiplyArgs &x, Pets
 
 /* a warp a chunk of tiles of C; P: the precision's way */
 template <typename P>
-static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, 8) TilesMultiply(TileMultiplyArgs x)
+static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, 32) TilesMultiply(TileMultiplyArgs x)
 {
   HYB_SHARED(TileRow, staged, TILE_WARPS * HYB_WARP * TILE_ROWS);
   const int      lane = HybLane(), task0 = lane & (TILE_BATCH - 1);
