@@ -303,6 +303,45 @@ static void Long(void)
   }
 }
 
+/* Row R of tiles has tiles[R] of them, step[R] apart, of one entry each, all in one row or dealt to eight */
+static void SparseTiles(PetscInt n, const PetscInt *tiles, const PetscInt *step, PetscInt columns, RefMat *A)
+{
+  PetscInt     nnz = 0, *ci, *cj;
+  PetscScalar *a;
+
+  for (PetscInt R = 0; R < n; R++) nnz += tiles[R];
+  ci  = (PetscInt *)RefAlloc(nnz, sizeof(PetscInt));
+  cj  = (PetscInt *)RefAlloc(nnz, sizeof(PetscInt));
+  a   = (PetscScalar *)RefAlloc(nnz, sizeof(PetscScalar));
+  nnz = 0;
+  for (PetscInt R = 0; R < n; R++) {
+    for (PetscInt k = 0; k < tiles[R]; k++, nnz++) {
+      ci[nnz] = R * TILE + (R % 2 ? 3 : HybTestRandomInt(0, TILE));
+      cj[nnz] = (R % 3 + k * step[R]) * TILE + HybTestRandomInt(0, TILE);
+      a[nnz]  = HybTestRandomScalar();
+    }
+  }
+  RefCOO(n * TILE, columns, nnz, ci, cj, a, A);
+  free(a);
+  free(ci);
+  free(cj);
+}
+
+/* rows of tiles of just about so many tiles, and so far apart, as a warp has room for on the way from CSR */
+static void Rooms(void)
+{
+  static const PetscInt found[] = {255, 256, 257, 255, 256, 257, 2, 2, 2, 2, 1, 300, 40}, apart[] = {1, 1, 1, 31, 32, 33, 8191, 8192, 8160, 8193, 1, 30, 200};
+  RefMat                A, B;
+
+  HybTestBegin("rows of tiles about what a warp has room for on the way from CSR");
+  SparseTiles((PetscInt)PETSC_STATIC_ARRAY_LENGTH(found), found, apart, 72000, &A);
+  RefTranspose(&A, PETSC_FALSE, &B);
+  Check(&A, &B);
+  RefMatDestroy(&B);
+  HybTestMatRandom(20, A.csr.m, 3, 30, &B);
+  CheckAndDestroy(&B, &A);
+}
+
 /* row 8 R of A names row 8 R of B, and that has one entry in each of p[R] tiles, step[R] columns apart */
 static void OneRowEach(PetscInt n, const PetscInt *p, const PetscInt *step)
 {
@@ -334,8 +373,8 @@ static void OneRowEach(PetscInt n, const PetscInt *p, const PetscInt *step)
 
 static void Bins(void)
 {
-  static const PetscInt spans[] = {16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192}, bytes[] = {256, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192, 16384, 32768, 65536, 131072, 196608, 232000};
-  PetscInt              p[64], step[64], n = 0;
+  static const PetscInt spans[] = {16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192}, bytes[] = {256, 512, 768, 1024, 1536, 2048, 3072, 4096, 8192, 12288, 16384, 32768, 49152, 65536, 131072, 196608, 231424, 232000};
+  PetscInt              p[80], step[80], n = 0;
 
   HybTestBegin("rows of tiles about the end of every bin by words of bits");
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(spans) - (HybTestSlow() ? 2 : 0); k++) {
@@ -348,9 +387,9 @@ static void Bins(void)
   HybTestBegin("rows of tiles about the end of every bin by bytes, and beyond all shared memory");
   n = 0;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(bytes); k++) {
-    /* 12 bytes a tile and 6 for 32 of them */
+    /* 12 bytes a tile, what its one task takes, and 6 for 32 of them */
     for (PetscInt d = -1; d <= 1; d++) {
-      p[n]      = bytes[k] * 32 / (12 * 32 + 6) + d;
+      p[n]      = bytes[k] * 32 / ((18 + (PetscInt)sizeof(PetscInt)) * 32 + 6) + d;
       step[n++] = TILE;
     }
   }
@@ -696,7 +735,7 @@ static void OtherScalars(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Zoo, Fills, Cuts, Long, Bins, Far, Random, Special, Half, Lost, Denormals, Repeated, Changing, Faults, Limits};
+  static void (*const pieces[])(void) = {Zoo, Fills, Cuts, Long, Rooms, Bins, Far, Random, Special, Half, Lost, Denormals, Repeated, Changing, Faults, Limits};
 
   PetscFunctionBegin;
   PetscCall(Methods("tile", "products by tiles"));

@@ -1,20 +1,20 @@
 /*
   tiles.cu: CSR to tiles of 8 x 8 (hybtile.h), and values to the order of tiles.
 
-  Eight lanes take the eight rows of a row of tiles, which are sorted. The next tile is the smallest one that any of
-  their next entries is in; each lane takes what its row has in there, and the numbers of these entries, summed over
-  the lanes before, are the places of its values:
+  A warp takes a row of tiles and goes along its entries three times, all lanes at once, with what it knows in shared
+  memory:
 
-    while the least column / 8 of the lanes' next entries, t, exists:
-      bits = what my row has in columns 8 t to 8 t + 7                    my byte of the map
-      place[first + lanes before + 0, 1, ...] = those entries
-      first += all lanes'
+    the bits of the columns of tiles that have entries; which tile a column is: the number of bits below its own
+    the map of each tile, by "or"; the numbers of their entries, summed, are where each tile's values begin
+    place[first of its tile + bits below its own in the map] = the entry
 
-  So a row of tiles takes as many steps as it has tiles. Rows of more than TILES_LONG entries are left to blocks of
-  threads, which go through windows of TILES_WINDOW columns of tiles with all maps of them in shared memory.
+  Where a row of tiles spans more columns than there are bits, eight lanes take its rows, which are sorted. The next
+  tile is the smallest one that any of their next entries is in; each lane takes what its row has in there, so that
+  there are as many steps as tiles. Rows of more than TILES_LONG entries are left to blocks of threads, which go through
+  windows of TILES_WINDOW columns of tiles with all maps of them in shared memory.
 
-  Memory: 18 bytes for each entry of the matrix, as many tiles as there might be, and 4 for its place. Complexity: one
-  pass over the pattern.
+  Memory: 18 bytes for each entry of the matrix, as many tiles as there might be, and 4 for its place. Complexity: three
+  passes over the pattern.
 
   Paper: O. Zachariadis, N. Satpute, J. Gomez-Luna, J. Olivares, Accelerating sparse matrix-matrix multiplication with
   GPU Tensor Cores, Computers and Electrical Engineering 88 (2020). There conversion is not part of the method's time.
@@ -25,6 +25,8 @@
 #define TILES_THREADS 256
 #define TILES_LONG    1536 /* entries of a row of tiles */
 #define TILES_WINDOW  2048 /* columns of tiles */
+#define TILES_WORDS   256  /* of 32 columns of tiles each, and */
+#define TILES_FOUND   256  /* tiles that a warp has room for */
 #define TILES_EACH    (TILES_WINDOW / TILES_THREADS)
 
 static_assert(HYB_TILE == 8, "a tile's map is one word of 64 bits");
@@ -51,18 +53,16 @@ static __device__ __forceinline__ PetscInt TilesRow(const TilesArgs &x, PetscCou
   return first;
 }
 
-static __global__ __launch_bounds__(TILES_THREADS) void TilesShort(TilesArgs x)
+/* a row of tiles by eight lanes, which take its rows, tile by tile */
+static __device__ __forceinline__ void TilesMerge(const TilesArgs &x, PetscCount R)
 {
   const int        lane = HybLane() & 7;
   const unsigned   mask = HybSubwarpMask<8>();
-  const PetscCount R = ((PetscCount)blockIdx.x * TILES_THREADS + threadIdx.x) / 8, r = R * HYB_TILE + lane;
-  PetscInt         all, tiles                                                        = 0, t;
+  const PetscCount r    = R * HYB_TILE + lane;
+  PetscInt         all, tiles = 0, t;
+  const PetscInt   begin = TilesRow(x, R, &all);
+  PetscInt         e = r < x.m ? x.i[r] : 0, end = r < x.m ? x.i[r + 1] : 0, first = begin, c = e < end ? x.j[e] : 0;
 
-  if (R >= x.t.rows) return;
-  const PetscInt begin = TilesRow(x, R, &all);
-  PetscInt       e = r < x.m ? x.i[r] : 0, end = r < x.m ? x.i[r + 1] : 0, first = begin, c = e < end ? x.j[e] : 0;
-
-  if (all > TILES_LONG) return;
   while ((t = HybSubwarpMin<8>(e < end ? c / HYB_TILE : PETSC_MAX_INT)) != PETSC_MAX_INT) {
     const PetscInt entry = e;
     unsigned       bits  = 0;
@@ -89,6 +89,145 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesShort(TilesArgs x)
   if (lane == 0) x.t.count[R] = tiles;
 }
 
+/* rows and columns of a map that have entries */
+static __device__ __forceinline__ unsigned TilesMask(unsigned low, unsigned high)
+{
+  unsigned columns = low | high, rows = 0;
+
+  columns |= columns >> 16;
+  columns = (columns | columns >> 8) & 0xffu;
+#pragma unroll
+  for (int r = 0; r < HYB_TILE; r++) rows |= (((r < 4 ? low : high) >> (r % 4 * 8)) & 0xffu) ? 1u << r : 0u;
+  return rows | columns << 8;
+}
+
+/* what a warp has of its row of tiles in shared memory */
+struct TilesRoom {
+  unsigned       bits[TILES_WORDS], map[2 * TILES_FOUND];
+  unsigned short before[TILES_WORDS], column[TILES_FOUND], first[TILES_FOUND];
+};
+
+/* the entries of a row of tiles, by a warp: see(entry, row, column) */
+template <typename F>
+static __device__ __forceinline__ void TilesEntries(const TilesArgs &x, PetscInt begin, PetscInt all, const PetscInt end[HYB_TILE - 1], F see)
+{
+  constexpr int UNDER = 4; /* loads on their way together */
+
+  for (PetscInt e0 = HybLane(); e0 < all; e0 += UNDER * HYB_WARP) {
+    PetscInt c[UNDER];
+
+#pragma unroll
+    for (int u = 0; u < UNDER; u++) c[u] = e0 + u * HYB_WARP < all ? x.j[begin + e0 + u * HYB_WARP] : 0;
+#pragma unroll
+    for (int u = 0; u < UNDER; u++) {
+      const PetscInt e = begin + e0 + u * HYB_WARP;
+      int            r = 0;
+
+      if (e >= begin + all) break;
+#pragma unroll
+      for (int k = 0; k < HYB_TILE - 1; k++) r += e >= end[k];
+      see(e, r, c[u]);
+    }
+  }
+}
+
+/* A row of tiles by a warp, with the bits of its columns in shared memory. Those that span more columns than these, and
+   may have company, are left to others: their count is -1. */
+static __global__ __launch_bounds__(TILES_THREADS) void TilesShort(TilesArgs x)
+{
+  HYB_SHARED(TilesRoom, room, TILES_THREADS / HYB_WARP);
+  const int        lane = HybLane();
+  const PetscCount R = (PetscCount)blockIdx.x * (TILES_THREADS / HYB_WARP) + threadIdx.x / HYB_WARP, r = R * HYB_TILE + lane;
+  TilesRoom       &my = room[threadIdx.x / HYB_WARP];
+  PetscInt         all, end[HYB_TILE - 1], least = PETSC_MAX_INT, last = -1, n = 0;
+
+  if (R >= x.t.rows) return;
+  const PetscInt begin = TilesRow(x, R, &all);
+
+  if (all > TILES_LONG) return;
+  if (lane < HYB_TILE && r < x.m && x.i[r + 1] > x.i[r]) {
+    least = x.j[x.i[r]] / HYB_TILE;
+    last  = x.j[x.i[r + 1] - 1] / HYB_TILE;
+  }
+  least                = HybSubwarpMin<HYB_WARP>(least);
+  last                 = HybSubwarpMax<HYB_WARP>(last);
+  const PetscInt words = last < 0 ? 0 : (last - least) / 32 + 1;
+
+  if (words > TILES_WORDS) {
+    if (lane == 0) x.t.count[R] = -1;
+    return;
+  }
+#pragma unroll
+  for (int k = 0; k < HYB_TILE - 1; k++) end[k] = x.i[HybMin()(R * HYB_TILE + k + 1, (PetscCount)x.m)];
+  for (int w = lane; w < words; w += HYB_WARP) my.bits[w] = 0;
+  __syncwarp();
+  TilesEntries(x, begin, all, end, [&](PetscInt, int, PetscInt c) {
+    const unsigned t = (unsigned)(c / HYB_TILE - least);
+
+    HybAtomicOr(&my.bits[t / 32], 1u << (t % 32));
+  });
+  __syncwarp();
+  for (int w = 0; w < words; w += HYB_WARP) {
+    PetscInt       here = w + lane < words ? __popc(my.bits[w + lane]) : 0, sum;
+    const PetscInt at   = n + HybSubwarpExclusiveSum<HYB_WARP>(here, &sum);
+
+    if (w + lane < words) my.before[w + lane] = (unsigned short)at;
+    n += sum;
+  }
+  if (n > TILES_FOUND) {
+    if (lane < HYB_TILE) TilesMerge(x, R);
+    return;
+  }
+  for (int k = lane; k < 2 * n; k += HYB_WARP) my.map[k] = 0;
+  __syncwarp();
+  auto which = [&](PetscInt c) {
+    const unsigned t = (unsigned)(c / HYB_TILE - least);
+
+    return (int)my.before[t / 32] + __popc(my.bits[t / 32] & ((1u << (t % 32)) - 1));
+  };
+  TilesEntries(x, begin, all, end, [&](PetscInt, int row, PetscInt c) {
+    const int k = which(c);
+
+    HybAtomicOr(&my.map[2 * k + row / 4], 1u << (row % 4 * 8 + c % HYB_TILE));
+    my.column[k] = (unsigned short)(c / HYB_TILE - least);
+  });
+  __syncwarp();
+  PetscInt first = 0;
+
+  for (int k0 = 0; k0 < n; k0 += HYB_WARP) {
+    const int      k   = k0 + lane;
+    const unsigned low = k < n ? my.map[2 * k] : 0, high = k < n ? my.map[2 * k + 1] : 0;
+    PetscInt       sum;
+    const PetscInt at = first + HybSubwarpExclusiveSum<HYB_WARP>((PetscInt)(__popc(low) + __popc(high)), &sum);
+
+    if (k < n) {
+      my.first[k]         = (unsigned short)at;
+      x.t.tile[begin + k] = {(uint64_t)high << 32 | low, begin + at, least + my.column[k]};
+      x.t.mask[begin + k] = (unsigned short)TilesMask(low, high);
+    }
+    first += sum;
+  }
+  __syncwarp();
+  TilesEntries(x, begin, all, end, [&](PetscInt e, int row, PetscInt c) {
+    const int      k     = which(c);
+    const unsigned below = (1u << (row % 4 * 8 + c % HYB_TILE)) - 1;
+
+    x.t.place[begin + my.first[k] + (row < 4 ? 0 : __popc(my.map[2 * k])) + __popc(my.map[2 * k + row / 4] & below)] = e;
+  });
+  if (lane == 0) x.t.count[R] = n;
+}
+
+/* those whose count is -1, by eight lanes each */
+static __global__ __launch_bounds__(TILES_THREADS) void TilesWide(TilesArgs x)
+{
+  const PetscCount R = ((PetscCount)blockIdx.x * TILES_THREADS + threadIdx.x) / 8;
+  PetscInt         all;
+
+  if (R >= x.t.rows) return;
+  (void)TilesRow(x, R, &all);
+  if (all <= TILES_LONG && x.t.count[R] < 0) TilesMerge(x, R);
+}
+
 /* The entries of row r from cursor on that lie before column t of tiles, by all threads: see() gets each. Returns their
    number, when all have been seen: a barrier */
 template <typename F>
@@ -101,18 +240,6 @@ static __device__ __forceinline__ PetscInt TilesBefore(const TilesArgs &x, Petsc
     const int n = __syncthreads_count(in);
     if (n < TILES_THREADS) return e - cursor + n;
   }
-}
-
-/* rows and columns of a map that have entries */
-static __device__ __forceinline__ unsigned TilesMask(const unsigned *map)
-{
-  unsigned columns = map[0] | map[1], rows = 0;
-
-  columns |= columns >> 16;
-  columns = (columns | columns >> 8) & 0xffu;
-#pragma unroll
-  for (int r = 0; r < HYB_TILE; r++) rows |= ((map[r / 4] >> (r % 4 * 8)) & 0xffu) ? 1u << r : 0u;
-  return rows | columns << 8;
 }
 
 /* a window's tiles, from the maps in shared memory: each thread has TILES_EACH of them in a row. offset: of their
@@ -137,7 +264,7 @@ static __device__ void TilesWindow(const TilesArgs &x, PetscCount t0, PetscInt b
       x.t.tile[at].map    = (uint64_t)map[2 * k + 1] << 32 | map[2 * k];
       x.t.tile[at].first  = v;
       x.t.tile[at].column = (PetscInt)(t0 + k);
-      x.t.mask[at]        = (unsigned short)TilesMask(map + 2 * k);
+      x.t.mask[at]        = (unsigned short)TilesMask(map[2 * k], map[2 * k + 1]);
       at++;
     }
     v += here;
@@ -236,7 +363,8 @@ PetscErrorCode HybTilesMake(const HybExec *exec, HybArena *keep, HybArena *work,
   x.j = A->j;
   x.t = *t;
   PetscCall(HybDeviceLimits(NULL, &sms));
-  HYB_LAUNCH(TilesShort, HybBlocks((PetscCount)t->rows * 8, TILES_THREADS), TILES_THREADS, 0, exec->stream, x);
+  HYB_LAUNCH(TilesShort, HybBlocks(t->rows, TILES_THREADS / HYB_WARP), TILES_THREADS, 0, exec->stream, x);
+  if (A->n > TILES_WORDS * 32 * HYB_TILE) HYB_LAUNCH(TilesWide, HybBlocks((PetscCount)t->rows * 8, TILES_THREADS), TILES_THREADS, 0, exec->stream, x);
   if (A->nnz > TILES_LONG) HYB_LAUNCH(TilesLong, PetscMin((PetscCount)t->rows, (PetscCount)6 * sms), TILES_THREADS, 0, exec->stream, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
