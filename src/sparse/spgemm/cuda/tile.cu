@@ -13,10 +13,11 @@
                  for each pair whose boolean product is not empty: set the bit of its column
                  tiles of C, tasks
     offsets:   scan of chunks of eight tiles of C, and of tasks
-    fill:      the same groups, with the bits once more:
-                 for each such pair: count the tasks of its tile of C; their sums are where each tile's tasks begin
-                 for each tile of A, in order; for each tile of B that it meets, a lane each:
-                   tasks of its tile of C += (tile of A, tile of B); map of it |= boolean product
+    fill:      a group a row of tiles:
+                 for each such pair, once: to a list in shared memory; set the bit of its column
+                 for each of the list: its tile of C, whose tasks are counted; map of that |= boolean product
+                 tasks of a tile of C come together in any order; each one's place: how many of them are of tiles of A
+                   before its own
                  entries of each row of C, and where in them each chunk begins
     offsets:   scan of the rows' entries
     multiply:  a warp a chunk, tensor cores for its tasks, in order; entries go to their places in CSR
@@ -29,46 +30,37 @@
   ../../tile/multiply.cu.
 
   Bins. Count: rows of tiles by words of bits (or by pairs, if these are very many), fill: by bytes of shared memory;
-  16, 32, 128 or 512 threads a row. There are no more bins than that: registers limit how many rows are under way, not
-  shared memory, and the few rows of a small matrix fill no card bin by bin. What has more than fits is gone through in
-  several windows.
+  16 to 512 threads a row. A row whose list is more than shared memory goes through windows of columns, its tiles of A
+  one by one: with the bits, once more to count, and once more to place tasks in A's order.
 
   Applicable: by name alone, to real numbers in double precision. Rows of tiles of up to 2^31 tasks.
 
   Memory kept: 20 bytes for each entry of A and of B, 8 for a task, 8 for a tile of C and 48 for eight of them; while it
-  runs, the values of both once more. Synchronisations of a first product: spans, counts, entries of C. Complexity: a
-  pass over both patterns, five over the pairs of tiles, 1024 operations for each that is not dropped.
+  runs, the values of both once more. Synchronisations of a first product: spans, counts, entries of C. Complexity:
+  three passes over both patterns, two over the pairs of tiles, 1024 operations for each that is not dropped.
 
   Paper: O. Zachariadis, N. Satpute, J. Gomez-Luna, J. Olivares, Accelerating sparse matrix-matrix multiplication with
   GPU Tensor Cores, Computers and Electrical Engineering 88 (2020).
 */
 #include "../../device/carve.h"
-#include "../../device/hybgroup.cuh"
 #include "../../plan/bins.cuh"
 #include "aijhybridgpu/private/hybspgemm.h"
-#include "aijhybridgpu/private/hybtile.h"
+#include "../../tile/pairs.cuh"
 #include <cstddef>
 
 #define TILE_THREADS 256  /* of kernels that have lanes a row of tiles in order */
 #define TILE_STATIC  1024 /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
-/* blocks of 128 threads that registers allow to fill */
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  #define TILE_RESIDENT (sizeof(PetscInt) == 8 ? 3 : 5)
-#else
-  #define TILE_RESIDENT (sizeof(PetscInt) == 8 ? 3 : 6)
-#endif
-#define TILE_AHEAD 4 /* steps along rows of B that are under way together */
-
 /* Bins of the count, by words of bits; one more for what is wider */
 #define TILE_SPANS 5
 static const PetscCount TileSpanLimit[TILE_SPANS - 1] = {0, 64, 256, 2048};
 #define TILE_PAIRS_A_WORD 64 /* so many pairs count as a word */
 
-/* Bins of the filling, by bytes of shared memory; one more for what is gone through in windows */
-#define TILE_SIZES 5
-static const PetscCount TileSizeLimit[TILE_SIZES - 1] = {0, 768, 4096, 32768};
-#define TILE_WORD  (sizeof(unsigned) + sizeof(unsigned short)) /* bytes a word: bits, and how many are before them */
-#define TILE_ENTRY (sizeof(uint64_t) + sizeof(unsigned))       /* bytes a tile of C: its map, and its next task */
+/* Bins of the filling, by bytes of shared memory; one more for all that it has, and one for windows */
+#define TILE_SIZES 7
+static const PetscCount TileSizeLimit[TILE_SIZES - 2] = {0, 1024, 3072, 12288, 49152};
+/* bytes a word: bits, and how many are before them */
+#define TILE_LISTED (sizeof(PetscInt) + 3 * sizeof(unsigned short)) /* bytes a task */
+#define TILE_FEW    65535                                           /* tiles of a row of A's whose tasks are listed */
 
 /* What is found on the device, all zero before; what is brought to the host together lies together */
 struct TileLook {
@@ -92,23 +84,10 @@ struct TileProduct {
   /* during a symbolic phase */
   TileLook   *look;
   TileLook    host;
+  PetscCount  size[TILE_SIZES - 1]; /* where bins of the filling end */
   PetscInt   *low, *words, *cost, *order, *chunkptr, *tilecount;
   PetscCount *taskptr, *sums;
 };
-
-/* whose tiles meet whose */
-struct TilePairs {
-  PetscInt              rows, m;
-  const PetscInt       *ai, *acount, *bi, *bcount;
-  const HybTile        *a, *b;
-  const unsigned short *amask, *bmask;
-};
-
-/* a row of tiles of A, and that of B which a tile of A names */
-static __device__ __forceinline__ PetscInt TileRowBegin(const PetscInt *i, PetscInt R)
-{
-  return i[(PetscCount)R * HYB_TILE];
-}
 
 /* W lanes a row of tiles */
 template <int W>
@@ -151,71 +130,18 @@ static __global__ __launch_bounds__(TILE_THREADS) void TileSpans(TilePairs x, Pe
 struct TileRows {
   const PetscInt *order, *low, *words;
   PetscInt        room; /* of shared memory that a group has: words in the count, bytes in the filling */
-  int             log;  /* of the lanes across a row of tiles of B */
 };
 
-/* what a tile of A has to do with a row of tiles of B */
-struct TileMeets {
-  PetscInt from, len;
-  unsigned columns; /* of A's tile, eight bits: rows of B's */
+/* of each row of tiles of C: its chunks, its tiles, what filling it takes, its tasks */
+struct TileCounts {
+  PetscInt   *chunks, *tilecount, *cost;
+  PetscCount *tasks;
+  TileLook   *look;
 };
-
-static __device__ __forceinline__ TileMeets TileMeetsOf(const TilePairs &x, PetscInt a)
-{
-  const PetscInt K = x.a[a].column;
-
-  return {TileRowBegin(x.bi, K), x.bcount[K], (unsigned)x.amask[a] >> 8};
-}
-
-/* For each pair of a row of tiles whose boolean product is not empty, and whose column lies within width of low:
-   see(column - low). By all threads of the group, in no order: each warp, or group, has as many tiles of A as lanes,
-   1 << log lanes go along a row of B, and TILE_AHEAD such steps are under way together. */
-template <int G, typename F>
-static __device__ __forceinline__ void TileEachPair(const TilePairs &x, PetscInt first, PetscInt n, PetscInt low, unsigned width, int log, F see)
-{
-  constexpr int  L    = G < HYB_WARP ? G : HYB_WARP;
-  const unsigned mask = HybSubwarpMask<L>();
-  const int      lane = HybLane() & (L - 1), lanes = 1 << log, mine = lane & (lanes - 1), step = L >> log;
-  auto           look = [&](PetscInt column) {
-    const PetscInt q = column - low;
-
-    if (q >= 0 && (unsigned)q < width) see(q);
-  };
-
-  for (PetscInt k0 = HybGroup<G>::rank() / L * L; k0 < n; k0 += G) {
-    const int chunk = (int)HybMin()(n - k0, (PetscInt)L);
-    TileMeets my    = {0, 0, 0};
-
-    if (lane < chunk) my = TileMeetsOf(x, first + k0 + lane);
-    for (int q0 = 0; q0 < chunk; q0 += TILE_AHEAD * step) {
-      TileMeets to[TILE_AHEAD];
-      PetscInt  column[TILE_AHEAD];
-      bool      meets[TILE_AHEAD];
-
-#pragma unroll
-      for (int u = 0; u < TILE_AHEAD; u++) {
-        const int q = (q0 + u * step + (lane >> log)) & (L - 1);
-
-        to[u].from    = HybShfl(mask, my.from, q, L);
-        to[u].len     = HybShfl(mask, my.len, q, L);
-        to[u].columns = HybShfl(mask, my.columns, q, L);
-        if (q0 + u * step + (lane >> log) >= chunk) to[u].len = 0;
-        meets[u]  = mine < to[u].len && (x.bmask[to[u].from + mine] & to[u].columns);
-        column[u] = mine < to[u].len ? x.b[to[u].from + mine].column : 0;
-      }
-#pragma unroll
-      for (int u = 0; u < TILE_AHEAD; u++) {
-        if (meets[u]) look(column[u]);
-        for (PetscInt p = mine + lanes; p < to[u].len; p += lanes)
-          if (x.bmask[to[u].from + p] & to[u].columns) look(x.b[to[u].from + p].column);
-      }
-    }
-  }
-}
 
 /* G threads a row of tiles. Where there are several windows, tasks are counted in each of them, those that are in it */
 template <int G>
-static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileCount(TilePairs x, TileRows y, PetscInt begin, PetscInt end, PetscInt *__restrict__ chunks, PetscInt *__restrict__ tilecount, PetscInt *__restrict__ cost, PetscCount *__restrict__ tasks, TileLook *look)
+static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileCount(TilePairs x, TileRows y, TileCounts z, PetscInt begin, PetscInt end)
 {
   using Group = HybGroup<G>;
   HYB_DYNAMIC_SHARED(unsigned, shared);
@@ -233,9 +159,15 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileCount(Tile
 
     for (PetscInt w = rank; w < nwords; w += G) bits[w] = 0;
     Group::sync();
-    TileEachPair<G>(x, first, n, y.low[R] + 32 * w0, 32u * (unsigned)nwords, y.log, [&](PetscInt q) {
-      HybAtomicOr(&bits[q >> 5], 1u << (q & 31));
-      mine++;
+    const PetscInt low = y.low[R] + 32 * w0;
+
+    TileEachPair<G>(x, first, n, [&](bool meets, PetscInt column, PetscInt, PetscInt) {
+      const PetscInt q = column - low;
+
+      if (meets && q >= 0 && q < 32 * nwords) {
+        HybAtomicOr(&bits[q >> 5], 1u << (q & 31));
+        mine++;
+      }
     });
     Group::sync();
     for (PetscInt w = rank; w < nwords; w += G) tiles += __popc(bits[w]);
@@ -244,32 +176,15 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileCount(Tile
   mine  = Group::reduce(mine, scratch, HybSum());
   tiles = Group::reduce(tiles, scratch, HybSum());
   if (rank == 0) {
-    tilecount[R] = (PetscInt)tiles;
-    chunks[R]    = (PetscInt)((tiles + HYB_TILE_CHUNK - 1) / HYB_TILE_CHUNK);
-    tasks[R]     = mine;
-    cost[R]      = (PetscInt)HybMin()((PetscCount)TILE_WORD * words + (PetscCount)TILE_ENTRY * tiles, (PetscCount)PETSC_MAX_INT);
+    z.tilecount[R] = (PetscInt)tiles;
+    z.chunks[R]    = (PetscInt)((tiles + HYB_TILE_CHUNK - 1) / HYB_TILE_CHUNK);
+    z.tasks[R]     = mine;
+    z.cost[R]      = n > TILE_FEW ? PETSC_MAX_INT : (PetscInt)HybMin()((PetscCount)TILE_WORD * words + (PetscCount)TILE_ENTRY * tiles + (PetscCount)TILE_LISTED * mine, (PetscCount)PETSC_MAX_INT);
     if (tiles) {
-      HybAtomicAdd(&look->tiles, tiles);
-      HybAtomicMax(&look->longest, mine);
+      HybAtomicAdd(&z.look->tiles, tiles);
+      HybAtomicMax(&z.look->longest, mine);
     }
   }
-}
-
-/* entry (i, j) where, for some k, A has (i, k) and B (k, j) */
-static __device__ __forceinline__ uint64_t TileBoolean(uint64_t a, uint64_t b)
-{
-  const unsigned alow = (unsigned)a, ahigh = (unsigned)(a >> 32);
-  unsigned       low = 0, high = 0;
-
-#pragma unroll
-  for (int k = 0; k < HYB_TILE; k++) {
-    const unsigned row = (unsigned)(b >> (8 * k)) & 0xffu;
-
-    /* a column of A's, a bit in each byte, times a byte: that byte for each row which has the column */
-    low |= ((alow >> k) & 0x01010101u) * row;
-    high |= ((ahigh >> k) & 0x01010101u) * row;
-  }
-  return (uint64_t)high << 32 | low;
 }
 
 struct TileFillArgs {
@@ -284,53 +199,14 @@ struct TileFillArgs {
   uint64_t         *map;
 };
 
-/* a window of a row of tiles, in shared memory */
-struct TileWindow {
-  uint64_t       *map;  /* of each tile of C */
-  unsigned       *next; /* task of each, from the row's first on */
-  unsigned       *bits;
-  unsigned short *before;
-  PetscInt        words; /* that fit */
-
-  __device__ __forceinline__ unsigned at(PetscInt q) const
-  {
-    return before[q >> 5] + (unsigned)__popc(bits[q >> 5] & ((1u << (q & 31)) - 1));
-  }
-};
-
-/* as many words as leave room for all tiles that may be in them */
-static __device__ __forceinline__ TileWindow TileWindowOf(char *base, PetscInt room, PetscInt words, PetscInt tiles)
-{
-  TileWindow w;
-  PetscInt   most = tiles;
-
-  if ((PetscCount)TILE_WORD * words + (PetscCount)TILE_ENTRY * tiles <= room)
-    w.words = words;
-  else if ((PetscCount)TILE_ENTRY * tiles <= room / 2)
-    w.words = (PetscInt)((room - (PetscInt)TILE_ENTRY * tiles) / (PetscInt)TILE_WORD);
-  else {
-    w.words = (PetscInt)(room / (PetscInt)(TILE_WORD + 32 * TILE_ENTRY));
-    most    = 32 * w.words;
-  }
-  w.map    = (uint64_t *)base;
-  w.next   = (unsigned *)(w.map + most);
-  w.bits   = w.next + most;
-  w.before = (unsigned short *)(w.bits + w.words);
-  return w;
-}
-
-/* the bits of a window's columns, and how many are before each word: returns all */
+/* how many bits are before each word: returns all, and clears as many maps and counts */
 template <int G>
-static __device__ __forceinline__ int TileBits(const TilePairs &x, const TileWindow &win, PetscInt first, PetscInt n, PetscInt low, PetscInt nwords, int log, int *scratch)
+static __device__ __forceinline__ int TileRanks(const TileWindow &win, PetscInt nwords, int *scratch)
 {
   using Group     = HybGroup<G>;
   const int rank  = Group::rank();
   int       found = 0;
 
-  for (PetscInt w = rank; w < nwords; w += G) win.bits[w] = 0;
-  Group::sync();
-  TileEachPair<G>(x, first, n, low, 32u * (unsigned)nwords, log, [&](PetscInt q) { HybAtomicOr(&win.bits[q >> 5], 1u << (q & 31)); });
-  Group::sync();
   for (PetscInt w = 0; w < nwords; w += G) {
     const int here = w + rank < nwords ? __popc(win.bits[w + rank]) : 0;
     int       all;
@@ -340,11 +216,63 @@ static __device__ __forceinline__ int TileBits(const TilePairs &x, const TileWin
     found += all;
   }
   for (int p = rank; p < found; p += G) {
-    win.map[p]  = 0;
-    win.next[p] = 0;
+    win.map[2 * p] = win.map[2 * p + 1] = 0;
+    win.next[p]                         = 0;
   }
   Group::sync();
   return found;
+}
+
+/* counts of tasks become where they begin, after done others of the row, whose first is task; found tiles of C from
+   place to on. Returns all that are done now. */
+template <int G>
+static __device__ __forceinline__ int TileStarts(const TileFillArgs &z, const TileWindow &win, int found, int done, PetscCount task, PetscCount to, int *scratch)
+{
+  using Group    = HybGroup<G>;
+  const int rank = Group::rank();
+
+  for (int p = 0; p < found; p += G) {
+    const int here = p + rank < found ? (int)win.next[p + rank] : 0;
+    int       all;
+    const int sum = done + Group::exclusiveSum(here, scratch, &all);
+
+    if (p + rank < found) {
+      win.next[p + rank] = (unsigned)sum;
+      if ((to + p + rank) % HYB_TILE_CHUNK == 0) z.chunktask[(to + p + rank) / HYB_TILE_CHUNK] = task + sum;
+    }
+    done += all;
+  }
+  Group::sync();
+  return done;
+}
+
+/* maps and columns of a window's tiles of C to their places */
+template <int G>
+static __device__ __forceinline__ void TileOut(const TileFillArgs &z, const TileWindow &win, int found, PetscInt low, PetscInt nwords, PetscCount to)
+{
+  for (int p = HybGroup<G>::rank(); p < found; p += G) z.map[to + p] = (uint64_t)win.map[2 * p + 1] << 32 | win.map[2 * p];
+  for (PetscInt w = HybGroup<G>::rank(); w < nwords; w += G) {
+    unsigned bits = win.bits[w];
+
+    for (PetscInt p = win.before[w]; bits; bits &= bits - 1) z.column[to + p++] = low + 32 * w + __ffs((int)bits) - 1;
+  }
+}
+
+/* the bits of a window's columns, and how many are before each word: returns all */
+template <int G>
+static __device__ __forceinline__ int TileBits(const TilePairs &x, const TileWindow &win, PetscInt first, PetscInt n, PetscInt low, PetscInt nwords, int *scratch)
+{
+  using Group = HybGroup<G>;
+
+  for (PetscInt w = Group::rank(); w < nwords; w += G) win.bits[w] = 0;
+  Group::sync();
+  TileEachPair<G>(x, first, n, [&](bool meets, PetscInt column, PetscInt, PetscInt) {
+    const PetscInt q = column - low;
+
+    if (meets && q >= 0 && q < 32 * nwords) HybAtomicOr(&win.bits[q >> 5], 1u << (q & 31));
+  });
+  Group::sync();
+  return TileRanks<G>(win, nwords, scratch);
 }
 
 /* the pair of A's tile a, whose map is given, and of B's tile p */
@@ -357,7 +285,11 @@ static __device__ __forceinline__ void TileTaskOf(const TileWindow &win, PetscIn
 
     tasks[next]  = {a, p};
     win.next[to] = next + 1;
-    win.map[to] |= TileBoolean(map, b.map);
+
+    const uint64_t meet = TileBoolean(map, b.map);
+
+    win.map[2 * to] |= (unsigned)meet;
+    win.map[2 * to + 1] |= (unsigned)(meet >> 32);
   }
 }
 
@@ -441,9 +373,21 @@ static __device__ __forceinline__ void TileRowsOfC(const TileFillArgs &z, PetscI
   if (lane < HYB_TILE && (PetscCount)R * HYB_TILE + i < z.x.m) z.count[(PetscCount)R * HYB_TILE + i] = run;
 }
 
-/* G threads a row of tiles */
+/* what is behind the last tile of C of row R, and its last task */
 template <int G>
-static __global__ void __launch_bounds__(HybGroup<G>::THREADS, HybGroup<G>::THREADS == 128 ? TILE_RESIDENT : 1) TileFill(TileFillArgs z, PetscInt begin, PetscInt end)
+static __device__ __forceinline__ void TileEnd(const TileFillArgs &z, PetscInt R, PetscCount to, PetscCount task)
+{
+  const PetscInt chunk = z.chunkptr[R], chunks = z.chunkptr[R + 1] - chunk;
+
+  for (PetscCount p = to + HybGroup<G>::rank(); p < ((PetscCount)chunk + chunks) * HYB_TILE_CHUNK; p += G) z.map[p] = 0;
+  if (HybGroup<G>::rank() == 0 && chunks && chunk + chunks == z.chunks) z.chunktask[z.chunks] = task;
+  HybGroup<G>::sync();
+  TileRowsOfC<G>(z, R, chunk, chunks);
+}
+
+/* G threads a row of tiles, in windows */
+template <int G>
+static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileFill(TileFillArgs z, PetscInt begin, PetscInt end)
 {
   using Group = HybGroup<G>;
   HYB_DYNAMIC_SHARED(char, shared);
@@ -454,48 +398,108 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, HybGroup<G>::THRE
   int              done = 0;
 
   if (at >= end) return;
-  const PetscInt   R = z.y.order[at], first = TileRowBegin(x.ai, R), n = x.acount[R], words = z.y.words[R], chunk = z.chunkptr[R], chunks = z.chunkptr[R + 1] - chunk;
+  const PetscInt   R = z.y.order[at], first = TileRowBegin(x.ai, R), n = x.acount[R], words = z.y.words[R];
   const PetscCount task = z.taskptr[R];
-  PetscCount       to   = (PetscCount)chunk * HYB_TILE_CHUNK;
+  PetscCount       to   = (PetscCount)z.chunkptr[R] * HYB_TILE_CHUNK;
   const TileWindow win  = TileWindowOf(shared + (size_t)Group::index() * z.y.room, z.y.room, words, z.tilecount[R]);
 
   for (PetscInt w0 = 0; w0 < words; w0 += win.words) {
     const PetscInt nwords = HybMin()(words - w0, win.words), low = z.y.low[R] + 32 * w0;
-    const int      found = TileBits<G>(x, win, first, n, low, nwords, z.y.log, scratch);
+    const int      found = TileBits<G>(x, win, first, n, low, nwords, scratch);
 
-    TileEachPair<G>(x, first, n, low, 32u * (unsigned)nwords, z.y.log, [&](PetscInt q) { HybAtomicAdd(&win.next[win.at(q)], 1u); });
-    Group::sync();
-    for (int p = 0; p < found; p += G) {
-      const int here = p + rank < found ? (int)win.next[p + rank] : 0;
-      int       all;
-      const int sum = done + Group::exclusiveSum(here, scratch, &all);
+    TileEachPair<G>(x, first, n, [&](bool meets, PetscInt column, PetscInt, PetscInt) {
+      const PetscInt q = column - low;
 
-      if (p + rank < found) {
-        win.next[p + rank] = (unsigned)sum;
-        if ((to + p + rank) % HYB_TILE_CHUNK == 0) z.chunktask[(to + p + rank) / HYB_TILE_CHUNK] = task + sum;
-      }
-      done += all;
-    }
+      if (meets && q >= 0 && q < 32 * nwords) HybAtomicAdd(&win.next[win.at(q)], 1u);
+    });
     Group::sync();
+    done = TileStarts<G>(z, win, found, done, task, to, scratch);
     TileTasks<G>(x, win, first, n, low, 32u * (unsigned)nwords, z.tasks + task);
     for (int p = rank; p < found; p += G) {
       HybTileTask *const last = z.tasks + task + win.next[p] - 1;
 
-      last->b       = ~last->b;
-      z.map[to + p] = win.map[p];
+      last->b = ~last->b;
     }
-    for (PetscInt w = rank; w < nwords; w += G) {
-      unsigned bits = win.bits[w];
-
-      for (PetscInt p = win.before[w]; bits; bits &= bits - 1) z.column[to + p++] = low + 32 * w + __ffs((int)bits) - 1;
-    }
+    TileOut<G>(z, win, found, low, nwords, to);
     to += found;
     Group::sync();
   }
-  for (PetscCount p = to + rank; p < ((PetscCount)chunk + chunks) * HYB_TILE_CHUNK; p += G) z.map[p] = 0;
-  if (rank == 0 && chunks && chunk + chunks == z.chunks) z.chunktask[z.chunks] = task + done;
+  TileEnd<G>(z, R, to, task + done);
+}
+
+/* A row of tiles whose tasks all have room in shared memory: each pair is looked at once, and listed. Tasks of a tile
+   of C come together as they come; how many of them are of tiles of A before its own tells the place of each. */
+template <int G>
+static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1024 / HybGroup<G>::THREADS) TileFillListed(TileFillArgs z, PetscInt begin, PetscInt end)
+{
+  using Group = HybGroup<G>;
+  HYB_DYNAMIC_SHARED(char, shared);
+  HYB_SHARED(int, scratch, HYB_WARP);
+  HYB_SHARED(unsigned, listed, 1);
+  const TilePairs &x    = z.x;
+  const int        rank = Group::rank();
+  const PetscCount at   = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
+  unsigned         run  = 0;
+
+  if (at >= end) return;
+  const PetscInt   R = z.y.order[at], first = TileRowBegin(x.ai, R), n = x.acount[R], words = z.y.words[R], low = z.y.low[R], tiles = z.tilecount[R];
+  const PetscCount task = z.taskptr[R], to = (PetscCount)z.chunkptr[R] * HYB_TILE_CHUNK;
+  const int        m = (int)(z.taskptr[R + 1] - task);
+  TileWindow       win;
+
+  /* of each task: tile of B; which of A's; tile of C. And which of A's again, by tiles of C */
+  win.map                 = (unsigned *)(shared + (size_t)Group::index() * z.y.room);
+  PetscInt *const b       = (PetscInt *)(win.map + 2 * tiles);
+  win.next                = (unsigned *)(b + m);
+  win.bits                = win.next + tiles;
+  win.before              = (unsigned short *)(win.bits + words);
+  unsigned short *const a = win.before + words, *const c = a + m, *const order = c + m;
+
+  for (PetscInt w = rank; w < words; w += G) win.bits[w] = 0;
+  if (rank == 0 && !Group::SUBWARP) *listed = 0;
   Group::sync();
-  TileRowsOfC<G>(z, R, chunk, chunks);
+  TileEachPair<G>(x, first, n, [&](bool meets, PetscInt column, PetscInt k, PetscInt p) {
+    const unsigned met = __ballot_sync(HybSubwarpMask < Group::SUBWARP ? G : HYB_WARP > (), meets);
+    unsigned       e   = run;
+
+    if (!Group::SUBWARP) {
+      if (HybLane() == 0) e = HybAtomicAdd(listed, (unsigned)__popc(met));
+      e = HybShfl(HYB_FULL_MASK, e, 0);
+    }
+    run += (unsigned)__popc(met);
+    if (!meets) return;
+    e += (unsigned)__popc(met & ((1u << HybLane()) - 1));
+    a[e] = (unsigned short)k;
+    b[e] = p;
+    HybAtomicOr(&win.bits[(column - low) >> 5], 1u << ((column - low) & 31));
+  });
+  Group::sync();
+  const int found = TileRanks<G>(win, words, scratch);
+
+  for (int e = rank; e < m; e += G) {
+    const HybTile  tile = x.b[b[e]];
+    const unsigned t    = win.at(tile.column - low);
+    const uint64_t meet = TileBoolean(x.a[first + a[e]].map, tile.map);
+
+    c[e] = (unsigned short)t;
+    HybAtomicAdd(&win.next[t], 1u);
+    HybAtomicOr(&win.map[2 * t], (unsigned)meet);
+    HybAtomicOr(&win.map[2 * t + 1], (unsigned)(meet >> 32));
+  }
+  Group::sync();
+  (void)TileStarts<G>(z, win, found, 0, task, to, scratch);
+  for (int e = rank; e < m; e += G) order[HybAtomicAdd(&win.next[c[e]], 1u)] = a[e];
+  Group::sync();
+  for (int e = rank; e < m; e += G) {
+    const unsigned t = c[e], from = t ? win.next[t - 1] : 0, behind = win.next[t];
+    unsigned       place = from;
+
+    for (unsigned i = from; i < behind; i++) place += order[i] < a[e];
+    z.tasks[task + place] = {first + a[e], place + 1 == behind ? ~b[e] : b[e]};
+  }
+  TileOut<G>(z, win, found, low, words, to);
+  Group::sync();
+  TileEnd<G>(z, R, to + found, task + m);
 }
 
 /* by name alone: it is "auto" that asks */
@@ -506,68 +510,70 @@ static PetscErrorCode HybSpGEMMApplicable_TileCUDA(const HybSpGEMM *, const HybC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* lanes across a row of tiles of B, by its mean */
-static int TileLog(const HybCSR *B, const HybTiles *b)
+/* launch(b, stream) for each of n bins that has rows, side by side, long rows first */
+template <typename F>
+static PetscErrorCode TileSideBySide(const HybExec *exec, int n, const PetscInt *ptr, F launch)
 {
-  const PetscCount mean = b->rows ? B->nnz / 8 / b->rows : 0; /* tiles of some entries each */
-  int              log  = 1;
+  HybExec        side[HYB_SIDE_STREAMS];
+  int            full = 0, turn = 0;
+  PetscErrorCode ierr, first    = PETSC_SUCCESS;
 
-  while (log < 5 && (PetscCount)2 << log <= mean + mean / 2) log++;
-  return log;
+  PetscFunctionBegin;
+  for (int b = 0; b < n; b++) full += ptr[b + 1] > ptr[b];
+  const int sides = PetscMin(PetscMax(full - 1, 0), HYB_SIDE_STREAMS);
+
+  PetscCall(HybDeviceFork(exec, sides, side));
+  for (int b = n - 1; b >= 0; b--) {
+    if (ptr[b + 1] == ptr[b]) continue;
+    ierr = launch(b, turn < sides ? side[turn].stream : exec->stream);
+    turn = (turn + 1) % (sides + 1);
+    if (!first) first = ierr;
+  }
+  ierr = HybDeviceJoin(exec, sides);
+  if (!first) first = ierr;
+  PetscCall(first);
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* of the threads that take a row of bin b together */
-static int TileLanes(int b)
+static PetscErrorCode TileCountAll(HybSpGEMM *mm, const TilePairs &x, TileRows y, TileProduct *s)
 {
-  return b <= 1 ? 16 : b == 2 ? 32
-                     : b == 3 ? 128
-                              : 512;
-}
-
-static PetscErrorCode TileCountAll(HybSpGEMM *mm, const TilePairs &x, TileRows y, TileProduct *s, PetscInt *chunks)
-{
-  const PetscInt *ptr = s->host.spanptr;
-  size_t          limit;
+  const int        lanes[TILE_SPANS] = {16, 32, 128, 128, 512}; /* of a row of each bin */
+  const TileCounts z                 = {s->chunkptr, s->tilecount, s->cost, s->taskptr, s->look};
+  const PetscInt  *ptr               = s->host.spanptr;
+  size_t           limit;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, NULL));
   const PetscCount most = (PetscCount)((limit - TILE_STATIC) / sizeof(unsigned));
-  const int        log  = y.log;
-
-  for (int b = 0; b < TILE_SPANS; b++) {
-    if (ptr[b + 1] == ptr[b]) continue;
+  PetscCall(TileSideBySide(&mm->exec, TILE_SPANS, ptr, [&](int b, void *stream) -> PetscErrorCode {
     y.room = (PetscInt)PetscMax(1, b + 1 < TILE_SPANS ? PetscMin(TileSpanLimit[b], most) : most);
-    PetscCall(HybDispatch(TileLanes(b), HybCases<16, 32, 128, 512>(), [&](auto G) {
-      y.log = PetscMin(log, HybLog2(G));
+    return HybDispatch(lanes[b], HybCases<16, 32, 128, 512>(), [&](auto G) {
       HYB_LAUNCH((TileCount<G>), HybBlocks(ptr[b + 1] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS,
-                 (size_t)HybGroup<G>::GROUPS * y.room * sizeof(unsigned), mm->exec.stream, x, y, ptr[b], ptr[b + 1],
-                 chunks, s->tilecount, s->cost, s->taskptr, s->look);
+                 (size_t)HybGroup<G>::GROUPS * y.room * sizeof(unsigned), stream, x, y, z, ptr[b], ptr[b + 1]);
       return PETSC_SUCCESS;
-    }));
-  }
+    });
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode TileFillAll(HybSpGEMM *mm, TileFillArgs z, const TileProduct *s)
 {
-  const PetscInt *ptr = s->host.sizeptr;
-  size_t          limit;
+  const int       lanes[TILE_SIZES - 1] = {16, 16, 32, 128, 256, 512}; /* of a row of each bin */
+  const PetscInt *ptr                   = s->host.sizeptr;
 
   PetscFunctionBegin;
-  PetscCall(HybDeviceLimits(&limit, NULL));
-  const PetscCount most = (PetscCount)((limit - TILE_STATIC) / 16 * 16);
-  const int        log  = z.y.log;
-
-  for (int b = 0; b < TILE_SIZES; b++) {
-    if (ptr[b + 1] == ptr[b]) continue;
-    z.y.room = (PetscInt)(b + 1 < TILE_SIZES ? PetscMin(TileSizeLimit[b], most) : most);
-    PetscCall(HybDispatch(TileLanes(b), HybCases<16, 32, 128, 512>(), [&](auto G) {
-      z.y.log = PetscMin(log, HybLog2(G));
-      HYB_LAUNCH((TileFill<G>), HybBlocks(ptr[b + 1] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS,
-                 (size_t)HybGroup<G>::GROUPS * z.y.room, mm->exec.stream, z, ptr[b], ptr[b + 1]);
+  PetscCall(TileSideBySide(&mm->exec, TILE_SIZES, ptr, [&](int b, void *stream) -> PetscErrorCode {
+    z.y.room = (PetscInt)s->size[PetscMin(b, TILE_SIZES - 2)];
+    if (b == TILE_SIZES - 1) {
+      HYB_LAUNCH((TileFill<512>), HybBlocks(ptr[b + 1] - ptr[b], 1), 512, (size_t)z.y.room, stream, z, ptr[b], ptr[b + 1]);
       return PETSC_SUCCESS;
-    }));
-  }
+    }
+    return HybDispatch(lanes[b], HybCases<16, 32, 128, 256, 512>(), [&](auto G) {
+      HYB_LAUNCH((TileFillListed<G>), HybBlocks(ptr[b + 1] - ptr[b], HybGroup<G>::GROUPS), HybGroup<G>::THREADS,
+                 (size_t)HybGroup<G>::GROUPS * z.y.room, stream, z, ptr[b], ptr[b + 1]);
+      return PETSC_SUCCESS;
+    });
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -611,25 +617,43 @@ static PetscErrorCode TileRoomOfC(HybArena *keep, PetscCount chunks, HybTilesPro
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* tiles of both, and what is known before pairs are looked at: one synchronisation, s->host tells */
-static PetscErrorCode TileFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s, TilePairs *x)
+/* tiles of both, and the spans of their product's rows */
+static PetscErrorCode TileMakeBoth(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s, TilePairs *x)
 {
   const HybExec *exec = &mm->exec;
-  HybArena      *work = &mm->work;
   int            sms;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(NULL, &sms));
-  PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 1, sizeof(*s->look), &s->look));
-  PetscCall(HybTilesMake(exec, &mm->keep, work, A, &s->p.a));
+  PetscCall(HybTilesMake(exec, &mm->keep, &mm->work, A, &s->p.a));
   s->p.b = s->p.a;
-  if (!s->p.same) PetscCall(HybTilesMake(exec, &mm->keep, work, B, &s->p.b));
+  if (!s->p.same) PetscCall(HybTilesMake(exec, &mm->keep, &mm->work, B, &s->p.b));
   const PetscInt rows = s->p.a.rows;
-  PetscCall(TileRoom(work, rows, s));
+  PetscCall(TileRoom(&mm->work, rows, s));
   *x = {rows, A->m, A->i, s->p.a.count, B->i, s->p.b.count, s->p.a.tile, s->p.b.tile, s->p.a.mask, s->p.b.mask};
   HYB_LAUNCH((TileSpans<8>), PetscMin(HybBlocks((PetscCount)rows * 8, TILE_THREADS), (PetscCount)16 * sms), TILE_THREADS, 0, exec->stream, *x, s->low, s->words, s->cost, s->look);
-  PetscCall(HybPlanRowCosts(exec, A, B->i, NULL, NULL, s->look->stats));
   PetscCall(HybPlanBinsAnyOrderInt(exec, rows, s->cost, TILE_SPANS, TileSpanLimit, s->look->spancount, s->order, s->look->spanptr, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what is known before pairs are looked at: one synchronisation, s->host tells. The driver's figures come beside. */
+static PetscErrorCode TileFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s, TilePairs *x)
+{
+  const HybExec *exec = &mm->exec;
+  HybExec        side[1];
+  PetscCount    *stats;
+  PetscErrorCode ierr, first;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*s->look), &s->look));
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, PETSC_STATIC_ARRAY_LENGTH(s->look->stats), sizeof(*stats), &stats));
+  PetscCall(HybDeviceFork(exec, 1, side));
+  first = HybPlanRowCosts(side, A, B->i, NULL, NULL, stats);
+  if (!first) first = TileMakeBoth(mm, A, B, s, x);
+  ierr = HybDeviceJoin(exec, 1);
+  if (!first) first = ierr;
+  PetscCall(first);
+  PetscCall(exec->backend->copy(exec, s->look->stats, stats, sizeof(s->look->stats), HYB_COPY_DEVICE_TO_DEVICE));
   PetscCall(exec->backend->copy(exec, &s->host, s->look, offsetof(TileLook, chunks), HYB_COPY_DEVICE_TO_HOST));
   mm->waits++;
   HybPlanStatsSet(s->host.stats, &mm->stats);
@@ -641,13 +665,17 @@ static PetscErrorCode TileFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
 static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const TilePairs &x, const TileRows &y, TileProduct *s)
 {
   const HybExec *exec = &mm->exec;
+  size_t         limit;
 
   PetscFunctionBegin;
-  PetscCall(TileCountAll(mm, x, y, s, s->chunkptr));
+  PetscCall(HybDeviceLimits(&limit, NULL));
+  s->size[TILE_SIZES - 2] = (PetscCount)((limit - TILE_STATIC) / 16 * 16);
+  for (int b = 0; b < TILE_SIZES - 2; b++) s->size[b] = PetscMin(TileSizeLimit[b], s->size[TILE_SIZES - 2]);
+  PetscCall(TileCountAll(mm, x, y, s));
   {
     const HybPlanScan scan = {s->chunkptr, s->sums, s->chunkptr, NULL, s->look->chunks, NULL, 1};
 
-    PetscCall(HybPlanBinsAnyOrderInt(exec, x.rows, s->cost, TILE_SIZES, TileSizeLimit, s->look->sizecount, s->order, s->look->sizeptr, &scan));
+    PetscCall(HybPlanBinsAnyOrderInt(exec, x.rows, s->cost, TILE_SIZES, s->size, s->look->sizecount, s->order, s->look->sizeptr, &scan));
   }
   PetscCall(HybScanCounts64(exec, &mm->work, x.rows, s->taskptr, s->taskptr, &s->look->tasks, NULL));
   PetscCall(exec->backend->copy(exec, s->host.chunks, s->look->chunks, offsetof(TileLook, nnz) - offsetof(TileLook, chunks), HYB_COPY_DEVICE_TO_HOST));
@@ -704,7 +732,7 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
   if (A->nnz && B->nnz) {
     PetscCall(TileFind(mm, A, B, s, &x));
-    const TileRows y = {s->order, s->low, s->words, 0, TileLog(B, &s->p.b)};
+    const TileRows y = {s->order, s->low, s->words, 0};
     PetscCall(TileTasksCount(mm, A, B, x, y, s));
     PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.tasks, s->p.chunktask, s->p.chunkrow, s->p.before, s->p.column, C->i, s->p.map}, s));
     PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, &s->look->nnz, NULL));
