@@ -351,6 +351,56 @@ static PetscErrorCode Between(PetscBool products)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* each process's first n rows have an entry in every second column of the next one, but row `moved` in the column
+   after */
+static PetscErrorCode Combs(MatType type, PetscInt n, PetscInt moved, Mat *A)
+{
+  const PetscInt m = 40;
+  PetscInt       start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestRoom(type, m, m, PETSC_DETERMINE, PETSC_DETERMINE, 2, A, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    const PetscInt c = (end + 2 * (r - start) + (r - start == moved)) % (m * Size);
+
+    PetscCall(MatSetValue(*A, r, r, Value(r, r, 1), ADD_VALUES));
+    if (r - start < n) PetscCall(MatSetValue(*A, r, c, Value(r, c, 1), ADD_VALUES));
+  }
+  PetscCall(MatTestAssemble(*A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* An operand's blocks have the patterns that they had, but one of its columns of others, any one, is another */
+static PetscErrorCode Columns(void)
+{
+  PetscFunctionBeginUser;
+  MatTestName = "one other column of others";
+  for (PetscInt n = Few ? 19 : 1; n < 20; n += 1 + n / 3) {
+    for (PetscInt moved = 0; moved < n; moved++) {
+      Mat A, B, C, E;
+
+      PetscCall(Combs(Ours, n, -1, &A));
+      PetscCall(Combs(Ours, n, -1, &B));
+      PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &C));
+      PetscCall(MatDestroy(&A));
+      PetscCall(Combs(Ours, n, moved, &A));
+      PetscCall(MatProductReplaceMats(A, NULL, NULL, C));
+      PetscCall(MatProductNumeric(C));
+      PetscCall(MatDestroy(&A));
+      PetscCall(MatDestroy(&B));
+      PetscCall(Combs(MATAIJ, n, moved, &A));
+      PetscCall(Combs(MATAIJ, n, -1, &B));
+      PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &E));
+      MatTestCheckSame(C, E, "with another column");
+      PetscCall(MatDestroy(&A));
+      PetscCall(MatDestroy(&B));
+      PetscCall(MatDestroy(&C));
+      PetscCall(MatDestroy(&E));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int code = 1;
@@ -365,6 +415,7 @@ int main(int argc, char **argv)
       if (!Few || which) PetscCall(Operands(Types[t], which, ANEW, MATAIJ));
       if (!Few) PetscCall(Operands(Types[t], which, REPLACED, MATAIJ));
     }
+  PetscCall(Columns());
   PetscCall(Refused());
   PetscCall(Result(MATPRODUCT_AB, PETSC_TRUE));
   if (!Few) PetscCall(Result(MATPRODUCT_PtAP, PETSC_FALSE));
