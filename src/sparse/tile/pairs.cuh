@@ -134,4 +134,27 @@ static __device__ __forceinline__ TileWindow TileWindowOf(char *base, PetscInt r
   w.before = (unsigned short *)(w.bits + w.words);
   return w;
 }
+/* how many bits are before each word: returns all, and clears as many maps and counts */
+template <int G>
+static __device__ __forceinline__ int TileRanks(const TileWindow &win, PetscInt nwords, int *scratch)
+{
+  using Group     = HybGroup<G>;
+  const int rank  = Group::rank();
+  int       found = 0;
+
+  for (PetscInt w = 0; w < nwords; w += G) {
+    const int here = w + rank < nwords ? __popc(win.bits[w + rank]) : 0;
+    int       all;
+    const int sum = found + Group::exclusiveSum(here, scratch, &all);
+
+    if (w + rank < nwords) win.before[w + rank] = (unsigned short)sum;
+    found += all;
+  }
+  for (int p = rank; p < found; p += G) {
+    win.map[2 * p] = win.map[2 * p + 1] = 0;
+    win.next[p]                         = 0;
+  }
+  Group::sync();
+  return found;
+}
 #endif

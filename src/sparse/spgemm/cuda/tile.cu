@@ -16,8 +16,7 @@
     fill:      a group a row of tiles:
                  for each such pair, once: to a list in shared memory; set the bit of its column
                  for each of the list: its tile of C, whose tasks are counted; map of that |= boolean product
-                 tasks of a tile of C come together in any order; each one's place: how many of them are of tiles of A
-                   before its own
+                 tasks of a tile of C come together, in the order of A's tiles
                  entries of each row of C, and where in them each chunk begins
     offsets:   scan of the rows' entries
     multiply:  a warp a chunk, tensor cores for its tasks, in order; entries go to their places in CSR
@@ -56,11 +55,12 @@ static const PetscCount TileSpanLimit[TILE_SPANS - 1] = {0, 64, 256, 2048};
 #define TILE_PAIRS_A_WORD 64 /* so many pairs count as a word */
 
 /* Bins of the filling, by bytes of shared memory; one more for all that it has, and one for windows */
-#define TILE_SIZES 7
-static const PetscCount TileSizeLimit[TILE_SIZES - 2] = {0, 1024, 3072, 12288, 49152};
+#define TILE_SIZES 8
+static const PetscCount TileSizeLimit[TILE_SIZES - 2] = {0, 1024, 3072, 7168, 16384, 49152};
 /* bytes a word: bits, and how many are before them */
 #define TILE_LISTED (sizeof(PetscInt) + 3 * sizeof(unsigned short)) /* bytes a task */
 #define TILE_FEW    65535                                           /* tiles of a row of A's whose tasks are listed */
+#define TILE_NONE   0xffffffffu                                     /* no tile of C */
 
 /* What is found on the device, all zero before; what is brought to the host together lies together */
 struct TileLook {
@@ -198,30 +198,6 @@ struct TileFillArgs {
   PetscInt         *chunkrow, *before, *column, *count /* of each row of C */;
   uint64_t         *map;
 };
-
-/* how many bits are before each word: returns all, and clears as many maps and counts */
-template <int G>
-static __device__ __forceinline__ int TileRanks(const TileWindow &win, PetscInt nwords, int *scratch)
-{
-  using Group     = HybGroup<G>;
-  const int rank  = Group::rank();
-  int       found = 0;
-
-  for (PetscInt w = 0; w < nwords; w += G) {
-    const int here = w + rank < nwords ? __popc(win.bits[w + rank]) : 0;
-    int       all;
-    const int sum = found + Group::exclusiveSum(here, scratch, &all);
-
-    if (w + rank < nwords) win.before[w + rank] = (unsigned short)sum;
-    found += all;
-  }
-  for (int p = rank; p < found; p += G) {
-    win.map[2 * p] = win.map[2 * p + 1] = 0;
-    win.next[p]                         = 0;
-  }
-  Group::sync();
-  return found;
-}
 
 /* counts of tasks become where they begin, after done others of the row, whose first is task; found tiles of C from
    place to on. Returns all that are done now. */
@@ -427,8 +403,9 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileFill(TileF
   TileEnd<G>(z, R, to, task + done);
 }
 
-/* A row of tiles whose tasks all have room in shared memory: each pair is looked at once, and listed. Tasks of a tile
-   of C come together as they come; how many of them are of tiles of A before its own tells the place of each. */
+/* A row of tiles whose tasks all have room in shared memory: each pair is looked at once, and listed. A warp lists
+   them in the order of A's tiles; where there are several, tasks of a tile of C come together as they come, and how
+   many of them are of tiles of A before its own tells the place of each. */
 template <int G>
 static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1024 / HybGroup<G>::THREADS) TileFillListed(TileFillArgs z, PetscInt begin, PetscInt end)
 {
@@ -488,14 +465,34 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1024 / HybGroup<G
   }
   Group::sync();
   (void)TileStarts<G>(z, win, found, 0, task, to, scratch);
-  for (int e = rank; e < m; e += G) order[HybAtomicAdd(&win.next[c[e]], 1u)] = a[e];
-  Group::sync();
-  for (int e = rank; e < m; e += G) {
-    const unsigned t = c[e], from = t ? win.next[t - 1] : 0, behind = win.next[t];
-    unsigned       place = from;
+  if (Group::SUBWARP) { /* the list has the order of A's tiles */
+    const unsigned mask = HybSubwarpMask < Group::SUBWARP ? G : HYB_WARP > ();
 
-    for (unsigned i = from; i < behind; i++) place += order[i] < a[e];
-    z.tasks[task + place] = {first + a[e], place + 1 == behind ? ~b[e] : b[e]};
+    for (int e0 = 0; e0 < m; e0 += G) {
+      const int      e = e0 + rank;
+      const unsigned t = e < m ? c[e] : TILE_NONE, same = __match_any_sync(mask, t) & mask;
+      const unsigned place = (t == TILE_NONE ? 0 : win.next[t]) + (unsigned)__popc(same & ((1u << HybLane()) - 1));
+
+      if (t != TILE_NONE) z.tasks[task + place] = {first + a[e], b[e]};
+      Group::sync();
+      if (t != TILE_NONE && same >> HybLane() == 1) win.next[t] = place + 1;
+      Group::sync();
+    }
+    for (int t = rank; t < found; t += G) {
+      HybTileTask *const last = z.tasks + task + win.next[t] - 1;
+
+      last->b = ~last->b;
+    }
+  } else {
+    for (int e = rank; e < m; e += G) order[HybAtomicAdd(&win.next[c[e]], 1u)] = a[e];
+    Group::sync();
+    for (int e = rank; e < m; e += G) {
+      const unsigned t = c[e], from = t ? win.next[t - 1] : 0, behind = win.next[t];
+      unsigned       place = from;
+
+      for (unsigned i = from; i < behind; i++) place += order[i] < a[e];
+      z.tasks[task + place] = {first + a[e], place + 1 == behind ? ~b[e] : b[e]};
+    }
   }
   TileOut<G>(z, win, found, low, words, to);
   Group::sync();
@@ -537,7 +534,7 @@ static PetscErrorCode TileSideBySide(const HybExec *exec, int n, const PetscInt 
 
 static PetscErrorCode TileCountAll(HybSpGEMM *mm, const TilePairs &x, TileRows y, TileProduct *s)
 {
-  const int        lanes[TILE_SPANS] = {16, 32, 128, 128, 512}; /* of a row of each bin */
+  const int        lanes[TILE_SPANS] = {16, 32, 32, 128, 512}; /* of a row of each bin */
   const TileCounts z                 = {s->chunkptr, s->tilecount, s->cost, s->taskptr, s->look};
   const PetscInt  *ptr               = s->host.spanptr;
   size_t           limit;
@@ -558,7 +555,7 @@ static PetscErrorCode TileCountAll(HybSpGEMM *mm, const TilePairs &x, TileRows y
 
 static PetscErrorCode TileFillAll(HybSpGEMM *mm, TileFillArgs z, const TileProduct *s)
 {
-  const int       lanes[TILE_SIZES - 1] = {16, 16, 32, 128, 256, 512}; /* of a row of each bin */
+  const int       lanes[TILE_SIZES - 1] = {16, 16, 32, 32, 128, 256, 512}; /* of a row of each bin */
   const PetscInt *ptr                   = s->host.sizeptr;
 
   PetscFunctionBegin;
