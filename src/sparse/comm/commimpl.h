@@ -65,6 +65,11 @@ struct _HybExchange {
   size_t    unit;
 };
 
+/* Does the way that is asked for leave it to the exchange, or are messages asked for? */
+static inline PetscBool HybExchangeMayPeer(const HybTuning *tuning)
+{
+  return (PetscBool)(tuning->comm != HYB_COMM_MPI && tuning->comm != HYB_COMM_GPUAWARE);
+}
 /* Collective. keepghost: End may be asked to keep what comes; else it is always told where to. */
 extern PetscErrorCode HybExchangeCreate(HybComm, const HybExec *, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *);
 extern PetscErrorCode HybExchangeDestroy(HybExchange *);

@@ -78,11 +78,6 @@ static PetscErrorCode HybExchangeRoom(HybExchange e, PetscBool keepghost, size_t
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscBool HybExchangeMayPeer(const HybTuning *tuning)
-{
-  return (PetscBool)(tuning->comm != HYB_COMM_MPI && tuning->comm != HYB_COMM_GPUAWARE);
-}
-
 static PetscErrorCode HybExchangeMake(HybExchange e, PetscBool keepghost, PetscBool room)
 {
   const HybExec *exec = &e->arena.exec;

@@ -205,5 +205,5 @@ PetscBool HybRowsSettled(HybRows r)
 {
   const HybExchange e = r->values;
 
-  return (PetscBool)(e->peer || (e->capacity >= HYB_COMM_UNIT && (e->asked || HybTuningGet()->comm == HYB_COMM_MPI)));
+  return (PetscBool)(e->peer || (e->capacity >= HYB_COMM_UNIT && (e->asked || !HybExchangeMayPeer(HybTuningGet()))));
 }
