@@ -406,9 +406,12 @@ static PetscErrorCode HybProductTransposeNumeric(HybProduct p, const HybCSR *M)
 
   PetscFunctionBegin;
   for (PetscInt s = 0; s < p->nstages; s++) {
-    if (p->left[s] != &t->T || !p->stage[s].permutes) continue;
+    if (p->left[s] != &t->T) continue;
+    p->stage[s].transposed = M->i; /* also of a method that plans in this phase: the last one's may be gone */
+    if (!p->stage[s].permutes) continue;
+    if (t->current) PetscCall(HybArenaFree(&p->keep, &t->T.a)); /* gathered before there was that plan */
+    t->current              = PETSC_FALSE;
     p->stage[s].permutation = t->perm;
-    p->stage[s].transposed  = M->i;
     t->T.a                  = M->a;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
