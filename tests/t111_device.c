@@ -4,6 +4,7 @@
 */
 #define _GNU_SOURCE
 #include "hybtest.h"
+#include <aijhybridgpu/private/hybcomm.h>
 #include <aijhybridgpu/private/hybproduct.h>
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -231,7 +232,7 @@ static PetscErrorCode Phases(const HybExec x[2], const char *method, RefMat *A, 
 static PetscErrorCode Streams(void *(*create)(void))
 {
   RefMat     A, C;
-  HybExec    x[2];
+  HybExec    x[2], side;
   HybArena   operands, out, early;
   HybCSR     a, c, other;
   HybProduct product;
@@ -252,6 +253,10 @@ static PetscErrorCode Streams(void *(*create)(void))
   HybTestCall(exec->backend->use(x[0].stream));
   HybTestCall(HybArenaAlloc(&early, HYB_MEM_DEVICE, 5000, 1, &p));
   HybTestCall(exec->backend->zero(&x[0], p, 5000));
+  /* memory is cleared in the order of its own stream, for which work beside that would not wait */
+  HybTestCall(exec->backend->comm->fork(&x[0], &side));
+  HybTestCallFails(PETSC_ERR_PLIB, exec->backend->zero(&side, p, 5000));
+  HybTestCall(exec->backend->comm->join(&x[0]));
   HybTestCall(HybProductCreate(&x[0], HYB_PRODUCT_AB, "auto", 0, &product));
   HybTestCall(HybProductSymbolic(product, &a, &a, NULL, &out, &c));
   HybTestCall(HybProductNumeric(product, &a, &a, NULL, &c));

@@ -209,12 +209,7 @@ static PetscErrorCode HybCommFork_CUDA(const HybExec *exec, HybExec *side)
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  if (!beside_.stream) {
-    int least, greatest;
-
-    HybCallCUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
-    HybCallCUDA(cudaStreamCreateWithPriority(&beside_.stream, cudaStreamNonBlocking, greatest));
-  }
+  PetscCall(HybDeviceSideStream(true, &beside_.stream));
   if (!beside_.begin) HybCallCUDA(cudaEventCreateWithFlags(&beside_.begin, cudaEventDisableTiming));
   if (!beside_.end) HybCallCUDA(cudaEventCreateWithFlags(&beside_.end, cudaEventDisableTiming));
   HybCallCUDA(cudaEventRecord(beside_.begin, (cudaStream_t)exec->stream));

@@ -127,6 +127,8 @@ extern "C" void HybSpareWithdraw(HybSpare *);
    wait for them. Nothing that the work between the two uses is freed before the join, which is called also after an
    error. */
 #define HYB_SIDE_STREAMS 2
+/* a stream for such work, made once; first: its blocks go before others'. HybDeviceZero() is not for it. */
+extern "C" PetscErrorCode HybDeviceSideStream(bool first, cudaStream_t *stream);
 extern "C" PetscErrorCode HybDeviceFork(const HybExec *exec, int n, HybExec side[]);
 extern "C" PetscErrorCode HybDeviceJoin(const HybExec *exec, int n);
 

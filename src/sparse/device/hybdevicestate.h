@@ -53,6 +53,7 @@ extern bool HybDeviceSetUp(const HybServices *, char *message, size_t length);
 extern PetscErrorCode      HybDeviceAlloc(const HybExec *, HybMem, size_t, void **);
 extern PetscErrorCode      HybDeviceFree(const HybExec *, HybMem, size_t, void *);
 extern PetscErrorCode      HybDeviceCopy(const HybExec *, void *, const void *, size_t, HybCopyKind);
+extern bool                HybDeviceIsSide(cudaStream_t); /* streams.cu */
 extern PetscErrorCode      HybDeviceZero(const HybExec *, void *, size_t);
 extern PetscErrorCode      HybDeviceSync(const HybExec *);
 extern PetscErrorCode      HybDeviceMark(const HybExec *, int k, PetscBool end);

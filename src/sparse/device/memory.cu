@@ -554,6 +554,7 @@ PetscErrorCode HybDeviceZero(const HybExec *exec, void *dst, size_t bytes)
   PetscCall(HybDeviceEnter());
   /* In the order of memory: an arena that was made with another stream clears what it has just taken. A phase that runs
      beside another has not this stream, and clears nothing so: what it starts would not wait for it. */
+  PetscCheck(!hybdevice_.inuse || !HybDeviceIsSide((cudaStream_t)exec->stream), PETSC_COMM_SELF, PETSC_ERR_PLIB, "Memory is cleared by work beside its own stream, which would not wait for that");
   if (bytes) HybCallCUDA(cudaMemsetAsync(dst, 0, bytes, HybDeviceOrder(exec)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -7,12 +7,38 @@
   the two nothing is freed, allocated or cleared (HybDeviceZero()) that the forked work uses. A failed launch is no
   reason not to join.
 */
-#include "hybdevice.cuh"
+#include "hybdevicestate.h"
 
 static struct {
   cudaStream_t stream[HYB_SIDE_STREAMS];
   cudaEvent_t  begin, end[HYB_SIDE_STREAMS];
 } side_;
+
+/* all that were made, those of other files as well */
+static struct {
+  cudaStream_t stream[HYB_SIDE_STREAMS + 2];
+  int          n;
+} made_;
+
+extern "C" PetscErrorCode HybDeviceSideStream(bool first, cudaStream_t *stream)
+{
+  int least, greatest;
+
+  PetscFunctionBegin;
+  if (*stream) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(made_.n < (int)(sizeof(made_.stream) / sizeof(*made_.stream)), PETSC_COMM_SELF, PETSC_ERR_PLIB, "More than %d streams beside others", made_.n);
+  HybCallCUDA(cudaDeviceGetStreamPriorityRange(&least, &greatest));
+  HybCallCUDA(cudaStreamCreateWithPriority(stream, cudaStreamNonBlocking, first ? greatest : least));
+  made_.stream[made_.n++] = *stream;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+bool HybDeviceIsSide(cudaStream_t stream)
+{
+  for (int k = 0; k < made_.n; k++)
+    if (made_.stream[k] == stream) return true;
+  return false;
+}
 
 extern "C" PetscErrorCode HybDeviceFork(const HybExec *exec, int n, HybExec side[])
 {
@@ -22,7 +48,7 @@ extern "C" PetscErrorCode HybDeviceFork(const HybExec *exec, int n, HybExec side
   if (!side_.begin) HybCallCUDA(cudaEventCreateWithFlags(&side_.begin, cudaEventDisableTiming));
   for (int k = 0; k < n; k++) {
     if (!side_.end[k]) HybCallCUDA(cudaEventCreateWithFlags(&side_.end[k], cudaEventDisableTiming));
-    if (!side_.stream[k]) HybCallCUDA(cudaStreamCreateWithFlags(&side_.stream[k], cudaStreamNonBlocking));
+    PetscCall(HybDeviceSideStream(false, &side_.stream[k]));
     side[k]        = *exec;
     side[k].stream = side_.stream[k];
   }
