@@ -371,7 +371,8 @@ typedef enum {
   HYB_COMM_AUTO,
   HYB_COMM_MPI,
   HYB_COMM_PEER,
-  HYB_COMM_PETSC /* for products with vectors: PETSc's own scatter */
+  HYB_COMM_PETSC, /* for products with vectors: PETSc's own scatter */
+  HYB_COMM_GPUAWARE
 } HybCommChoice;
 
 extern const HybTuning *HybTuningGet(void);

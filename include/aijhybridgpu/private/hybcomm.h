@@ -37,7 +37,6 @@ extern PetscErrorCode HybCommRestore(HybComm *);
 /* Somebody knows that MPI sends and receives memory of a card, or that it does not, as nobody does at first. Where it
    does not such a message ends the program: there is nothing to try. */
 extern void HybCommSetAware(PetscBool);
-#define HYB_COMM_GPUAWARE (HYB_COMM_PETSC + 1) /* the last word of -mat_aijhybridgpu_comm */
 /* v[0..n-1], the host's, become the sums, or the largest, over all processes */
 extern PetscErrorCode HybCommSum(HybComm, PetscInt n, PetscInt64 *v);
 extern PetscErrorCode HybCommMax(HybComm, PetscInt n, PetscInt64 *v);
@@ -193,7 +192,7 @@ extern PetscErrorCode HybRowsValuesEndThere(HybRows, const HybExec *, PetscError
 /* Not collective: the error that a device found in an exchange that has ended, which else the next one tells of */
 extern PetscErrorCode HybRowsCheck(HybRows);
 /* Not collective: values begin without making anything, as what goes beside an operation's stream has to */
-extern PetscBool HybRowsSettled(HybRows);
+extern PetscBool      HybRowsSettled(HybRows);
 extern PetscErrorCode HybRowsDestroy(HybRows *);
 
 /* An exchange by peer access: where this process puts what, and where the others' parts come. Arrays where the backend
