@@ -193,6 +193,41 @@ static PetscErrorCode TestLists(const char *name, const RefMat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* rows that have entries in another block, or whose columns are rows with entries of a third one */
+static PetscErrorCode TestMeet(const char *name, const RefMat *A)
+{
+  const PetscInt   m = A->csr.m, n = A->csr.n;
+  const PetscCount words = ((PetscCount)m + 31) / 32;
+  PetscInt        *oi = Ints(m), *bi = Ints(n), *o, *b;
+  unsigned        *mask = (unsigned *)RefAlloc(words + 1, sizeof(unsigned)), *bits;
+  HybCSR           there;
+
+  PetscFunctionBegin;
+  HybTestBegin("%s, rows that meet others", name);
+  PetscCall(HybTestUpload(&mine, &A->csr, &there));
+  PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), words, sizeof(unsigned), &bits));
+  for (int way = 0; way < 3; way++) {
+    oi[0] = bi[0] = 0;
+    for (PetscInt r = 0; r < m; r++) oi[r + 1] = oi[r] + (way < 2 && r % 5 == 2);
+    for (PetscInt c = 0; c < n; c++) bi[c + 1] = bi[c] + (c % 7 == 1);
+    memset(mask, 0, sizeof(unsigned) * (size_t)words);
+    for (PetscInt r = 0; r < m; r++) {
+      PetscBool meets = (PetscBool)(oi[r + 1] > oi[r]);
+
+      for (PetscInt e = A->csr.i[r]; way && e < A->csr.i[r + 1]; e++) meets = (PetscBool)(meets || A->csr.j[e] % 7 == 1);
+      if (meets) mask[r / 32] |= 1u << r % 32;
+    }
+    PetscCall(HybTestUploadArray(&mine, m + 1, sizeof(PetscInt), oi, &o));
+    PetscCall(HybTestUploadArray(&mine, n + 1, sizeof(PetscInt), bi, &b));
+    if (HybTestCall(ops->meetrows(exec, &there, o, way ? b : NULL, bits))) HybTestSameBits(words, sizeof(unsigned), bits, mask);
+  }
+  free(mask);
+  free(oi);
+  free(bi);
+  PetscCall(Forget());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Body(void)
 {
   char   name[64];
@@ -213,6 +248,7 @@ static PetscErrorCode Body(void)
     PetscCall(TestStack(name, &A, b, b + (m - b) / 2));
     PetscCall(TestStack(name, &A, b, m));
     PetscCall(TestLists(name, &A));
+    PetscCall(TestMeet(name, &A));
     RefMatDestroy(&A);
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -274,6 +274,9 @@ typedef struct {
   /* the other way: i[0..m] are the offsets of a matrix whose rows rows[0..n-1], ascending, begin at ci[0..n-1] and
      whose others are empty; ci[n] = nnz */
   PetscErrorCode (*expandrows)(const HybExec *, PetscInt m, PetscInt n, const PetscInt *rows, const PetscInt *ci, PetscInt *i);
+  /* bit r % 32 of mask[r / 32]: row r has entries in a block with offsets oi, or names in D a row that has entries in a
+     block with offsets bi (NULL: none has); the last word's other bits are 0 */
+  PetscErrorCode (*meetrows)(const HybExec *, const HybCSR *D, const PetscInt *oi, const PetscInt *bi, unsigned *mask);
   /* v[k] = first + k */
   PetscErrorCode (*sequence)(const HybExec *, PetscCount n, PetscInt first, PetscInt *v);
   /* row[k] = r of entry k of A's row r, or rows[r] */

@@ -43,6 +43,7 @@
   OP(usedcolumns, UsedColumns)             \
   OP(compressrows, CompressRows)           \
   OP(expandrows, ExpandRows)               \
+  OP(meetrows, MeetRows)                   \
   OP(sequence, Sequence)                   \
   OP(rowsofentries, RowsOfEntries)
 

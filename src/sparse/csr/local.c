@@ -235,6 +235,19 @@ PetscErrorCode HybCSRExpandRows_Host(const HybExec *exec, PetscInt m, PetscInt n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybCSRMeetRows_Host(const HybExec *exec, const HybCSR *D, const PetscInt *oi, const PetscInt *bi, unsigned *mask)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscArrayzero(mask, ((size_t)D->m + 31) / 32));
+  for (PetscInt r = 0; r < D->m; r++) {
+    PetscBool meets = (PetscBool)(oi[r + 1] > oi[r]);
+
+    for (PetscInt k = D->i[r]; bi && !meets && k < D->i[r + 1]; k++) meets = (PetscBool)(bi[D->j[k] + 1] > bi[D->j[k]]);
+    if (meets) mask[r / 32] |= 1u << r % 32;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybCSRSequence_Host(const HybExec *exec, PetscCount n, PetscInt first, PetscInt *v)
 {
   PetscFunctionBegin;

@@ -361,6 +361,28 @@ PetscErrorCode HybCSRExpandRows_CUDA(const HybExec *exec, PetscInt m, PetscInt n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a thread looks at a row, a warp writes a word */
+static __global__ __launch_bounds__(CSR_THREADS) void MeetRows(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ oi, const PetscInt *__restrict__ bi, unsigned *__restrict__ mask)
+{
+  const PetscCount r     = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
+  bool             meets = false;
+  unsigned         who;
+
+  if (r < m) {
+    meets = oi[r + 1] > oi[r];
+    for (PetscInt k = i[r]; bi && !meets && k < i[r + 1]; k++) meets = bi[j[k] + 1] > bi[j[k]];
+  }
+  who = __ballot_sync(HYB_FULL_MASK, meets);
+  if (r < m && threadIdx.x % 32 == 0) mask[r / 32] = who;
+}
+
+PetscErrorCode HybCSRMeetRows_CUDA(const HybExec *exec, const HybCSR *D, const PetscInt *oi, const PetscInt *bi, unsigned *mask)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(MeetRows, HybBlocks(D->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, D->m, D->i, D->j, oi, bi, mask);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static __global__ __launch_bounds__(CSR_THREADS) void Sequence(PetscCount n, PetscInt first, PetscInt *__restrict__ v)
 {
   const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;

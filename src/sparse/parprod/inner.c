@@ -7,7 +7,7 @@
   (multiply.c) as a small matrix of their own. So nothing of A and B is merged and copied but for the border, and the
   run is multiplied while rows of others are on their way and the border waits for them.
 
-    look:      rows with columns of others, and rows that name rows of B with such: the host gets their numbers, and
+    look:      rows with columns of others, and rows that name rows of B with such: the host gets a bit for each, and
                takes the longest run between them if it has three quarters of the rows
     symbolic:  border = those rows of A, one below the other, and the rows of B that they name; its product (multiply.c)
                run's product on patterns; C: the border's first rows, the run, the border's last rows
@@ -27,50 +27,26 @@
 #define INNER_BYTES 16 /* to which kernels like values to be aligned */
 #define INNER_AHEAD 32 /* rows among which one is looked for that begins so */
 
-/* rows of A that are the border's, of the host and ascending: list[0] by their own columns, list[1] by B's. too many: n
-   says so, list is not there */
-static PetscErrorCode InnerLists(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, PetscInt most, PetscInt n[2], PetscInt *list[2])
+/* the first row from here on whose bit is set, or, with all ones in flip, is not; m if there is none */
+static PetscInt InnerNext(PetscInt m, const unsigned *mask, unsigned flip, PetscInt row)
 {
-  const HybExec   *x      = &s->exec;
-  const HybCSROps *ops    = x->backend->csr;
-  PetscInt        *row[2] = {NULL, NULL}, *map, *perm;
-  HybCSR           rows, meet;
-
-  PetscFunctionBegin;
-  n[1] = 0;
-  PetscCall(ops->compressrows(x, &s->work, &s->work, &A->O, &rows, &row[0], &map));
-  n[0] = rows.m;
-  if (n[0] <= most && B->O.nnz) {
-    PetscCall(ops->compressrows(x, &s->work, &s->work, &B->O, &rows, &row[1], &map));
-    PetscCall(ops->submatrixmapped(x, &s->work, &s->work, &A->D, A->D.m, NULL, rows.m, map, PETSC_TRUE, &meet, &perm));
-    PetscCall(ops->compressrows(x, &s->work, &s->work, &meet, &rows, &row[1], &map));
-    n[1] = rows.m;
-  }
-  if (n[0] > most || n[1] > most) PetscFunctionReturn(PETSC_SUCCESS);
-  for (int k = 0; k < 2; k++) {
-    PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, n[k], sizeof(PetscInt), &list[k]));
-    if (n[k]) PetscCall(x->backend->copy(x, list[k], row[k], sizeof(PetscInt) * (size_t)n[k], HYB_COPY_DEVICE_TO_HOST));
-  }
-  PetscCall(x->backend->sync(x));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  while (row < m && !((mask[row / 32] ^ flip) >> row % 32)) row = row / 32 == m / 32 ? m : (row / 32 + 1) * 32;
+  while (row < m && !((mask[row / 32] ^ flip) >> row % 32 & 1)) row++;
+  return row;
 }
 
-/* the longest run of rows that are in neither list */
-static void InnerRun(PetscInt m, const PetscInt n[2], PetscInt *const list[2], PetscInt *first, PetscInt *end)
+/* the longest run of rows whose bits are not set */
+static void InnerRun(PetscInt m, const unsigned *mask, PetscInt *first, PetscInt *end)
 {
-  PetscInt k[2] = {0, 0}, after = 0;
+  PetscInt after;
 
   *first = *end = 0;
-  for (;;) {
-    const PetscInt next[2] = {k[0] < n[0] ? list[0][k[0]] : m, k[1] < n[1] ? list[1][k[1]] : m}, row = PetscMin(next[0], next[1]);
-
-    if (row - after > *end - *first) {
-      *first = after;
-      *end   = row;
+  for (PetscInt row = InnerNext(m, mask, ~0u, 0); row < m; row = InnerNext(m, mask, ~0u, after)) {
+    after = InnerNext(m, mask, 0, row);
+    if (after - row > *end - *first) {
+      *first = row;
+      *end   = after;
     }
-    if (row == m) return;
-    for (int q = 0; q < 2; q++) k[q] += next[q] == row;
-    after = row + 1;
   }
 }
 
@@ -102,16 +78,21 @@ static PetscErrorCode InnerBegin(HybParMultiply *s, const HybCSR *D)
 /* Not of a small A, for which launches count; as small as "auto" looks for no diagonals in */
 PetscErrorCode HybParInnerLook(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B)
 {
-  const PetscInt m = A->D.m, most = m / 4;
-  PetscInt       n[2], *list[2];
+  const HybExec *x     = &s->exec;
+  const PetscInt m     = A->D.m;
+  const size_t   words = ((size_t)m + 31) / 32;
+  unsigned      *there, *mask;
 
   PetscFunctionBegin;
   s->inner.made = PETSC_FALSE;
   if (!A->O.nnz || A->D.nnz < HybTuningGet()->diagonal_fewest || A->D.nnz >= PETSC_MAX_INT) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(InnerLists(s, A, B, most, n, list));
-  if (n[0] > most || n[1] > most) PetscFunctionReturn(PETSC_SUCCESS);
-  InnerRun(m, n, list, &s->inner.first, &s->inner.end);
-  if (s->inner.end - s->inner.first < PetscMax(m - most, 2 * s->blocksize)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&s->work, HYB_WORK(x), (PetscCount)words, sizeof(unsigned), &there));
+  PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, (PetscCount)words, sizeof(unsigned), &mask));
+  PetscCall(x->backend->csr->meetrows(x, &A->D, A->O.i, B->O.nnz ? B->O.i : NULL, there));
+  PetscCall(x->backend->copy(x, mask, there, sizeof(unsigned) * words, HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->sync(x));
+  InnerRun(m, mask, &s->inner.first, &s->inner.end);
+  if (s->inner.end - s->inner.first < PetscMax(m - m / 4, 2 * s->blocksize)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(InnerBegin(s, &A->D));
   s->inner.made = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
