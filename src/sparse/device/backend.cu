@@ -87,7 +87,7 @@ static const HybBackend HybBackendCUDA = {
 
 extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const HybStamp *stamp, const HybServices *services, const HybBackend **backend, char *message, size_t length)
 {
-  static const HybStamp mine = HYB_STAMP;
+  const HybStamp mine = HYB_STAMP;
 
   *backend = nullptr;
   if (length) message[0] = 0;
