@@ -277,6 +277,8 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
   if (!e->sending) {
     later = ongoing ? exec->backend->comm->sent(exec, e->lane) : PETSC_SUCCESS;
     if (!ierr) ierr = later;
+    /* what came last may still be copied or read: no gathering after it was waited for */
+    if (ierr && ongoing) (void)HYB_QUIETLY(exec->backend->sync(exec));
     if (e->slots == 1) PetscCall(HybExchangeReceives(e));
     PetscCall(HybExchangeSends(e, (PetscBool)(ierr != PETSC_SUCCESS)));
   }
