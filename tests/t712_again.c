@@ -370,6 +370,65 @@ static PetscErrorCode Combs(MatType type, PetscInt n, PetscInt moved, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the first process's row r has an entry in column picked[which][r], the others' in column r and in one of their own */
+static PetscErrorCode Pairs(MatType type, int which, Mat *A)
+{
+  static const PetscInt picked[2][8] = {
+    {106045, 106048, 106051, 106052, 106058, 106060, 106061, 106062},
+    {106047, 106048, 106049, 106052, 106058, 106060, 106061, 106062}
+  };
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestRoom(type, 8, Rank ? 106080 : 20, PETSC_DETERMINE, PETSC_DETERMINE, 2, A, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    PetscCall(MatSetValue(*A, r, Rank ? 30 + r : r, 2, ADD_VALUES));
+    PetscCall(MatSetValue(*A, r, Rank ? r % 20 : picked[which][r], 1 + r, ADD_VALUES));
+  }
+  PetscCall(MatTestAssemble(*A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PairsRight(MatType type, Mat *B)
+{
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestRoom(type, Rank ? 106080 : 20, 7, PETSC_DETERMINE, PETSC_DETERMINE, 1, B, &start, &end));
+  for (PetscInt r = start; r < end; r++) PetscCall(MatSetValue(*B, r, r % (7 * Size), Value(r, r % 7, 1), INSERT_VALUES));
+  PetscCall(MatTestAssemble(*B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Two columns of others are other ones: of eight that a hash by words of 8 bytes, added up, took for the former */
+static PetscErrorCode TwoColumns(void)
+{
+  PetscFunctionBeginUser;
+  MatTestName = "two other columns of others";
+  for (int which = 0; which < 2; which++) {
+    Mat A, B, C, E;
+
+    PetscCall(Pairs(Ours, which, &A));
+    PetscCall(PairsRight(Ours, &B));
+    PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &C));
+    PetscCall(MatDestroy(&A));
+    PetscCall(Pairs(Ours, 1 - which, &A));
+    PetscCall(MatProductReplaceMats(A, NULL, NULL, C));
+    PetscCall(MatProductNumeric(C));
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&B));
+    PetscCall(Pairs(MATAIJ, 1 - which, &A));
+    PetscCall(PairsRight(MATAIJ, &B));
+    PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &E));
+    MatTestCheckSame(C, E, "with other columns");
+    PetscCall(MatDestroy(&A));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&E));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* An operand's blocks have the patterns that they had, but one of its columns of others, any one, is another */
 static PetscErrorCode Columns(void)
 {
@@ -416,6 +475,7 @@ int main(int argc, char **argv)
       if (!Few) PetscCall(Operands(Types[t], which, REPLACED, MATAIJ));
     }
   PetscCall(Columns());
+  if (Size > 1) PetscCall(TwoColumns());
   PetscCall(Refused());
   PetscCall(Result(MATPRODUCT_AB, PETSC_TRUE));
   if (!Few) PetscCall(Result(MATPRODUCT_PtAP, PETSC_FALSE));

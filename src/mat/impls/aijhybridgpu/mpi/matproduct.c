@@ -21,6 +21,7 @@ static PetscErrorCode HybMPIProductFree(HybMPIProduct *mp)
 
     if (!ierr) ierr = later;
   }
+  for (int k = 0; k < 3; k++) (void)PetscFree(mp->operand[k].garray);
   PetscFunctionReturn(ierr);
 }
 

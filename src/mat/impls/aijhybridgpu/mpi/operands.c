@@ -93,25 +93,6 @@ PetscErrorCode HybMPIOperandsRestore(HybMPIOperands *o)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of garray, which is looked at each time: PETSc numbers it anew where no state tells. One chain of multiplications,
-   each of which waits for the one before, takes five times as long. */
-static uint64_t HybMPIColumnsHash(PetscInt n, const PetscInt *garray)
-{
-  const size_t   bytes   = sizeof(PetscInt) * (size_t)n;
-  const char    *p       = (const char *)garray;
-  const uint64_t prime   = 1099511628211u;
-  uint64_t       hash[4] = {14695981039346656037u, 1, 2, 3}, word[4];
-  size_t         at      = 0;
-
-  for (; at + sizeof(word) <= bytes; at += sizeof(word)) {
-    memcpy(word, p + at, sizeof(word));
-    for (int k = 0; k < 4; k++) hash[k] = ((hash[k] ^ word[k]) * prime) ^ (hash[k] >> 32);
-  }
-  for (; at < bytes; at += sizeof(PetscInt)) hash[0] = (hash[0] ^ (uint64_t)garray[at / sizeof(PetscInt)]) * prime;
-  for (int k = 1; k < 4; k++) hash[0] = (hash[0] ^ hash[k] ^ (hash[k] >> 29)) * prime;
-  return hash[0];
-}
-
 /* Of the blocks, but of those that are known */
 static PetscErrorCode HybMPIOperandHash(const HybExec *x, const HybParCSR *M, const PetscBool known[2], uint64_t hash[2])
 {
@@ -149,7 +130,9 @@ PetscErrorCode HybMPIOperandsNote(HybMPIProduct *mp, HybMPIOperands *o)
     mp->operand[k].nnz[0] = M->D.nnz;
     mp->operand[k].nnz[1] = M->O.nnz;
     PetscCall(HybMPIOperandHash(&mp->exec, M, known, mp->operand[k].pattern));
-    mp->operand[k].pattern[2] = HybMPIColumnsHash(M->O.n, M->garray);
+    PetscCall(PetscFree(mp->operand[k].garray));
+    PetscCall(PetscMalloc1(M->O.n, &mp->operand[k].garray));
+    PetscCall(PetscArraycpy(mp->operand[k].garray, M->garray, M->O.n));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -161,7 +144,7 @@ PetscErrorCode HybMPIOperandsSame(HybMPIProduct *mp, HybMPIOperands *o, PetscBoo
 {
   PetscObjectId id[3][2];
   HybPatternKey key[3][2];
-  uint64_t      hash[3][3];
+  uint64_t      hash[3][2];
 
   PetscFunctionBegin;
   *same = (PetscBool)(mp->noperands == o->n);
@@ -177,11 +160,9 @@ PetscErrorCode HybMPIOperandsSame(HybMPIProduct *mp, HybMPIOperands *o, PetscBoo
       known[b] = (PetscBool)(key[k][b].made && id[k][b] == mp->operand[k].id[b] && HybPatternKeyEqual(&key[k][b], &mp->operand[k].key[b]));
     }
     PetscCall(HybMPIOperandHash(&mp->exec, M, known, hash[k]));
-    if (k && M->garray == M[-1].garray && M->O.n == M[-1].O.n)
-      hash[k][2] = hash[k - 1][2]; /* the same matrix */
-    else
-      hash[k][2] = HybMPIColumnsHash(M->O.n, M->garray);
-    for (int h = 0; h < 3; h++) *same = (PetscBool)(*same && ((h < 2 && known[h]) || hash[k][h] == mp->operand[k].pattern[h]));
+    for (int b = 0; b < 2; b++) *same = (PetscBool)(*same && (known[b] || hash[k][b] == mp->operand[k].pattern[b]));
+    /* garray is looked at each time, since PETSc numbers it anew where no state tells */
+    if (*same) PetscCall(PetscArraycmp(M->garray, mp->operand[k].garray, M->O.n, same));
   }
   for (PetscInt k = 0; k < o->n && *same; k++) {
     PetscCall(PetscArraycpy(mp->operand[k].id, id[k], 2));

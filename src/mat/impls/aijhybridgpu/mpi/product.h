@@ -21,7 +21,8 @@ typedef struct {
     HybPatternKey key[2];
     PetscInt      m, n[2];
     PetscCount    nnz[2];
-    uint64_t      pattern[3]; /* hashes of i and j of each block, and of garray */
+    uint64_t      pattern[2]; /* hashes of i and j of each block */
+    PetscInt     *garray;     /* n[1] of them */
   } operand[3];
   struct { /* whose values the last numeric phase saw; id 0: nobody's */
     PetscObjectId    id[2];
