@@ -120,10 +120,11 @@ static __device__ __forceinline__ void TilesEntries(const TilesArgs &x, PetscInt
     for (int u = 0; u < UNDER; u++) c[u] = e0 + u * HYB_WARP < all ? x.j[begin + e0 + u * HYB_WARP] : 0;
 #pragma unroll
     for (int u = 0; u < UNDER; u++) {
+      if (e0 + u * HYB_WARP >= all) break;
+
       const PetscInt e = begin + e0 + u * HYB_WARP;
       int            r = 0;
 
-      if (e >= begin + all) break;
 #pragma unroll
       for (int k = 0; k < HYB_TILE - 1; k++) r += e >= end[k];
       see(e, r, c[u]);

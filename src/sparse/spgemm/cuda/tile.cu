@@ -256,7 +256,7 @@ static __device__ __forceinline__ void TileTaskOf(const TileWindow &win, PetscIn
 {
   const PetscInt d = b.column - low;
 
-  if (d >= 0 && (unsigned)d < width) {
+  if (d >= 0 && d < (PetscInt)width) {
     const unsigned to = win.at(d), next = win.next[to];
 
     tasks[next]  = {a, p};

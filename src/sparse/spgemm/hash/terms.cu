@@ -438,7 +438,7 @@ PetscErrorCode HybHashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + 2, sizeof(PetscCount), &words));
   /* C's values are not written yet */
   if (places <= mm->unwrittenbytes) x.places = (unsigned short *)mm->unwritten;
-  if (places + (size_t)A->nnz * sizeof(PetscInt) <= mm->unwrittenbytes)
+  if (places + (size_t)A->nnz * sizeof(PetscInt) <= mm->unwrittenbytes && (uintptr_t)mm->unwritten % sizeof(PetscInt) == 0)
     x.off = (PetscInt *)((char *)mm->unwritten + places);
   else
     PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, A->nnz, sizeof(PetscInt), &x.off));
