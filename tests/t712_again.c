@@ -371,7 +371,7 @@ static PetscErrorCode Combs(MatType type, PetscInt n, PetscInt moved, Mat *A)
 }
 
 /* the first process's row r has an entry in column picked[which][r], the others' in column r and in one of their own */
-static PetscErrorCode Pairs(MatType type, int which, Mat *A)
+static PetscErrorCode Pairs(MatType type, PetscInt n, PetscInt which, Mat *A)
 {
   static const PetscInt picked[2][8] = {
     {106045, 106048, 106051, 106052, 106058, 106060, 106061, 106062},
@@ -380,7 +380,7 @@ static PetscErrorCode Pairs(MatType type, int which, Mat *A)
   PetscInt start, end;
 
   PetscFunctionBeginUser;
-  PetscCall(MatTestRoom(type, 8, Rank ? 106080 : 20, PETSC_DETERMINE, PETSC_DETERMINE, 2, A, &start, &end));
+  PetscCall(MatTestRoom(type, n, Rank ? 106080 : 20, PETSC_DETERMINE, PETSC_DETERMINE, 2, A, &start, &end));
   for (PetscInt r = start; r < end; r++) {
     PetscCall(MatSetValue(*A, r, Rank ? 30 + r : r, 2, ADD_VALUES));
     PetscCall(MatSetValue(*A, r, Rank ? r % 20 : picked[which][r], 1 + r, ADD_VALUES));
@@ -389,74 +389,56 @@ static PetscErrorCode Pairs(MatType type, int which, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode PairsRight(MatType type, Mat *B)
+static PetscErrorCode PairsRight(MatType type, PetscInt n, PetscInt unused, Mat *B)
 {
   PetscInt start, end;
 
   PetscFunctionBeginUser;
-  PetscCall(MatTestRoom(type, Rank ? 106080 : 20, 7, PETSC_DETERMINE, PETSC_DETERMINE, 1, B, &start, &end));
-  for (PetscInt r = start; r < end; r++) PetscCall(MatSetValue(*B, r, r % (7 * Size), Value(r, r % 7, 1), INSERT_VALUES));
+  (void)unused;
+  PetscCall(MatTestRoom(type, Rank ? 106080 : 20, n - 1, PETSC_DETERMINE, PETSC_DETERMINE, 1, B, &start, &end));
+  for (PetscInt r = start; r < end; r++) PetscCall(MatSetValue(*B, r, r % ((n - 1) * Size), Value(r, r % (n - 1), 1), INSERT_VALUES));
   PetscCall(MatTestAssemble(*B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Two columns of others are other ones: of eight that a hash by words of 8 bytes, added up, took for the former */
-static PetscErrorCode TwoColumns(void)
+/* A product of left(from) and right, whose left operand becomes left(to) */
+typedef PetscErrorCode (*Maker)(MatType, PetscInt n, PetscInt which, Mat *);
+static PetscErrorCode Becomes(Maker left, Maker right, PetscInt n, PetscInt from, PetscInt to)
 {
-  PetscFunctionBeginUser;
-  MatTestName = "two other columns of others";
-  for (int which = 0; which < 2; which++) {
-    Mat A, B, C, E;
+  Mat A, B, C, E;
 
-    PetscCall(Pairs(Ours, which, &A));
-    PetscCall(PairsRight(Ours, &B));
-    PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &C));
-    PetscCall(MatDestroy(&A));
-    PetscCall(Pairs(Ours, 1 - which, &A));
-    PetscCall(MatProductReplaceMats(A, NULL, NULL, C));
-    PetscCall(MatProductNumeric(C));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&B));
-    PetscCall(Pairs(MATAIJ, 1 - which, &A));
-    PetscCall(PairsRight(MATAIJ, &B));
-    PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &E));
-    MatTestCheckSame(C, E, "with other columns");
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&B));
-    PetscCall(MatDestroy(&C));
-    PetscCall(MatDestroy(&E));
-  }
+  PetscFunctionBeginUser;
+  PetscCall(left(Ours, n, from, &A));
+  PetscCall(right(Ours, n, -1, &B));
+  PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &C));
+  PetscCall(MatDestroy(&A));
+  PetscCall(left(Ours, n, to, &A));
+  PetscCall(MatProductReplaceMats(A, NULL, NULL, C));
+  PetscCall(MatProductNumeric(C));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscCall(left(MATAIJ, n, to, &A));
+  PetscCall(right(MATAIJ, n, -1, &B));
+  PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &E));
+  MatTestCheckSame(C, E, "with other columns");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&E));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An operand's blocks have the patterns that they had, but one of its columns of others, any one, is another */
+/* An operand's blocks have the patterns that they had, but one of its columns of others, any one, is another; or two
+   are, of eight that a hash by words of 8 bytes, added up, took for the former */
 static PetscErrorCode Columns(void)
 {
   PetscFunctionBeginUser;
   MatTestName = "one other column of others";
-  for (PetscInt n = Few ? 19 : 1; n < 20; n += 1 + n / 3) {
-    for (PetscInt moved = 0; moved < n; moved++) {
-      Mat A, B, C, E;
-
-      PetscCall(Combs(Ours, n, -1, &A));
-      PetscCall(Combs(Ours, n, -1, &B));
-      PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &C));
-      PetscCall(MatDestroy(&A));
-      PetscCall(Combs(Ours, n, moved, &A));
-      PetscCall(MatProductReplaceMats(A, NULL, NULL, C));
-      PetscCall(MatProductNumeric(C));
-      PetscCall(MatDestroy(&A));
-      PetscCall(MatDestroy(&B));
-      PetscCall(Combs(MATAIJ, n, moved, &A));
-      PetscCall(Combs(MATAIJ, n, -1, &B));
-      PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &E));
-      MatTestCheckSame(C, E, "with another column");
-      PetscCall(MatDestroy(&A));
-      PetscCall(MatDestroy(&B));
-      PetscCall(MatDestroy(&C));
-      PetscCall(MatDestroy(&E));
-    }
-  }
+  for (PetscInt n = Few ? 19 : 1; n < 20; n += 1 + n / 3)
+    for (PetscInt moved = 0; moved < n; moved++) PetscCall(Becomes(Combs, Combs, n, -1, moved));
+  if (Size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  MatTestName = "two other columns of others";
+  for (int which = 0; which < 2; which++) PetscCall(Becomes(Pairs, PairsRight, 8, which, 1 - which));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -475,7 +457,6 @@ int main(int argc, char **argv)
       if (!Few) PetscCall(Operands(Types[t], which, REPLACED, MATAIJ));
     }
   PetscCall(Columns());
-  if (Size > 1) PetscCall(TwoColumns());
   PetscCall(Refused());
   PetscCall(Result(MATPRODUCT_AB, PETSC_TRUE));
   if (!Few) PetscCall(Result(MATPRODUCT_PtAP, PETSC_FALSE));
