@@ -155,9 +155,12 @@ PetscErrorCode HybPeerClose(HybComm comm)
 static PetscErrorCode HybPeerTell(HybComm comm, PetscBool open, const char *why)
 {
   PetscFunctionBegin;
-  for (int aware = 0; aware < 2; aware++) PetscCall(PetscSNPrintf(comm->way[aware], sizeof(comm->way[aware]), "%s%s", open ? "peer access" : aware ? "GPU-aware MPI: "
-                                                                                                                                                   : "MPI from page-locked buffers: ",
-                                                                  why));
+  for (int aware = 0; aware < 2; aware++) {
+    const char *const by = open ? "peer access" : aware ? "GPU-aware MPI: "
+                                                        : "MPI from page-locked buffers: ";
+
+    PetscCall(PetscSNPrintf(comm->way[aware], sizeof(comm->way[aware]), "%s%s", by, why));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
