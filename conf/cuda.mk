@@ -89,7 +89,7 @@ SELFTEST = $(BUILD)/emulated/selftest
 # and are the helpers right that every kernel uses?
 HELPERS = $(BUILD)/emulated/helpers
 # what both link besides of the kernels' sources: a card's memory
-DEVICE_MEMORY = $(patsubst %,src/sparse/device/%.o,state memory managed locked growing ahead)
+DEVICE_MEMORY = $(patsubst %,src/sparse/device/%.o,state memory managed locked growing ahead streams)
 $(SELFTEST) $(HELPERS): $(BUILD)/emulated/%: $(BUILD)/emulated/tests/emulator/selftest/%.o $(EMU_CORE_OBJ) $(DEVICE_MEMORY:%=$(BUILD)/emulated/%) $(BUILD)/librooms.a
 	$(call SAY,$@)$(PETSC_CXX) $(SAN) -Wl,--allow-shlib-undefined -o $@ $^ $(PETSC_LIBS) -ldl -lpthread
 -include $(BUILD)/emulated/tests/emulator/selftest/selftest.d $(BUILD)/emulated/tests/emulator/selftest/helpers.d
