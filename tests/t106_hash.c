@@ -26,6 +26,42 @@ static PetscErrorCode Hash(const HybCSR *A, PetscBool host, uint64_t *hash)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* all patterns of few rows, columns and entries: no two have one hash */
+static void Changed(void)
+{
+  enum {
+    M   = 3,
+    N   = 5,
+    NNZ = 4
+  };
+  uint64_t *all  = (uint64_t *)RefAlloc(1 << M * N, sizeof(uint64_t));
+  PetscInt  nall = 0;
+
+  HybTestBegin("all patterns of %d x %d with %d entries", M, N, NNZ);
+  for (unsigned bits = 0; bits < 1u << M * N; bits++) {
+    HybExec  onhost;
+    HybArena work;
+    HybCSR   A        = {M, N, 0, NULL, NULL, NULL};
+    PetscInt i[M + 1] = {0}, j[M * N];
+
+    for (int k = 0; k < M * N; k++) {
+      if (bits >> k & 1) j[A.nnz++] = k % N;
+      i[k / N + 1] = (PetscInt)A.nnz;
+    }
+    if (A.nnz != NNZ) continue;
+    A.i = i;
+    A.j = j;
+    memset(&onhost, 0, sizeof(onhost));
+    onhost.backend = &HybBackendHost;
+    onhost.result  = HYB_MEM_HOST;
+    HybTestCall(HybArenaInit(&work, &onhost));
+    HybTestCall(onhost.backend->csr->patternhash(&onhost, &work, &A, &all[nall]));
+    for (PetscInt k = 0; k < nall; k++) HybTestCheck(all[k] != all[nall], "pattern %x has the hash of number %" PetscInt_FMT, bits, k);
+    nall++;
+  }
+  free(all);
+}
+
 static PetscErrorCode Body(void)
 {
   char     name[64];
@@ -77,6 +113,7 @@ static PetscErrorCode Body(void)
     RefMatDestroy(&B);
   }
   RefMatDestroy(&A);
+  Changed();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -21,9 +21,11 @@ HYB_HASH_FUNCTION uint64_t HybHashMix(uint64_t x)
   return x ^ (x >> 31);
 }
 
+/* Mixed twice: else the first row's end and the first entry's column, where each stands alone in its number, could
+   change places unseen */
 HYB_HASH_FUNCTION uint64_t HybHashRow(PetscInt row, PetscInt end)
 {
-  return HybHashMix(((uint64_t)row << 33) ^ (uint64_t)end);
+  return HybHashMix(HybHashMix(((uint64_t)row << 33) ^ (uint64_t)end));
 }
 
 HYB_HASH_FUNCTION uint64_t HybHashEntry(PetscCount k, PetscInt column)
