@@ -401,6 +401,28 @@ static PetscErrorCode PairsRight(MatType type, PetscInt n, PetscInt unused, Mat 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Two patterns of the same counts: in each process {1, 3}, {4} and {2}, {3, 4}. Where the first row ends in one is the
+   first column of the other: a hash that told neither from the other took them for the same. Else the unit matrix. */
+static PetscErrorCode Ends(MatType type, PetscInt n, PetscInt which, Mat *A)
+{
+  static const PetscInt row[2][3] = {
+    {0, 0, 1},
+    {0, 1, 1}
+  },
+                        column[2][3] = {{1, 3, 4}, {2, 3, 4}};
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestRoom(type, n, n, PETSC_DETERMINE, PETSC_DETERMINE, 2, A, &start, &end));
+  if (which < 0) {
+    for (PetscInt r = start; r < end; r++) PetscCall(MatSetValue(*A, r, r, 1, INSERT_VALUES));
+  } else {
+    for (int k = 0; k < 3; k++) PetscCall(MatSetValue(*A, start + row[which][k], start + column[which][k], 1 + k, INSERT_VALUES));
+  }
+  PetscCall(MatTestAssemble(*A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A product of left(from) and right, whose left operand becomes left(to) */
 typedef PetscErrorCode (*Maker)(MatType, PetscInt n, PetscInt which, Mat *);
 static PetscErrorCode Becomes(Maker left, Maker right, PetscInt n, PetscInt from, PetscInt to)
@@ -436,6 +458,8 @@ static PetscErrorCode Columns(void)
   MatTestName = "one other column of others";
   for (PetscInt n = Few ? 19 : 1; n < 20; n += 1 + n / 3)
     for (PetscInt moved = 0; moved < n; moved++) PetscCall(Becomes(Combs, Combs, n, -1, moved));
+  MatTestName = "ends and columns";
+  for (int which = 0; which < 2; which++) PetscCall(Becomes(Ends, Ends, 5, which, 1 - which));
   if (Size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   MatTestName = "two other columns of others";
   for (int which = 0; which < 2; which++) PetscCall(Becomes(Pairs, PairsRight, 8, which, 1 - which));
