@@ -422,6 +422,53 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Arrays that a program hands to PETSc may have a row's columns in any order, or one twice. What goes by their order on
+   the device is not for them: the diagonal is AIJ's, of a matrix that the device has, and of one that it wrote. */
+static PetscErrorCode TestDisorder(PetscBool twice)
+{
+  static const PetscInt ascending[] = {0, 1, 2}, other[] = {5, 0, 3}; /* from the diagonal on, columns go round */
+  Mat                   W, M[2];
+  Vec                   d[2], x, y;
+  const PetscInt        n = 40;
+  PetscInt              i[41], j[120];
+  PetscScalar           a[120];
+
+  PetscFunctionBeginUser;
+  for (PetscInt r = 0; r < n; r++) {
+    i[r] = 3 * r;
+    for (int k = 0; k < 3; k++) {
+      j[3 * r + k] = (r + (r % 3 ? ascending : other)[k]) % n;
+      a[3 * r + k] = 1 + 3 * r + k;
+    }
+    if (twice && r % 3 == 0) j[3 * r] = r;
+  }
+  i[n] = 3 * n;
+  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, n, n, i, j, a, &W));
+  PetscCall(MatDuplicate(W, MAT_COPY_VALUES, &M[0]));
+  PetscCall(MatConvert(W, "aijhybridgpu", MAT_INITIAL_MATRIX, &M[1]));
+  PetscCall(MatCreateVecs(W, &x, &y));
+  PetscCall(VecDuplicate(y, &d[0]));
+  PetscCall(VecDuplicate(y, &d[1]));
+  PetscCall(VecSet(x, 1.0));
+  for (int round = 0; round < 3; round++) {
+    for (int t = 0; t < 2; t++) {
+      PetscCall(MatMult(M[t], x, y));
+      if (round) PetscCall(MatScale(M[t], 2.0));
+      if (round) PetscCall(MatScale(M[t], 0.25));
+      PetscCall(MatGetDiagonal(M[t], d[t]));
+    }
+    VecTestCheckSame(d[0], d[1], "MatGetDiagonal of rows out of order");
+  }
+  for (int t = 0; t < 2; t++) {
+    PetscCall(MatDestroy(&M[t]));
+    PetscCall(VecDestroy(&d[t]));
+  }
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(MatDestroy(&W));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscBool      mirror;
@@ -464,6 +511,9 @@ int main(int argc, char **argv)
     PetscCall(TestDense(shapes[k][0], shapes[k][1]));
     PetscCall(TestCOO(shapes[k][0], shapes[k][1]));
   }
+  MatTestName = "rows out of order";
+  PetscCall(TestDisorder(PETSC_FALSE));
+  PetscCall(TestDisorder(PETSC_TRUE));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

@@ -179,6 +179,26 @@ static PetscErrorCode HybGetDiagonalIn(const HybExec *x, HybArena *work, const H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Are the columns of each row of X ascending? Arrays that a program handed to PETSc need not be so: then the host does
+   what goes by their order. Looked at once for a pattern. */
+static PetscErrorCode HybRowsAscend(Mat X, const HybExec *x, const HybCSR *csr, PetscBool *ascend)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybArena             work;
+  PetscCount           nbad = 0;
+  PetscInt             badrow;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(X, &hyb));
+  if (!HybPatternKeyEqual(&hyb->copy.key, &hyb->checkkey)) {
+    PetscCall(HybArenaInit(&work, x));
+    PetscCall(HybWorkEnd(&work, x->backend->csr->check(x, &work, csr, &nbad, &badrow)));
+    if (!nbad) hyb->checkkey = hyb->copy.key;
+  }
+  *ascend = (PetscBool)!nbad;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The diagonal goes where the vector is; the matrix is read on the device if it lives there or is there already */
 static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
 {
@@ -186,6 +206,7 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   HybExec              x;
   HybCSR               csr;
   PetscInt             n;
+  PetscBool            ascend;
   HybArena             work;
 
   PetscFunctionBegin;
@@ -197,6 +218,12 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   else
     x.backend = &HybBackendHost;
   if (!HybExecOnDevice(&x)) {
+    PetscCall((*HYB_PARENT.getdiagonal)(A, v));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_FALSE, &csr));
+  PetscCall(HybRowsAscend(A, &x, &csr, &ascend));
+  if (!ascend) {
     PetscCall((*HYB_PARENT.getdiagonal)(A, v));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -439,26 +466,6 @@ static PetscErrorCode HybPatternsMayBeEqual(Mat Y, Mat X, PetscBool *may)
   PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
   PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
   *may = (PetscBool)(xd->copy.key.nnz == yd->copy.key.nnz && xd->copy.nonemptyrows == yd->copy.nonemptyrows && xd->copy.longest == yd->copy.longest);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Are the columns of each row of X ascending? Arrays that a program handed to PETSc need not be so, and then the host
-   adds. */
-static PetscErrorCode HybRowsAscend(Mat X, const HybExec *x, const HybCSR *csr, PetscBool *ascend)
-{
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybArena             work;
-  PetscCount           nbad = 0;
-  PetscInt             badrow;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(X, &hyb));
-  if (!HybPatternKeyEqual(&hyb->copy.key, &hyb->checkkey)) {
-    PetscCall(HybArenaInit(&work, x));
-    PetscCall(HybWorkEnd(&work, x->backend->csr->check(x, &work, csr, &nbad, &badrow)));
-    if (!nbad) hyb->checkkey = hyb->copy.key;
-  }
-  *ascend = (PetscBool)!nbad;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
