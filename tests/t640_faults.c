@@ -148,6 +148,21 @@ static PetscErrorCode WithoutPlan(Mat C, PetscBool *without)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* what an operation on C's values has left, whichever that is, host and device have alike */
+static PetscErrorCode Sides(Mat C)
+{
+  PetscBool assembled;
+  Mat       H;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatAssembled(C, &assembled));
+  if (!assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatConvert(C, MATAIJ, MAT_INITIAL_MATRIX, &H));
+  MatTestCheckMult(C, H, "both sides after a failure");
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Faults(int what)
 {
   static const char *const names[] = {"MatMult", "a first PtAP", "PtAP again", "MatTranspose", "MatCreateSubMatrix", "MatSetPreallocationCOO and MatSetValuesCOO", "times dense", "transposed times dense", "MatDuplicate and MatAXPY", "MatConvert to aij", "operations on values", "MatMultTranspose", "values sent again"};
@@ -199,6 +214,7 @@ static PetscErrorCode Faults(int what)
       MatTestCheckSame(C, hostC, "the result without a plan");
     }
     MatTestCheck(fired ? ierr != 0 || what == 12 || without : ierr == 0, fired ? "a failing call was not noticed" : "an error without a failing call");
+    if (ierr && what == 10) PetscCall(Sides(C));
     /* the operands serve */
     if (what != 2 && what != 10) PetscCall(MatDestroy(&C));
     PetscCall(Operation(what, A, P, y, &C));

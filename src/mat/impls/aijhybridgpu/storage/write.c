@@ -42,6 +42,7 @@ PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat A, const HybExec *x, Pets
   HybInside(A, MatSeqAIJGetArray(A, &a));
   hyb->transpose.stale = PETSC_TRUE;
   if (!HybShared(hyb)) {
+    hyb->copy.values = PETSC_FALSE; /* not the host's, until they are there */
     PetscCall(HybEventBegin(HybGlueState.event.copyfrom, A, 0, 0, 0));
     PetscCall(x->backend->copy(x, a, hyb->copy.csr.a, sizeof(HybScalar) * (size_t)hyb->copy.csr.nnz, HYB_COPY_DEVICE_TO_HOST));
     PetscCall(HybLogToHost(sizeof(HybScalar) * (PetscLogDouble)hyb->copy.csr.nnz));
