@@ -19,6 +19,7 @@ TEST np=2 -cards 1
 TEST np=+4 -cards 2
 TEST np=+4 -nodes 2
 TEST np=3 -ipc 0
+TEST np=2 -ipc 0 -mat_aijhybridgpu_comm_aware yes
 TEST np=2 -mat_aijhybridgpu_comm_segment 1 -full
 */
 #define _GNU_SOURCE /* RTLD_NEXT, dl_iterate_phdr */
@@ -194,7 +195,7 @@ static PetscErrorCode Expected(PetscBool *full, const char **expected)
                                                                 : nodes > 1 && Aware       ? "GPU-aware MPI: there are several nodes"
                                                                 : nodes > 1                ? "there are several nodes"
                                                                 : atoi(cards) < Size       ? "share a card"
-                                                                : !strcmp(ipc, "0")        ? "no memory that others can reach"
+                                                                : !strcmp(ipc, "0")        ? (Aware ? "GPU-aware MPI: a card has no memory that others can reach" : "buffers: a card has no memory that others can reach")
                                                                 : *full                    ? "segment is full"
                                                                                            : "peer access";
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -232,7 +232,8 @@ typedef struct _HybCommOps {
   /* on the lane: dst = host's page-locked bytes; exec's stream waits for that, the host does not. after: exec's stream
      holds work since send() that dst has to wait for. */
   PetscErrorCode (*receive)(const HybExec *, void *lane, size_t bytes, const void *host, void *dst, PetscBool after);
-  /* Peer access. A segment is memory of this card that other processes can map: handle is what they need to know. */
+  /* A segment is memory of this card that is no pool's, as GPU-aware MPI needs it. handle, if not NULL: what other
+     processes need to map it, for peer access; where that is forbidden it is an error. */
   PetscErrorCode (*segment)(const HybExec *, size_t bytes, void **segment, unsigned char handle[HYB_COMM_HANDLE]);
   PetscErrorCode (*segmentfree)(const HybExec *, void *segment); /* when nobody has it mapped */
   PetscErrorCode (*attach)(const HybExec *, const unsigned char handle[HYB_COMM_HANDLE], void **there);

@@ -41,7 +41,6 @@ static PetscErrorCode HybExchangeCards(HybExchange e, size_t out, size_t in)
 {
   const HybExec *exec = &e->arena.exec;
   PetscErrorCode ierr = PETSC_SUCCESS;
-  unsigned char  handle[HYB_COMM_HANDLE];
 
   PetscFunctionBegin;
   for (int k = 0; k < 3; k++) e->card[k] = NULL;
@@ -49,7 +48,7 @@ static PetscErrorCode HybExchangeCards(HybExchange e, size_t out, size_t in)
   for (int k = 0; k <= e->slots && !e->unable; k++) {
     const size_t bytes = k ? in : out;
 
-    if (bytes && HYB_QUIETLY(exec->backend->comm->segment(exec, bytes, (void **)&e->card[k], handle))) e->unable = PETSC_TRUE;
+    if (bytes && HYB_QUIETLY(exec->backend->comm->segment(exec, bytes, (void **)&e->card[k], NULL))) e->unable = PETSC_TRUE;
   }
   if (e->unable) ierr = HybExchangeCardsFree(exec, e->card);
   PetscCall(ierr);

@@ -279,7 +279,7 @@ PetscErrorCode HybHaloMult(HybHalo h, const HybExec *exec, HybPeerProduct *p)
 }
 
 #define NOT_SAID "MPI from page-locked buffers: nobody says that MPI is GPU-aware (-use_gpu_aware_mpi, -mat_aijhybridgpu_comm_aware)"
-#define NO_ROOM  "MPI from page-locked buffers: no memory of the card that other processes can map, for GPU-aware MPI"
+#define NO_ROOM  "MPI from page-locked buffers: no memory of the card for GPU-aware MPI"
 
 const char *HybHaloWay(HybHalo h, PetscBool reverse)
 {

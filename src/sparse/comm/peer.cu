@@ -25,6 +25,7 @@ PetscErrorCode HybPeerSegment_CUDA(const HybExec *exec, size_t bytes, void **seg
   PetscCall(exec->backend->enter());
   /* not from a pool, whose memory has no such handle */
   HybCallCUDA(cudaMalloc(segment, bytes));
+  if (!handle) PetscFunctionReturn(PETSC_SUCCESS);
   const cudaError_t err = HybDeviceFault("cudaIpcGetMemHandle") ? cudaErrorUnknown : cudaIpcGetMemHandle(&h, *segment);
   if (err != cudaSuccess) {
     (void)cudaFree(*segment);
