@@ -26,6 +26,10 @@ extern void   HybCommWaitEnd(double began);
    longer than that does */
 #define HYB_COMM_LARGE ((size_t)128 << 10)
 
+/* What people are told of the ways of messages; a reason follows */
+#define HYB_COMM_BY_AWARE   "GPU-aware MPI: "
+#define HYB_COMM_BY_BUFFERS "MPI from page-locked buffers: "
+
 /* MPI counts in int: longer messages go in pieces of so many bytes */
 #define HYB_COMM_PIECE ((size_t)1 << 30)
 

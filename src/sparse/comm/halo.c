@@ -278,27 +278,25 @@ PetscErrorCode HybHaloMult(HybHalo h, const HybExec *exec, HybPeerProduct *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#define NOT_SAID "MPI from page-locked buffers: nobody says that MPI is GPU-aware (-use_gpu_aware_mpi, -mat_aijhybridgpu_comm_aware)"
-#define NO_ROOM  "MPI from page-locked buffers: no memory of the card for GPU-aware MPI"
+/* a reason beside the way that messages go for it */
+#define HYB_HALO_BY(aware, buffers, reason) ((aware) ? HYB_COMM_BY_AWARE reason : buffers reason)
 
 const char *HybHaloWay(HybHalo h, PetscBool reverse)
 {
-  static const char *const seldom[] = {"MPI from page-locked buffers: too few times for peer access (-mat_aijhybridgpu_comm_after)", "GPU-aware MPI: too few times for peer access (-mat_aijhybridgpu_comm_after)"};
-  static const char *const full[]   = {"MPI from page-locked buffers: the segment is full (-mat_aijhybridgpu_comm_segment)", "GPU-aware MPI: the segment is full (-mat_aijhybridgpu_comm_segment)"};
-  static const char *const locked[] = {"MPI: a process has no page-locked memory for peer access", "GPU-aware MPI: a process has no page-locked memory for peer access"};
-  const HybExchange        e        = reverse ? h->reverse : h->forward;
-  const PetscInt           wish     = HybTuningGet()->comm;
-  const int                may = h->forward->may, aware = may && !(e && e->capacity && e->unable);
+  const HybExchange e    = reverse ? h->reverse : h->forward;
+  const PetscInt    wish = HybTuningGet()->comm;
+  const int         may = h->forward->may, aware = may && !(e && e->capacity && e->unable);
 
   if (!h->arena.exec.backend->device) return "MPI, from the host";
   if (h->comm->size == 1) return "nothing";
   if (e && e->peer) return h->comm->way[0];
-  if (wish == HYB_COMM_MPI) return "MPI from page-locked buffers: as asked";
-  if (may && !aware) return NO_ROOM;
-  if (wish == HYB_COMM_GPUAWARE) return aware ? "GPU-aware MPI: as asked" : NOT_SAID;
-  if (!e || !e->asked) return seldom[aware];
+  if (wish == HYB_COMM_MPI) return HYB_COMM_BY_BUFFERS "as asked";
+  if (may && !aware) return HYB_COMM_BY_BUFFERS "no memory of the card for GPU-aware MPI";
+  if (wish == HYB_COMM_GPUAWARE) return aware ? HYB_COMM_BY_AWARE "as asked" : HYB_COMM_BY_BUFFERS "nobody says that MPI is GPU-aware (-use_gpu_aware_mpi, -mat_aijhybridgpu_comm_aware)";
+  if (!e || !e->asked) return HYB_HALO_BY(aware, HYB_COMM_BY_BUFFERS, "too few times for peer access (-mat_aijhybridgpu_comm_after)");
   if (!HybPeerIsOpen(h->comm)) return h->comm->way[aware];
-  return e->unlocked ? locked[aware] : full[aware];
+  if (e->unlocked) return HYB_HALO_BY(aware, "MPI: ", "a process has no page-locked memory for peer access");
+  return HYB_HALO_BY(aware, HYB_COMM_BY_BUFFERS, "the segment is full (-mat_aijhybridgpu_comm_segment)");
 }
 
 PetscBool HybHaloFromCardToCard(HybHalo h, PetscBool reverse)

@@ -156,8 +156,8 @@ static PetscErrorCode HybPeerTell(HybComm comm, PetscBool open, const char *why)
 {
   PetscFunctionBegin;
   for (int aware = 0; aware < 2; aware++) {
-    const char *const by = open ? "peer access" : aware ? "GPU-aware MPI: "
-                                                        : "MPI from page-locked buffers: ";
+    const char *const by = open ? "peer access" : aware ? HYB_COMM_BY_AWARE
+                                                        : HYB_COMM_BY_BUFFERS;
 
     PetscCall(PetscSNPrintf(comm->way[aware], sizeof(comm->way[aware]), "%s%s", by, why));
   }

@@ -245,7 +245,7 @@ PetscErrorCode HybParMultiplyAdopt(HybParMultiply *s, const HybParCSR *A, HybPar
 }
 
 /* what is to be sent, and, where that is one launch, L and Z too; stays: nothing is sent, R and Y are as they were */
-static PetscErrorCode HybParMultiplyBegin(HybParMultiply *s, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B)
+static PetscErrorCode HybParMultiplyPick(HybParMultiply *s, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B)
 {
   PetscFunctionBegin;
   if (s->numerics == 1 && !s->collect.made && !s->inner.made) { /* it is one that is repeated */
@@ -260,11 +260,19 @@ static PetscErrorCode HybParMultiplyBegin(HybParMultiply *s, PetscBool sameA, Pe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParMultiplySend(HybParMultiply *s, PetscErrorCode before)
+/* the same, and it goes out; before: an error that others are to get too instead of waiting */
+static PetscErrorCode HybParMultiplyBegin(HybParMultiply *s, PetscErrorCode before, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B)
 {
+  PetscErrorCode ierr = before;
+
   PetscFunctionBegin;
+  if (!ierr) ierr = HybParMultiplyPick(s, sameA, stays, A, B);
+  if (stays) { /* nobody waits for this process */
+    PetscCall(ierr);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   s->Rcurrent = PETSC_FALSE;
-  PetscCall(HybCommAgree(s->comm, before, "The values of rows that others need"));
+  PetscCall(HybCommAgree(s->comm, ierr, "The values of rows that others need"));
   PetscCall(HybRowsValuesBegin(s->rows, &s->exec, s->sent.row.a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -363,18 +371,13 @@ static PetscErrorCode HybParMultiplySetStream(HybParMultiply *s, void *stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* what others need goes out, inner rows are multiplied unless they are already, and the border; before: an error that
-   others are to get too instead of waiting */
+/* what others need goes out, inner rows are multiplied unless they are already, and the border */
 static PetscErrorCode HybParMultiplyApartHere(HybParMultiply *s, PetscErrorCode before, PetscBool inner, PetscBool maybeside, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
 {
-  PetscErrorCode ierr = before;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  if (!ierr) ierr = HybParMultiplyBegin(s, sameA, stays, A, B);
-  if (!stays)
-    PetscCall(HybParMultiplySend(s, ierr));
-  else
-    PetscCall(ierr); /* nobody waits for this process */
+  PetscCall(HybParMultiplyBegin(s, before, sameA, stays, A, B));
   ierr = inner ? HybParInnerNumeric(s, A, B, C) : PETSC_SUCCESS;
   PetscCall(HybParMultiplyBorder(s, ierr, maybeside, sameA, stays, A, B, C));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -424,11 +427,7 @@ PetscErrorCode HybParMultiplyNumeric(HybParMultiply *s, PetscErrorCode before, P
   if (s->inner.made)
     PetscCall(HybParMultiplyApart(s, ierr, sameA, stays, A, B, C));
   else {
-    if (!ierr) ierr = HybParMultiplyBegin(s, sameA, stays, A, B);
-    if (!stays)
-      PetscCall(HybParMultiplySend(s, ierr));
-    else
-      PetscCall(ierr); /* nobody waits for this process */
+    PetscCall(HybParMultiplyBegin(s, ierr, sameA, stays, A, B));
     if (!stays)
       PetscCall(HybParMultiplyReceive(s, sameA, A, B));
     else if (!s->collect.made)
