@@ -243,9 +243,69 @@ static void Chunked(void)
   }
 }
 
+/* tile holds what its essay says, by the numbers of tiles and of their products, and by those alone */
+static void Tiles(void)
+{
+  HybExec exec = *HybTestExec();
+
+  if (!exec.backend->device || !Is("tile") || PetscDefined(USE_COMPLEX)) return;
+  counted        = exec.backend;
+  counting       = *counted;
+  counting.alloc = CountingAlloc;
+  counting.free  = CountingFree;
+  exec.backend   = &counting;
+  for (int kind = 0; kind < 3; kind++) {
+    PetscCount tiles = 0, most;
+    HybSpGEMM  mm;
+    HybArena   result;
+    HybCSR     DA, DB, DC;
+    RefMat     A, B, S;
+    PetscInt  *met;
+
+    HybTestBegin("tile: what it holds beside C, %s", kind == 0 ? "blocks" : kind == 1 ? "columns all over"
+                                                                                      : "two operands");
+    HybTestMatStencil(27, 5, 4, 4, &S);
+    if (kind == 1)
+      HybTestMatRandom(300, 300, 10, 16, &A);
+    else
+      HybTestMatBlock(&S, 3, &A);
+    if (kind == 2)
+      HybTestMatRandom(A.csr.n, 100, 10, 20, &B);
+    else
+      RefMatCopy(&A, &B);
+    for (int b = 0; b < (kind == 2 ? 2 : 1); b++) {
+      const HybCSR *M = b ? &B.csr : &A.csr;
+
+      met = (PetscInt *)RefAlloc(M->n / 8 + 1, sizeof(*met));
+      for (PetscInt k = 0, r = 0; k < M->nnz; k++) {
+        while (M->i[r + 1] <= k) r++;
+        tiles += met[M->j[k] / 8] != r / 8 + 1;
+        met[M->j[k] / 8] = r / 8 + 1;
+      }
+      free(met);
+    }
+    heldnow = heldpeak = 0;
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
+      if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, kind == 2 ? &DB : &DA, &result, &DC))) {
+        const PetscCount chunks = HybCountersGet(&mm.counters, "tiles") / 8 + A.csr.m / 8 + 1, entries = A.csr.nnz + (kind == 2 ? B.csr.nnz : 0);
+
+        most = DC.nnz * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar)) + entries * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar)) + tiles * 16 + HybCountersGet(&mm.counters, "products of tiles") * 8 + chunks * (12 + 16 * 8) + A.csr.m * 8 + 8000;
+        HybTestCheck((PetscCount)heldpeak <= most * (PetscCount)sizeof(PetscInt) / 4, "%zu bytes are held beside the operands, %td at most by its numbers", heldpeak, most);
+      }
+      HybTestCall(HybSpGEMMDestroy(&mm));
+      HybTestCall(HybArenaReset(&result));
+      HybTestCheck(heldnow == 0, "%zu bytes are left", heldnow);
+    }
+    HybTestCall(HybArenaReset(&keep));
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&S);
+  }
+}
+
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Bounded, Listed, Chunked};
+  static void (*const pieces[])(void) = {Bounded, Listed, Chunked, Tiles};
   const HybExec *exec                 = HybTestExec();
 
   PetscFunctionBegin;

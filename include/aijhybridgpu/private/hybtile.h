@@ -4,7 +4,7 @@
   A row of tiles is eight rows of the matrix, the last one what is left. Tiles of a row of tiles lie behind each other,
   columns ascending, and so do the values of a tile, row by row of it. The tiles of row R have room from place i[8 R] of
   the matrix's own offsets on: it has no more tiles than entries. So nothing is counted before tiles are made, and they
-  are made in one pass; what rooms are not filled costs memory alone.
+  are made in one pass. When their number is known they are packed: most rooms are nearly empty.
 */
 #ifndef AIJHYBRIDGPU_HYBTILE_H
 #define AIJHYBRIDGPU_HYBTILE_H
@@ -24,14 +24,21 @@ typedef struct {
 typedef struct {
   PetscInt        rows;  /* of tiles */
   const PetscInt *i;     /* the matrix's offsets, valid while it is */
-  PetscInt       *count; /* tiles of each row of them */
+  PetscInt       *count; /* tiles of each row of them; NULL: they are packed */
   HybTile        *tile;
   unsigned short *mask;  /* of each tile, which rows of it (bits 0 to 7) and which columns (8 to 15) have entries */
   PetscInt       *place; /* which entry of the matrix is value k */
 } HybTiles;
 
-/* tile and place come from keep, count and mask from work. No synchronisation. */
+/* place comes from keep, all else from work. No synchronisation. */
 extern PetscErrorCode HybTilesMake(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, HybTiles *);
+/* For each row of tiles of A*B, before they are packed: the first column of tiles that it may have, words of 32 bits
+   from there to the last one, and what counting it costs, in words; *pairs, zero before: of a tile of A and one of B.
+   No synchronisation. */
+extern PetscErrorCode HybTilesSpans(const HybExec *, const HybTiles *a, const HybTiles *b, PetscInt *low, PetscInt *words, PetscInt *cost, PetscCount *pairs);
+/* Tiles without room between them, from keep, masks from work; what had room is given back to work. tiles: how many in
+   all; ptr (rows + 1): which is each row's first. No synchronisation. */
+extern PetscErrorCode HybTilesPack(const HybExec *, HybArena *keep, HybArena *work, PetscCount tiles, const PetscInt *ptr, HybTiles *);
 /* The tile of B is negative, ~b, in the last task of a tile of C. Tasks of a tile of C have the order of A's tiles. */
 typedef struct {
   PetscInt a, b;

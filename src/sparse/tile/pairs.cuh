@@ -10,19 +10,13 @@
 #define TILE_ENTRY (sizeof(uint64_t) + sizeof(unsigned)) /* bytes a tile of C: its map, and its next task */
 #define TILE_AHEAD 4                                     /* steps along the pairs that are under way together */
 
-/* whose tiles meet whose */
+/* whose tiles, packed, meet whose; ptr: where rows of tiles begin */
 struct TilePairs {
   PetscInt              rows, m;
-  const PetscInt       *ai, *acount, *bi, *bcount;
+  const PetscInt       *aptr, *bptr;
   const HybTile        *a, *b;
   const unsigned short *amask, *bmask;
 };
-
-/* a row of tiles of A, and that of B which a tile of A names */
-static __device__ __forceinline__ PetscInt TileRowBegin(const PetscInt *i, PetscInt R)
-{
-  return i[(PetscCount)R * HYB_TILE];
-}
 
 /* what a tile of A has to do with a row of tiles of B */
 struct TileMeets {
@@ -32,9 +26,9 @@ struct TileMeets {
 
 static __device__ __forceinline__ TileMeets TileMeetsOf(const TilePairs &x, PetscInt a)
 {
-  const PetscInt K = x.a[a].column;
+  const PetscInt K = x.a[a].column, from = x.bptr[K];
 
-  return {TileRowBegin(x.bi, K), x.bcount[K], (unsigned)x.amask[a] >> 8};
+  return {from, x.bptr[K + 1] - from, (unsigned)x.amask[a] >> 8};
 }
 
 /* For each pair of a row of n tiles: see(meets, column, k, p), k: which tile of A, p: tile of B, meets: whether their

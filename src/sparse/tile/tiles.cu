@@ -13,8 +13,10 @@
   there are as many steps as tiles. Rows of more than TILES_LONG entries are left to blocks of threads, which go through
   windows of TILES_WINDOW columns of tiles with all maps of them in shared memory.
 
-  Memory: 18 bytes for each entry of the matrix, as many tiles as there might be, and 4 for its place. Complexity: three
-  passes over the pattern.
+  Packing moves the tiles together: sixteen lanes a row of tiles copy them, in turn.
+
+  Memory: 4 bytes for each entry of the matrix, its place, and 18 a tile; until tiles are packed 18 for each entry, as
+  many tiles as there might be. Complexity: three passes over the pattern, one over the tiles.
 
   Paper: O. Zachariadis, N. Satpute, J. Gomez-Luna, J. Olivares, Accelerating sparse matrix-matrix multiplication with
   GPU Tensor Cores, Computers and Electrical Engineering 88 (2020). There conversion is not part of the method's time.
@@ -22,12 +24,14 @@
 #include "../device/hybdevice.cuh"
 #include "aijhybridgpu/private/hybtile.h"
 
-#define TILES_THREADS 256
-#define TILES_LONG    1536 /* entries of a row of tiles */
-#define TILES_WINDOW  2048 /* columns of tiles */
-#define TILES_WORDS   256  /* of 32 columns of tiles each, and */
-#define TILES_FOUND   256  /* tiles that a warp has room for */
-#define TILES_EACH    (TILES_WINDOW / TILES_THREADS)
+#define TILES_THREADS      256
+#define TILES_LONG         1536 /* entries of a row of tiles */
+#define TILES_WINDOW       2048 /* columns of tiles */
+#define TILES_WORDS        256  /* of 32 columns of tiles each, and */
+#define TILES_FOUND        256  /* tiles that a warp has room for */
+#define TILES_EACH         (TILES_WINDOW / TILES_THREADS)
+#define TILES_PACK         16 /* lanes a row of tiles that are packed */
+#define TILES_PAIRS_A_WORD 64 /* so many pairs count as a word */
 
 static_assert(HYB_TILE == 8, "a tile's map is one word of 64 bits");
 
@@ -347,6 +351,64 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesValues(PetscCount n
   if (k < nnz) value[k] = a[place[k]];
 }
 
+/* where a row of tiles that are not packed has its room */
+static __device__ __forceinline__ PetscInt TilesRoomOf(const HybTiles &t, PetscCount R)
+{
+  return t.i[R * HYB_TILE];
+}
+
+/* W lanes a row of tiles, which are not packed yet */
+template <int W>
+static __global__ __launch_bounds__(TILES_THREADS) void TilesSpans(HybTiles a, HybTiles b, PetscInt *__restrict__ low, PetscInt *__restrict__ words, PetscInt *__restrict__ cost, PetscCount *allpairs)
+{
+  HYB_SHARED(PetscCount, scratch, HYB_WARP);
+  const int  lane  = HybLane() & (W - 1);
+  PetscCount pairs = 0;
+
+  for (PetscCount R = ((PetscCount)blockIdx.x * TILES_THREADS + threadIdx.x) / W; R < a.rows; R += (PetscCount)gridDim.x * (TILES_THREADS / W)) {
+    const PetscInt first = TilesRoomOf(a, R), n = a.count[R];
+    PetscInt       least = PETSC_MAX_INT, last = -1;
+    PetscCount     here = 0;
+
+    for (PetscInt k = lane; k < n; k += W) {
+      const PetscInt K = a.tile[first + k].column, len = b.count[K], begin = TilesRoomOf(b, K);
+
+      if (len) {
+        least = HybMin()(least, b.tile[begin].column);
+        last  = HybMax()(last, b.tile[begin + len - 1].column);
+      }
+      here += len;
+    }
+    least = HybSubwarpMin<W>(least);
+    last  = HybSubwarpMax<W>(last);
+    here  = HybSubwarpSum<W>(here);
+    if (lane == 0) {
+      const PetscInt w = last < 0 ? 0 : (last - least) / 32 + 1;
+
+      low[R]   = least;
+      words[R] = w;
+      cost[R]  = (PetscInt)HybMin()(HybMax()((PetscCount)w, here / TILES_PAIRS_A_WORD), (PetscCount)PETSC_MAX_INT);
+      pairs += here;
+    }
+  }
+  pairs = HybBlockSum<TILES_THREADS>(pairs, scratch);
+  if (threadIdx.x == 0) HybAtomicAdd(allpairs, pairs);
+}
+
+static __global__ __launch_bounds__(TILES_THREADS) void TilesPack(PetscInt rows, const PetscInt *__restrict__ i, const PetscInt *__restrict__ ptr, const HybTile *__restrict__ tile, const unsigned short *__restrict__ mask, HybTile *__restrict__ totile, unsigned short *__restrict__ tomask)
+{
+  const PetscCount R = ((PetscCount)blockIdx.x * TILES_THREADS + threadIdx.x) / TILES_PACK;
+
+  if (R >= rows) return;
+  const PetscInt from = i[R * HYB_TILE], to = ptr[R], n = ptr[R + 1] - to;
+
+#pragma unroll 4
+  for (PetscInt k = HybLane() & (TILES_PACK - 1); k < n; k += TILES_PACK) {
+    totile[to + k] = tile[from + k];
+    tomask[to + k] = mask[from + k];
+  }
+}
+
 PetscErrorCode HybTilesMake(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybTiles *t)
 {
   TilesArgs x;
@@ -355,8 +417,8 @@ PetscErrorCode HybTilesMake(const HybExec *exec, HybArena *keep, HybArena *work,
   PetscFunctionBegin;
   t->rows = A->m / HYB_TILE + (A->m % HYB_TILE != 0);
   t->i    = A->i;
-  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, A->nnz, sizeof(*t->tile), &t->tile));
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, A->nnz, sizeof(*t->place), &t->place));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz, sizeof(*t->tile), &t->tile));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz, sizeof(*t->mask), &t->mask));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, t->rows, sizeof(*t->count), &t->count));
   x.m = A->m;
@@ -367,6 +429,33 @@ PetscErrorCode HybTilesMake(const HybExec *exec, HybArena *keep, HybArena *work,
   HYB_LAUNCH(TilesShort, HybBlocks(t->rows, TILES_THREADS / HYB_WARP), TILES_THREADS, 0, exec->stream, x);
   if (A->n > TILES_WORDS * 32 * HYB_TILE) HYB_LAUNCH(TilesWide, HybBlocks((PetscCount)t->rows * 8, TILES_THREADS), TILES_THREADS, 0, exec->stream, x);
   if (A->nnz > TILES_LONG) HYB_LAUNCH(TilesLong, PetscMin((PetscCount)t->rows, (PetscCount)6 * sms), TILES_THREADS, 0, exec->stream, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybTilesSpans(const HybExec *exec, const HybTiles *a, const HybTiles *b, PetscInt *low, PetscInt *words, PetscInt *cost, PetscCount *pairs)
+{
+  int sms;
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(NULL, &sms));
+  HYB_LAUNCH((TilesSpans<8>), PetscMin(HybBlocks((PetscCount)a->rows * 8, TILES_THREADS), (PetscCount)16 * sms), TILES_THREADS, 0, exec->stream, *a, *b, low, words, cost, pairs);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybTilesPack(const HybExec *exec, HybArena *keep, HybArena *work, PetscCount tiles, const PetscInt *ptr, HybTiles *t)
+{
+  HybTile        *tile;
+  unsigned short *mask;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, tiles, sizeof(*tile), &tile));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, tiles, sizeof(*mask), &mask));
+  HYB_LAUNCH(TilesPack, HybBlocks((PetscCount)t->rows * TILES_PACK, TILES_THREADS), TILES_THREADS, 0, exec->stream, t->rows, t->i, ptr, t->tile, t->mask, tile, mask);
+  PetscCall(HybArenaFree(work, &t->tile));
+  PetscCall(HybArenaFree(work, &t->mask));
+  PetscCall(HybArenaFree(work, &t->count));
+  t->tile = tile;
+  t->mask = mask;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -9,6 +9,7 @@
 
     tiles:     A and B, one pass each                                    (A squared: one pass)
     spans:     for each row of tiles of C: pairs, first column, words of bits from there to the last
+    pack:      tiles, whose number is known now, behind each other
     count:     a group of threads a row of tiles, in windows of as many bits as fit:
                  for each pair whose boolean product is not empty: set the bit of its column
                  tiles of C, tasks
@@ -34,9 +35,10 @@
 
   Applicable: by name alone, to real numbers in double precision. Rows of tiles of up to 2^31 tasks.
 
-  Memory kept: 20 bytes for each entry of A and of B, 8 for a task, 8 for a tile of C and 48 for eight of them; while it
-  runs, the values of both once more. Synchronisations of a first product: spans, counts, entries of C. Complexity:
-  three passes over both patterns, two over the pairs of tiles, 1024 operations for each that is not dropped.
+  Memory kept: 4 bytes for each entry of A and of B, 16 for each of their tiles, 8 for a task, 8 for a tile of C and 48
+  for eight of them; while it runs, the values of both once more. Before C's arrays are taken tiles have room for as
+  many as entries, 18 bytes each. Synchronisations of a first product: spans, counts, entries of C. Complexity: three
+  passes over both patterns, two over the pairs of tiles, 1024 operations for each that is not dropped.
 
   Paper: O. Zachariadis, N. Satpute, J. Gomez-Luna, J. Olivares, Accelerating sparse matrix-matrix multiplication with
   GPU Tensor Cores, Computers and Electrical Engineering 88 (2020).
@@ -47,12 +49,10 @@
 #include "../../tile/pairs.cuh"
 #include <cstddef>
 
-#define TILE_THREADS 256  /* of kernels that have lanes a row of tiles in order */
-#define TILE_STATIC  1024 /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
+#define TILE_STATIC 1024 /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
 /* Bins of the count, by words of bits; one more for what is wider */
 #define TILE_SPANS 5
 static const PetscCount TileSpanLimit[TILE_SPANS - 1] = {0, 64, 256, 2048};
-#define TILE_PAIRS_A_WORD 64 /* so many pairs count as a word */
 
 /* Bins of the filling, by bytes of shared memory; one more for all that it has, and one for windows */
 #define TILE_SIZES 8
@@ -66,6 +66,7 @@ static const PetscCount TileSizeLimit[TILE_SIZES - 2] = {0, 1024, 3072, 7168, 16
 struct TileLook {
   PetscCount stats[6]; /* the plan's */
   PetscCount pairs;
+  PetscCount atiles[3], btiles; /* A's: all, the most of a row */
   PetscInt   spanptr[TILE_SPANS + 1];
   /* later */
   PetscCount chunks[3]; /* all, the most of a row */
@@ -85,47 +86,10 @@ struct TileProduct {
   TileLook   *look;
   TileLook    host;
   PetscCount  size[TILE_SIZES - 1]; /* where bins of the filling end */
-  PetscInt   *low, *words, *cost, *order, *chunkptr, *tilecount;
+  PetscInt   *low, *words, *cost, *order, *chunkptr, *tilecount, *aptr, *bptr;
   PetscCount *taskptr, *sums;
+  char       *room; /* of these */
 };
-
-/* W lanes a row of tiles */
-template <int W>
-static __global__ __launch_bounds__(TILE_THREADS) void TileSpans(TilePairs x, PetscInt *__restrict__ low, PetscInt *__restrict__ words, PetscInt *__restrict__ cost, TileLook *look)
-{
-  HYB_SHARED(PetscCount, scratch, HYB_WARP);
-  const int  lane  = HybLane() & (W - 1);
-  PetscCount pairs = 0;
-
-  for (PetscCount R = ((PetscCount)blockIdx.x * TILE_THREADS + threadIdx.x) / W; R < x.rows; R += (PetscCount)gridDim.x * (TILE_THREADS / W)) {
-    const PetscInt first = TileRowBegin(x.ai, (PetscInt)R), n = x.acount[R];
-    PetscInt       least = PETSC_MAX_INT, last = -1;
-    PetscCount     here = 0;
-
-    for (PetscInt k = lane; k < n; k += W) {
-      const PetscInt K = x.a[first + k].column, len = x.bcount[K], begin = TileRowBegin(x.bi, K);
-
-      if (len) {
-        least = HybMin()(least, x.b[begin].column);
-        last  = HybMax()(last, x.b[begin + len - 1].column);
-      }
-      here += len;
-    }
-    least = HybSubwarpMin<W>(least);
-    last  = HybSubwarpMax<W>(last);
-    here  = HybSubwarpSum<W>(here);
-    if (lane == 0) {
-      const PetscInt w = last < 0 ? 0 : (last - least) / 32 + 1;
-
-      low[R]   = least;
-      words[R] = w;
-      cost[R]  = (PetscInt)HybMin()(HybMax()((PetscCount)w, here / TILE_PAIRS_A_WORD), (PetscCount)PETSC_MAX_INT);
-      pairs += here;
-    }
-  }
-  pairs = HybBlockSum<TILE_THREADS>(pairs, scratch);
-  if (threadIdx.x == 0) HybAtomicAdd(&look->pairs, pairs);
-}
 
 struct TileRows {
   const PetscInt *order, *low, *words;
@@ -152,7 +116,7 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileCount(Tile
   PetscCount       mine = 0, tiles = 0;
 
   if (at >= end) return;
-  const PetscInt R = y.order[at], first = TileRowBegin(x.ai, R), n = x.acount[R], words = y.words[R];
+  const PetscInt R = y.order[at], first = x.aptr[R], n = x.aptr[R + 1] - first, words = y.words[R];
 
   for (PetscInt w0 = 0; w0 < words; w0 += y.room) {
     const PetscInt nwords = HybMin()(words - w0, y.room);
@@ -374,7 +338,7 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileFill(TileF
   int              done = 0;
 
   if (at >= end) return;
-  const PetscInt   R = z.y.order[at], first = TileRowBegin(x.ai, R), n = x.acount[R], words = z.y.words[R];
+  const PetscInt   R = z.y.order[at], first = x.aptr[R], n = x.aptr[R + 1] - first, words = z.y.words[R];
   const PetscCount task = z.taskptr[R];
   PetscCount       to   = (PetscCount)z.chunkptr[R] * HYB_TILE_CHUNK;
   const TileWindow win  = TileWindowOf(shared + (size_t)Group::index() * z.y.room, z.y.room, words, z.tilecount[R]);
@@ -419,7 +383,7 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1024 / HybGroup<G
   unsigned         run  = 0;
 
   if (at >= end) return;
-  const PetscInt   R = z.y.order[at], first = TileRowBegin(x.ai, R), n = x.acount[R], words = z.y.words[R], low = z.y.low[R], tiles = z.tilecount[R];
+  const PetscInt   R = z.y.order[at], first = x.aptr[R], n = x.aptr[R + 1] - first, words = z.y.words[R], low = z.y.low[R], tiles = z.tilecount[R];
   const PetscCount task = z.taskptr[R], to = (PetscCount)z.chunkptr[R] * HYB_TILE_CHUNK;
   const int        m = (int)(z.taskptr[R + 1] - task);
   TileWindow       win;
@@ -575,12 +539,11 @@ static PetscErrorCode TileFillAll(HybSpGEMM *mm, TileFillArgs z, const TileProdu
 }
 
 /* what a symbolic phase needs of each row of tiles */
-static PetscErrorCode TileRoom(HybArena *work, PetscCount rows, TileProduct *s)
+static PetscErrorCode TileRoom(HybArena *work, PetscCount rows, PetscCount brows, TileProduct *s)
 {
-  char *base = NULL;
-
   PetscFunctionBegin;
   for (int pass = 0; pass < 2; pass++) {
+    char  *base = s->room;
     size_t used = 0;
 
     HybCarve(base, &used, (size_t)rows * sizeof(*s->low), &s->low);
@@ -591,7 +554,9 @@ static PetscErrorCode TileRoom(HybArena *work, PetscCount rows, TileProduct *s)
     HybCarve(base, &used, (size_t)(rows + 1) * sizeof(*s->chunkptr), &s->chunkptr);
     HybCarve(base, &used, (size_t)(rows + 1) * sizeof(*s->taskptr), &s->taskptr);
     HybCarve(base, &used, (size_t)HYB_PLAN_SUMS(rows) * sizeof(*s->sums), &s->sums);
-    if (!pass) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)used, 1, &base));
+    HybCarve(base, &used, (size_t)(rows + 1) * sizeof(*s->aptr), &s->aptr);
+    HybCarve(base, &used, s->p.same ? 0 : (size_t)(brows + 1) * sizeof(*s->bptr), &s->bptr);
+    if (!pass) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)used, 1, &s->room));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -614,22 +579,35 @@ static PetscErrorCode TileRoomOfC(HybArena *keep, PetscCount chunks, HybTilesPro
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* tiles of both, and the spans of their product's rows */
-static PetscErrorCode TileMakeBoth(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s, TilePairs *x)
+/* tiles of both, how many they are, and the spans of their product's rows */
+static PetscErrorCode TileMakeBoth(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s)
 {
   const HybExec *exec = &mm->exec;
-  int            sms;
 
   PetscFunctionBegin;
-  PetscCall(HybDeviceLimits(NULL, &sms));
   PetscCall(HybTilesMake(exec, &mm->keep, &mm->work, A, &s->p.a));
   s->p.b = s->p.a;
   if (!s->p.same) PetscCall(HybTilesMake(exec, &mm->keep, &mm->work, B, &s->p.b));
-  const PetscInt rows = s->p.a.rows;
-  PetscCall(TileRoom(&mm->work, rows, s));
-  *x = {rows, A->m, A->i, s->p.a.count, B->i, s->p.b.count, s->p.a.tile, s->p.b.tile, s->p.a.mask, s->p.b.mask};
-  HYB_LAUNCH((TileSpans<8>), PetscMin(HybBlocks((PetscCount)rows * 8, TILE_THREADS), (PetscCount)16 * sms), TILE_THREADS, 0, exec->stream, *x, s->low, s->words, s->cost, s->look);
-  PetscCall(HybPlanBinsAnyOrderInt(exec, rows, s->cost, TILE_SPANS, TileSpanLimit, s->look->spancount, s->order, s->look->spanptr, NULL));
+  const PetscInt rows = s->p.a.rows, brows = s->p.b.rows;
+  PetscCall(TileRoom(&mm->work, rows, brows, s));
+  PetscCall(HybTilesSpans(exec, &s->p.a, &s->p.b, s->low, s->words, s->cost, &s->look->pairs));
+  const HybPlanScan scan = {s->p.a.count, s->sums, s->aptr, NULL, s->look->atiles, NULL, 1};
+  PetscCall(HybPlanBinsAnyOrderInt(exec, rows, s->cost, TILE_SPANS, TileSpanLimit, s->look->spancount, s->order, s->look->spanptr, &scan));
+  if (!s->p.same) PetscCall(HybScanCounts(exec, &mm->work, brows, s->p.b.count, s->bptr, &s->look->btiles, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* both packed */
+static PetscErrorCode TilePackBoth(HybSpGEMM *mm, const HybCSR *A, TileProduct *s, TilePairs *x)
+{
+  PetscFunctionBegin;
+  PetscCall(HybTilesPack(&mm->exec, &mm->keep, &mm->work, s->host.atiles[0], s->aptr, &s->p.a));
+  if (s->p.same) {
+    s->p.b  = s->p.a;
+    s->bptr = s->aptr;
+  } else
+    PetscCall(HybTilesPack(&mm->exec, &mm->keep, &mm->work, s->host.btiles, s->bptr, &s->p.b));
+  *x = {s->p.a.rows, A->m, s->aptr, s->bptr, s->p.a.tile, s->p.b.tile, s->p.a.mask, s->p.b.mask};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -646,7 +624,7 @@ static PetscErrorCode TileFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, PETSC_STATIC_ARRAY_LENGTH(s->look->stats), sizeof(*stats), &stats));
   PetscCall(HybDeviceFork(exec, 1, side));
   first = HybPlanRowCosts(side, A, B->i, NULL, NULL, stats);
-  if (!first) first = TileMakeBoth(mm, A, B, s, x);
+  if (!first) first = TileMakeBoth(mm, A, B, s);
   ierr = HybDeviceJoin(exec, 1);
   if (!first) first = ierr;
   PetscCall(first);
@@ -655,6 +633,7 @@ static PetscErrorCode TileFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   mm->waits++;
   HybPlanStatsSet(s->host.stats, &mm->stats);
   PetscCall(HybSpGEMMCheckCount(exec, A, B, mm->stats.lower, PETSC_TRUE));
+  PetscCall(TilePackBoth(mm, A, s, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -683,6 +662,16 @@ static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCS
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks, sizeof(*s->p.tasks), &s->p.tasks));
   PetscCall(TileRoomOfC(&mm->keep, s->p.chunks, &s->p));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)s->p.chunks * HYB_TILE_CHUNK, sizeof(*s->p.column), &s->p.column));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what the multiplication does not need, before C's arrays are taken */
+static PetscErrorCode TileForget(HybSpGEMM *mm, TileProduct *s)
+{
+  PetscFunctionBegin;
+  if (!s->p.same) PetscCall(HybArenaFree(&mm->work, &s->p.b.mask));
+  PetscCall(HybArenaFree(&mm->work, &s->p.a.mask));
+  PetscCall(HybArenaFree(&mm->work, &s->room));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -740,6 +729,7 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
     C->nnz = s->host.nnz;
     if (half) PetscCall(TileSay(mm, s->host.error, s));
     PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
+    PetscCall(TileForget(mm, s));
   } else
     PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(HybCountersSet(&mm->counters, "pairs of tiles", s->host.pairs));
