@@ -423,11 +423,12 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
 }
 
 /* Arrays that a program hands to PETSc may have a row's columns in any order, or one twice. What goes by their order on
-   the device is not for them: the diagonal is AIJ's, of a matrix that the device has, and of one that it wrote. */
+   the device is not for them: the diagonal is AIJ's, of a matrix that the device has, and of one that it wrote, and so
+   is a sum with another pattern. */
 static PetscErrorCode TestDisorder(PetscBool twice)
 {
   static const PetscInt ascending[] = {0, 1, 2}, other[] = {5, 0, 3}; /* from the diagonal on, columns go round */
-  Mat                   W, M[2];
+  Mat                   W, M[2], X[2];
   Vec                   d[2], x, y;
   const PetscInt        n = 40;
   PetscInt              i[41], j[120];
@@ -459,8 +460,17 @@ static PetscErrorCode TestDisorder(PetscBool twice)
     }
     VecTestCheckSame(d[0], d[1], "MatGetDiagonal of rows out of order");
   }
+  PetscCall(MatTestRandom(n, n, 4, 7, &X[0]));
+  PetscCall(MatConvert(X[0], "aijhybridgpu", MAT_INITIAL_MATRIX, &X[1]));
+  for (int t = 0; t < 2; t++) {
+    PetscCall(MatMult(X[t], x, y));
+    PetscCall(MatAXPY(M[t], 2.0, X[t], DIFFERENT_NONZERO_PATTERN));
+    PetscCall(MatMult(M[t], x, d[t]));
+  }
+  VecTestCheckSame(d[0], d[1], "MatAXPY to rows out of order");
   for (int t = 0; t < 2; t++) {
     PetscCall(MatDestroy(&M[t]));
+    PetscCall(MatDestroy(&X[t]));
     PetscCall(VecDestroy(&d[t]));
   }
   PetscCall(VecDestroy(&x));

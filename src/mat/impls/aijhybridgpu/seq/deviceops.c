@@ -564,6 +564,7 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
     missing = 0;
   } else {
     PetscCall(HybRowsAscend(X, x, &xc, &ascend));
+    if (ascend) PetscCall(HybRowsAscend(Y, x, &yc, &ascend)); /* of a program's, promoted */
     if (!ascend) {
       *done = PETSC_FALSE;
       PetscFunctionReturn(PETSC_SUCCESS);
