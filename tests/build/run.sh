@@ -1,5 +1,6 @@
 #!/bin/sh
-# What the build promises: a method is one file and one line, and a test program that checks nothing fails.
+# What the build promises: a method is one file and one line, and a test program that checks nothing fails. And
+# tests/check-gpu ends when it is told to.
 #
 #   tests/build/run.sh BUILD      CC, PETSC_CFLAGS, PETSC_LIBS as the makefile has them; BUILD holds librooms.a and
 #                                 tests/*.o
@@ -62,5 +63,16 @@ for kind in '' '#define PETSC_CASE 1'; do
 done
 compile "$tmp/mat.c" "$tmp/mat.o" && link "$tmp/mat" "$tmp/mat.o"; is "a test of the type without a check compiles" $?
 ! "$tmp/mat" > "$tmp/out" 2>&1 && grep -q '^0 passed, 1 failed' "$tmp/out"; is "a test of the type without a check fails" $?
+
+# check-gpu told to stop, with programs that would not end: not after the time that it has, and its report says so
+mkdir "$tmp/bin"
+for t in t100_sleep t601_type t602_product; do printf '#!/bin/sh\nexec sleep 300\n' > "$tmp/bin/$t" && chmod +x "$tmp/bin/$t"; done
+began=$(date +%s)
+CHECK_GPU_SECONDS=120 CHECK_GPU_RESULTS="$tmp/gpu" "$here/tests/check-gpu" unit "$tmp/bin" none none "$tmp/report" > "$tmp/out" 2>&1 &
+child=$!
+sleep 3
+kill "$child"
+wait "$child"
+[ $? = 3 ] && [ $(($(date +%s) - began)) -lt 60 ] && grep -q 'left out, the time was up:.* t100_sleep' "$tmp/report"; is "check-gpu ends when it is told to, and says what it left out" $?
 printf '%d passed, %d failed, 0 skipped\n' $passed $failed
 [ $failed = 0 ]
