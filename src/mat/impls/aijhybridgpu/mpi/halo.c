@@ -2,10 +2,25 @@
   The halo of a parallel matrix's products with vectors: the comm room's where all processes have the matrix's blocks
   and a device, PETSc's scatter else. All processes decide together, since messages differ, and again when the parent
   may have numbered the off-diagonal columns anew (on any process): what was made stays where it did not.
+
+  A matrix may be bound to the CPU on some processes alone, by the number of their rows (-mat_bind_below,
+  -dm_bind_below): it goes by PETSc's scatter on all, whatever its vectors, which may be the host's on some too. PETSc
+  tells the type of no binding that changes nothing, so while processes differ, they do not decide again where one of
+  them is bound, or not any more.
 */
 #include "mpi.h"
 #include "../seq/seq.h"
 #include "../storage/where.h"
+
+static PetscBool HybMPIHaloBound(Mat A)
+{
+#if defined(PETSC_HAVE_DEVICE)
+  return A->boundtocpu;
+#else
+  (void)A;
+  return PETSC_FALSE;
+#endif
+}
 
 /* May this process's part of A's products run on the device? And is what was made of its columns right still? */
 static PetscErrorCode HybMPIHaloLook(Mat A, HybMPIHalo *m, PetscBool device, Mat blocks[2], const PetscInt *garray, HybExec *x, PetscBool *may, PetscBool *right)
@@ -15,7 +30,7 @@ static PetscErrorCode HybMPIHaloLook(Mat A, HybMPIHalo *m, PetscBool device, Mat
   PetscFunctionBegin;
   *may   = PETSC_FALSE;
   *right = PETSC_FALSE;
-  if (HybTuningGet()->comm == HYB_COMM_PETSC || !blocks[0] || !blocks[1] || !MatIsSeqAIJHybridGPU(blocks[0]) || !MatIsSeqAIJHybridGPU(blocks[1])) PetscFunctionReturn(PETSC_SUCCESS);
+  if (HybMPIHaloBound(A) || HybTuningGet()->comm == HYB_COMM_PETSC || !blocks[0] || !blocks[1] || !MatIsSeqAIJHybridGPU(blocks[0]) || !MatIsSeqAIJHybridGPU(blocks[1])) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybWhereHalo(A, &hyb->choices, device, blocks[0], x));
   if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscSortedInt(blocks[1]->cmap->n, garray, may));
@@ -77,8 +92,8 @@ PetscErrorCode MatMPIAIJHybridGPUTellWay(Mat A, PetscBool transpose)
 
 static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, Mat blocks[2], const PetscInt *garray, HybExec *x)
 {
-  PetscBool may = PETSC_FALSE, right = PETSC_FALSE;
-  PetscInt64 not [3];
+  PetscBool may = PETSC_FALSE, right = PETSC_FALSE, bound = HybMPIHaloBound(A);
+  PetscInt64 not [5];
   PetscErrorCode ierr;
   const int      former = m->known[!device] && m->serves[!device];
 
@@ -87,7 +102,9 @@ static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, M
   not [0] = ierr != PETSC_SUCCESS;
   not [1] = !may;
   not [2] = !right;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, not, 3, MPIU_INT64, MPI_MAX, PetscObjectComm((PetscObject)A)));
+  not [3] = bound;
+  not [4] = !bound;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, not, 5, MPIU_INT64, MPI_MAX, PetscObjectComm((PetscObject)A)));
   PetscCall(ierr);
   PetscCheck(!not [0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot multiply with its part of the matrix, and says why");
   if (!not [1] && not [2])
@@ -97,10 +114,16 @@ static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, M
   if (!not [1]) {
     m->told[0] = m->told[1] = NULL;
     PetscCall(MatMPIAIJHybridGPUTellWay(A, PETSC_FALSE));
-  } else if (HybGlueState.device && blocks[1])
+  } else if (HybGlueState.device && blocks[1] && !bound)
     PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device, by PETSc's scatter\n", (PetscInt64)blocks[1]->cmap->n * (PetscInt64)sizeof(PetscScalar)));
+  m->bound          = bound; /* alike on all, or mixed says so */
+  m->mixed          = (PetscBool)(not [3] && not [4]);
   m->known[device]  = PETSC_TRUE;
   m->serves[device] = (PetscBool) !not [1];
+  if (m->mixed) {
+    m->known[!device]  = PETSC_TRUE;
+    m->serves[!device] = PETSC_FALSE;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -112,19 +135,17 @@ PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, PetscBool device, Mat blocks[2],
 
   PetscFunctionBegin;
   *halo = NULL;
-#if defined(PETSC_HAVE_DEVICE)
-  if (A->boundtocpu) PetscFunctionReturn(PETSC_SUCCESS);
-#endif
   if (!A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   m = &hyb->halo;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
-  if (m->knownsetups != m->setups || m->knownstate != A->nonzerostate) m->known[0] = m->known[1] = PETSC_FALSE;
+  if (m->knownsetups != m->setups || m->knownstate != A->nonzerostate || (!m->mixed && m->bound != HybMPIHaloBound(A))) m->known[0] = m->known[1] = PETSC_FALSE;
   if (!m->known[device]) {
     PetscCall(HybMPIHaloDecide(A, m, device, blocks, garray, x));
     m->knownsetups = m->setups;
     m->knownstate  = A->nonzerostate;
   }
+  if (HybMPIHaloBound(A)) blocks[1] = NULL; /* nobody is told that it goes through the host */
   if (!m->serves[device]) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
   PetscCheck(HybExecOnDevice(x), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The device of this process is gone");

@@ -175,7 +175,7 @@ static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x,
 static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z, PetscBool *done)
 {
   HybMPIMult     m;
-  PetscBool      xdevice, zdevice;
+  PetscBool      xdevice, zdevice, xkind, zkind;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -183,7 +183,9 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscBool transpose, Vec x, 
   m.blocks[1] = NULL;
   PetscCall(HybVecOnDevice(x, &xdevice));
   PetscCall(HybVecOnDevice(z, &zdevice));
-  PetscCall(MatMPIAIJHybridGPUGetHalo(A, (PetscBool)(xdevice || zdevice), m.blocks, &m.x, &m.halo));
+  PetscCall(HybVecOfDevice(x, &xkind));
+  PetscCall(HybVecOfDevice(z, &zkind));
+  PetscCall(MatMPIAIJHybridGPUGetHalo(A, (PetscBool)(xkind || zkind), m.blocks, &m.x, &m.halo));
   *done = (PetscBool)(m.halo != NULL);
   if (!*done && m.blocks[1] && (xdevice || zdevice || (HybGlueState.device && HybGlueState.choices.backend == HYB_BACKEND_CUDA)))
     HybMPIMultThroughHost(sizeof(PetscScalar) * (PetscLogDouble)m.blocks[1]->cmap->n, HybMPIMultScatter((PetscBool)(xdevice || zdevice)));

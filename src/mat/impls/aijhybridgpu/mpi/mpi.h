@@ -14,6 +14,7 @@ typedef struct {
   /* how often the parent may have made the blocks anew: the same number on all processes */
   PetscInt         setups;
   PetscBool        known[2], serves[2]; /* [1]: for vectors on the device */
+  PetscBool        bound, mixed;        /* to the CPU, as it was known then; on some processes, not on all */
   PetscInt         knownsetups;
   PetscObjectState knownstate;
   HybComm          comm;

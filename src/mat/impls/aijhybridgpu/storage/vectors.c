@@ -74,21 +74,28 @@ PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *d)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybVecOnDevice(Vec v, PetscBool *flg)
+PetscErrorCode HybVecOfDevice(Vec v, PetscBool *flg)
 {
   PetscFunctionBegin;
 #if defined(PETSC_HAVE_CUDA)
   PetscCall(PetscObjectTypeCompareAny((PetscObject)v, flg, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
-  if (*flg) {
-    PetscBool bound;
-
-    PetscCall(VecBoundToCPU(v, &bound));
-    if (bound) *flg = PETSC_FALSE;
-  }
 #else
   (void)v;
   *flg = PETSC_FALSE;
 #endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybVecOnDevice(Vec v, PetscBool *flg)
+{
+  PetscBool bound = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(HybVecOfDevice(v, flg));
+#if defined(PETSC_HAVE_CUDA)
+  if (*flg) PetscCall(VecBoundToCPU(v, &bound));
+#endif
+  if (bound) *flg = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

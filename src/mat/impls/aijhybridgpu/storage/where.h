@@ -8,6 +8,8 @@
 
 /* vectors.c */
 PETSC_INTERN PetscErrorCode HybVecOnDevice(Vec, PetscBool *);
+/* the same by its type alone, which all processes have: they may have bound it to the CPU or not (-vec_bind_below) */
+PETSC_INTERN PetscErrorCode HybVecOfDevice(Vec, PetscBool *);
 PETSC_INTERN PetscErrorCode MatAIJHybridGPUSetVecType(Mat);
 
 /* where.c: how to execute an operation on a matrix of these choices with work nonzeros in all operands: on the device
