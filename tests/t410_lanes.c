@@ -39,6 +39,9 @@ static PetscCount Grouped(const RefMat *A, const RefMat *B)
   return grouped;
 }
 
+/* rows of padded that are to be side by side, negative: any */
+static PetscCount beside = -1;
+
 /* to the bit, at once and with other values of A, among them zeros of both signs and a NaN; all of these rows are
    grouped */
 static void BySide(const char *name, RefMat *A, RefMat *right, PetscBool fits)
@@ -54,7 +57,10 @@ static void BySide(const char *name, RefMat *A, RefMat *right, PetscBool fits)
   if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), name, 0)) && HybTestCall(HybTestUpload(&keep, &A->csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B->csr, &DB)) && HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
     HybTestCheck((mm.method == method) == fits, "%s", mm.method->name);
     if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-    if (fits && Is("padded")) HybTestCheck(HybCountersGet(&mm.counters, "rows padded") == A->csr.m, "%td rows padded", HybCountersGet(&mm.counters, "rows padded"));
+    if (fits && Is("padded")) {
+      HybTestCheck(HybCountersGet(&mm.counters, "rows padded") == A->csr.m, "%td rows padded", HybCountersGet(&mm.counters, "rows padded"));
+      HybTestCheck(beside < 0 || HybCountersGet(&mm.counters, "rows beside") == beside, "%td rows beside each other, expected %td", HybCountersGet(&mm.counters, "rows beside"), beside);
+    }
     if (fits && Is("shape")) {
       HybTestCheck(HybCountersGet(&mm.counters, "rows by shape") == Grouped(A, B), "%td rows by shape, expected %td", HybCountersGet(&mm.counters, "rows by shape"), Grouped(A, B));
       HybTestCheck(HybCountersGet(&mm.counters, "rows by shape") + HybCountersGet(&mm.counters, "rows alone") == A->csr.m, "%td rows alone", HybCountersGet(&mm.counters, "rows alone"));
@@ -195,6 +201,56 @@ static void Short(PetscInt m, PetscInt n, PetscInt least, PetscInt most, PetscIn
   free(lengths);
 }
 
+/* rows of A in groups of two to LANES that follow each other */
+static PetscCount Beside(const RefMat *A)
+{
+  PetscCount rows = 0;
+
+  for (PetscInt r = 0, end; r < A->csr.m; r = end) {
+    for (end = r + 1; end < A->csr.m && end - r < LANES && Follows(A, end); end++)
+      ;
+    if (end - r > 1) rows += end - r;
+  }
+  return rows;
+}
+
+/* Padded's rows side by side. Half of B's rows are zeros of both signs, so that sums have the sign of no product but
+   their own, and one is infinite, which lanes that do not name it must not see. */
+static void SideBySide(void)
+{
+  static const PetscInt points[] = {5, 7, 9, 27};
+  RefMat                A, B;
+
+  for (size_t p = 0; p < PETSC_STATIC_ARRAY_LENGTH(points); p++) {
+    for (PetscInt most = 2; most <= 12; most += 5) {
+      HybTestBegin("padded, rows beside each other: %" PetscInt_FMT " points, rows of up to %" PetscInt_FMT, points[p], most);
+      HybTestMatStencil(points[p], 39 + most, 21, p % 2 ? 5 : 1, &A);
+      Short(A.csr.m, 300, 0, most, 0, &B);
+      for (PetscInt r = 0; r < B.csr.m; r++)
+        for (PetscInt k = B.csr.i[r]; k < B.csr.i[r + 1] && r % 2; k++) B.csr.a[k] = k % 3 ? (PetscReal)0.0 : (PetscReal)-0.0;
+      for (PetscInt k = B.csr.i[400]; k < B.csr.i[401]; k++) B.csr.a[k] = (PetscReal)INFINITY;
+      beside = PetscDefined(USE_COMPLEX) ? 0 : Beside(&A);
+      BySide("padded", &A, &B, PETSC_TRUE);
+      RefMatDestroy(&A);
+      RefMatDestroy(&B);
+    }
+  }
+  HybTestBegin("padded: lines of three points follow each other too seldom");
+  HybTestMatStencil(5, 3, 300, 1, &A);
+  Short(A.csr.m, 60, 1, 4, 0, &B);
+  beside = 0;
+  BySide("padded", &A, &B, PETSC_TRUE);
+  beside = -1;
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  HybTestBegin("padded, rows beside each other: every allocation fails in turn");
+  HybTestMatStencil(9, 41, 11, 1, &A);
+  Short(A.csr.m, 20, 1, 4, 0, &B);
+  EachFault("padded", &A, &B, PETSC_FALSE);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+}
+
 static void Padded(void)
 {
   static const PetscInt points[] = {5, 7, 9, 27};
@@ -268,6 +324,7 @@ static PetscErrorCode Body(void)
   }
   PetscCall(Methods("padded", "padded rows"));
   if (method && HybTestMine()) Padded();
+  if (method && HybTestMine()) SideBySide();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

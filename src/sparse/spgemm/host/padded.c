@@ -1,9 +1,17 @@
 /*
-  padded.c: rows of B of a few entries, their number different from row to row, are padded to one length.
+  padded.c: rows of B of a few entries, their number different from row to row, are met by several rows of A at once, or
+  padded to one length.
 
-  Idea. In A P with a prolongator P, each entry of A names a row of P of one to eight entries. A loop over so few ends
-  elsewhere each time, which no branch predictor foretells: it costs as much as the products. Here all rows of B have W
-  entries, or twice W and so on where they are longer: the loop over W is unrolled, and hardly any row is longer.
+  Idea, where rows of A follow each other, each one column further, as along the lines of a grid. A group of up to
+  HYB_LANES of them is computed side by side: accumulators have a lane for each. Where the first one has l columns side
+  by side, the group's g rows name l + g - 1 rows of B that follow each other: their entries are one array, walked by
+  one loop, each entry multiplied by the values of A of all rows that name it. So a row of B is met once, not l times,
+  and no short loop has to end. Lanes of rows that do not name it add -0, whatever the product is. Of columns that stand
+  alone one lane is added to.
+
+  Idea, else. In A P with a prolongator P, each entry of A names a row of P of one to eight entries. A loop over so few
+  ends elsewhere each time, which no branch predictor foretells: it costs as much as the products. Here all rows of B
+  have W entries, or twice W and so on where they are longer: the loop over W is unrolled, and hardly any row is longer.
 
   Padding goes to columns of its own behind the last one, which nobody reads. Of these there are HYB_SPREAD for each of
   the W, taken in turn by the rows of B, so that no sum there waits for the one before.
@@ -14,7 +22,8 @@
                have it, a bit each, without a branch; put in order by ranks or a bitmap; each row's columns picked by
                its bit: for up to 64 columns the bits are turned, a word for each row
     plan:      B's columns in pieces of W
-    numeric:   B's values in pieces of W, zeros as padding
+    numeric:   groups of rows that follow each other (beside): as above; C's columns gathered from each lane
+               else B's values in pieces of W, zeros as padding
                for each row of A: for each entry: acc[column] += a * value, W at a time; C's columns gathered
                without a plan the same entry by entry, as B has them
 
@@ -26,12 +35,15 @@
   Cost rule. auto takes it where rows of B have 2 to HYB_MOST entries as A's entries meet them, each is met four times
   in the mean, so that it pays to copy it, a dense accumulator is no longer than HYB_COLUMNS, and three quarters of A's
   rows are as long as one of the three before, as on grids, where the accumulator is read in order (applicable); and
-  where no more than a thirty-second of B's rows is longer than W (look: always, W being at most HYB_MOST).
+  where no more than a thirty-second of B's rows is longer than W (look: always, W being at most HYB_MOST), or groups of
+  rows meet no more than four fifths as many rows of B as their entries name, of a sample (look); these pay from the
+  first numeric phase on, without a plan.
 
   Memory beside C: W integers for each row of B, W values in numeric phases; there also an accumulator for each column,
-  in the symbolic phase a byte and an integer. Time: W for each entry of A.
+  in the symbolic phase a byte and an integer. Side by side: a byte for each row of A and each entry of B, HYB_LANES
+  accumulators for each column. Time: W for each entry of A; side by side, l + g - 1 rows of B for g times l entries.
 
-  Counters: "rows padded", "width" (W), "rows longer" (than W).
+  Counters: "rows padded", "width" (W), "rows longer" (than W), "rows beside" (each other, in groups).
 */
 #include <aijhybridgpu/private/hybspgemm.h>
 #include "../../plan/colset.h"
@@ -41,12 +53,18 @@
 #define HYB_LANES   8 /* rows of A whose columns of C are found together: a bit each */
 #define HYB_COLUMNS ((PetscInt)1 << 20)
 #define HYB_EARLY   16
+#define HYB_SAMPLE  32   /* groups of rows that tell of all */
+#define HYB_MET     1024 /* rows of B that a group meets, at most */
+#define HYB_BESIDE  (HYB_MET / HYB_LANES)
 
 typedef struct {
-  PetscInt  width;  /* W */
-  PetscInt  longer; /* rows of B */
-  PetscInt *piece;  /* row r of B: pieces piece[r] to piece[r+1]-1; NULL: there are none yet */
-  PetscInt *column; /* of each entry of each piece */
+  PetscInt       width;  /* W */
+  PetscInt       longer; /* rows of B */
+  PetscInt      *piece;  /* row r of B: pieces piece[r] to piece[r+1]-1; NULL: there are none yet */
+  PetscInt      *column; /* of each entry of each piece */
+  PetscBool      beside; /* groups of rows are computed side by side */
+  unsigned char *group;  /* then, of each group, its rows */
+  unsigned char *row;    /* and of each entry of B the last byte of its row's number */
 } HybPadded;
 
 static PetscErrorCode HybSpGEMMApplicable_Padded(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
@@ -56,6 +74,50 @@ static PetscErrorCode HybSpGEMMApplicable_Padded(const HybSpGEMM *mm, const HybC
   PetscFunctionBegin;
   *fits = (PetscBool)(B->n <= HYB_COLUMNS && products >= 2 * A->nnz && products <= HYB_MOST * A->nnz && A->nnz / 4 >= B->m && mm->stats.alike >= A->m / 4 * 3);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* how many rows of A from r on follow each other, each one column further than the one before; HYB_LANES at most */
+static PetscInt HybPaddedFollow(const HybCSR *A, PetscInt r)
+{
+  const PetscInt len = A->i[r + 1] - A->i[r];
+  PetscInt       q   = 1;
+
+  for (; q < HYB_LANES && r + q < A->m && A->i[r + q + 1] - A->i[r + q] == len; q++) {
+    const PetscInt *j = A->j + A->i[r + q];
+    PetscInt        k = 0;
+
+    while (k < len && j[k] == j[k - len] + 1) k++;
+    if (k < len) break;
+  }
+  return q;
+}
+
+/* entry k begins columns side by side: their number */
+static inline PetscInt HybPaddedSpan(const HybCSR *A, PetscInt k, PetscInt end)
+{
+  PetscInt len = 1;
+
+  while (k + len < end && A->j[k + len] == A->j[k] + len) len++;
+  return len;
+}
+
+/* Are rows of B met so much less often by groups of rows than by their entries that these pay? Of a sample. */
+static PetscBool HybPaddedBeside(const HybCSR *A, const HybCSR *B)
+{
+  PetscCount entries = 0, met = 0;
+
+  if (PetscDefined(USE_COMPLEX) || B->n > A->nnz / HYB_LANES) return PETSC_FALSE;
+  for (PetscInt s = 0; s < HYB_SAMPLE; s++) {
+    const PetscInt r = (PetscInt)((PetscCount)A->m * s / HYB_SAMPLE), g = HybPaddedFollow(A, r), end = A->i[r + 1];
+
+    if (end - A->i[r] > HYB_BESIDE) return PETSC_FALSE;
+    entries += g * (PetscCount)(end - A->i[r]);
+    for (PetscInt k = A->i[r], len; k < end; k += len) {
+      len = HybPaddedSpan(A, k, end);
+      met += len + g - 1;
+    }
+  }
+  return (PetscBool)(5 * met <= 4 * entries);
 }
 
 static PetscErrorCode HybSpGEMMLook_Padded(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
@@ -72,8 +134,9 @@ static PetscErrorCode HybSpGEMMLook_Padded(HybSpGEMM *mm, const HybCSR *A, const
     s->longer -= rows[s->width];
     if (s->longer <= B->m / 32) break;
   }
-  s->width = PetscMin(s->width, HYB_MOST);
-  *fits    = (PetscBool)(strcmp(mm->name, "auto") || s->longer <= B->m / 32);
+  s->width  = PetscMin(s->width, HYB_MOST);
+  s->beside = HybPaddedBeside(A, B);
+  *fits     = (PetscBool)(strcmp(mm->name, "auto") || s->beside || s->longer <= B->m / 32);
   if (*fits) mm->data = s;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -110,26 +173,10 @@ static PetscErrorCode HybSpGEMMPlan_Padded(HybSpGEMM *mm, const HybCSR *A, const
   HybPadded *s = (HybPadded *)mm->data;
 
   PetscFunctionBegin;
-  if (s->piece) PetscFunctionReturn(PETSC_SUCCESS);
+  if (s->piece || s->beside) PetscFunctionReturn(PETSC_SUCCESS);
   mm->planned = (PetscBool)(mm->numerics > 0);
   if (mm->planned) PetscCall(HybPaddedColumns(mm, s, B));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* how many rows of A from r on follow each other, each one column further than the one before; HYB_LANES at most */
-static PetscInt HybPaddedFollow(const HybCSR *A, PetscInt r)
-{
-  const PetscInt len = A->i[r + 1] - A->i[r];
-  PetscInt       q   = 1;
-
-  for (; q < HYB_LANES && r + q < A->m && A->i[r + q + 1] - A->i[r + q] == len; q++) {
-    const PetscInt *j = A->j + A->i[r + q];
-    PetscInt        k = 0;
-
-    while (k < len && j[k] == j[k - len] + 1) k++;
-    if (k < len) break;
-  }
-  return q;
 }
 
 /* The columns that rows r to r+g-1 of C have, in the order in which they are met, and in lanes which of these rows has
@@ -139,9 +186,8 @@ static PetscInt HybPaddedMeet(const HybCSR *A, const HybCSR *B, PetscInt r, Pets
   PetscInt n = 0;
 
   for (PetscInt k = A->i[r], len; k < A->i[r + 1]; k += len) {
-    /* columns side by side: of the rows of B from the first one on, row q names len from q on */
-    for (len = 1; k + len < A->i[r + 1] && A->j[k + len] == A->j[k] + len; len++)
-      ;
+    /* of the rows of B from the first one on, row q names len from q on */
+    len = HybPaddedSpan(A, k, A->i[r + 1]);
     for (PetscInt s = 0; s < len + g - 1; s++) {
       const PetscInt      row  = A->j[k] + s;
       const unsigned char mask = (unsigned char)(((2 << PetscMin(s, g - 1)) - 1) & ~((1 << PetscMax(0, s - len + 1)) - 1));
@@ -226,6 +272,20 @@ static PetscInt HybPaddedPick(PetscInt n, const PetscInt *restrict cols, const u
   return m;
 }
 
+static PetscErrorCode HybPaddedRoom(HybSpGEMM *mm, HybPadded *s, const HybCSR *A, const HybCSR *B)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, A->m, 1, &s->group));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, B->nnz + 8, 1, &s->row));
+  for (PetscInt r = 0; r < B->m; r++) {
+    const uint64_t bytes = UINT64_C(0x0101010101010101) * (unsigned char)r;
+
+    /* eight at a time: what follows is written next */
+    for (PetscInt l = B->i[r]; l < B->i[r + 1]; l += 8) memcpy(s->row + l, &bytes, 8);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybSpGEMMSymbolic_Padded(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
   HybPadded     *s = (HybPadded *)mm->data;
@@ -233,11 +293,16 @@ static PetscErrorCode HybSpGEMMSymbolic_Padded(HybSpGEMM *mm, const HybCSR *A, c
   PetscInt      *cols, sorted[HYB_COL_FEW];
   HybColSet      set;
   HybColList     list;
+  PetscInt       groups = 0;
+  PetscCount     beside = 0;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&set, sizeof(set)));
   HybColListInit(&list, mm->stats.products);
-  if (mm->stats.products / HYB_EARLY >= B->nnz) PetscCall(HybPaddedColumns(mm, s, B));
+  if (s->beside)
+    PetscCall(HybPaddedRoom(mm, s, A, B));
+  else if (mm->stats.products / HYB_EARLY >= B->nnz)
+    PetscCall(HybPaddedColumns(mm, s, B));
   PetscCall(HybColSetCreate(&mm->work, B->n, &set));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_HOST, B->n, 1, &lanes));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (PetscCount)B->n + 64, sizeof(PetscInt), &cols));
@@ -249,6 +314,10 @@ static PetscErrorCode HybSpGEMMSymbolic_Padded(HybSpGEMM *mm, const HybCSR *A, c
     PetscInt n;
 
     g = HybPaddedFollow(A, r);
+    if (s->beside) {
+      s->group[groups++] = (unsigned char)g;
+      beside += g > 1 ? g : 0;
+    }
     n = HybPaddedMeet(A, B, r, g, lanes, cols);
     HybPaddedSort(&set, n, cols, sorted);
     if (n <= 64) HybPaddedWords(n, cols, lanes, word);
@@ -268,6 +337,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Padded(HybSpGEMM *mm, const HybCSR *A, c
   PetscCall(HybArenaAlloc(out, mm->exec.result, C->nnz, sizeof(PetscInt), &C->j));
   PetscCall(HybColListMove(&mm->work, &list, C->j));
   PetscCall(HybCountersSet(&mm->counters, "rows padded", A->m));
+  PetscCall(HybCountersSet(&mm->counters, "rows beside", beside));
   PetscCall(HybCountersSet(&mm->counters, "width", s->width));
   PetscCall(HybCountersSet(&mm->counters, "rows longer", s->longer));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -339,6 +409,157 @@ static void HybPaddedPlain(const HybCSR *A, const HybCSR *B, HybCSR *C, HybScala
   }
 }
 
+#if !PetscDefined(USE_COMPLEX)
+/* a value, or bits, of each row of a group */
+  #if PetscDefined(USE_REAL_SINGLE)
+typedef uint32_t HybPaddedBits;
+  #else
+typedef uint64_t HybPaddedBits;
+  #endif
+typedef PetscScalar   HybPaddedVector __attribute__((vector_size(HYB_LANES * sizeof(PetscScalar)), aligned(sizeof(PetscScalar)), may_alias));
+typedef HybPaddedBits HybPaddedMask __attribute__((vector_size(HYB_LANES * sizeof(PetscScalar)), aligned(sizeof(PetscScalar)), may_alias));
+
+/* What a group meets. Columns of its first row that are side by side are a run; the rows of B that the group's rows
+   name there follow each other, and each has a place in x: by what each row of the group multiplies it; of one that
+   does not name it anything. lanes: which rows do, the first one times 8 plus the last one. Groups of the same runs
+   share the last three. */
+typedef struct {
+  HybPaddedVector x[HYB_MET];
+  HybPaddedMask   mask[HYB_LANES * HYB_LANES];
+  PetscInt        rows, nruns, length[HYB_BESIDE], place[HYB_BESIDE];
+  unsigned char   lanes[HYB_MET];
+} HybPaddedMet;
+
+/* the runs of a group of g rows, if they are not those of the group before */
+static void HybPaddedRuns(const HybCSR *A, PetscInt r, PetscInt g, HybPaddedMet *met)
+{
+  const PetscInt *j    = A->j;
+  const PetscInt  end  = A->i[r + 1];
+  PetscBool       same = (PetscBool)(g == met->rows);
+  PetscInt        k = A->i[r], s = 0, n = 0;
+
+  for (; same && s < met->nruns && k < end; k += met->length[s++]) {
+    const PetscInt len = met->length[s];
+
+    same = (PetscBool)(k + len <= end && j[k + len - 1] - j[k] == len - 1 && (k + len == end || j[k + len] != j[k] + len));
+  }
+  if (same && s == met->nruns && k == end) return;
+  met->rows = g;
+  s         = 0;
+  for (PetscInt e = A->i[r], len; e < end; e += len) {
+    len            = HybPaddedSpan(A, e, end);
+    met->length[s] = len;
+    met->place[s]  = n;
+    for (PetscInt t = 0; t < len + g - 1; t++) met->lanes[n + t] = (unsigned char)(HYB_LANES * PetscMax(0, t - len + 1) + PetscMin(t, g - 1));
+    n += len + g - 1;
+    s++;
+  }
+  met->nruns = s;
+}
+
+/* A's values of a group to their places */
+static inline __attribute__((always_inline)) void HybPaddedSpread(PetscInt g, PetscInt len, PetscInt stride, const HybScalar *restrict a, HybScalar *restrict x)
+{
+  for (PetscInt q = 0; q < g; q++)
+    for (PetscInt t = 0; t < len; t++) x[(q + t) * HYB_LANES + q] = a[q * stride + t];
+}
+
+/* The sums of a group: each run's entries of B in one loop; row: of which row of B each is, its last byte. Lanes that
+   do not name it add -0, which changes nothing. */
+static HYB_MULTIVERSION void HybPaddedSums(const HybPaddedMet *met, const PetscInt *j, const PetscInt *restrict bi, const PetscInt *restrict bj, const HybScalar *restrict ba, const unsigned char *restrict row, HybScalar *restrict acc)
+{
+  const HybPaddedVector neutral = HYB_NEUTRAL - (HybPaddedVector){0};
+
+  for (PetscInt s = 0; s < met->nruns; s++) {
+    const unsigned char    first = (unsigned char)*j, *restrict lanes = met->lanes + met->place[s];
+    const PetscInt         begin = bi[*j], end = bi[*j + met->length[s] + met->rows - 1];
+    const HybPaddedVector *x = met->x + met->place[s];
+
+    if (met->length[s] == 1) {
+      for (PetscInt l = begin; l < end; l++) {
+        const unsigned char q = (unsigned char)(row[l] - first);
+
+        acc[(PetscCount)HYB_LANES * bj[l] + q] += ((const HybScalar *)x)[q * (HYB_LANES + 1)] * ba[l];
+      }
+    } else {
+      for (PetscInt l = begin; l < end; l++) {
+        const unsigned char q    = (unsigned char)(row[l] - first);
+        const HybPaddedMask mask = met->mask[lanes[q]];
+
+        *(HybPaddedVector *)(acc + (PetscCount)HYB_LANES * bj[l]) += (HybPaddedVector)(((HybPaddedMask)(x[q] * ba[l]) & mask) | ((HybPaddedMask)neutral & ~mask));
+      }
+    }
+    j += met->length[s];
+  }
+}
+
+/* A group of g rows from r on, whose sums go to their lanes of acc */
+static void HybPaddedGroup(const HybPadded *s, PetscInt r, PetscInt g, const HybCSR *A, const HybCSR *B, HybPaddedMet *met, HybScalar *restrict acc)
+{
+  const PetscInt   len = A->i[r + 1] - A->i[r];
+  const HybScalar *a   = A->a + A->i[r];
+
+  if (g == 1 || len > HYB_BESIDE) {
+    for (PetscInt q = 0; q < g; q++)
+      for (PetscInt k = A->i[r + q]; k < A->i[r + q + 1]; k++)
+        for (PetscInt l = B->i[A->j[k]]; l < B->i[A->j[k] + 1]; l++) acc[(PetscCount)HYB_LANES * B->j[l] + q] += A->a[k] * B->a[l];
+    return;
+  }
+  HybPaddedRuns(A, r, g, met);
+  for (PetscInt k = 0; k < met->nruns; a += met->length[k++]) {
+    HybScalar *x = (HybScalar *)&met->x[met->place[k]];
+
+    /* loops of constant length, for most */
+    if (g == HYB_LANES && met->length[k] == 1)
+      HybPaddedSpread(HYB_LANES, 1, len, a, x);
+    else if (g == HYB_LANES && met->length[k] == 3)
+      HybPaddedSpread(HYB_LANES, 3, len, a, x);
+    else
+      HybPaddedSpread(g, met->length[k], len, a, x);
+  }
+  HybPaddedSums(met, A->j + A->i[r], B->i, B->j, B->a, s->row, acc);
+}
+
+static void HybPaddedRowsBeside(const HybPadded *s, const HybCSR *A, const HybCSR *B, HybCSR *C, HybPaddedMet *met, HybScalar *restrict acc)
+{
+  const PetscInt *restrict const ci = C->i, *restrict const cj = C->j;
+  HybScalar *restrict const ca = C->a;
+
+  memset(met, 0, sizeof(*met)); /* to multiply what was there may be slow */
+  for (PetscInt first = 0; first < HYB_LANES; first++)
+    for (PetscInt last = first; last < HYB_LANES; last++)
+      for (PetscInt q = first; q <= last; q++) met->mask[HYB_LANES * first + last][q] = ~(HybPaddedBits)0;
+  for (PetscInt r = 0, k = 0, g; r < A->m; r += g, k++) {
+    g = s->group[k];
+    HybPaddedGroup(s, r, g, A, B, met, acc);
+    for (PetscInt q = 0; q < g; q++) {
+      for (PetscInt t = ci[r + q]; t < ci[r + q + 1]; t++) {
+        HybScalar *const from = acc + (PetscCount)HYB_LANES * cj[t] + q;
+
+        ca[t] = *from;
+        *from = HYB_NEUTRAL;
+      }
+    }
+  }
+}
+
+static PetscErrorCode HybPaddedNumericBeside(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  const PetscCount room = HYB_LANES * (PetscCount)B->n, line = 64 / (PetscCount)sizeof(HybScalar);
+  char            *met;
+  HybScalar       *acc;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, sizeof(HybPaddedMet) + 64, 1, &met));
+  met += (64 - (uintptr_t)met % 64) % 64; /* a vector within one cache line */
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, room + line, sizeof(HybScalar), &acc));
+  acc += (64 - (uintptr_t)acc % 64) % 64 / sizeof(HybScalar);
+  for (PetscCount c = 0; c < room; c++) acc[c] = HYB_NEUTRAL;
+  HybPaddedRowsBeside((const HybPadded *)mm->data, A, B, C, (HybPaddedMet *)met, acc);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 static PetscErrorCode HybSpGEMMNumeric_Padded(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
   const HybPadded *s    = (const HybPadded *)mm->data;
@@ -347,6 +568,12 @@ static PetscErrorCode HybSpGEMMNumeric_Padded(HybSpGEMM *mm, const HybCSR *A, co
   HybScalar       *acc, *value;
 
   PetscFunctionBegin;
+#if !PetscDefined(USE_COMPLEX)
+  if (s->beside) {
+    PetscCall(HybPaddedNumericBeside(mm, A, B, C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, room, sizeof(HybScalar), &acc));
   for (PetscCount c = 0; c < room; c++) acc[c] = HYB_NEUTRAL;
   if (!s->piece) {
