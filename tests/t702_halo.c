@@ -10,14 +10,15 @@ TEST np=3+2,4 @emulated -ours
 TEST np=2+3 @emulated -ours -mat_aijhybridgpu_comm_after 0
 TEST np=2+3 @emulated -ours -mat_aijhybridgpu_memory mirror
 TEST np=3+2 @emulated -ours -mat_aijhybridgpu_comm mpi
-TEST np=3+2 @emulated -ours -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
+TEST np=3+2 @emulated -ours -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
+TEST np=2 @emulated -ours -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
 TEST np=2 @emulated -ours -mat_aijhybridgpu_comm gpuaware
 TEST np=2 @emulated -mat_aijhybridgpu_comm petsc
 TEST np=+4 @emulated -cards 2
 TEST np=3+2 @emulated -ours -faults
 TEST np=2 @emulated -ours -faults -mat_aijhybridgpu_comm_after 0
 TEST np=2+3 @emulated -ours -faults -mat_aijhybridgpu_comm mpi
-TEST np=2 @emulated -ours -faults -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
+TEST np=2 @emulated -ours -faults -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "mattest.h"
@@ -350,7 +351,7 @@ static PetscErrorCode Ours(Mat A)
   char path[PETSC_MAX_PATH_LEN] = "";
   unsigned long long (*count[2])(void), before[2];
   PetscInt   m, n, ghosts;
-  PetscBool  mpi, gpuaware, told;
+  PetscBool  mpi, gpuaware, told, all;
   PetscInt64 found[2], expected[2];
   Mat        block;
   Vec        x, y;
@@ -374,6 +375,8 @@ static PetscErrorCode Ours(Mat A)
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm", "mpi", &mpi));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm", "gpuaware", &gpuaware));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm_aware", "yes", &told));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm_aware_min", "0", &all));
+  told = (PetscBool)(told && all); /* messages are short here */
   PetscCall(OneLaunch(A, ghosts, (PetscBool)(mpi || gpuaware)));
   MatTestCheck(gpuaware && told ? GPUAwareSent > 0 : !GPUAwareSent, "messages of a card's memory");
   if (told || (!mpi && !gpuaware)) ghosts = 0; /* they go from card to card */

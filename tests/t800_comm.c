@@ -12,14 +12,14 @@ Peer access is made ready for the third exchange of a kind (-mat_aijhybridgpu_co
 TEST np=1,4+2,3 -mat_aijhybridgpu_comm_after 0
 TEST np=2,3
 TEST np=3+2 -mat_aijhybridgpu_comm mpi
-TEST np=3+2 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
+TEST np=3+2 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 TEST np=2 -mat_aijhybridgpu_comm gpuaware
-TEST np=2+4 -nodes 2 -mat_aijhybridgpu_comm_aware yes
+TEST np=2+4 -nodes 2 -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 TEST np=2 -cards 1
 TEST np=+4 -cards 2
 TEST np=+4 -nodes 2
 TEST np=3 -ipc 0
-TEST np=2 -ipc 0 -mat_aijhybridgpu_comm_aware yes
+TEST np=2 -ipc 0 -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 TEST np=2 -mat_aijhybridgpu_comm_segment 1 -full
 */
 #define _GNU_SOURCE /* RTLD_NEXT, dl_iterate_phdr */

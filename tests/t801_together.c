@@ -6,7 +6,7 @@
 TEST np=1,3+2,4
 TEST np=2,3 -mat_aijhybridgpu_comm_after 0
 TEST np=2 -mat_aijhybridgpu_comm mpi
-TEST np=2 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
+TEST np=2 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "commtest.h"

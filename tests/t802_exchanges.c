@@ -7,7 +7,7 @@
 TEST np=2,3
 TEST np=+4 -mat_aijhybridgpu_comm_after 0
 TEST np=+3 -mat_aijhybridgpu_comm mpi
-TEST np=2+3 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
+TEST np=2+3 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 TEST np=+3 -exchanges 5000
 */
 #define _GNU_SOURCE /* dl_iterate_phdr */
@@ -140,6 +140,53 @@ static PetscErrorCode Many(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The longest message of all processes decides for each of them, also for those that send and get nothing: page-locked
+   buffers below the bound, the card's memory from there on. Longer units may bring an exchange beyond it. */
+static PetscErrorCode Bound(HybComm comm)
+{
+  const PetscInt before  = HybTuningGet()->comm_aware_min;
+  PetscInt       longest = 0;
+  char           bytes[32];
+  HybHalo        h;
+
+  PetscFunctionBegin;
+  LayoutDraw(100, 1, -1);
+  for (int to = 0; to < Size; to++)
+    for (PetscInt k = 0, first = 0, from = 0; k < L.nghost[to]; k++) {
+      while (L.ghost[to][k] >= L.ranges[from + 1]) first = k, from++;
+      longest = PetscMax(longest, k + 1 - first);
+    }
+  for (int above = 0; above < 2; above++) {
+    const char      *by   = above ? "gpuaware" : "mpi";
+    const PetscCount sent = GPUAwareSent;
+
+    HybTestBegin("a longest message %s the bound of GPU-aware MPI", above ? "of" : "below");
+    PetscCall(PetscSNPrintf(bytes, sizeof(bytes), "%d", (int)longest * (int)sizeof(PetscScalar) + !above));
+    PetscCall(HybTuningSet("comm_aware_min", bytes));
+    if (!HybTestCall(HaloMake(comm, &h))) continue;
+    for (int k = 0; k < 3; k++) {
+      PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k));
+      HybTestCheck(!strcmp(HybHaloBy(h, PETSC_FALSE), by), "it went by %s, not by %s: %s", HybHaloBy(h, PETSC_FALSE), by, HybHaloWay(h, PETSC_FALSE));
+      HybTestCheck(strstr(HybHaloWay(h, PETSC_FALSE), above ? "GPU-aware MPI: as asked" : "no message is long enough"), "it is said: %s", HybHaloWay(h, PETSC_FALSE));
+      PetscCall(Reverse(h, (PetscBool)(k == 1), k));
+      HybTestCheck(!strcmp(HybHaloBy(h, PETSC_TRUE), by), "the reverse one went by %s, not by %s", HybHaloBy(h, PETSC_TRUE), by);
+    }
+    if (above && h->nsend) HybTestCheck(!GPUAwareMove || GPUAwareSent > sent, "no message was of a card's memory");
+    if (!above) HybTestCheck(GPUAwareSent == sent, "%d short messages were of a card's memory", (int)(GPUAwareSent - sent));
+    for (int k = 0; k < 2 && !above; k++) {
+      PetscCall(Forward(h, (k ? 1 : 3) * sizeof(PetscScalar), PETSC_FALSE, 5 + k));
+      HybTestCheck(!strcmp(HybHaloBy(h, PETSC_FALSE), "gpuaware"), "with longer units it went by %s", HybHaloBy(h, PETSC_FALSE));
+      PetscCall(Reverse(h, PETSC_TRUE, 7 + k));
+      HybTestCheck(!strcmp(HybHaloBy(h, PETSC_TRUE), "mpi"), "the reverse one, of units as before, went by %s", HybHaloBy(h, PETSC_TRUE));
+    }
+    HybTestCall(HybHaloDestroy(&h));
+  }
+  PetscCall(PetscSNPrintf(bytes, sizeof(bytes), "%d", (int)before));
+  PetscCall(HybTuningSet("comm_aware_min", bytes));
+  LayoutFree();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Body(HybComm comm)
 {
   PetscFunctionBegin;
@@ -147,6 +194,7 @@ static PetscErrorCode Body(HybComm comm)
   PetscCall(Queued(comm, PETSC_FALSE));
   /* by peer access the others would hear of it at the next one */
   if (HybTuningGet()->comm == HYB_COMM_GPUAWARE || HybTuningGet()->comm == HYB_COMM_MPI) PetscCall(Queued(comm, PETSC_TRUE));
+  if (HybTuningGet()->comm == HYB_COMM_GPUAWARE && HybTestExec()->backend->device) PetscCall(Bound(comm));
   PetscCall(Many(comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -366,7 +366,7 @@ typedef struct {
   PetscInt hash_lists, hash_places, masks_lanes, fused_plan;
   PetscInt tile_precision; /* 0: double, 1: half */
   PetscInt comm;           /* HybCommChoice */
-  PetscInt comm_timeout, comm_segment, comm_after;
+  PetscInt comm_timeout, comm_segment, comm_after, comm_aware_min;
 } HybTuning;
 
 /* the ways of exchanges between devices, in the order of -mat_aijhybridgpu_comm's words */

@@ -80,6 +80,7 @@ static const HybOption list[] = {
   {.name = "-mat_aijhybridgpu_comm", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_comm_aware", .kind = HYB_OPTION_WORD, .at = AT(commaware), .words = "auto no yes",
    .text = "Does MPI send and receive memory of a card? auto: where PETSc says so (-use_gpu_aware_mpi). Where it does not, such a message ends the program"},
+  {.name = "-mat_aijhybridgpu_comm_aware_min", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_comm_timeout", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_comm_segment", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_comm_after", .kind = HYB_OPTION_TUNING},

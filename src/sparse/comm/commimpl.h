@@ -43,9 +43,11 @@ struct _HybExchange {
   size_t          capacity;       /* bytes of a unit that there is room for */
   char           *out, *in[2];    /* of the host, page-locked where there is a device and room */
   char           *packed, *ghost; /* where the backend executes; NULL on the host */
-  /* by GPU-aware MPI. may: all processes say that it is; unable: this one has no memory for it, and goes by page-locked
-     buffers: to the others a message is a message. card: packed, and what comes, of the card's, not of a pool. */
+  /* by GPU-aware MPI. may: all processes say that it is; unable: this one goes by page-locked buffers all the same, all
+     where messages are short, or one that has no memory for it: to the others a message is a message. longest: units
+     of the longest message of any process. card: packed, and what comes, of the card's, not of a pool. */
   PetscBool    may, unable;
+  PetscInt64   longest;
   char        *card[3];
   MPI_Request *request; /* those of receives first */
   MPI_Status  *received;
@@ -73,6 +75,11 @@ struct _HybExchange {
 static inline PetscBool HybExchangeMayPeer(const HybTuning *tuning)
 {
   return (PetscBool)(tuning->comm != HYB_COMM_MPI && tuning->comm != HYB_COMM_GPUAWARE);
+}
+/* Are all messages, of units of so many bytes, too short to be the card's memory? All processes say the same. */
+static inline PetscBool HybExchangeIsShort(HybExchange e, size_t unit)
+{
+  return (PetscBool)((size_t)e->longest * unit < (size_t)HybTuningGet()->comm_aware_min);
 }
 /* Collective. keepghost: End may be asked to keep what comes; else it is always told where to. */
 extern PetscErrorCode HybExchangeCreate(HybComm, const HybExec *, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *);

@@ -12,6 +12,11 @@
   it is not), messages are of the card's memory instead: no copies, and the host waits for the gathering alone. That
   memory is cudaMalloc()'s, which other processes can map; a pool's they cannot. What came is read in place.
 
+  MPI tells the receiver where such memory lies, which maps it and reads it: a short message takes longer by that than
+  through page-locked buffers, from which it is sent at once. Where the longest message of all processes is short
+  (-mat_aijhybridgpu_comm_aware_min) these serve, which all processes know alike. Both ends of each message then lie in
+  memory of one kind, and what is gathered, and what came, in one piece: one copy, not one for each short neighbour.
+
   There are two buffers for what comes, in turn: when a receive is posted into one, the copy out of it, two exchanges
   ago, is over, since the lane did it before the copy that the last End waited for.
 
@@ -36,15 +41,15 @@ static PetscErrorCode HybExchangeCardsFree(const HybExec *exec, char *card[3])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Memory of the card for messages. Without it, page-locked buffers serve. */
-static PetscErrorCode HybExchangeCards(HybExchange e, size_t out, size_t in)
+/* Memory of the card for messages, where they are to be of it. Without it, page-locked buffers serve. */
+static PetscErrorCode HybExchangeCards(HybExchange e, size_t unit, size_t out, size_t in)
 {
   const HybExec *exec = &e->arena.exec;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   for (int k = 0; k < 3; k++) e->card[k] = NULL;
-  e->unable = (PetscBool)!e->may;
+  e->unable = (PetscBool)(!e->may || HybExchangeIsShort(e, unit));
   for (int k = 0; k <= e->slots && !e->unable; k++) {
     const size_t bytes = k ? in : out;
 
@@ -63,7 +68,7 @@ static PetscErrorCode HybExchangeRoom(HybExchange e, PetscBool keepghost, size_t
   PetscBool      locked;
 
   PetscFunctionBegin;
-  PetscCall(HybExchangeCards(e, out, in));
+  PetscCall(HybExchangeCards(e, unit, out, in));
   if (e->unable)
     PetscCall(HybExchangeBuffer(&e->arena, out + (size_t)e->slots * in, &e->out, &locked));
   else /* for exchanges of the host's arrays */
@@ -97,23 +102,25 @@ PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, const HybPee
   HybExchange      e;
   const HybTuning *tuning  = HybTuningGet();
   const PetscBool  aware   = (PetscBool)(HybCommAware && tuning->comm != HYB_COMM_MPI && comm->size > 1);
-  PetscInt64       most[3] = {(PetscInt64)PetscMax(to->offset[to->n], from->offset[from->n]), !exec->backend->device, !aware};
+  PetscInt64       most[4] = {(PetscInt64)PetscMax(to->offset[to->n], from->offset[from->n]), !exec->backend->device, !aware, 0};
   PetscBool        large;
   PetscErrorCode   ierr;
 
   PetscFunctionBegin;
   *exchange = NULL;
-  if (comm->size > 1) PetscCall(HybCommMax(comm, 3, most));
+  for (PetscMPIInt k = 0; k < to->n; k++) most[3] = PetscMax(most[3], (PetscInt64)(to->offset[k + 1] - to->offset[k]));
+  if (comm->size > 1) PetscCall(HybCommMax(comm, 4, most));
   large = (PetscBool)(most[0] >= (PetscInt64)(HYB_COMM_LARGE / HYB_COMM_UNIT));
   ierr  = PetscNew(&e);
   if (!ierr) {
-    *exchange = e;
-    e->large  = large;
-    e->comm   = comm;
-    e->to     = to;
-    e->from   = from;
-    e->may    = (PetscBool)(!most[2] && exec->backend->device && exec->backend->comm && exec->backend->comm->segment);
-    ierr      = HybArenaInit(&e->arena, exec);
+    *exchange  = e;
+    e->large   = large;
+    e->longest = most[3];
+    e->comm    = comm;
+    e->to      = to;
+    e->from    = from;
+    e->may     = (PetscBool)(!most[2] && exec->backend->device && exec->backend->comm && exec->backend->comm->segment);
+    ierr       = HybArenaInit(&e->arena, exec);
     if (!ierr) ierr = HybArenaInit(&e->tables, exec);
     if (!ierr) ierr = HybExchangeMake(e, keepghost, (PetscBool)(!large || comm->size == 1 || most[1] || !HybExchangeMayPeer(tuning)));
   }

@@ -285,13 +285,15 @@ const char *HybHaloWay(HybHalo h, PetscBool reverse)
 {
   const HybExchange e    = reverse ? h->reverse : h->forward;
   const PetscInt    wish = HybTuningGet()->comm;
-  const int         may = h->forward->may, aware = may && !(e && e->capacity && e->unable);
+  const int         may = h->forward->may, brief = may && HybExchangeIsShort(h->forward, e && e->capacity ? e->capacity : HYB_COMM_UNIT);
+  const int         aware = may && !brief && !(e && e->capacity && e->unable);
 
   if (!h->arena.exec.backend->device) return "MPI, from the host";
   if (h->comm->size == 1) return "nothing";
   if (e && e->peer) return h->comm->way[0];
   if (wish == HYB_COMM_MPI) return HYB_COMM_BY_BUFFERS "as asked";
-  if (may && !aware) return HYB_COMM_BY_BUFFERS "no memory of the card for GPU-aware MPI";
+  if (may && !aware && !brief) return HYB_COMM_BY_BUFFERS "no memory of the card for GPU-aware MPI";
+  if (brief && (wish == HYB_COMM_GPUAWARE || (e && e->asked))) return HYB_COMM_BY_BUFFERS "no message is long enough for GPU-aware MPI (-mat_aijhybridgpu_comm_aware_min)";
   if (wish == HYB_COMM_GPUAWARE) return aware ? HYB_COMM_BY_AWARE "as asked" : HYB_COMM_BY_BUFFERS "nobody says that MPI is GPU-aware (-use_gpu_aware_mpi, -mat_aijhybridgpu_comm_aware)";
   if (!e || !e->asked) return HYB_HALO_BY(aware, HYB_COMM_BY_BUFFERS, "too few times for peer access (-mat_aijhybridgpu_comm_after)");
   if (!HybPeerIsOpen(h->comm)) return h->comm->way[aware];

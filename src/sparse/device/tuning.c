@@ -68,6 +68,7 @@ static const Tuning TuningTable[] = {
   RANGE(comm_timeout, 3600, 1, PETSC_MAX_INT, "seconds after which a process that waits on its card for another's entries gives up, with an error"),
   RANGE(comm_segment, 128, 1, 65536, "MiB of each card that the node's other processes can reach, for peer access"),
   RANGE(comm_after, 2, 0, PETSC_MAX_INT, "exchanges of a halo, or of a product's rows, that go by messages before peer access is made ready for them"),
+  RANGE(comm_aware_min, 16384, 0, PETSC_MAX_INT, "bytes of the longest message of an exchange, any process's, from which on messages are of the card's memory where MPI is GPU-aware; shorter ones go through page-locked buffers"),
 };
 
 static HybTuning TuningState;

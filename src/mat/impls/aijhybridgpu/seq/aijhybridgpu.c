@@ -459,6 +459,9 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
    page-locked buffers; petsc: products with vectors by PETSc's own scatter; by default auto
 .  -mat_aijhybridgpu_comm_aware <auto, no, yes> - does MPI send and receive memory of a card? auto: where PETSc says so
    (-use_gpu_aware_mpi). Where it does not, such a message ends the program; by default auto
+.  -mat_aijhybridgpu_comm_aware_min <0 to the largest PetscInt> - bytes of the longest message of an exchange, any
+   process's, from which on messages are of the card's memory where MPI is GPU-aware; shorter ones go through
+   page-locked buffers; by default 16384
 .  -mat_aijhybridgpu_comm_timeout <1 to the largest PetscInt> - seconds after which a process that waits on its card for
    another's entries gives up, with an error; by default 3600
 .  -mat_aijhybridgpu_comm_segment <1 to 65536> - MiB of each card that the node's other processes can reach, for peer
