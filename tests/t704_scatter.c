@@ -8,6 +8,7 @@ TEST np=3 @emulated -mat_aijhybridgpu_comm petsc
 */
 #include "mattest.h"
 #include <petscsf.h>
+#include <unistd.h>
 
 static PetscMPIInt Rank, Size;
 typedef PetscErrorCode (*Getter)(Mat, PetscSF *);
@@ -186,6 +187,49 @@ static PetscErrorCode Duplicated(Mat const M[2])
 }
 #endif
 
+#if PETSC_VERSION_GE(3, 26, 0)
+/* what -matmult_vecscatter_view shows of a result, which may have a prefix */
+static PetscErrorCode Shown(Mat const M[2])
+{
+  char text[2][4096], file[64], option[64], value[80];
+  int  id = (int)getpid();
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Bcast(&id, 1, MPI_INT, 0, PETSC_COMM_WORLD));
+  for (int p = 0; p < 2; p++) {
+    const char *prefix = p ? "shown_" : "";
+
+    PetscCall(PetscSNPrintf(option, sizeof(option), "-%smatmult_vecscatter_view", prefix));
+    for (int t = 0; t < 2; t++) {
+      size_t n = 0;
+      FILE  *f;
+      Mat    P;
+
+      PetscCall(PetscSNPrintf(file, sizeof(file), "/tmp/t704-%d", id));
+      PetscCall(PetscSNPrintf(value, sizeof(value), "ascii:%s:ascii_info_detail", file)); /* the last one stays */
+      PetscCall(PetscOptionsSetValue(NULL, option, value));
+      PetscCall(MatProductCreate(M[t], M[t], NULL, &P));
+      PetscCall(MatSetOptionsPrefix(P, prefix));
+      PetscCall(MatProductSetType(P, MATPRODUCT_AB));
+      PetscCall(MatProductSetFromOptions(P));
+      PetscCall(MatProductSymbolic(P));
+      PetscCall(MatProductNumeric(P));
+      PetscCall(MatDestroy(&P));
+      PetscCall(PetscOptionsClearValue(NULL, option));
+      PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+      f = fopen(file, "r");
+      if (f) n = fread(text[t], 1, sizeof(text[t]) - 1, f);
+      if (f) fclose(f);
+      text[t][n] = 0;
+      PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+      if (!Rank) (void)remove(file);
+    }
+    MatTestCheck(text[0][0] && !strcmp(text[0], text[1]), p ? "the scatter of a result with a prefix" : "the scatter of a result");
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 static PetscErrorCode Multiplied(Mat const M[2])
 {
   PetscFunctionBeginUser;
@@ -306,6 +350,7 @@ static const struct {
   {"viewed",                Viewed    },
   {"converted",             Converted },
   {"duplicated",            Duplicated},
+  {"shown",                 Shown     },
 #endif
   {"multiplied",            Multiplied},
   {"multiplied transposed", Transposed},
@@ -333,7 +378,7 @@ int main(int argc, char **argv)
 
       PetscCall(Square(d[q], M));
 #if PETSC_VERSION_GE(3, 26, 0)
-      if (Size == 1 && k < 6) {
+      if (Size == 1 && k < 7) {
         for (int t = 0; t < 2; t++) PetscCall(MatDestroy(&M[t]));
         continue; /* a sequential matrix has none */
       }

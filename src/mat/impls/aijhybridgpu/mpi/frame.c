@@ -65,9 +65,9 @@ static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, P
   }
   PetscCall(ierr);
   PetscCall(PetscArraycpy(own, garray, ncols));
-  HybScatterDefer(block[1]);
+  PetscCall(HybScatterDefer(C, block[1]));
   PetscCall(MatCreateMPIAIJWithSeqAIJ(PetscObjectComm((PetscObject)C), PETSC_DETERMINE, C->cmap->N, block[0], block[1], own, T));
-  PetscCall(HybScatterSetGraph(*T, block[1], ncols, garray, remote));
+  PetscCall(HybScatterSetGraph(C, *T, block[1], ncols, garray, remote));
   if (ncols) block[1]->nonzerostate++; /* as where PETSc numbers the columns anew */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -53,8 +53,8 @@ PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *
 
 /* scatter.c */
 #if PETSC_VERSION_GE(3, 26, 0)
-PETSC_INTERN void           HybScatterDefer(Mat block);
-PETSC_INTERN PetscErrorCode HybScatterSetGraph(Mat T, Mat block, PetscInt n, const PetscInt *garray, PetscSFNode *remote);
+PETSC_INTERN PetscErrorCode HybScatterDefer(Mat C, Mat block);
+PETSC_INTERN PetscErrorCode HybScatterSetGraph(Mat C, Mat T, Mat block, PetscInt n, const PetscInt *garray, PetscSFNode *remote);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposeScatter(Mat, PetscBool on);
 #endif
 

@@ -37,14 +37,22 @@ static PetscErrorCode HybScatterGhosts(Mat block, Vec *right, Vec *left)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* block: the one of others' columns, of which a parallel matrix is made next */
-void HybScatterDefer(Mat block)
+  #define HYB_SCATTER_VIEW "-matmult_vecscatter_view"
+
+/* block: the one of others' columns, of which a parallel matrix is made next that gives C its scatter. Who asks for the
+   scatter's view gets PETSc's own, made at once: PETSc shows it as it makes it. */
+PetscErrorCode HybScatterDefer(Mat C, Mat block)
 {
-  block->ops->getvecs = HybScatterGhosts;
+  PetscBool shown;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsHasName(((PetscObject)C)->options, ((PetscObject)C)->prefix, HYB_SCATTER_VIEW, &shown));
+  if (!shown) block->ops->getvecs = HybScatterGhosts;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not collective. T: that matrix; where its ghost columns are: remote, which T's scatter keeps */
-PetscErrorCode HybScatterSetGraph(Mat T, Mat block, PetscInt n, const PetscInt *garray, PetscSFNode *remote)
+/* Not collective, but for a view. T: that matrix; where its ghost columns are: remote, which T's scatter keeps */
+PetscErrorCode HybScatterSetGraph(Mat C, Mat T, Mat block, PetscInt n, const PetscInt *garray, PetscSFNode *remote)
 {
   const PetscInt *range = T->cmap->range;
   PetscMPIInt     owner = 0;
@@ -52,15 +60,20 @@ PetscErrorCode HybScatterSetGraph(Mat T, Mat block, PetscInt n, const PetscInt *
   PetscSF         sf;
 
   PetscFunctionBegin;
+  PetscCall(MatGetMultPetscSF(T, &sf));
+  PetscCall(PetscObjectQuery((PetscObject)block, "HybGhosts", (PetscObject *)&ghosts));
+  if (!ghosts) { /* not deferred; T has no prefix */
+    PetscCall(PetscFree(remote));
+    if (((PetscObject)C)->prefix) PetscCall(VecScatterViewFromOptions(sf, (PetscObject)C, HYB_SCATTER_VIEW));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (PetscInt k = 0; k < n; k++) {
     while (garray[k] >= range[owner + 1]) owner++;
     remote[k].rank  = owner;
     remote[k].index = garray[k] - range[owner];
   }
-  PetscCall(PetscObjectQuery((PetscObject)block, "HybGhosts", (PetscObject *)&ghosts));
   ghosts->ops->getsize = ghosts->ops->getlocalsize; /* of one process */
   PetscCall(PetscObjectCompose((PetscObject)block, "HybGhosts", NULL));
-  PetscCall(MatGetMultPetscSF(T, &sf));
   PetscCall(PetscSFSetGraph(sf, T->cmap->n, n, NULL, PETSC_OWN_POINTER, remote, PETSC_OWN_POINTER));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
