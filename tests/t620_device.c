@@ -273,6 +273,51 @@ static PetscErrorCode TestSubMatrix(PetscInt m, PetscInt n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Index sets that are changed where they are, which PETSc tells nobody: a submatrix that is used again is of what they
+   hold now, and of another set that holds the same it is again by the device alone */
+static PetscErrorCode TestIndices(void)
+{
+  static const PetscInt general[2][5] = {
+    {9, 3, 7, 1, 5},
+    {2, 4, 6, 8, 0}
+  };
+  const PetscInt n = 20;
+  Mat            A[2], S[2];
+  IS             rows, cols, other;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, n, n, n, NULL, &A[0]));
+  for (PetscInt r = 0; r < n; r++)
+    for (PetscInt c = 0; c < n; c++) PetscCall(MatSetValue(A[0], r, c, (PetscScalar)(1 + 100 * r + c), INSERT_VALUES));
+  PetscCall(MatTestAssemble(A[0]));
+  PetscCall(MatConvert(A[0], "aijhybridgpu", MAT_INITIAL_MATRIX, &A[1]));
+  for (int how = 0; how < 5; how++) {
+    PetscCall(ISCreateGeneral(PETSC_COMM_SELF, 5, general[0], PETSC_COPY_VALUES, &rows));
+    PetscCall(ISCreateGeneral(PETSC_COMM_SELF, 5, general[1], PETSC_COPY_VALUES, &other));
+    PetscCall(ISCreateStride(PETSC_COMM_SELF, 6, 2, 1, &cols));
+    for (int t = 0; t < 2; t++) PetscCall(MatCreateSubMatrix(A[t], rows, cols, MAT_INITIAL_MATRIX, &S[t]));
+    if (how == 0) PetscCall(ISStrideSetStride(cols, 6, 8, 1));
+    if (how == 1) PetscCall(ISGeneralSetIndices(rows, 5, general[1], PETSC_COPY_VALUES));
+    if (how == 2) PetscCall(ISSort(rows));
+    if (how == 3) PetscCall(ISShift(cols, 3, cols));
+    if (how == 4) PetscCall(ISCopy(other, rows));
+    for (int t = 0; t < 2; t++) PetscCall(MatCreateSubMatrix(A[t], rows, cols, MAT_REUSE_MATRIX, &S[t]));
+    MatTestCheckSame(S[1], S[0], "MatCreateSubMatrix reuse of index sets that have changed");
+    PetscCall(ISDestroy(&other));
+    PetscCall(ISDuplicate(rows, &other));
+    for (int t = 0; t < 2; t++) PetscCall(MatScale(A[t], 1.25));
+    PetscCall(MatCreateSubMatrix(A[0], other, cols, MAT_REUSE_MATRIX, &S[0]));
+    ONDEVICE("HybSubMat", 0, MatCreateSubMatrix(A[1], other, cols, MAT_REUSE_MATRIX, &S[1]));
+    MatTestCheckSame(S[1], S[0], "MatCreateSubMatrix reuse of another index set that is alike");
+    for (int t = 0; t < 2; t++) PetscCall(MatDestroy(&S[t]));
+    PetscCall(ISDestroy(&rows));
+    PetscCall(ISDestroy(&cols));
+    PetscCall(ISDestroy(&other));
+  }
+  for (int t = 0; t < 2; t++) PetscCall(MatDestroy(&A[t]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode TestDense(PetscInt m, PetscInt n)
 {
   Mat A, H, B, C, D, X, Y, Z;
@@ -521,6 +566,8 @@ int main(int argc, char **argv)
     PetscCall(TestDense(shapes[k][0], shapes[k][1]));
     PetscCall(TestCOO(shapes[k][0], shapes[k][1]));
   }
+  MatTestName = "index sets";
+  PetscCall(TestIndices());
   MatTestName = "rows out of order";
   PetscCall(TestDisorder(PETSC_FALSE));
   PetscCall(TestDisorder(PETSC_TRUE));

@@ -70,16 +70,64 @@ PetscErrorCode MatSeqAIJHybridGPUDeriveExec(Mat A, HybExec *x, PetscBool *device
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybIndicesKeep(IS is, HybIndices *held)
+{
+  const PetscInt *indices;
+  PetscBool       stride;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(held, sizeof(*held)));
+  if (!is) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(ISGetLocalSize(is, &held->n));
+  PetscCall(PetscObjectTypeCompare((PetscObject)is, ISSTRIDE, &stride));
+  if (stride)
+    PetscCall(ISStrideGetInfo(is, &held->first, &held->step));
+  else {
+    PetscCall(PetscMalloc1(held->n + 1, &held->indices));
+    PetscCall(ISGetIndices(is, &indices));
+    PetscCall(PetscArraycpy(held->indices, indices, held->n));
+    PetscCall(ISRestoreIndices(is, &indices));
+  }
+  held->kept = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Does an index set hold what was kept of it, or of another one? */
+static PetscErrorCode HybIndicesSame(IS is, const HybIndices *held, PetscBool *same)
+{
+  const PetscInt *indices;
+  PetscInt        n, first, step;
+  PetscBool       stride;
+
+  PetscFunctionBegin;
+  *same = (PetscBool)(!is == !held->kept);
+  if (!is || !*same) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(ISGetLocalSize(is, &n));
+  PetscCall(PetscObjectTypeCompare((PetscObject)is, ISSTRIDE, &stride));
+  *same = (PetscBool)(n == held->n && !stride == (held->indices != NULL));
+  if (!*same) PetscFunctionReturn(PETSC_SUCCESS);
+  if (stride) {
+    PetscCall(ISStrideGetInfo(is, &first, &step));
+    *same = (PetscBool)(first == held->first && step == held->step);
+  } else {
+    PetscCall(ISGetIndices(is, &indices));
+    PetscCall(PetscArraycmp(indices, held->indices, n, same));
+    PetscCall(ISRestoreIndices(is, &indices));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* B, just adopted, remembers that its values are A's through perm, a block of keep */
 static PetscErrorCode HybDerivedKeep(Mat A, Mat B, HybArena *keep, PetscInt *perm, IS rows, IS cols)
 {
   Mat_SeqAIJHybridGPU *a = NULL, *b = NULL;
-  IS                   is[2];
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
   PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
   PetscCall(HybDerivedDestroy(&b->derived));
+  PetscCall(HybIndicesKeep(rows, &b->derived.is[0]));
+  PetscCall(HybIndicesKeep(cols, &b->derived.is[1]));
   b->derived.arena     = *keep;
   b->derived.perm      = perm;
   b->derived.ready     = PETSC_TRUE;
@@ -87,16 +135,7 @@ static PetscErrorCode HybDerivedKeep(Mat A, Mat B, HybArena *keep, PetscInt *per
   b->derived.key       = b->copy.key;
   keep->blocks         = NULL;
   keep->bytes          = 0;
-  is[0]                = rows;
-  is[1]                = cols;
   PetscCall(PetscObjectGetId((PetscObject)A, &b->derived.parent));
-  for (int k = 0; k < 2; k++) {
-    b->derived.is[k]      = 0;
-    b->derived.isstate[k] = 0;
-    if (!is[k]) continue;
-    PetscCall(PetscObjectGetId((PetscObject)is[k], &b->derived.is[k]));
-    PetscCall(PetscObjectStateGet((PetscObject)is[k], &b->derived.isstate[k]));
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -106,9 +145,8 @@ static PetscErrorCode HybDerivedRefresh(Mat A, Mat B, const HybExec *x, IS rows,
   Mat_SeqAIJHybridGPU *a = NULL, *b = NULL;
   HybExec              xb;
   HybCSR               ac, bc;
-  PetscBool            device;
+  PetscBool            device, same;
   PetscObjectId        id;
-  IS                   is[2];
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
@@ -118,17 +156,9 @@ static PetscErrorCode HybDerivedRefresh(Mat A, Mat B, const HybExec *x, IS rows,
   if (!b->derived.ready) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectGetId((PetscObject)A, &id));
   if (id != b->derived.parent) PetscFunctionReturn(PETSC_SUCCESS);
-  is[0] = rows;
-  is[1] = cols;
   for (int k = 0; k < 2; k++) {
-    PetscObjectState state = 0;
-
-    id = 0;
-    if (is[k]) {
-      PetscCall(PetscObjectGetId((PetscObject)is[k], &id));
-      PetscCall(PetscObjectStateGet((PetscObject)is[k], &state));
-    }
-    if (id != b->derived.is[k] || state != b->derived.isstate[k]) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(HybIndicesSame(k ? cols : rows, &b->derived.is[k], &same));
+    if (!same) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatSeqAIJHybridGPUWriteOnDevice(B, &xb, &device));
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);
@@ -474,6 +504,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     if (!ierr) ierr = MatSeqAIJHybridGPUCreateLike(A, nrows, ncols, rbs, cbs, &S);
     if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(S, &x, &arrays, &csr);
     if (!ierr) ierr = MatSetOption(S, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE); /* the parent preallocates it */
+    if (!ierr) ierr = HybDerivedKeep(A, S, &keep, perm, isrow, iscol);
     if (ierr) {
       (void)HybArenaReset(&arrays);
       (void)HybArenaReset(&keep);
@@ -481,9 +512,8 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     }
     PetscCall(ierr);
     ((Mat_SeqAIJHybridGPU *)S->spptr)->aspreallocated = PETSC_TRUE;
-    PetscCall(HybDerivedKeep(A, S, &keep, perm, isrow, iscol));
-    *B    = S;
-    *done = PETSC_TRUE;
+    *B                                                = S;
+    *done                                             = PETSC_TRUE;
   }
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
   if (*done) HybGlueState.counts.deviceops++;

@@ -447,11 +447,15 @@ PetscErrorCode HybMultPlanDestroy(HybMultPlan *p)
 PetscErrorCode HybDerivedDestroy(HybDerived *d)
 {
   PetscFunctionBegin;
+  d->perm = NULL;
+  for (int k = 0; k < 2; k++) {
+    d->is[k].kept = PETSC_FALSE;
+    PetscCall(PetscFree(d->is[k].indices));
+  }
   if (d->ready) {
     d->ready = PETSC_FALSE;
     PetscCall(HybArenaReset(&d->arena));
   }
-  d->perm = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -95,16 +95,22 @@ typedef struct {
   HybMultPlan      mult;
 } HybDeviceTranspose;
 
+/* What an index set held. PETSc's functions that change one leave its state. */
+typedef struct {
+  PetscBool kept;
+  PetscInt  n, first, step; /* of a stride */
+  PetscInt *indices;        /* of any other: a copy, else NULL */
+} HybIndices;
+
 /* A transpose or a submatrix that was born on the device remembers where its values come from: one gather refreshes
    them while both patterns stand */
 typedef struct {
-  PetscBool        ready;
-  HybArena         arena;
-  PetscInt        *perm; /* entry k is the parent's entry perm[k] */
-  PetscObjectId    parent;
-  HybPatternKey    parentkey, key;
-  PetscObjectId    is[2]; /* of a submatrix */
-  PetscObjectState isstate[2];
+  PetscBool     ready;
+  HybArena      arena;
+  PetscInt     *perm; /* entry k is the parent's entry perm[k] */
+  PetscObjectId parent;
+  HybPatternKey parentkey, key;
+  HybIndices    is[2]; /* rows and columns of a submatrix */
 } HybDerived;
 
 /* Options that AIJ keeps in its data, as the program set them: matrices made from this one on the device get them too.
