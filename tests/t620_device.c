@@ -467,6 +467,47 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What is made of rows out of order is as they are: its diagonal, once it is written on the device, and its sum with
+   another pattern */
+static PetscErrorCode TestDisorderGoesOn(Mat M[2], Mat X[2])
+{
+  static const PetscInt general[] = {3, 4, 5, 9, 11, 12, 20, 21, 25, 30};
+  Mat                   B[2];
+  Vec                   d[2], x, y;
+  IS                    is;
+
+  PetscFunctionBeginUser;
+  PetscCall(ISCreateGeneral(PETSC_COMM_SELF, 10, general, PETSC_COPY_VALUES, &is));
+  for (int made = 0; made < 3; made++) {
+    for (int t = 0; t < 2; t++) {
+      if (made == 0) PetscCall(MatDuplicate(M[t], MAT_COPY_VALUES, &B[t]));
+      if (made == 1) PetscCall(MatTranspose(M[t], MAT_INITIAL_MATRIX, &B[t]));
+      if (made == 2) PetscCall(MatCreateSubMatrix(M[t], is, is, MAT_INITIAL_MATRIX, &B[t]));
+      if (t == 0) PetscCall(MatCreateVecs(B[t], &x, &y));
+      PetscCall(VecDuplicate(y, &d[t]));
+      PetscCall(VecSet(x, 1.0));
+      PetscCall(MatMult(B[t], x, y));
+      PetscCall(MatScale(B[t], 2.0));
+      PetscCall(MatScale(B[t], 0.25));
+      PetscCall(MatGetDiagonal(B[t], d[t]));
+    }
+    VecTestCheckSame(d[0], d[1], "MatGetDiagonal of what was made of rows out of order");
+    for (int t = 0; t < 2 && made < 2; t++) {
+      PetscCall(MatAXPY(B[t], 2.0, X[t], DIFFERENT_NONZERO_PATTERN));
+      PetscCall(MatMult(B[t], x, d[t]));
+    }
+    VecTestCheckSame(d[0], d[1], "MatAXPY to what was made of rows out of order");
+    for (int t = 0; t < 2; t++) {
+      PetscCall(MatDestroy(&B[t]));
+      PetscCall(VecDestroy(&d[t]));
+    }
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+  }
+  PetscCall(ISDestroy(&is));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Arrays that a program hands to PETSc may have a row's columns in any order, or one twice. What goes by their order on
    the device is not for them: the diagonal is AIJ's, of a matrix that the device has, and of one that it wrote, and so
    is a sum with another pattern. */
@@ -507,6 +548,7 @@ static PetscErrorCode TestDisorder(PetscBool twice)
   }
   PetscCall(MatTestRandom(n, n, 4, 7, &X[0]));
   PetscCall(MatConvert(X[0], "aijhybridgpu", MAT_INITIAL_MATRIX, &X[1]));
+  PetscCall(TestDisorderGoesOn(M, X));
   for (int t = 0; t < 2; t++) {
     PetscCall(MatMult(X[t], x, y));
     PetscCall(MatAXPY(M[t], 2.0, X[t], DIFFERENT_NONZERO_PATTERN));

@@ -70,6 +70,19 @@ PetscErrorCode MatSeqAIJHybridGPUDeriveExec(Mat A, HybExec *x, PetscBool *device
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the same for what is born there: of rows that ascend alone */
+static PetscErrorCode MatSeqAIJHybridGPUBirthExec(Mat A, HybExec *x, PetscBool *device)
+{
+  HybCSR csr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUDeriveExec(A, x, device));
+  if (!*device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_FALSE, &csr));
+  PetscCall(MatSeqAIJHybridGPURowsAscend(A, x, &csr, device));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybIndicesKeep(IS is, HybIndices *held)
 {
   const PetscInt *indices;
@@ -200,6 +213,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   HybLeaveIfOverlaid(A, duplicate, A, op, B);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
   if (op != MAT_SHARE_NONZERO_PATTERN && !a->hostcopy && (a->lives != HYB_LIVES_PROMOTED || a->optionsknown)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
+  if (device) PetscCall(MatSeqAIJHybridGPUBirthExec(A, &x, &device));
   if (!device) {
     const int      readers = a->readers; /* before 3.26 the parent gets the values twice, and restores them once */
     PetscErrorCode ierr;
@@ -292,7 +306,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, transpose, A, reuse, B);
-  PetscCall(MatSeqAIJHybridGPUDeriveExec(A, &x, &device));
+  PetscCall(MatSeqAIJHybridGPUBirthExec(A, &x, &device));
   /* a result that the host made, or that lives on the host now, is the host's to write */
   if (device && reuse == MAT_REUSE_MATRIX) {
     PetscBool ondevice = PETSC_FALSE;
@@ -456,7 +470,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  PetscCall(MatSeqAIJHybridGPUDeriveExec(A, &x, &device));
+  PetscCall(MatSeqAIJHybridGPUBirthExec(A, &x, &device));
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(ISGetLocalSize(isrow, &nrows));
   PetscCall(ISGetLocalSize(iscol, &ncols));

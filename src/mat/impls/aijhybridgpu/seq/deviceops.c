@@ -179,26 +179,6 @@ static PetscErrorCode HybGetDiagonalIn(const HybExec *x, HybArena *work, const H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Are the columns of each row of X ascending? Arrays that a program handed to PETSc need not be so: then the host does
-   what goes by their order. Looked at once for a pattern. */
-static PetscErrorCode HybRowsAscend(Mat X, const HybExec *x, const HybCSR *csr, PetscBool *ascend)
-{
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybArena             work;
-  PetscCount           nbad = 0;
-  PetscInt             badrow;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(X, &hyb));
-  if (!HybPatternKeyEqual(&hyb->copy.key, &hyb->checkkey)) {
-    PetscCall(HybArenaInit(&work, x));
-    PetscCall(HybWorkEnd(&work, x->backend->csr->check(x, &work, csr, &nbad, &badrow)));
-    if (!nbad) hyb->checkkey = hyb->copy.key;
-  }
-  *ascend = (PetscBool)!nbad;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The diagonal goes where the vector is; the matrix is read on the device if it lives there or is there already */
 static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
 {
@@ -222,7 +202,7 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_FALSE, &csr));
-  PetscCall(HybRowsAscend(A, &x, &csr, &ascend));
+  PetscCall(MatSeqAIJHybridGPURowsAscend(A, &x, &csr, &ascend));
   if (!ascend) {
     PetscCall((*HYB_PARENT.getdiagonal)(A, v));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -563,8 +543,8 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
     PetscCall(x->backend->csr->axpy(x, yc.nnz, (HybScalar *)&alpha, xc.a, yc.a));
     missing = 0;
   } else {
-    PetscCall(HybRowsAscend(X, x, &xc, &ascend));
-    if (ascend) PetscCall(HybRowsAscend(Y, x, &yc, &ascend)); /* of a program's, promoted */
+    PetscCall(MatSeqAIJHybridGPURowsAscend(X, x, &xc, &ascend));
+    if (ascend) PetscCall(MatSeqAIJHybridGPURowsAscend(Y, x, &yc, &ascend)); /* of a program's, promoted */
     if (!ascend) {
       *done = PETSC_FALSE;
       PetscFunctionReturn(PETSC_SUCCESS);

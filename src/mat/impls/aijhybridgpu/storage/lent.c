@@ -89,6 +89,27 @@ PetscErrorCode HybLentCheck(Mat A, const HybLent *l, const HybExec *x, const Hyb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode MatSeqAIJHybridGPURowsAscend(Mat A, const HybExec *x, const HybCSR *csr, PetscBool *ascend)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybArena             work;
+  PetscCount           nbad = 0;
+  PetscInt             badrow;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (!HybPatternKeyEqual(&hyb->copy.key, &hyb->checkkey)) {
+    PetscCall(HybArenaInit(&work, x));
+    ierr = x->backend->csr->check(x, &work, csr, &nbad, &badrow);
+    PetscCall(HybArenaReset(&work));
+    PetscCall(ierr);
+    if (!nbad) hyb->checkkey = hyb->copy.key;
+  }
+  *ascend = (PetscBool)!nbad;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatSeqAIJHybridGPUDiagonalIsFull(Mat A, PetscBool *full)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;

@@ -278,6 +278,10 @@ PETSC_INTERN PetscCount HybCountNonemptyRows(const HybCSR *, PetscCount *longest
 /* columns sorted, without duplicates, in range: else PETSC_ERR_ARG_WRONGSTATE naming the row. Looked at where the
    arrays are wanted anyway; remembered for ours until the pattern moves. */
 PETSC_INTERN PetscErrorCode HybLentCheck(Mat, const HybLent *, const HybExec *, const HybCSR *, const char *role);
+/* Do the columns of each row of A, which csr has on the device, ascend, each once? Arrays that a program handed to
+   PETSc need not be so: then the host does what goes by their order, and what makes a matrix, since of those that are
+   born on the device it is taken for granted. Looked at once for a pattern. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPURowsAscend(Mat A, const HybExec *x, const HybCSR *csr, PetscBool *ascend);
 /* has the pattern every entry of the diagonal? Looked at once for a pattern. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDiagonalIsFull(Mat, PetscBool *);
 
