@@ -638,6 +638,24 @@ static void Limits(void)
     RefMatDestroy(&AA);
     RefMatDestroy(&BB);
   }
+  /* a row of A that names its one block row of B again and again, which no program has: no other one is small */
+  HybTestBegin("more pairs of blocks in a row than 32 bits count");
+  {
+    const PetscInt i[] = {0, 65537};
+    PetscInt      *j   = (PetscInt *)RefAlloc(65537, sizeof(*j));
+    RefMat         R, AA;
+
+    HybTestMatArrays(1, 1, i, j, NULL, &R);
+    HybTestMatBanded(1, 65536, 0, 65535, &Q);
+    HybTestMatBlock(&R, 2, &AA);
+    HybTestMatBlock(&Q, 2, &B);
+    RefusedAre(&AA, &B, PETSC_ERR_SUP, "or 1073741823 pairs");
+    free(j);
+    RefMatDestroy(&R);
+    RefMatDestroy(&Q);
+    RefMatDestroy(&AA);
+    RefMatDestroy(&B);
+  }
   HybTestBegin("a block row of C of 65536 blocks");
   HybTestMatBanded(1, 65536, 0, 65535, &Q);
   HybTestMatBlock(&Q, 2, &B);

@@ -86,6 +86,32 @@ static void ManyRows(void)
   free(lengths);
 }
 
+/* A row of as many products as might be more nonzeros than 32 bits count. It names one row of B again and again, which
+   no program has: no other one is small. */
+static void Longest(void)
+{
+#if defined(PETSC_USE_64BIT_INDICES)
+  const PetscInt ai[] = {0, 65537}, bi[] = {0, 65536}, n = (PetscInt)1 << 33;
+  PetscInt      *aj = (PetscInt *)RefAlloc(65537, sizeof(*aj)), *bj = (PetscInt *)RefAlloc(65536, sizeof(*bj));
+  HybCSR         DA, DB;
+  RefMat         A, B;
+
+  HybTestBegin("a row of more products than 32 bits count");
+  for (PetscInt k = 0; k < 65536; k++) bj[k] = n - 65536 + k;
+  HybTestMatArrays(1, 1, ai, aj, NULL, &A);
+  HybTestMatArrays(1, n, bi, bj, NULL, &B);
+  if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, "of 4295032832 products, may have more");
+  HybTestCall(HybArenaReset(&keep));
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  free(aj);
+  free(bj);
+#else
+  HybTestBegin("a row of more products than 32 bits count");
+  HybTestSkip("32-bit indices do not count them");
+#endif
+}
+
 static PetscErrorCode Body(void)
 {
   /* words of bits to a block: 8 of 32 blocks each are the most */
@@ -95,6 +121,7 @@ static PetscErrorCode Body(void)
   PetscCall(Methods("hash", "rows by tables"));
   if (!method) PetscFunctionReturn(PETSC_SUCCESS);
   if (HybTestMine()) ManyRows();
+  if (HybTestMine()) Longest();
   for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(each); e++) {
     for (size_t f = 0; f < PETSC_STATIC_ARRAY_LENGTH(far); f++) {
       PetscInt n[3 * PETSC_STATIC_ARRAY_LENGTH(blocks)], apart[PETSC_STATIC_ARRAY_LENGTH(n)];

@@ -9,7 +9,8 @@
 #include "../device/carve.h"
 #include <cstddef>
 
-#define BLOCK_SPARSE  32 /* words of bits to a pair */
+#define BLOCK_SPARSE  32         /* words of bits to a pair */
+#define BLOCK_PAIRS   1073741823 /* of a block row: kernels count them by 32 bits, whatever PetscInt is */
 #define BLOCK_OUTGROW 4
 #define BLOCK_ASK     ((PetscCount)1 << 30) /* bytes of places that may be, from which on it is asked what is free */
 
@@ -70,13 +71,13 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockSpans(BlockPattern 
 
       low[r]    = least;
       words[r]  = (PetscInt)((span + 31) / 32);
-      npairs[r] = (PetscInt)HybMin()(before, (PetscCount)(PETSC_MAX_INT / 2));
+      npairs[r] = (PetscInt)HybMin()(before, (PetscCount)BLOCK_PAIRS);
       lower += longest;
       met += before;
       allwords += words[r];
       mostwords = HybMax()(mostwords, (PetscCount)words[r]);
       if (span > BLOCK_MOST && before > BLOCK_MOST) toolong = 1;
-      if (before > PETSC_MAX_INT / 2) toolong = 1; /* numbers of pairs within a row */
+      if (before > BLOCK_PAIRS) toolong = 1;
     }
   }
   lower     = HybBlockSum<BLOCK_THREADS>(lower, scratch);

@@ -34,7 +34,8 @@ static __device__ __forceinline__ TileMeets TileMeetsOf(const TilePairs &x, Pets
 /* For each pair of a row of n tiles: see(meets, column, k, p), k: which tile of A, p: tile of B, meets: whether their
    boolean product is not empty, false beyond the last. By all threads of the group, those of a warp together. A warp
    takes as many tiles of A as it has lanes, or its share if these are few, and its lanes go along the pairs of all of
-   them, A's tiles ascending. */
+   them, A's tiles ascending. Pairs of a row of tiles are counted by a PetscInt: its tiles of A name different rows of
+   B's, so that they are no more than B has tiles, and lanes go less than HYB_ENTRIES_BEYOND beyond. */
 template <int G, typename F>
 static __device__ __forceinline__ void TileEachPair(const TilePairs &x, PetscInt first, PetscInt n, F see)
 {
