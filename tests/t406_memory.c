@@ -9,6 +9,7 @@
 static HybBackend        counting;
 static const HybBackend *counted;
 static size_t            heldnow, heldpeak, heldlimit = SIZE_MAX;
+static PetscInt          allocated; /* how often */
 
 static PetscErrorCode CountingAlloc(const HybExec *x, HybMem mem, size_t bytes, void **ptr)
 {
@@ -18,6 +19,7 @@ static PetscErrorCode CountingAlloc(const HybExec *x, HybMem mem, size_t bytes, 
   if (mem != HYB_MEM_GROWING && bytes > heldlimit - heldnow) return PETSC_ERR_MEM;
   ierr = counted->alloc(x, mem, bytes, ptr);
   if (!ierr) heldnow += bytes;
+  allocated += mem != HYB_MEM_HOST;
   if (heldnow > heldpeak) heldpeak = heldnow;
   return ierr;
 }
@@ -67,6 +69,53 @@ static void Declining(void)
   }
   HybTestCall(HybArenaReset(&keep));
   RefMatDestroy(&A);
+}
+
+/* A small product is mostly allocations, launches and waits: by blocks auto has no more of the first than the method by
+   name, but one where few diagonals are asked for before */
+static void Asking(void)
+{
+  HybExec exec = *HybTestExec();
+  HybCSR  DA, DC;
+  RefMat  P, A;
+
+  counted        = exec.backend;
+  counting       = *counted;
+  counting.alloc = CountingAlloc;
+  counting.free  = CountingFree;
+  for (int diagonals = 0; diagonals < 2; diagonals++) {
+    PetscInt by[2] = {0, 0};
+
+    HybTestBegin("auto allocates no more often than block by name%s", diagonals ? ", but for diagonals" : "");
+    if (!exec.backend->device) {
+      HybTestSkip("the host has no such method");
+      continue;
+    }
+    HybTestMatStencil(27, 9, 9, 9, &P);
+    HybTestMatBlock(&P, 3, &A);
+    HybTestCall(HybTuningSet("diagonal_fewest", diagonals ? "1000" : NULL));
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA))) {
+      for (int k = 0; k < 2; k++) {
+        HybExec   counts = exec;
+        HybSpGEMM mm;
+        HybArena  result;
+
+        counts.backend = &counting;
+        allocated      = 0;
+        if (HybTestCall(HybArenaInit(&result, &counts)) && HybTestCall(HybSpGEMMInit(&mm, &counts, k ? "auto" : "block", 0))) {
+          if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DA, &result, &DC))) HybTestCheck(!strcmp(mm.method->name, "block"), "%s ran", mm.method->name);
+          by[k] = allocated;
+          HybTestCall(HybSpGEMMDestroy(&mm));
+          HybTestCall(HybArenaReset(&result));
+        }
+      }
+      HybTestCheck(by[0] > 0 && by[1] <= by[0] + diagonals, "%" PetscInt_FMT " allocations, by name %" PetscInt_FMT, by[1], by[0]);
+    }
+    HybTestCall(HybArenaReset(&keep));
+    RefMatDestroy(&P);
+    RefMatDestroy(&A);
+  }
+  HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }
 
 /* C takes most of the memory that there is, and all else that the product holds fits beside it: 0.3 of C, arrays over
@@ -317,6 +366,7 @@ static PetscErrorCode Body(void)
       if (HybTestMine()) pieces[k]();
   }
   if (HybTestMine()) Declining();
+  if (HybTestMine()) Asking();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

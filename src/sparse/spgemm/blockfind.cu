@@ -220,8 +220,13 @@ PetscErrorCode HybBlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, boo
   int        bs    = 8;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*s->look), &s->look));
-  if (count && !mm->rowproducts) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + HYB_PLAN_SPARE, sizeof(PetscCount), &mm->rowproducts));
+  s->behind = (PetscBool)(count && !mm->rowproducts);
+  if (s->behind) {
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, ((PetscCount)A->m + HYB_PLAN_SPARE) * (PetscCount)sizeof(PetscCount) + (PetscCount)sizeof(*s->look), 1, &mm->rowproducts));
+    s->look = (BlockLook *)(mm->rowproducts + A->m + HYB_PLAN_SPARE);
+  } else
+    PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*s->look), &s->look));
+  PetscCall(mm->exec.backend->zero(&mm->exec, s->look, sizeof(*s->look)));
   PetscCall(BlockSample(mm, A, B, count, s, &candidates));
   /* a size that all rows of the sample left is hardly ever wrong; "auto" tries one, for who comes next waits for its
      count */
@@ -235,12 +240,23 @@ PetscErrorCode HybBlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, boo
     if (!named || !(s->host.declined & BLOCK_NONE)) bs = 1;
   }
   if (bs < 2) s->bs = 0;
-  if (s->bs)
-    PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
-  else if (count && s->host.stats[0]) {
+  if (s->bs) {
+    if (!s->behind) PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
+  } else if (count && s->host.stats[0]) {
     HybPlanStatsSet(s->host.stats, &mm->stats);
     mm->counted = PETSC_TRUE;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybBlockForget(HybSpGEMM *mm, BlockProduct *s)
+{
+  PetscFunctionBegin;
+  if (!s->behind)
+    PetscCall(HybArenaFree(&mm->work, &s->look));
+  else if (s->bs) /* else who comes next has a use for the rest */
+    PetscCall(HybArenaFree(&mm->work, &mm->rowproducts));
+  s->look = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

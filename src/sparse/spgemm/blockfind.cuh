@@ -58,7 +58,9 @@ typedef struct {
   PetscCount      longest; /* blocks of C's longest row */
   char           *kept;    /* room of these but place */
   /* during a symbolic phase */
-  BlockLook   *look;
+  BlockLook *look;
+  /* the products of each row, mm->rowproducts: one allocation, for a small product is mostly these */
+  PetscBool    behind;
   BlockLook    host;
   BlockPattern pattern;
   PetscInt    *low, *words, *npairs, *spanorder, *count;
@@ -72,5 +74,7 @@ extern int HybBlockCandidates(const HybSpGEMM *mm, const HybCSR *A, const HybCSR
    Where it does not, products are counted for who comes next. Two synchronisations, or one if somebody had the
    sample. */
 extern PetscErrorCode HybBlockFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, bool named, int candidates, BlockProduct *s);
+/* gives s->look back */
+extern PetscErrorCode HybBlockForget(HybSpGEMM *mm, BlockProduct *s);
 
 #endif

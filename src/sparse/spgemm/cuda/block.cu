@@ -412,7 +412,7 @@ static PetscErrorCode HybSpGEMMLook_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, co
     const int candidates = HybBlockCandidates(mm, A, B) & (turn ? ~given : ~0);
 
     if (!candidates) continue;
-    PetscCall(HybArenaFree(&mm->work, &s->look));
+    PetscCall(HybBlockForget(mm, s));
     PetscCall(PetscMemzero((void *)s, sizeof(*s)));
     PetscCall(HybBlockFind(mm, A, B, named, candidates, s));
     if (s->host.declined & BLOCK_LONG) longest = s->host.pairs[1];
@@ -425,7 +425,7 @@ static PetscErrorCode HybSpGEMMLook_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, co
     mm->data           = s;
     *fits              = PETSC_TRUE;
   } else
-    PetscCall(HybArenaFree(&mm->work, &s->look));
+    PetscCall(HybBlockForget(mm, s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -595,6 +595,7 @@ static PetscErrorCode HybSpGEMMSymbolic_BlockCUDA(HybSpGEMM *mm, const HybCSR *A
   PetscCall(exec->backend->copy(exec, s->host.blocks, s->look->blocks, offsetof(BlockLook, spancount) - offsetof(BlockLook, blocks), HYB_COPY_DEVICE_TO_HOST));
   s->longest = s->host.blocks[1];
   C->nnz     = s->host.blocks[0] * bs2;
+  PetscCall(HybBlockForget(mm, s));
   PetscCall(PetscMemcpy(s->sumptr, s->host.sumptr, sizeof(s->sumptr)));
   PetscCall(HybCountersSet(&mm->counters, "block size", s->bs));
   PetscCall(HybCountersSet(&mm->counters, "pairs of blocks", s->host.pairs[0]));
@@ -604,9 +605,7 @@ static PetscErrorCode HybSpGEMMSymbolic_BlockCUDA(HybSpGEMM *mm, const HybCSR *A
   if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   if (C->nnz) PetscCall(BlockRun(mm, s, A, B, true, C));
   mm->reads = 0;
-  /* workspace of this phase */
-  s->room = NULL;
-  s->look = NULL;
+  s->room   = NULL; /* workspace of this phase */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

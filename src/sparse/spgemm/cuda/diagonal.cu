@@ -478,6 +478,22 @@ static PetscErrorCode DiagonalSampleAll(const HybExec *exec, const HybCSR *A, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Which sizes of blocks a sample of rows leaves: mm->blocksizes. It needs no memory but what others need as well, the
+   products of each row and what is behind them. */
+static PetscErrorCode DiagonalBlocksFirst(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, int sizes)
+{
+  const HybExec *exec = &mm->exec;
+  int           *look = (int *)(mm->rowproducts + A->m), refused;
+
+  PetscFunctionBegin;
+  PetscCall(exec->backend->zero(exec, look, sizeof(*look)));
+  PetscCall(HybRowBlocksSampleAsync(exec, A, sizes, look));
+  if (A->i != B->i || A->j != B->j) PetscCall(HybRowBlocksSampleAsync(exec, B, sizes, look));
+  PetscCall(HybSpGEMMFetch(mm, &refused, look, sizeof(refused)));
+  mm->blocksizes = DiagonalBlocks(sizes, refused);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   const HybExec *exec  = &mm->exec;
@@ -493,6 +509,13 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
   PetscFunctionBegin;
   *fits = PETSC_TRUE;
   if (!A->nnz || !B->nnz) PetscFunctionReturn(PETSC_SUCCESS); /* by name: a product without entries */
+  if (count && !mm->rowproducts) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + HYB_PLAN_SPARE, sizeof(PetscCount), &mm->rowproducts));
+  if (sizes && RowBlocksLikely(A)) {
+    PetscCall(DiagonalBlocksFirst(mm, A, B, sizes));
+    *fits = (PetscBool)!mm->blocksizes;
+    sizes = 0;
+    if (!*fits) PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero((void *)s, sizeof(*s)));
   for (int pass = 0; pass < 2; pass++) {
@@ -507,16 +530,6 @@ static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A,
   PetscCall(exec->backend->zero(exec, look, sizeof(*look)));
   da = &look->d[0];
   db = &look->d[same ? 0 : 1];
-  if (sizes && RowBlocksLikely(A)) {
-    PetscCall(HybRowBlocksSampleAsync(exec, A, sizes, &look->blocks));
-    if (!same) PetscCall(HybRowBlocksSampleAsync(exec, B, sizes, &look->blocks));
-    PetscCall(HybSpGEMMFetch(mm, &host.blocks, &look->blocks, sizeof(host.blocks)));
-    mm->blocksizes = sizes & ~host.blocks;
-    *fits          = (PetscBool)!mm->blocksizes;
-    sizes          = 0;
-    if (!*fits) PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (count && !mm->rowproducts) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)A->m + HYB_PLAN_SPARE, sizeof(PetscCount), &mm->rowproducts));
   /* a second time where a wait is left for it: a block size that was given and refused has cost one, or the sample */
   for (int pass = 0; pass < 2 && !known && (named || mm->waits <= HYB_SPGEMM_WAITS - 2); pass++) {
     /* who looks for blocks then has nothing to wait for but his proof */
