@@ -227,6 +227,39 @@ static void Listed(void)
   HybTestCall(HybTuningSet("hash_lists", NULL));
 }
 
+/* Where all rows have lists, B's blocks and masks are given back before C's columns are taken. The peak is that of
+   lists beside columns, or C itself. */
+static void Compressed(void)
+{
+  HybExec   exec = *HybTestExec();
+  HybSpGEMM mm;
+  HybArena  result;
+  HybCSR    DA, DC;
+  RefMat    S, A;
+
+  if (!exec.backend->device || !Is("hash") || PetscDefined(USE_COMPLEX) || PetscDefined(USE_64BIT_INDICES)) return;
+  counted        = exec.backend;
+  counting       = *counted;
+  counting.alloc = CountingAlloc;
+  counting.free  = CountingFree;
+  exec.backend   = &counting;
+  HybTestBegin("hash: lists and blocks of B are not there together with columns");
+  HybTestMatStencil(27, 6, 6, 6, &S);
+  HybTestMatBlock(&S, 3, &A);
+  heldnow = heldpeak = 0;
+  if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
+    if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DA, &result, &DC))) {
+      HybTestCheck(HybCountersGet(&mm.counters, "lists") == 2 && HybCountersGet(&mm.counters, "compressed") == 1, "lists %td, compressed %td", HybCountersGet(&mm.counters, "lists"), HybCountersGet(&mm.counters, "compressed"));
+      HybTestCheck(heldpeak <= (size_t)DC.nnz * 12 / 100 * 120, "%zu bytes are held for %td nonzeros of C", heldpeak, DC.nnz);
+    }
+    HybTestCall(HybSpGEMMDestroy(&mm));
+    HybTestCall(HybArenaReset(&result));
+  }
+  HybTestCall(HybArenaReset(&keep));
+  RefMatDestroy(&S);
+  RefMatDestroy(&A);
+}
+
 /* the backend's answer when it is asked what is free */
 static PetscErrorCode CountingMemory(HybMemoryReport *report)
 {
@@ -354,7 +387,7 @@ static void Tiles(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Bounded, Listed, Chunked, Tiles};
+  static void (*const pieces[])(void) = {Bounded, Listed, Compressed, Chunked, Tiles};
   const HybExec *exec                 = HybTestExec();
 
   PetscFunctionBegin;

@@ -198,6 +198,18 @@ static void FarOperands(PetscInt last, RefMat *A, RefMat *B)
   B->csr.n = 16;
 }
 
+/* An entry of C that is a sum of n terms, the whole row of A, among such of one */
+static void ManyTerms(PetscInt n, RefMat *A, RefMat *B)
+{
+  PetscInt lengths[100];
+
+  for (PetscInt r = 0; r < 100; r++) lengths[r] = r == 50 ? n : 1;
+  HybTestMatLengths(100, n, lengths, A);
+  HybTestMatBanded(n, n, 0, 0, B);
+  for (PetscInt r = 0; r < n; r++) B->csr.j[r] = 3;
+  B->csr.n = 16;
+}
+
 /* Rows that need terms of 4 bytes among such that do not. far: rows of C of up to nine entries, so that a tile counts
    over many rows of A; else rows of up to 400, and entries and rows of B of 256, which have 8 bits, and one more. */
 static void WideOperands(PetscBool far, RefMat *A, RefMat *B)
@@ -224,11 +236,13 @@ static void Terms(void)
   PetscScalar             *expected;
 
   if (!Is("hash")) return;
-  for (PetscInt kind = 0; kind < 54; kind++) {
+  for (PetscInt kind = 0; kind < 60; kind++) {
     const PetscInt shape = kind / 3, limit = kind % 3 == 0 ? 100 : kind % 3 == 1 ? 1000
                                                                                  : 60;
     PetscCount     bytes, kept, wide;
+    PetscInt       longest = 0; /* row of A */
     PetscBool      terms;
+    size_t         held;
 
     /* large ones by few limits: the last one is for what is not made, a row of 65535 entries for what fits at all */
     if (shape >= 6 && shape < 16 && limit == 60) continue;
@@ -238,15 +252,19 @@ static void Terms(void)
       Operands(shape, &A, &B);
     else if (shape < 16)
       FarOperands(shape == 14 ? 65534 : 65535, &A, &B);
-    else
+    else if (shape < 18)
       WideOperands((PetscBool)(shape == 17), &A, &B);
+    else /* of which one byte and two count as many */
+      ManyTerms(shape == 18 ? 255 : 256, &A, &B);
+    for (PetscInt r = 0; r < A.csr.m; r++) longest = PetscMax(longest, A.csr.i[r + 1] - A.csr.i[r]);
     RefSpGEMM(&A, &B, &C);
     expected = RefProductInOrder(&A, &B, &C);
     bytes    = TermBytes(&A, &B, &C, &wide);
     HybTestCall(HybTuningSet("hash_places", percent[kind % 3]));
     if (Begin(&mm, &A, &B, &DA, &DB)) {
       if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
-        kept  = bytes + 2 * C.csr.nnz + (PetscCount)sizeof(PetscInt) * A.csr.nnz;
+        held  = mm.keep.bytes;
+        kept  = bytes + (longest <= 255 ? 1 : 2) * C.csr.nnz + (PetscCount)sizeof(PetscInt) * A.csr.nnz;
         terms = (PetscBool)(C.csr.nnz && shape != 15 && kept <= C.csr.nnz * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar)) / 100 * limit);
         for (PetscInt k = 0; k < 4; k++) {
           if (k >= 2) {
@@ -263,9 +281,11 @@ static void Terms(void)
             HybTestCheck(mm.work.peak <= (size_t)A.csr.m * 40 + 8192, "the plan takes %zu bytes of workspace for %" PetscInt_FMT " rows", mm.work.peak, A.csr.m);
           HybTestCheck(HybCountersGet(&mm.counters, "terms") == (terms && k ? mm.stats.products : 0), "%td terms after %" PetscInt_FMT " numeric phases, %td products", HybCountersGet(&mm.counters, "terms"), k + 1, mm.stats.products);
           HybTestCheck(!terms || !HybCountersGet(&mm.counters, "places"), "there are places beside terms");
+          /* and three numbers for each 64 entries of C */
+          if (terms && k) HybTestCheck(mm.keep.bytes - held <= (size_t)(kept + (C.csr.nnz / 64 + 1) * (9 + (PetscCount)sizeof(PetscInt)) + 5 * 64), "terms are kept in %zu bytes, %td and little else expected", mm.keep.bytes - held, kept);
           if (terms && k) HybTestCheck(HybCountersGet(&mm.counters, "term bytes") == bytes, "terms take %td bytes, expected %td", HybCountersGet(&mm.counters, "term bytes"), bytes);
         }
-        if (shape > 15) HybTestCheck(wide > 0 && wide < mm.stats.products, "%td of %td products need 4 bytes: not a mixture", wide, mm.stats.products);
+        if (shape == 16 || shape == 17) HybTestCheck(wide > 0 && wide < mm.stats.products, "%td of %td products need 4 bytes: not a mixture", wide, mm.stats.products);
         if (shape == 15 && limit == 1000) HybTestCheck(HybCountersGet(&mm.counters, "places") == mm.stats.products, "no places where numbers of terms do not do");
       }
     }

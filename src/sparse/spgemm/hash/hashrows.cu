@@ -29,9 +29,10 @@
                count: insert, count new bits            -> nnz, number of blocks and span of each row -> kind and size
                                                         of its numeric table; its blocks and masks as a list
                scan counts; rows into bins by table size          (one synchronisation)
-               columns: from the lists, prefix by their order; lists are given back, and compressed B if there were
-               lists of all rows values, as in a numeric phase; rows without a list (long ones, and what found no room)
-               insert again on the way and write their columns
+               compressed B is given back if there are lists of all rows
+               columns: from the lists, prefix by their order; lists are given back
+               values, as in a numeric phase; rows without a list (long ones, and what found no room) insert again on
+               the way and write their columns
     numeric    the table from C's own columns (prefix is a by-product), values
 
   Groups of threads by the size of the table: sub-warps of 4 to 32 lanes up to 4 KiB, unless the row of A is so long
@@ -164,6 +165,7 @@ PetscErrorCode HybHashRowsFetch(HybSpGEMM *mm, HybHashRows *hash, PetscCount *nn
   for (int b = 1; b < HYB_HASH_BINS; b++) PetscCall(HybCountersSet(&mm->counters, names[b], hash->hostbinptr[b + 1] - hash->hostbinptr[b]));
   PetscCall(HybCountersSet(&mm->counters, "compressed", hash->pairs ? 1 : 0));
   PetscCall(HybCountersSet(&mm->counters, "lists", hash->list ? hash->unlisted ? 1 : 2 : 0)); /* 2: of all rows */
+  if (hash->list && !hash->unlisted) PetscCall(HybArenaFree(&mm->work, &hash->pairs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -183,7 +185,6 @@ PetscErrorCode HybHashRowsColumns(HybSpGEMM *mm, HybHashRows *hash, HybCSR *C)
   x.cj     = C->j;
   PetscCall(HybHashListRows(mm, hash, x));
   PetscCall(HybArenaFree(&mm->work, &hash->list));
-  if (!hash->unlisted) PetscCall(HybArenaFree(&mm->work, &hash->pairs));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -16,7 +16,8 @@ typedef struct {
   char           *room;        /* all else */
   PetscCount     *ptr;         /* of each tile: its first word */
   PetscInt       *from, *base; /* of each entry of A: where its row of B begins; of each tile: its first entry of A */
-  unsigned short *length;      /* terms of each entry of C */
+  void           *length;      /* terms of each entry of C: two bytes each, or */
+  int             bytelength;  /* one, where no row of A has more than 255 entries */
   unsigned char  *form;        /* of each tile */
 } HybHashTerms;
 

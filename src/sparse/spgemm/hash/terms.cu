@@ -36,9 +36,9 @@
   -mat_aijhybridgpu_hash_places says, which then also takes more products. A product that expects its numeric phases (a
   Galerkin product's) has no terms.
 
-  Memory kept: 2 or 4 bytes a product, 2 an entry of C, 4 an entry of A; while they are made, as far as C's values have
-  no room, 2 a product of a part and 4 an entry of A more. Complexity: numeric, one pass over the products; the plan
-  four, and one over C for each TERMS_STEP entries of a row of A.
+  Memory kept: 2 or 4 bytes a product, 1 or 2 an entry of C, 4 an entry of A; while they are made, as far as C's values
+  have no room, 2 a product of a part and 4 an entry of A more. Complexity: numeric, one pass over the products; the
+  plan four, and one over C for each TERMS_STEP entries of a row of A.
 */
 #include "hashargs.cuh"
 #include "../../csr/rowops.cuh"
@@ -87,6 +87,11 @@ static __global__ void __launch_bounds__(256) HashTermsTiles(PetscInt m, PetscCo
   to.form[tile] = (unsigned char)(a + b > 16 ? TERMS_WIDE | 16 : a);
   /* rows of B are no longer than rows of C */
   if (entries > 0xffff) (void)HybAtomicOr(far, 1);
+}
+
+static __device__ __forceinline__ unsigned HashTermsLength(const HybHashTerms &terms, PetscCount c)
+{
+  return terms.bytelength ? (unsigned)static_cast<const unsigned char *>(terms.length)[c] : (unsigned)static_cast<const unsigned short *>(terms.length)[c];
 }
 
 /* a row has a tile that is wide; those between its first and its last one are its own alone, and alike */
@@ -171,7 +176,10 @@ static __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashTermsCount(Ha
     const unsigned   at = found + G::exclusiveSum(here, scratch, &all);
 
     if (e < r.nnz) {
-      to.length[c] = (unsigned short)here;
+      if (to.bytelength)
+        static_cast<unsigned char *>(to.length)[c] = (unsigned char)here;
+      else
+        static_cast<unsigned short *>(to.length)[c] = (unsigned short)here;
       if (c % TERMS_TILE == 0) to.ptr[c / TERMS_TILE] = r.word + ((PetscCount)at << wide);
     }
     found += all;
@@ -197,12 +205,12 @@ static __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashTermsWrite(Ha
   const int      wide    = HashTermsWide(to, r.cbegin, r.cbegin + r.nnz);
   const PetscInt partial = r.cbegin % TERMS_TILE; /* entries of rows before in the first tile */
 
-  for (PetscInt e = G::rank(); e < partial; e += N) before += to.length[r.cbegin - partial + e];
+  for (PetscInt e = G::rank(); e < partial; e += N) before += HashTermsLength(to, (PetscCount)r.cbegin - partial + e);
   before = G::reduce(before, scratch, HybSum());
   for (PetscInt e0 = 0; e0 < r.nnz; e0 += N) {
     const PetscInt e = e0 + G::rank();
     unsigned       all;
-    const unsigned at = found + G::exclusiveSum(e < r.nnz ? (unsigned)to.length[(PetscCount)r.cbegin + e] : 0u, scratch, &all);
+    const unsigned at = found + G::exclusiveSum(e < r.nnz ? HashTermsLength(to, (PetscCount)r.cbegin + e) : 0u, scratch, &all);
 
     if (e < r.nnz) next[e] = at;
     found += all;
@@ -256,7 +264,7 @@ static __global__ void __launch_bounds__(HybGroup<TERMS_TILE>::THREADS) HashTerm
   const PetscCount tile = (PetscCount)blockIdx.x * G::GROUPS + G::index(), c = tile * TERMS_TILE + G::rank();
 
   if (tile * TERMS_TILE >= nnz) return;
-  const int                   len  = c < nnz ? (int)terms.length[c] : 0;
+  const int                   len  = c < nnz ? (int)HashTermsLength(terms, c) : 0;
   const PetscInt              base = terms.base[tile];
   const int                   form = terms.form[tile], shift = form & 31;
   const unsigned              low         = (1u << shift) - 1;
@@ -296,19 +304,26 @@ static __global__ void __launch_bounds__(HybGroup<TERMS_TILE>::THREADS) HashTerm
   if (c < nnz) x.ca[c] = sum;
 }
 
+/* of the number of an entry's terms, of which there are no more than its row of A has entries */
+static size_t HashTermsLengthBytes(const HybSpGEMM *mm)
+{
+  return mm->stats.maxarow <= 255 ? sizeof(unsigned char) : sizeof(unsigned short);
+}
+
 /* what stays beside the terms, an allocation */
 static PetscErrorCode HashTermsSmall(HybSpGEMM *mm, const HybCSR *A, const HybCSR *C, HybHashTerms *to)
 {
   const PetscCount tiles = HybBlocks(C->nnz, TERMS_TILE);
 
   PetscFunctionBegin;
+  to->bytelength = HashTermsLengthBytes(mm) == sizeof(unsigned char);
   for (int pass = 0; pass < 2; pass++) {
     size_t used = 0;
 
     HybCarve(to->room, &used, (size_t)tiles * sizeof(*to->ptr), &to->ptr);
     HybCarve(to->room, &used, (size_t)A->nnz * sizeof(*to->from), &to->from);
     HybCarve(to->room, &used, (size_t)tiles * sizeof(*to->base), &to->base);
-    HybCarve(to->room, &used, (size_t)C->nnz * sizeof(*to->length), &to->length);
+    HybCarve(to->room, &used, (size_t)C->nnz * HashTermsLengthBytes(mm), &to->length);
     HybCarve(to->room, &used, (size_t)tiles * sizeof(*to->form), &to->form);
     if (!pass) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)used, 1, &to->room));
   }
@@ -400,9 +415,9 @@ static PetscErrorCode HashTermsMake(HybSpGEMM *mm, const HybHashRows *hash, Hash
 }
 
 /* bytes that terms take beside their words */
-static size_t HashTermsBeside(const HybCSR *A, const HybCSR *C)
+static size_t HashTermsBeside(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *C)
 {
-  return (size_t)C->nnz * sizeof(unsigned short) + (size_t)A->nnz * sizeof(PetscInt);
+  return (size_t)C->nnz * HashTermsLengthBytes(mm) + (size_t)A->nnz * sizeof(PetscInt);
 }
 
 static size_t HashTermsMost(const HybCSR *C)
@@ -414,7 +429,7 @@ static size_t HashTermsMost(const HybCSR *C)
 
 size_t HybHashTermsLeast(const HybSpGEMM *mm, const HybCSR *A, const HybHashRows *hash, const HybCSR *C)
 {
-  const size_t   least = (size_t)mm->stats.products * sizeof(unsigned short) + HashTermsBeside(A, C);
+  const size_t   least = (size_t)mm->stats.products * sizeof(unsigned short) + HashTermsBeside(mm, A, C);
   const PetscInt tuned = HybDeviceTuning()->hash_places;
 
   if (!tuned || mm->reuse || (tuned < 0 && mm->stats.products >= TERMS_MANY) || mm->stats.maxrow > (PetscCount)PETSC_MAX_INT || TERMS_BYTES(hash->longest + 1) > (size_t)hash->maxbytes) return 0;
@@ -457,7 +472,7 @@ PetscErrorCode HybHashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCall(exec->backend->copy(exec, found, words + A->m, sizeof(found), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybArenaFree(&mm->work, &widest));
   PetscCall(HybArenaFree(&mm->work, &cost));
-  const size_t kept = (size_t)found[0] * sizeof(unsigned short) + HashTermsBeside(A, C);
+  const size_t kept = (size_t)found[0] * sizeof(unsigned short) + HashTermsBeside(mm, A, C);
   /* what is there by now (the arenas' are this product's alone), and what is still to be taken */
   const size_t taken = mm->keep.bytes - held + mm->work.bytes + (size_t)found[0] * sizeof(unsigned short) + (x.places ? 0 : places);
 
