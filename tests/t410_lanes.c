@@ -235,6 +235,13 @@ static void SideBySide(void)
       RefMatDestroy(&B);
     }
   }
+  HybTestBegin("padded: no rows");
+  Short(0, 0, 0, 1, 0, &A);
+  Short(0, 0, 0, 1, 0, &B);
+  beside = 0;
+  BySide("padded", &A, &B, PETSC_TRUE);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
   HybTestBegin("padded: lines of three points follow each other too seldom");
   HybTestMatStencil(5, 3, 300, 1, &A);
   Short(A.csr.m, 60, 1, 4, 0, &B);

@@ -106,7 +106,7 @@ static PetscBool HybPaddedBeside(const HybCSR *A, const HybCSR *B)
 {
   PetscCount entries = 0, met = 0;
 
-  if (PetscDefined(USE_COMPLEX) || B->n > A->nnz / HYB_LANES) return PETSC_FALSE;
+  if (PetscDefined(USE_COMPLEX) || !A->nnz || B->n > A->nnz / HYB_LANES) return PETSC_FALSE;
   for (PetscInt s = 0; s < HYB_SAMPLE; s++) {
     const PetscInt r = (PetscInt)((PetscCount)A->m * s / HYB_SAMPLE), g = HybPaddedFollow(A, r), end = A->i[r + 1];
 
