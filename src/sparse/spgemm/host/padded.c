@@ -179,25 +179,37 @@ static PetscErrorCode HybSpGEMMPlan_Padded(HybSpGEMM *mm, const HybCSR *A, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The columns that rows r to r+g-1 of C have, in the order in which they are met, and in lanes which of these rows has
-   each, a bit for each row. Writes one more than it returns. */
-static PetscInt HybPaddedMeet(const HybCSR *A, const HybCSR *B, PetscInt r, PetscInt g, unsigned char *restrict lanes, PetscInt *restrict to)
+/* a column of C's rows with these bits: it is written if it is new, and counted then */
+static inline PetscInt HybPaddedAdd(PetscInt c, unsigned char bits, PetscInt n, unsigned char *restrict lanes, PetscInt *restrict to)
 {
-  PetscInt n = 0;
+  const unsigned char old = lanes[c];
+
+  to[n]    = c;
+  lanes[c] = old | bits;
+  return n + !old;
+}
+
+/* The columns that rows r to r+g-1 of C have, in the order in which they are met, and in lanes which of these rows has
+   each, a bit for each row. Writes one more than it returns. byte: of each entry of B the last byte of its row's
+   number, or NULL. */
+static PetscInt HybPaddedMeet(const HybCSR *A, const HybCSR *B, const unsigned char *restrict byte, PetscInt r, PetscInt g, unsigned char *restrict lanes, PetscInt *restrict to)
+{
+  const PetscInt *restrict const bi = B->i, *restrict const bj = B->j;
+  unsigned char bits[256];
+  PetscInt      n = 0;
 
   for (PetscInt k = A->i[r], len; k < A->i[r + 1]; k += len) {
-    /* of the rows of B from the first one on, row q names len from q on */
-    len = HybPaddedSpan(A, k, A->i[r + 1]);
-    for (PetscInt s = 0; s < len + g - 1; s++) {
-      const PetscInt      row  = A->j[k] + s;
-      const unsigned char mask = (unsigned char)(((2 << PetscMin(s, g - 1)) - 1) & ~((1 << PetscMax(0, s - len + 1)) - 1));
+    const PetscInt first = A->j[k];
 
-      for (PetscInt l = B->i[row]; l < B->i[row + 1]; l++) {
-        to[n] = B->j[l];
-        n += !lanes[B->j[l]];
-        lanes[B->j[l]] |= mask;
-      }
+    /* of the rows of B from the first one on, row q names len from q on */
+    len = PetscMin(HybPaddedSpan(A, k, A->i[r + 1]), 256 - HYB_LANES);
+    for (PetscInt s = 0; s < len + g - 1; s++) bits[s] = (unsigned char)(((2 << PetscMin(s, g - 1)) - 1) & ~((1 << PetscMax(0, s - len + 1)) - 1));
+    if (byte) { /* one loop, that ends but once */
+      for (PetscInt l = bi[first], end = bi[first + len + g - 1]; l < end; l++) n = HybPaddedAdd(bj[l], bits[(unsigned char)(byte[l] - (unsigned char)first)], n, lanes, to);
+      continue;
     }
+    for (PetscInt s = 0; s < len + g - 1; s++)
+      for (PetscInt l = bi[first + s]; l < bi[first + s + 1]; l++) n = HybPaddedAdd(bj[l], bits[s], n, lanes, to);
   }
   return n;
 }
@@ -318,7 +330,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Padded(HybSpGEMM *mm, const HybCSR *A, c
       s->group[groups++] = (unsigned char)g;
       beside += g > 1 ? g : 0;
     }
-    n = HybPaddedMeet(A, B, r, g, lanes, cols);
+    n = HybPaddedMeet(A, B, s->row, r, g, lanes, cols);
     HybPaddedSort(&set, n, cols, sorted);
     if (n <= 64) HybPaddedWords(n, cols, lanes, word);
     for (PetscInt q = 0; q < g; q++) {
