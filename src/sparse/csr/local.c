@@ -8,6 +8,8 @@
 */
 #include "csrhost.h"
 
+#define COLUMN_BUCKETS 1024
+
 /* the first position in begin..end-1 whose column is not below col */
 static inline PetscInt LowerBound(const PetscInt *j, PetscInt begin, PetscInt end, PetscInt col)
 {
@@ -22,6 +24,15 @@ static inline PetscInt LowerBound(const PetscInt *j, PetscInt begin, PetscInt en
   return begin;
 }
 
+/* rows from r on that have no entries of O: where they end */
+static inline PetscInt AloneUntil(const HybCSR *O, PetscInt r)
+{
+  const PetscInt *i = O->i, begin = i[r];
+
+  while (r < O->m && i[r + 1] == begin) r++;
+  return r;
+}
+
 PetscErrorCode HybCSRMergeBlocks_Host(const HybExec *exec, HybArena *keep, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M)
 {
   PetscInt *mi, *mj, nnz;
@@ -33,9 +44,15 @@ PetscErrorCode HybCSRMergeBlocks_Host(const HybExec *exec, HybArena *keep, const
   PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(PetscInt), &mj));
   mi[0] = 0;
   for (PetscInt r = 0; r < D->m; r++) {
-    PetscInt       k = mi[r], o = O->i[r];
-    const PetscInt oend = O->i[r + 1];
+    const PetscInt end = AloneUntil(O, r), from = D->i[r], shift = mi[r] - from;
+    PetscInt       k, o, oend;
 
+    for (PetscInt d = from; d < D->i[end]; d++) mj[d + shift] = D->j[d] + nleft;
+    for (; r < end; r++) mi[r + 1] = D->i[r + 1] + shift;
+    if (r == D->m) break;
+    k    = mi[r];
+    o    = O->i[r];
+    oend = O->i[r + 1];
     for (; o < oend && O->j[o] < nleft; o++) mj[k++] = O->j[o];
     for (PetscInt d = D->i[r]; d < D->i[r + 1]; d++) mj[k++] = D->j[d] + nleft;
     for (; o < oend; o++) mj[k++] = O->j[o] + D->n;
@@ -54,9 +71,15 @@ PetscErrorCode HybCSRMergeValues_Host(const HybExec *exec, const HybCSR *D, cons
 {
   PetscFunctionBegin;
   for (PetscInt r = 0; r < D->m; r++) {
-    PetscInt       k = M->i[r], o = O->i[r];
-    const PetscInt oend = O->i[r + 1];
+    const PetscInt end = AloneUntil(O, r);
+    PetscInt       k, o, oend;
 
+    if (end > r) memcpy(M->a + M->i[r], D->a + D->i[r], sizeof(HybScalar) * (size_t)(D->i[end] - D->i[r]));
+    r = end;
+    if (r == D->m) break;
+    k    = M->i[r];
+    o    = O->i[r];
+    oend = O->i[r + 1];
     for (; o < oend && O->j[o] < nleft; o++) M->a[k++] = O->a[o];
     for (PetscInt d = D->i[r]; d < D->i[r + 1]; d++) M->a[k++] = D->a[d];
     for (; o < oend; o++) M->a[k++] = O->a[o];
@@ -159,16 +182,48 @@ PetscErrorCode HybCSROutsideColumns_Host(const HybExec *exec, HybArena *keep, Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Where numbers that share their leading bits begin in an ascending list: a search of a long list ends at other places
+   each time, which no branch predictor foretells. */
+typedef struct {
+  PetscInt n, shift, start[COLUMN_BUCKETS + 1];
+} ColumnBuckets;
+
+static void BucketsSet(PetscInt n, const PetscInt *list, ColumnBuckets *b)
+{
+  PetscInt bucket = 0;
+
+  b->n     = n;
+  b->shift = 0;
+  while (n && (list[n - 1] - list[0]) >> b->shift >= COLUMN_BUCKETS) b->shift++;
+  for (PetscInt p = 0; p < n; p++)
+    while (bucket <= (list[p] - list[0]) >> b->shift) b->start[bucket++] = p;
+  while (bucket <= COLUMN_BUCKETS) b->start[bucket++] = n;
+}
+
+/* as LowerBound() of the whole list */
+static inline PetscInt BucketsFind(const ColumnBuckets *b, const PetscInt *list, PetscInt c)
+{
+  PetscInt bucket;
+
+  if (!b->n || c < list[0]) return 0;
+  bucket = (c - list[0]) >> b->shift;
+  if (bucket >= COLUMN_BUCKETS) return b->n;
+  return LowerBound(list, b->start[bucket], b->start[bucket + 1], c);
+}
+
 PetscErrorCode HybCSRNumberColumns_Host(const HybExec *exec, PetscCount n, PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *list)
 {
+  ColumnBuckets b;
+
   PetscFunctionBegin;
+  BucketsSet(nlist, list, &b);
   for (PetscCount k = 0; k < n; k++) {
     if (j[k] < cstart)
-      j[k] = LowerBound(list, 0, nleft, j[k]);
+      j[k] = BucketsFind(&b, list, j[k]);
     else if (j[k] < cend)
       j[k] += nleft - cstart;
     else
-      j[k] = LowerBound(list, nleft, nlist, j[k]) + (cend - cstart);
+      j[k] = BucketsFind(&b, list, j[k]) + (cend - cstart);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
