@@ -122,9 +122,12 @@ static inline void HybAhead(const PetscInt *col, const PetscInt *ahead, const Pe
 /* the columns of the rows of B that cols[0..len-1] name, less 64*base */
 static HYB_MULTIVERSION void HybCollect(const HybColSet *s, PetscInt len, const PetscInt *cols, const PetscInt *ahead, PetscInt base, const PetscInt *bi, const PetscInt *bj)
 {
-  for (PetscInt k = 0; k < len; k++) {
+  for (PetscInt k = 0, run; k < len; k += run) {
+    /* rows side by side are one array */
+    for (run = 1; k + run < len && cols[k + run] == cols[k] + run; run++)
+      ;
     HybAhead(cols + k, ahead, bi, bj, NULL);
-    for (PetscInt l = bi[cols[k]]; l < bi[cols[k] + 1]; l++) HybColSetAdd(s, (bj[l] >> 6) - base, (uint64_t)1 << (bj[l] & 63));
+    for (PetscInt l = bi[cols[k]], end = bi[cols[k] + run]; l < end; l++) HybColSetAdd(s, (bj[l] >> 6) - base, (uint64_t)1 << (bj[l] & 63));
   }
 }
 
@@ -135,24 +138,28 @@ static HYB_MULTIVERSION void HybCollectCompressed(const HybColSet *s, PetscInt l
   }
 }
 
+static HYB_MULTIVERSION PetscCount HybCountPairs(const HybCSR *B)
+{
+  const PetscInt *restrict const j = B->j;
+  PetscCount pairs                 = B->nnz > 0;
+
+  for (PetscCount l = 1; l < B->nnz; l++) pairs += j[l] >> 6 != j[l - 1] >> 6;
+  /* a row begins with a pair, whatever the one before ends with */
+  for (PetscInt r = 1; r < B->m; r++) pairs += B->i[r] && B->i[r] < B->i[r + 1] && j[B->i[r]] >> 6 == j[B->i[r] - 1] >> 6;
+  return pairs;
+}
+
 /* B as (word, mask) pairs, if that makes it so much shorter that it pays */
 static PetscErrorCode HybCompress(HybSymbolic *s)
 {
-  const HybCSR *B     = s->B;
-  HybArena     *work  = &s->mm->work;
-  PetscCount    pairs = 0;
+  const HybCSR *B    = s->B;
+  HybArena     *work = &s->mm->work;
+  PetscCount    pairs;
 
   PetscFunctionBegin;
   s->bptr = NULL;
   if (s->mm->stats.products < 4 * B->nnz || s->mm->stats.maxrow <= HYB_SORT_MAX) PetscFunctionReturn(PETSC_SUCCESS);
-  for (PetscInt r = 0; r < B->m; r++) {
-    PetscInt last = -1;
-
-    for (PetscInt l = B->i[r]; l < B->i[r + 1]; l++) {
-      pairs += B->j[l] >> 6 != last;
-      last = B->j[l] >> 6;
-    }
-  }
+  pairs = HybCountPairs(B);
   if (5 * pairs > 3 * B->nnz) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)B->m + 1, sizeof(PetscInt), &s->bptr));
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, pairs, sizeof(PetscInt), &s->bword));
@@ -160,17 +167,16 @@ static PetscErrorCode HybCompress(HybSymbolic *s)
   pairs = 0;
   for (PetscInt r = 0; r < B->m; r++) {
     PetscInt last = -1;
+    uint64_t mask = 0;
 
     s->bptr[r] = (PetscInt)pairs;
-    for (PetscInt l = B->i[r]; l < B->i[r + 1]; l++) {
-      const uint64_t bit = (uint64_t)1 << (B->j[l] & 63);
+    for (PetscInt l = B->i[r]; l < B->i[r + 1]; l++) { /* no branch, which nothing would foretell */
+      const PetscInt word = B->j[l] >> 6, fresh = word != last;
 
-      if (B->j[l] >> 6 != last) {
-        last              = B->j[l] >> 6;
-        s->bword[pairs]   = last;
-        s->bmask[pairs++] = bit;
-      } else
-        s->bmask[pairs - 1] |= bit;
+      mask = (mask & (uint64_t)(fresh - 1)) | (uint64_t)1 << (B->j[l] & 63);
+      pairs += fresh;
+      s->bword[pairs - 1] = last = word;
+      s->bmask[pairs - 1]        = mask;
     }
   }
   s->bptr[B->m] = (PetscInt)pairs;
@@ -432,14 +438,18 @@ static PetscErrorCode HybAppendRow(HybSymbolic *s, PetscInt r, PetscInt *count, 
   PetscInt         first = PETSC_MAX_INT, last = -1, base;
 
   PetscFunctionBegin;
-  for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
-    const PetscInt lo = B->i[A->j[k]], hi = B->i[A->j[k] + 1];
+  if (B->n <= HYB_DENSE_SPAN) { /* the window is all columns */
+    first = 0;
+    last  = B->n - 1;
+  } else
+    for (PetscInt k = A->i[r]; k < A->i[r + 1]; k++) {
+      const PetscInt lo = B->i[A->j[k]], hi = B->i[A->j[k] + 1];
 
-    if (lo < hi) {
-      first = PetscMin(first, B->j[lo]);
-      last  = PetscMax(last, B->j[hi - 1]);
+      if (lo < hi) {
+        first = PetscMin(first, B->j[lo]);
+        last  = PetscMax(last, B->j[hi - 1]);
+      }
     }
-  }
   base = first >> 6;
   if (last - 64 * base >= s->span && u * HYB_WIDE >= B->n) {
     s->span = B->n;
