@@ -25,6 +25,7 @@
 #include "parprodimpl.h"
 
 #define INNER_BYTES 16 /* to which kernels like values to be aligned */
+#define INNER_HOST  64 /* as many times smaller matrices are looked at on the host */
 #define INNER_AHEAD 32 /* rows among which one is looked for that begins so */
 
 /* the first row from here on whose bit is set, or, with all ones in flip, is not; m if there is none */
@@ -75,17 +76,19 @@ static PetscErrorCode InnerBegin(HybParMultiply *s, const HybCSR *D)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not of a small A, for which launches count; as small as "auto" looks for no diagonals in */
+/* Not of a small A, for which launches count; as small as "auto" looks for no diagonals in. On the host nothing is
+   launched, and what is merged and copied costs as much as a sixth of the sums. */
 PetscErrorCode HybParInnerLook(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B)
 {
   const HybExec *x     = &s->exec;
   const PetscInt m     = A->D.m;
   const size_t   words = ((size_t)m + 31) / 32;
+  const PetscInt least = HybTuningGet()->diagonal_fewest / (x->backend->device ? 1 : INNER_HOST);
   unsigned      *there, *mask;
 
   PetscFunctionBegin;
   s->inner.made = PETSC_FALSE;
-  if (!A->O.nnz || A->D.nnz < HybTuningGet()->diagonal_fewest || A->D.nnz >= PETSC_MAX_INT) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!A->O.nnz || A->D.nnz < least || A->D.nnz >= PETSC_MAX_INT) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&s->work, HYB_WORK(x), (PetscCount)words, sizeof(unsigned), &there));
   PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, (PetscCount)words, sizeof(unsigned), &mask));
   PetscCall(x->backend->csr->meetrows(x, &A->D, A->O.i, B->O.nnz ? B->O.i : NULL, there));
