@@ -476,9 +476,10 @@ static inline __attribute__((always_inline)) void HybPaddedSpread(PetscInt g, Pe
     for (PetscInt t = 0; t < len; t++) x[(q + t) * HYB_LANES + q] = a[q * stride + t];
 }
 
-/* The sums of a group: each run's entries of B in one loop; row: of which row of B each is, its last byte. Lanes that
-   do not name it add -0, which changes nothing. */
-static HYB_MULTIVERSION void HybPaddedSums(const HybPaddedMet *met, const PetscInt *j, const PetscInt *restrict bi, const PetscInt *restrict bj, const HybScalar *restrict ba, const unsigned char *restrict row, HybScalar *restrict acc)
+/* The sums of a group whose first row of A has these columns and values, the next one stride further: each run's
+   entries of B in one loop; row: of which row of B each is, its last byte. Lanes that do not name it add -0, which
+   changes nothing. */
+static HYB_MULTIVERSION void HybPaddedSums(const HybPaddedMet *met, const PetscInt *j, const HybScalar *restrict a, PetscInt stride, const PetscInt *restrict bi, const PetscInt *restrict bj, const HybScalar *restrict ba, const unsigned char *restrict row, HybScalar *restrict acc)
 {
   const HybPaddedVector neutral = HYB_NEUTRAL - (HybPaddedVector){0};
 
@@ -491,7 +492,7 @@ static HYB_MULTIVERSION void HybPaddedSums(const HybPaddedMet *met, const PetscI
       for (PetscInt l = begin; l < end; l++) {
         const unsigned char q = (unsigned char)(row[l] - first);
 
-        acc[(PetscCount)HYB_LANES * bj[l] + q] += ((const HybScalar *)x)[q * (HYB_LANES + 1)] * ba[l];
+        acc[(PetscCount)HYB_LANES * bj[l] + q] += a[q * stride] * ba[l];
       }
     } else {
       for (PetscInt l = begin; l < end; l++) {
@@ -502,6 +503,7 @@ static HYB_MULTIVERSION void HybPaddedSums(const HybPaddedMet *met, const PetscI
       }
     }
     j += met->length[s];
+    a += met->length[s];
   }
 }
 
@@ -522,14 +524,12 @@ static void HybPaddedGroup(const HybPadded *s, PetscInt r, PetscInt g, const Hyb
     HybScalar *x = (HybScalar *)&met->x[met->place[k]];
 
     /* loops of constant length, for most */
-    if (g == HYB_LANES && met->length[k] == 1)
-      HybPaddedSpread(HYB_LANES, 1, len, a, x);
-    else if (g == HYB_LANES && met->length[k] == 3)
+    if (g == HYB_LANES && met->length[k] == 3)
       HybPaddedSpread(HYB_LANES, 3, len, a, x);
-    else
+    else if (met->length[k] > 1)
       HybPaddedSpread(g, met->length[k], len, a, x);
   }
-  HybPaddedSums(met, A->j + A->i[r], B->i, B->j, B->a, s->row, acc);
+  HybPaddedSums(met, A->j + A->i[r], A->a + A->i[r], len, B->i, B->j, B->a, s->row, acc);
 }
 
 static void HybPaddedRowsBeside(const HybPadded *s, const HybCSR *A, const HybCSR *B, HybCSR *C, HybPaddedMet *met, HybScalar *restrict acc)
