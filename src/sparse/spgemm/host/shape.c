@@ -23,7 +23,8 @@
   Sums are in A's order and start at -0 (neutral), so they have the bits of the other methods.
 
   Cost rule. auto takes this method where the plan's counts say that four fifths of A's rows are as long as one of the
-  three before (applicable), and the look finds three quarters of them in groups. By name it always runs.
+  three before (applicable), and the look finds three quarters of them in groups; it does not look where of a sample of
+  B's rows hardly any follows the one before, as in prolongators. By name it always runs.
 
   Memory beside C: two integers for a group of rows or of rows alone, two bytes for each product of a program; during
   the symbolic phase an integer for each row and column of B; in numeric ones HYB_LANES values for each entry of C's
@@ -35,8 +36,9 @@
 #include <aijhybridgpu/private/hybspgemm.h>
 #include "../../plan/colset.h"
 
-#define HYB_LANES 8
-#define HYB_ALONE -1 /* the program of rows that are computed one by one */
+#define HYB_LANES  8
+#define HYB_SAMPLE 64 /* rows of B that tell whether looking pays */
+#define HYB_ALONE  -1 /* the program of rows that are computed one by one */
 
 #if PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX)
 /* half of the lanes: what a register of AVX2 holds */
@@ -92,12 +94,24 @@ static PetscErrorCode HybSpGEMMApplicable_Shape(const HybSpGEMM *mm, const HybCS
 }
 
 /* groups of rows, and what lies between them */
+/* Hardly any row of B follows the one before, of a sample: no rows of A could be grouped. */
+static PetscBool HybShapeHopeless(const HybCSR *B)
+{
+  PetscInt follow = 0;
+
+  if (B->m <= HYB_SAMPLE) return PETSC_FALSE;
+  for (PetscInt s = 0; s < HYB_SAMPLE; s++) follow += HybShapeFollows(B, 1 + (PetscInt)((PetscCount)(B->m - 1) * s / HYB_SAMPLE));
+  return (PetscBool)(follow < HYB_SAMPLE / 8);
+}
+
 static PetscErrorCode HybSpGEMMLook_Shape(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   HybShape *s;
   PetscInt *end, *first, n = 0;
 
   PetscFunctionBegin;
+  *fits = PETSC_FALSE;
+  if (!strcmp(mm->name, "auto") && HybShapeHopeless(B)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero(s, sizeof(*s)));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, B->m, sizeof(PetscInt), &end));
