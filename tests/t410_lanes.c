@@ -175,6 +175,10 @@ static void Choice(void)
 {
   RefMat A, B;
 
+  HybTestBegin("auto: lines as long as the places are apart that it samples");
+  HybTestMatStencil(9, 32, 64, 1, &A);
+  BySide("auto", &A, &A, PETSC_TRUE);
+  RefMatDestroy(&A);
   for (int kind = 0; kind < 4; kind++) {
     HybTestBegin("auto, kind %d", kind);
     if (kind == 3)
@@ -235,6 +239,13 @@ static void SideBySide(void)
       RefMatDestroy(&B);
     }
   }
+  HybTestBegin("padded, rows beside each other: lines as long as the places are apart that it samples");
+  HybTestMatStencil(9, 32, 32, 1, &A);
+  Short(A.csr.m, 20, 1, 4, 0, &B);
+  beside = PetscDefined(USE_COMPLEX) ? 0 : Beside(&A);
+  BySide("padded", &A, &B, PETSC_TRUE);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
   HybTestBegin("padded: no rows");
   Short(0, 0, 0, 1, 0, &A);
   Short(0, 0, 0, 1, 0, &B);

@@ -53,7 +53,7 @@
 #define HYB_LANES   8 /* rows of A whose columns of C are found together: a bit each */
 #define HYB_COLUMNS ((PetscInt)1 << 20)
 #define HYB_EARLY   16
-#define HYB_SAMPLE  32   /* groups of rows that tell of all */
+#define HYB_SAMPLE  32   /* places where groups of rows tell of all */
 #define HYB_MET     1024 /* rows of B that a group meets, at most */
 #define HYB_BESIDE  (HYB_MET / HYB_LANES)
 
@@ -101,20 +101,26 @@ static inline PetscInt HybPaddedSpan(const HybCSR *A, PetscInt k, PetscInt end)
   return len;
 }
 
-/* Are rows of B met so much less often by groups of rows than by their entries that these pay? Of a sample. */
+/* Are rows of B met so much less often by groups of rows than by their entries that these pay? Of a sample of groups
+   side by side, since every so manieth row of a grid may begin a line. */
 static PetscBool HybPaddedBeside(const HybCSR *A, const HybCSR *B)
 {
   PetscCount entries = 0, met = 0;
 
   if (PetscDefined(USE_COMPLEX) || !A->nnz || B->n > A->nnz / HYB_LANES) return PETSC_FALSE;
   for (PetscInt s = 0; s < HYB_SAMPLE; s++) {
-    const PetscInt r = (PetscInt)((PetscCount)A->m * s / HYB_SAMPLE), g = HybPaddedFollow(A, r), end = A->i[r + 1];
+    const PetscInt first = (PetscInt)((PetscCount)A->m * s / HYB_SAMPLE);
 
-    if (end - A->i[r] > HYB_BESIDE) return PETSC_FALSE;
-    entries += g * (PetscCount)(end - A->i[r]);
-    for (PetscInt k = A->i[r], len; k < end; k += len) {
-      len = HybPaddedSpan(A, k, end);
-      met += len + g - 1;
+    for (PetscInt r = first, g; r < PetscMin(A->m, first + 4 * HYB_LANES); r += g) {
+      const PetscInt end = A->i[r + 1];
+
+      if (end - A->i[r] > HYB_BESIDE) return PETSC_FALSE;
+      g = HybPaddedFollow(A, r);
+      entries += g * (PetscCount)(end - A->i[r]);
+      for (PetscInt k = A->i[r], len; k < end; k += len) {
+        len = HybPaddedSpan(A, k, end);
+        met += len + g - 1;
+      }
     }
   }
   return (PetscBool)(5 * met <= 4 * entries);

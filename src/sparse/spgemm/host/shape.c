@@ -37,7 +37,7 @@
 #include "../../plan/colset.h"
 
 #define HYB_LANES  8
-#define HYB_SAMPLE 64 /* rows of B that tell whether looking pays */
+#define HYB_SAMPLE 32 /* places where rows of B tell whether looking pays */
 #define HYB_ALONE  -1 /* the program of rows that are computed one by one */
 
 #if PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX)
@@ -94,14 +94,19 @@ static PetscErrorCode HybSpGEMMApplicable_Shape(const HybSpGEMM *mm, const HybCS
 }
 
 /* groups of rows, and what lies between them */
-/* Hardly any row of B follows the one before, of a sample: no rows of A could be grouped. */
+/* Hardly any row of B follows the one before, of a sample of rows side by side, since every so manieth row of a grid
+   may begin a line: no rows of A could be grouped. */
 static PetscBool HybShapeHopeless(const HybCSR *B)
 {
   PetscInt follow = 0;
 
-  if (B->m <= HYB_SAMPLE) return PETSC_FALSE;
-  for (PetscInt s = 0; s < HYB_SAMPLE; s++) follow += HybShapeFollows(B, 1 + (PetscInt)((PetscCount)(B->m - 1) * s / HYB_SAMPLE));
-  return (PetscBool)(follow < HYB_SAMPLE / 8);
+  if (B->m <= HYB_SAMPLE * HYB_LANES) return PETSC_FALSE;
+  for (PetscInt s = 0; s < HYB_SAMPLE; s++) {
+    const PetscInt first = 1 + (PetscInt)((PetscCount)(B->m - HYB_LANES) * s / HYB_SAMPLE);
+
+    for (PetscInt q = 0; q < HYB_LANES; q++) follow += HybShapeFollows(B, first + q);
+  }
+  return (PetscBool)(follow < HYB_SAMPLE * HYB_LANES / 8);
 }
 
 static PetscErrorCode HybSpGEMMLook_Shape(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
