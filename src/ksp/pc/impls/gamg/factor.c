@@ -24,7 +24,7 @@ static struct {
   HybOrgqr  orgqr;
 } Lapack;
 
-static PetscErrorCode HybGAMGFactor(void *ctx, PetscInt m, PetscInt n, PetscReal *B, PetscReal *R)
+static PetscErrorCode HybGAMGFactorAligned(PetscInt bs, PetscInt m, PetscInt n, PetscReal *B, PetscReal *R)
 {
   PetscBLASInt M, N, nwork, info = 0;
   PetscScalar  tau[HYB_AGG_VECTORS], *work;
@@ -32,7 +32,7 @@ static PetscErrorCode HybGAMGFactor(void *ctx, PetscInt m, PetscInt n, PetscReal
   PetscFunctionBegin;
   PetscCall(PetscBLASIntCast(m, &M));
   PetscCall(PetscBLASIntCast(n, &N));
-  PetscCall(PetscBLASIntCast(n * *(PetscInt *)ctx, &nwork)); /* PETSc's choice */
+  PetscCall(PetscBLASIntCast(n * bs, &nwork)); /* PETSc's choice */
   PetscCall(PetscMalloc1(nwork, &work));
   PetscCall(PetscFPTrapPush(PETSC_FP_TRAP_OFF));
   (*Lapack.geqrf)(&M, &N, B, &M, tau, work, &nwork, &info);
@@ -42,6 +42,26 @@ static PetscErrorCode HybGAMGFactor(void *ctx, PetscInt m, PetscInt n, PetscReal
   PetscCall(PetscFPTrapPop());
   PetscCall(PetscFree(work));
   PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_LIB, "LAPACK's QR factorization of the near-null vectors of an aggregate, %" PetscInt_FMT " x %" PetscInt_FMT ", returned %" PetscBLASInt_FMT, m, n, info);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Blocks of several aggregates come one behind the other. LAPACK's rounding may go by where one begins: OpenBLAS's is
+   another at odd multiples of 8 bytes. PETSc's blocks begin as all of its memory does. */
+static PetscErrorCode HybGAMGFactor(void *ctx, PetscInt m, PetscInt n, PetscReal *B, PetscReal *R)
+{
+  const size_t   size = (size_t)m * n;
+  PetscReal     *copy = B;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if ((uintptr_t)B % PETSC_MEMALIGN) {
+    PetscCall(PetscMalloc1(size, &copy));
+    PetscCall(PetscArraycpy(copy, B, size));
+  }
+  ierr = HybGAMGFactorAligned(*(PetscInt *)ctx, m, n, copy, R);
+  if (!ierr && copy != B) PetscCall(PetscArraycpy(B, copy, size));
+  if (copy != B) PetscCall(PetscFree(copy));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
