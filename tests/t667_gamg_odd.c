@@ -1,6 +1,7 @@
 /*
   PCGAMG on the type beside PCGAMG on MATAIJ: what programs hand over that is odd. Near-null vectors that depend on each
-  other, of which LAPACK's rounding makes columns.
+  other, of which LAPACK's rounding makes columns; rows whose columns are out of order, which products refuse: an error
+  that says so, and nothing before it that goes by their order.
 
 TEST np=1,2 -mat_aijhybridgpu_backend host
 TEST np=1,2 @emulated
@@ -51,6 +52,69 @@ static PetscErrorCode TestMultiples(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A graph whose rows begin with the diagonal, or have their columns in the order of a walk; sided: some edges have one
+   direction. On several processes the diagonal blocks are so, and nothing else is there. */
+static PetscErrorCode Disorder(PetscInt n, PetscBool walk, PetscBool sided, Mat *A)
+{
+  PetscInt       i[401], j[2000], oi[401] = {0}, nz = 0;
+  PetscScalar    a[2000];
+  PetscMPIInt    size;
+  const PetscInt step[] = {0, 3, 40, -3, -40};
+  Mat            W;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  for (PetscInt r = 0; r < n; r++) {
+    i[r] = nz;
+    for (int k = 0; k < 5; k++) {
+      const int      e = walk ? (k + r) % 5 : k;
+      const PetscInt c = r + step[e];
+
+      if (c < 0 || c >= n || (sided && r % 7 == 2 && e == 4)) continue;
+      j[nz]   = c;
+      a[nz++] = e ? -1 : 5;
+    }
+  }
+  i[n] = nz;
+  if (size == 1)
+    PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, n, n, i, j, a, &W));
+  else
+    PetscCall(MatCreateMPIAIJWithSplitArrays(PETSC_COMM_WORLD, n, n, PETSC_DETERMINE, PETSC_DETERMINE, i, j, a, oi, j, a, &W));
+  PetscCall(MatConvert(W, "aijhybridgpu", MAT_INITIAL_MATRIX, A));
+  PetscCall(MatDestroy(&W));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestDisorder(void)
+{
+  const char *const lines[] = {"", "-pc_gamg_threshold 0.01", "-pc_gamg_aggressive_coarsening 0 -pc_gamg_agg_nsmooths 0"};
+
+  PetscFunctionBeginUser;
+  MatTestName = "rows out of order";
+  for (int way = 0; way < 4; way++) {
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lines); k++) {
+      Mat            A;
+      KSP            ksp;
+      PetscInt       before, after;
+      PetscErrorCode ierr;
+
+      PetscCall(Options(lines[k], PETSC_TRUE));
+      PetscCall(Disorder(400, (PetscBool)(way & 1), (PetscBool)(way >> 1), &A));
+      PetscCall(Solver(A, &ksp));
+      PetscCall(Levels(&before));
+      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+      ierr = KSPSetUp(ksp);
+      PetscCall(PetscPopErrorHandler());
+      PetscCall(Levels(&after));
+      Check3((PetscBool)(ierr == PETSC_ERR_ARG_WRONGSTATE && after == before), "refused by the products, and no level was made here", lines[k], "", __LINE__);
+      PetscCall(KSPDestroy(&ksp));
+      PetscCall(MatDestroy(&A));
+      PetscCall(Options(lines[k], PETSC_FALSE));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt  only = -1;
@@ -61,6 +125,7 @@ int main(int argc, char **argv)
   PetscCall(Begin(&argc, &argv, &only, &few));
   if (Covers) {
     PetscCall(TestMultiples());
+    PetscCall(TestDisorder());
   }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

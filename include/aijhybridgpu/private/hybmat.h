@@ -26,6 +26,9 @@ PETSC_INTERN PetscErrorCode HybMatGetExec(Mat A, HybExec *x);
    queued. */
 PETSC_INTERN PetscErrorCode HybMatGetCSR(Mat A, const HybExec *x, PetscBool values, HybCSR *csr);
 PETSC_INTERN PetscErrorCode HybMatRestoreCSR(Mat A, const HybExec *x, HybCSR *csr);
+/* Are each row's columns ascending, each there once? Arrays that a program handed to PETSc need not be so; looked at
+   once for a pattern, where x executes. */
+PETSC_INTERN PetscErrorCode HybMatAscends(Mat A, const HybExec *x, PetscBool *yes);
 /* *C: a new sequential matrix of A's type, choices and place, m x n, with block sizes rbs and cbs, whose contents are
    csr (arrays in *arrays, which is taken over) */
 PETSC_INTERN PetscErrorCode HybMatCreateFromCSR(Mat A, const HybExec *x, HybArena *arrays, const HybCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);
@@ -38,6 +41,8 @@ PETSC_INTERN PetscErrorCode HybMatGetParExec(Mat A, HybExec *x);
 PETSC_INTERN PetscErrorCode HybMatGetParCSR(Mat A, const HybExec *x, PetscBool values, HybParCSR *csr);
 /* what was got, after an error too */
 PETSC_INTERN PetscErrorCode HybMatRestoreParCSR(Mat A, const HybExec *x, HybParCSR *csr);
+/* Not collective: this process's part */
+PETSC_INTERN PetscErrorCode HybMatAscendsPar(Mat A, const HybExec *x, PetscBool *yes);
 /* Collective; an error of one process is one of all. Rows as A's, out: of csr->D and csr->O, which are taken over. */
 PETSC_INTERN PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);
 

@@ -74,7 +74,7 @@ PetscErrorCode HybCSRMergeValues_Host(const HybExec *exec, const HybCSR *D, cons
     const PetscInt end = AloneUntil(O, r);
     PetscInt       k, o, oend;
 
-    if (end > r) memcpy(M->a + M->i[r], D->a + D->i[r], sizeof(HybScalar) * (size_t)(D->i[end] - D->i[r]));
+    if (D->i[end] > D->i[r]) memcpy(M->a + M->i[r], D->a + D->i[r], sizeof(HybScalar) * (size_t)(D->i[end] - D->i[r]));
     r = end;
     if (r == D->m) break;
     k    = M->i[r];

@@ -45,6 +45,29 @@ PetscErrorCode HybMatRestoreCSR(Mat A, const HybExec *x, HybCSR *csr)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMatAscends(Mat A, const HybExec *x, PetscBool *yes)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybPatternKey        key;
+  HybCSR               csr;
+  PetscCount           nbad;
+  PetscInt             badrow;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybMatGetCSR(A, x, PETSC_FALSE, &csr));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (HybExecOnDevice(x))
+    key = hyb->copy.key;
+  else
+    PetscCall(HybPatternKeyGet(A, &csr, &key));
+  ierr = HybRowsLook(A, &key, x, &csr, &nbad, &badrow);
+  PetscCall(HybMatRestoreCSR(A, x, &csr));
+  PetscCall(ierr);
+  *yes = (PetscBool)!nbad;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybMatCreateFromCSR(Mat A, const HybExec *x, HybArena *arrays, const HybCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C)
 {
   PetscErrorCode ierr;

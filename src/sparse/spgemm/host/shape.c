@@ -93,7 +93,6 @@ static PetscErrorCode HybSpGEMMApplicable_Shape(const HybSpGEMM *mm, const HybCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* groups of rows, and what lies between them */
 /* Hardly any row of B follows the one before, of a sample of rows side by side, since every so manieth row of a grid
    may begin a line: no rows of A could be grouped. */
 static PetscBool HybShapeHopeless(const HybCSR *B)
@@ -109,6 +108,7 @@ static PetscBool HybShapeHopeless(const HybCSR *B)
   return (PetscBool)(follow < HYB_SAMPLE * HYB_LANES / 8);
 }
 
+/* groups of rows, and what lies between them */
 static PetscErrorCode HybSpGEMMLook_Shape(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   HybShape *s;

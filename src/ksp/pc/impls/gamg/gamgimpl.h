@@ -129,6 +129,8 @@ PETSC_INTERN PetscBool HybGAMGQuiet(void);
 PETSC_INTERN void      HybGAMGLoud(PetscBool was);
 /* ahead.c: what the first solve would load */
 PETSC_INTERN PetscErrorCode HybGAMGAhead(Mat A);
+  /* the look at a graph, its transpose and its sum with that go by the order of columns */
+  #define HYB_GAMG_DISORDER "rows whose columns are out of order, or there twice"
 /* why the level is not ours, by what the witness said; NULL stays where it is */
 PETSC_INTERN void HybGAMGWhy(PetscBool edges, const HybGAMG *, const char **why);
 /* the finest one that aggregates: injection leaves near-null vectors for the level below */

@@ -159,7 +159,7 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   const PC_GAMG  *gamg   = HybGAMGData(pc);
   const PetscBool filter = HybGAMGHasThreshold(pc);
   HybAggLook      look;
-  PetscBool       edges, unites = PETSC_FALSE;
+  PetscBool       edges, ascends, unites = PETSC_FALSE;
   PetscMPIInt     size;
 
   PetscFunctionBegin;
@@ -174,6 +174,9 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   h->block.nvec = gamg->data_cell_cols;
   PetscCall(HybMatGetExec(A, &h->exec));
   if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  PetscCall(HybMatAscends(A, &h->exec, &ascends));
+  if (!ascends) *why = HYB_GAMG_DISORDER;
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   /* whether PETSc adds the transpose is asked where that matters: with a threshold, or for edges of one direction */
   if (!filter) PetscCall(HybGAMGLookAt(pc, h, A, &look));
   PetscCall(HybGAMGRules(pc, h, A, (PetscBool)(filter || !look.symmetric), &edges));

@@ -36,17 +36,21 @@ static PetscErrorCode HybGAMGParAlike(PC pc, PetscInt n, const PetscInt *says, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Has every process as many unknowns a vertex, and near-null vectors? */
-static PetscErrorCode HybGAMGParBlock(PC pc, HybGAMG *h, const char **why)
+/* Has every process as many unknowns a vertex, and near-null vectors, and are its rows in order? */
+static PetscErrorCode HybGAMGParBlock(PC pc, HybGAMG *h, Mat A, const char **why)
 {
-  const PC_GAMG *gamg   = HybGAMGData(pc);
-  const PetscInt says[] = {gamg->data_cell_rows, gamg->data_cell_cols};
-  PetscBool      alike;
+  const PC_GAMG *gamg = HybGAMGData(pc);
+  PetscBool      alike, ascends = PETSC_FALSE;
+  PetscErrorCode ierr   = HybMatAscendsPar(A, &h->exec, &ascends);
+  const PetscInt says[] = {gamg->data_cell_rows, gamg->data_cell_cols, ascends};
 
   PetscFunctionBegin;
   h->block = (HybAggBlock){gamg->data_cell_rows, gamg->data_cell_cols};
-  PetscCall(HybGAMGParAlike(pc, 2, says, &alike));
-  if (!alike) *why = "processes have different numbers of near-null vectors";
+  PetscCall(HybGAMGParAlike(pc, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(says), says, &alike));
+  if (alike && ascends) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGAMGAgree(pc, ierr));
+  *why = HYB_GAMG_DISORDER;
+  if (ascends) *why = "processes have different numbers of near-null vectors, or rows of another one are out of order";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -140,9 +144,9 @@ PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   PetscCall(HybGAMGAgree(pc, ierr));
   PetscCall(HybGAMGAgreeWhy(pc, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybGAMGParBlock(pc, h, why));
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetParExec(A, &h->exec));
+  PetscCall(HybGAMGParBlock(pc, h, A, why));
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGAMGParRules(pc, h, A, why));
   if (*why && h->par) PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
   PetscFunctionReturn(PETSC_SUCCESS);

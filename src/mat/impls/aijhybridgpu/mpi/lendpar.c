@@ -65,6 +65,17 @@ PetscErrorCode HybMatRestoreParCSR(Mat A, const HybExec *x, HybParCSR *csr)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMatAscendsPar(Mat A, const HybExec *x, PetscBool *yes)
+{
+  Mat block[2];
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
+  PetscCall(HybMatAscends(block[0], x, yes));
+  if (*yes) PetscCall(HybMatAscends(block[1], x, yes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Not collective, once all have their layouts */
 static PetscErrorCode HybParType(Mat A, Mat C)
 {

@@ -62,50 +62,52 @@ PetscCount HybCountNonemptyRows(const HybCSR *csr, PetscCount *longest)
   return n;
 }
 
-PetscErrorCode HybLentCheck(Mat A, const HybLent *l, const HybExec *x, const HybCSR *csr, const char *role)
+PetscErrorCode HybRowsLook(Mat A, const HybPatternKey *key, const HybExec *x, const HybCSR *csr, PetscCount *nbad, PetscInt *badrow)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybPatternKey        key;
   HybArena             work;
-  PetscCount           nbad;
-  PetscInt             badrow;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybPatternKeyGet(A, &l->csr, &key));
+  *nbad   = 0;
+  *badrow = -1;
   if (MatIsSeqAIJHybridGPU(A)) {
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-    if (HybPatternKeyEqual(&key, &hyb->checkkey)) PetscFunctionReturn(PETSC_SUCCESS);
+    if (HybPatternKeyEqual(key, &hyb->checkkey)) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaInit(&work, x));
   PetscCall(HybEventBegin(HybGlueState.event.check, A, 0, 0, 0));
-  ierr = x->backend->csr->check(x, &work, csr, &nbad, &badrow);
+  ierr = x->backend->csr->check(x, &work, csr, nbad, badrow);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
   PetscCall(HybEventEnd(HybGlueState.event.check, A, 0, 0, 0));
+  if (hyb && !*nbad) hyb->checkkey = *key;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybLentCheck(Mat A, const HybLent *l, const HybExec *x, const HybCSR *csr, const char *role)
+{
+  HybPatternKey key;
+  PetscCount    nbad;
+  PetscInt      badrow;
+
+  PetscFunctionBegin;
+  PetscCall(HybPatternKeyGet(A, &l->csr, &key));
+  PetscCall(HybRowsLook(A, &key, x, csr, &nbad, &badrow));
   PetscCheck(!nbad, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %s of the product (%" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros) has %" PetscInt64_FMT " rows whose columns are not sorted, repeated or out of range; the first is row %" PetscInt_FMT ". Sort the arrays that were handed to PETSc, or assemble the matrix with MatSetValues()", role,
              l->csr.m, l->csr.n, (PetscInt64)l->csr.nnz, (PetscInt64)nbad, badrow);
-  if (hyb) hyb->checkkey = key;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode MatSeqAIJHybridGPURowsAscend(Mat A, const HybExec *x, const HybCSR *csr, PetscBool *ascend)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybArena             work;
-  PetscCount           nbad = 0;
+  PetscCount           nbad;
   PetscInt             badrow;
-  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  if (!HybPatternKeyEqual(&hyb->copy.key, &hyb->checkkey)) {
-    PetscCall(HybArenaInit(&work, x));
-    ierr = x->backend->csr->check(x, &work, csr, &nbad, &badrow);
-    PetscCall(HybArenaReset(&work));
-    PetscCall(ierr);
-    if (!nbad) hyb->checkkey = hyb->copy.key;
-  }
+  PetscCall(HybRowsLook(A, &hyb->copy.key, x, csr, &nbad, &badrow));
   *ascend = (PetscBool)!nbad;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

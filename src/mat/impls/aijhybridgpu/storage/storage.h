@@ -275,8 +275,9 @@ PETSC_INTERN PetscErrorCode HybLentRestore(Mat, HybLent *);
 /* rows with entries of a matrix on the host, by which PETSc counts a product's operations, and the entries of the
    longest one */
 PETSC_INTERN PetscCount HybCountNonemptyRows(const HybCSR *, PetscCount *longest);
-/* columns sorted, without duplicates, in range: else PETSC_ERR_ARG_WRONGSTATE naming the row. Looked at where the
-   arrays are wanted anyway; remembered for ours until the pattern moves. */
+/* how many rows are not sorted, without duplicates, in range. Looked at where the arrays are wanted anyway; remembered
+   for ours until the pattern, whose key it is, moves. Check: else PETSC_ERR_ARG_WRONGSTATE naming the row */
+PETSC_INTERN PetscErrorCode HybRowsLook(Mat, const HybPatternKey *, const HybExec *, const HybCSR *, PetscCount *nbad, PetscInt *badrow);
 PETSC_INTERN PetscErrorCode HybLentCheck(Mat, const HybLent *, const HybExec *, const HybCSR *, const char *role);
 /* Do the columns of each row of A, which csr has on the device, ascend, each once? Arrays that a program handed to
    PETSc need not be so: then the host does what goes by their order, and what makes a matrix, since of those that are
