@@ -55,7 +55,7 @@ static const Tuning TuningTable[] = {
   WORDS(rowshape_words, 1, 0, "no yes", "are rows told apart by their diagonals where these are few"),
   /* below, a sort takes no longer than the search and its synchronisation */
   RANGE(transpose_offsets, 1048576, 0, PETSC_MAX_INT, "nonzeros from which on a transpose looks for few diagonals"),
-  RANGE(diagonal_fewest, 1048576, 0, PETSC_MAX_INT, "nonzeros of A from which on products look for few diagonals, and parallel ones for rows apart"),
+  RANGE(diagonal_fewest, 1048576, 0, PETSC_MAX_INT, "nonzeros of A from which on products look for few diagonals, and parallel ones for rows apart, on the host from a 64th on"),
   LIST(diagonal_rows, 0, "0 32 64 128", "rows of a block of the method diagonal; 0: by its shared memory"),
   LIST(diagonal_threads, 0, "0 256 512", "threads of a block of the method diagonal; 0: by its shared memory"),
   WORDS(diagonal_runs, 1, 0, "no yes", "are neighbouring diagonals taken together"),
