@@ -130,6 +130,7 @@ static PetscErrorCode MatEliminateZeros_SeqAIJHybridGPU(Mat A, PetscBool keep)
   HybLeaveIfOverlaid(A, eliminatezeros, A, keep);
   PetscCall(HybInodesFind(A));
   PetscCall(MatSeqAIJHybridGPUDemote(A));
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
   PetscCall((*HybGlueState.seq.eliminatezeros)(A, keep));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
