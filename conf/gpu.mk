@@ -20,7 +20,7 @@ pack_tests = $(sort $(if $(filter unit,$(PARTS)),$(UNIT_TESTS) $(MAT_TESTS)) $(i
   $(if $(filter cards,$(PARTS)),$(RANKS_TESTS) $(filter t7% t663% t665%,$(MAT_TESTS))) $(if $(filter faults,$(PARTS)),t602_product t105_faults t502_spmv_errors))
 
 .PHONY: gpu-pack gpu-pack-check gpu-report-add
-gpu-pack: $(if $(filter 1,$(CUDA)),all cuda)
+gpu-pack: $(if $(filter 1,$(CUDA)),$(if $(filter-out unit cards faults sanitizer conformance,$(PARTS)),,all cuda))
 	@$(if $(filter 1,$(CUDA)),,echo "make gpu-pack: it needs CUDA's nvcc$(if $(NVCC),: leave CUDA=0 out,, on the PATH or as NVCC=FILE)" >&2; exit 2)
 	@$(MAKE) --no-print-directory $(if $(filter conformance,$(PARTS)),conformance-bundle) $(pack_tests:%=$(BUILD)/tests/%) $(patsubst %,$(BUILD)/benchmarks/%,bench_mat bench_spgemm bench_spmv)
 	@PARTS='$(PARTS)' PACK_MATRICES='$(PACK_MATRICES)' MATRICES='$(MATRICES)' CUDA_LIB='$(CUDA_LIB)' CONFORMANCE_BUNDLE='$(CONFORMANCE_BUNDLE)' \

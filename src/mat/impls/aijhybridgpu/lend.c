@@ -55,13 +55,14 @@ PetscErrorCode HybMatAscends(Mat A, const HybExec *x, PetscBool *yes)
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybMatGetCSR(A, x, PETSC_FALSE, &csr));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybMatGetCSR(A, x, PETSC_FALSE, &csr));
+  ierr = PETSC_SUCCESS;
   if (HybExecOnDevice(x))
     key = hyb->copy.key;
   else
-    PetscCall(HybPatternKeyGet(A, &csr, &key));
-  ierr = HybRowsLook(A, &key, x, &csr, &nbad, &badrow);
+    ierr = HybPatternKeyGet(A, &csr, &key);
+  if (!ierr) ierr = HybRowsLook(A, &key, x, &csr, &nbad, &badrow);
   PetscCall(HybMatRestoreCSR(A, x, &csr));
   PetscCall(ierr);
   *yes = (PetscBool)!nbad;

@@ -35,9 +35,10 @@
   in an order that jumps in A*P. The fused form does the same multiplications without that traffic, and where nodes have
   several components each place serves many of them: it is chosen where columns of P come in blocks, or half of the rows
   are in groups. Of scalar problems the stages find columns faster, and each place of the fused form serves one product:
-  they take 0.7 to 1.0 of its time at first and 0.6 to 0.7 again, for 1.4 to 2.0 of the memory (docs/performance.md,
+  they take 0.5 to 1.0 of its time at first and 0.6 to 0.85 again, for 1.4 to 2.0 of the memory (docs/performance.md,
   Galerkin products). So only those go there whose rows of A have HYB_SHORT entries or more in the mean: of shorter
-  ones (5pt, G2_circuit) the stages are as fast at first, 0.8 and 0.9 again. They are chosen too where P is not like a
+  ones the stages take 0.8 at first and 0.9 again (5pt), or are as fast (G2_circuit). They are chosen too where P is not
+  like a
   prolongator: more columns than rows, or rows so long (HYB_LONG on average) that C's would have to be walked.
 
   Counters: "products" (scalar ones, of both kinds), "row groups", "column block" (b), "places" (of blocks of v in rows

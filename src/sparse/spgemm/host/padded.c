@@ -102,7 +102,7 @@ static inline PetscInt HybPaddedSpan(const HybCSR *A, PetscInt k, PetscInt end)
 }
 
 /* Are rows of B met so much less often by groups of rows than by their entries that these pay? Of a sample of groups
-   side by side, since every so manieth row of a grid may begin a line. */
+   side by side, since every n-th row of a grid may begin a line. */
 static PetscBool HybPaddedBeside(const HybCSR *A, const HybCSR *B)
 {
   PetscCount entries = 0, met = 0;

@@ -93,7 +93,7 @@ static PetscErrorCode HybSpGEMMApplicable_Shape(const HybSpGEMM *mm, const HybCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Hardly any row of B follows the one before, of a sample of rows side by side, since every so manieth row of a grid
+/* Hardly any row of B follows the one before, of a sample of rows side by side, since every n-th row of a grid
    may begin a line: no rows of A could be grouped. */
 static PetscBool HybShapeHopeless(const HybCSR *B)
 {

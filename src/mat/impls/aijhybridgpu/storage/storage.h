@@ -122,7 +122,7 @@ typedef struct {
 } HybAsked;
 
 typedef struct {
-  PetscCount made; /* the how-manieth of the process: no other one has this number */
+  PetscCount made; /* no other one of the process has this number */
   HybChoices choices;
   HybAsked   asked[HYB_ASKED_GROUPS];
   PetscBool  optionsknown; /* every option that AIJ keeps has come by: asked has them */
