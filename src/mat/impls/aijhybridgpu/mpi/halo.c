@@ -109,7 +109,7 @@ static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, M
   PetscCheck(!not [0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot multiply with its part of the matrix, and says why");
   if (!not [1] && not [2])
     PetscCall(HybMPIHaloMake(A, m, x, blocks[1]->cmap->n, garray));
-  else if (not [1] && !former)
+  else if (not [1] && !former && !not [3]) /* who was bound may be so no more */
     PetscCall(HybMPIHaloDestroy(m));
   if (!not [1]) {
     m->told[0] = m->told[1] = NULL;

@@ -67,12 +67,15 @@ PetscErrorCode HybMatRestoreParCSR(Mat A, const HybExec *x, HybParCSR *csr)
 
 PetscErrorCode HybMatAscendsPar(Mat A, const HybExec *x, PetscBool *yes)
 {
-  Mat block[2];
+  Mat       block[2];
+  PetscBool D, O = PETSC_FALSE;
 
   PetscFunctionBegin;
+  *yes = PETSC_FALSE;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
-  PetscCall(HybMatAscends(block[0], x, yes));
-  if (*yes) PetscCall(HybMatAscends(block[1], x, yes));
+  PetscCall(HybMatAscends(block[0], x, &D));
+  if (D) PetscCall(HybMatAscends(block[1], x, &O));
+  *yes = O;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

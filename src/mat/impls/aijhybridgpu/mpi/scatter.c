@@ -40,14 +40,15 @@ static PetscErrorCode HybScatterGhosts(Mat block, Vec *right, Vec *left)
   #define HYB_SCATTER_VIEW "-matmult_vecscatter_view"
 
 /* block: the one of others' columns, of which a parallel matrix is made next that gives C its scatter. Who asks for the
-   scatter's view gets PETSc's own, made at once: PETSc shows it as it makes it. */
+   scatter's view, of C or of what has no prefix, gets PETSc's own, made at once: PETSc shows it as it makes it. */
 PetscErrorCode HybScatterDefer(Mat C, Mat block)
 {
-  PetscBool shown;
+  PetscBool shown, plain;
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsHasName(((PetscObject)C)->options, ((PetscObject)C)->prefix, HYB_SCATTER_VIEW, &shown));
-  if (!shown) block->ops->getvecs = HybScatterGhosts;
+  PetscCall(PetscOptionsHasName(NULL, NULL, HYB_SCATTER_VIEW, &plain));
+  if (!shown && !plain) block->ops->getvecs = HybScatterGhosts;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
