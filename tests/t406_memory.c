@@ -30,6 +30,16 @@ static PetscErrorCode CountingFree(const HybExec *x, HybMem mem, size_t bytes, v
   return counted->free(x, mem, bytes, ptr);
 }
 
+/* from here on what exec allocates is counted */
+static void CountingBegin(HybExec *exec)
+{
+  counted        = exec->backend;
+  counting       = *counted;
+  counting.alloc = CountingAlloc;
+  counting.free  = CountingFree;
+  exec->backend  = &counting;
+}
+
 /* what a method holds of its own while it looks at operands that it then declines is given back before the next one
    starts */
 static void Declining(void)
@@ -45,11 +55,7 @@ static void Declining(void)
     HybTestSkip("the host's methods decide without memory");
     return;
   }
-  counted        = exec.backend;
-  counting       = *counted;
-  counting.alloc = CountingAlloc;
-  counting.free  = CountingFree;
-  exec.backend   = &counting;
+  CountingBegin(&exec);
   HybTestMatRandom(1100, 1100, 10, 16, &A);
   if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA))) {
     for (int k = 0; k < 2; k++) {
@@ -79,10 +85,6 @@ static void Asking(void)
   HybCSR  DA, DC;
   RefMat  P, A;
 
-  counted        = exec.backend;
-  counting       = *counted;
-  counting.alloc = CountingAlloc;
-  counting.free  = CountingFree;
   for (int diagonals = 0; diagonals < 2; diagonals++) {
     PetscInt by[2] = {0, 0};
 
@@ -100,8 +102,8 @@ static void Asking(void)
         HybSpGEMM mm;
         HybArena  result;
 
-        counts.backend = &counting;
-        allocated      = 0;
+        CountingBegin(&counts);
+        allocated = 0;
         if (HybTestCall(HybArenaInit(&result, &counts)) && HybTestCall(HybSpGEMMInit(&mm, &counts, k ? "auto" : "block", 0))) {
           if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DA, &result, &DC))) HybTestCheck(!strcmp(mm.method->name, "block"), "%s ran", mm.method->name);
           by[k] = allocated;
@@ -125,11 +127,7 @@ static void Bounded(void)
   HybExec exec = *HybTestExec();
 
   if (!exec.backend->device || (!Is("hash") && !Is("shape") && !Is("diagonal"))) return;
-  counted        = exec.backend;
-  counting       = *counted;
-  counting.alloc = CountingAlloc;
-  counting.free  = CountingFree;
-  exec.backend   = &counting;
+  CountingBegin(&exec);
   for (int kind = Is("hash") ? 0 : 1; kind < 2; kind++) {
     HybSpGEMM mm;
     HybArena  result;
@@ -164,11 +162,7 @@ static void Listed(void)
   HybExec                  exec    = *HybTestExec();
 
   if (!exec.backend->device || !Is("hash")) return;
-  counted        = exec.backend;
-  counting       = *counted;
-  counting.alloc = CountingAlloc;
-  counting.free  = CountingFree;
-  exec.backend   = &counting;
+  CountingBegin(&exec);
   for (int kind = 0; kind < 4; kind++) {
     RefMat       A, B, C;
     PetscScalar *expected;
@@ -238,11 +232,7 @@ static void Compressed(void)
   RefMat    S, A;
 
   if (!exec.backend->device || !Is("hash") || PetscDefined(USE_COMPLEX) || PetscDefined(USE_64BIT_INDICES)) return;
-  counted        = exec.backend;
-  counting       = *counted;
-  counting.alloc = CountingAlloc;
-  counting.free  = CountingFree;
-  exec.backend   = &counting;
+  CountingBegin(&exec);
   HybTestBegin("hash: lists and blocks of B are not there together with columns");
   HybTestMatStencil(27, 6, 6, 6, &S);
   HybTestMatBlock(&S, 3, &A);
@@ -275,12 +265,8 @@ static void Chunked(void)
   HybExec exec = *HybTestExec();
 
   if (!exec.backend->device || !Is("rowmerge")) return;
-  counted         = exec.backend;
-  counting        = *counted;
-  counting.alloc  = CountingAlloc;
-  counting.free   = CountingFree;
+  CountingBegin(&exec);
   counting.memory = CountingMemory;
-  exec.backend    = &counting;
   for (int kind = 0; kind < 3; kind++) {
     const size_t entry    = sizeof(PetscInt) + sizeof(PetscScalar);
     PetscCount   products = 0;
@@ -331,11 +317,7 @@ static void Tiles(void)
   HybExec exec = *HybTestExec();
 
   if (!exec.backend->device || !Is("tile") || PetscDefined(USE_COMPLEX)) return;
-  counted        = exec.backend;
-  counting       = *counted;
-  counting.alloc = CountingAlloc;
-  counting.free  = CountingFree;
-  exec.backend   = &counting;
+  CountingBegin(&exec);
   for (int kind = 0; kind < 3; kind++) {
     PetscCount tiles = 0, most;
     HybSpGEMM  mm;

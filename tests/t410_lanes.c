@@ -218,6 +218,16 @@ static PetscCount Beside(const RefMat *A)
   return rows;
 }
 
+/* padded, of whose rows so many are to be side by side, none of complex ones; A and B are given back */
+static void PaddedBeside(RefMat *A, RefMat *B, PetscCount rows)
+{
+  beside = PetscDefined(USE_COMPLEX) ? 0 : rows;
+  BySide("padded", A, B, PETSC_TRUE);
+  beside = -1;
+  RefMatDestroy(A);
+  RefMatDestroy(B);
+}
+
 /* Padded's rows side by side. Half of B's rows are zeros of both signs, so that sums have the sign of no product but
    their own, and one is infinite, which lanes that do not name it must not see. */
 static void SideBySide(void)
@@ -233,34 +243,21 @@ static void SideBySide(void)
       for (PetscInt r = 0; r < B.csr.m; r++)
         for (PetscInt k = B.csr.i[r]; k < B.csr.i[r + 1] && r % 2; k++) B.csr.a[k] = k % 3 ? (PetscReal)0.0 : (PetscReal)-0.0;
       for (PetscInt k = B.csr.i[400]; k < B.csr.i[401]; k++) B.csr.a[k] = (PetscReal)INFINITY;
-      beside = PetscDefined(USE_COMPLEX) ? 0 : Beside(&A);
-      BySide("padded", &A, &B, PETSC_TRUE);
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
+      PaddedBeside(&A, &B, Beside(&A));
     }
   }
   HybTestBegin("padded, rows beside each other: lines as long as the places are apart that it samples");
   HybTestMatStencil(9, 32, 32, 1, &A);
   Short(A.csr.m, 20, 1, 4, 0, &B);
-  beside = PetscDefined(USE_COMPLEX) ? 0 : Beside(&A);
-  BySide("padded", &A, &B, PETSC_TRUE);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  PaddedBeside(&A, &B, Beside(&A));
   HybTestBegin("padded: no rows");
   Short(0, 0, 0, 1, 0, &A);
   Short(0, 0, 0, 1, 0, &B);
-  beside = 0;
-  BySide("padded", &A, &B, PETSC_TRUE);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  PaddedBeside(&A, &B, 0);
   HybTestBegin("padded: lines of three points follow each other too seldom");
   HybTestMatStencil(5, 3, 300, 1, &A);
   Short(A.csr.m, 60, 1, 4, 0, &B);
-  beside = 0;
-  BySide("padded", &A, &B, PETSC_TRUE);
-  beside = -1;
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  PaddedBeside(&A, &B, 0);
   HybTestBegin("padded, rows beside each other: every allocation fails in turn");
   HybTestMatStencil(9, 41, 11, 1, &A);
   Short(A.csr.m, 20, 1, 4, 0, &B);
