@@ -41,7 +41,7 @@ PETSC_INTERN PetscErrorCode HybMatGetParExec(Mat A, HybExec *x);
 PETSC_INTERN PetscErrorCode HybMatGetParCSR(Mat A, const HybExec *x, PetscBool values, HybParCSR *csr);
 /* what was got, after an error too */
 PETSC_INTERN PetscErrorCode HybMatRestoreParCSR(Mat A, const HybExec *x, HybParCSR *csr);
-/* Not collective: this process's part */
+/* Not collective: this process's part; no after an error */
 PETSC_INTERN PetscErrorCode HybMatAscendsPar(Mat A, const HybExec *x, PetscBool *yes);
 /* Collective; an error of one process is one of all. Rows as A's, out: of csr->D and csr->O, which are taken over. */
 PETSC_INTERN PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);

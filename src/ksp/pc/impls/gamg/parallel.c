@@ -42,12 +42,12 @@ static PetscErrorCode HybGAMGParBlock(PC pc, HybGAMG *h, Mat A, const char **why
   const PC_GAMG *gamg = HybGAMGData(pc);
   PetscBool      alike, ascends = PETSC_FALSE;
   PetscErrorCode ierr   = HybMatAscendsPar(A, &h->exec, &ascends);
-  const PetscInt says[] = {gamg->data_cell_rows, gamg->data_cell_cols, !ierr && ascends};
+  const PetscInt says[] = {gamg->data_cell_rows, gamg->data_cell_cols, ascends};
 
   PetscFunctionBegin;
   h->block = (HybAggBlock){gamg->data_cell_rows, gamg->data_cell_cols};
   PetscCall(HybGAMGParAlike(pc, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(says), says, &alike));
-  if (alike && says[2]) PetscFunctionReturn(PETSC_SUCCESS);
+  if (alike && ascends) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGAMGAgree(pc, ierr));
   *why = HYB_GAMG_DISORDER;
   if (ascends) *why = "processes have different numbers of near-null vectors, or rows of another one are out of order";
