@@ -461,6 +461,39 @@ static void Choice(void)
   }
 }
 
+/* Rows so long that a sample is asked for blocks alone, and that have none: shape still has its look. R A of a grid whose
+   rows are all alike. */
+static void LongRows(void)
+{
+  const PetscInt m = 1100, step = 54, len = 40;
+  PetscInt      *i, *j;
+  RefMat         R, A, C;
+  HybSpGEMM      mm;
+  HybCSR         DR, DA, DC;
+  PetscScalar   *expected;
+
+  HybTestBegin("auto, long rows without blocks");
+  i = (PetscInt *)RefAlloc(m + 1, sizeof(*i));
+  j = (PetscInt *)RefAlloc(m * len, sizeof(*j));
+  for (PetscInt r = 0; r <= m; r++) i[r] = r * len;
+  for (PetscInt p = 0; p < m * len; p++) j[p] = p / len * step + p % len + p % len / 3;
+  HybTestMatArrays(m, m * step, i, j, NULL, &R);
+  free(i);
+  free(j);
+  HybTestMatBanded(m * step, m * step, 1, 1, &A);
+  RefSpGEMM(&R, &A, &C);
+  expected = RefProductInOrder(&R, &A, &C);
+  if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &R.csr, &DR)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(MultiplyWithin(&mm, &DR, &DA, 4, &DC))) {
+    HybTestCheck(!strcmp(mm.method->name, "shape"), "%s", mm.method->name);
+    if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+  }
+  Finish(&mm);
+  free(expected);
+  RefMatDestroy(&R);
+  RefMatDestroy(&A);
+  RefMatDestroy(&C);
+}
+
 /* A size that the caller gives: "auto" asks blocks before all others, and nothing is sampled; one that is wrong costs a
    wait, of which there are enough for who comes next; one that divides nothing costs none. By name a wrong one is no
    error where another one is right. Without one diagonal looks first, and declines where rows of a sample consist of
@@ -497,7 +530,7 @@ static void Given(void)
     {MISSED,  1, "diagonal", 0, {3, 3}},
     {BAND,    1, "diagonal", 0, {3, 3}},
     {BAND,    2, "diagonal", 0, {3, 3}},
-    {GAPS,    1, NULL,       0, {3, 3}},
+    {GAPS,    1, "diagonal", 0, {4, 3}},
     {GAPS,    2, NULL,       0, {3, 3}}
   };
 
@@ -682,7 +715,7 @@ static void Limits(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, Given, Faults, Limits, Large};
+  static void (*const pieces[])(void) = {Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, LongRows, Given, Faults, Limits, Large};
 
   PetscFunctionBegin;
   PetscCall(Methods("block", "products by blocks"));

@@ -103,7 +103,8 @@ struct _HybSpGEMMMethod {
   PetscErrorCode (*look)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, PetscBool *);
 };
 
-/* Waits for the device in a symbolic phase: three are allowed, of which a look must leave one for the count of C. */
+/* Waits for the device in a symbolic phase: three are allowed, of which a look must leave one for the count of C; a
+   sample of long rows for blocks that found none is one more. */
 #define HYB_SPGEMM_WAITS 3
 static inline PetscErrorCode HybSpGEMMFetch(HybSpGEMM *mm, void *host, const void *device, size_t bytes)
 {

@@ -479,7 +479,8 @@ static PetscErrorCode DiagonalSampleAll(const HybExec *exec, const HybCSR *A, co
 }
 
 /* Which sizes of blocks a sample of rows leaves: mm->blocksizes. It needs no memory but what others need as well, the
-   products of each row and what is behind them. */
+   products of each row and what is behind them. Where it leaves none its wait is not counted: rows are long, so that a
+   wait is little, and shape, which comes later, would have none left for its own look. */
 static PetscErrorCode DiagonalBlocksFirst(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, int sizes)
 {
   const HybExec *exec = &mm->exec;
@@ -491,6 +492,7 @@ static PetscErrorCode DiagonalBlocksFirst(HybSpGEMM *mm, const HybCSR *A, const 
   if (A->i != B->i || A->j != B->j) PetscCall(HybRowBlocksSampleAsync(exec, B, sizes, look));
   PetscCall(HybSpGEMMFetch(mm, &refused, look, sizeof(refused)));
   mm->blocksizes = DiagonalBlocks(sizes, refused);
+  if (!mm->blocksizes) mm->waits--;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
