@@ -461,8 +461,8 @@ static void Choice(void)
   }
 }
 
-/* Rows so long that a sample is asked for blocks alone, and that have none: shape still has its look. R A of a grid whose
-   rows are all alike. */
+/* Rows so long that a sample is asked for blocks alone, and that have none: shape still has its look. R A of a grid
+   whose rows are all alike. */
 static void LongRows(void)
 {
   const PetscInt m = 1100, step = 54, len = 40;
