@@ -171,6 +171,17 @@ static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* PETSc's functions compare what all processes have together, and for some products nothing else */
+static PetscErrorCode HybMPIMultCheckSize(Vec v, const char *name, PetscLayout map)
+{
+  PetscInt n;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCheck(n == map->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Vector %s of a product has %" PetscInt_FMT " entries on this process, and must have %" PetscInt_FMT " for this matrix: MatCreateVecs() makes such", name, n, map->n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* *done: PETSC_FALSE where it is the parent's to do */
 static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z, PetscBool *done)
 {
@@ -181,6 +192,9 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscBool transpose, Vec x, 
   PetscFunctionBegin;
   m.A         = A;
   m.blocks[1] = NULL;
+  PetscCall(HybMPIMultCheckSize(x, "x", transpose ? A->rmap : A->cmap));
+  if (mode != HYB_SPMV_SET) PetscCall(HybMPIMultCheckSize(y, "y", transpose ? A->cmap : A->rmap));
+  PetscCall(HybMPIMultCheckSize(z, "z", transpose ? A->cmap : A->rmap));
   PetscCall(HybVecOnDevice(x, &xdevice));
   PetscCall(HybVecOnDevice(z, &zdevice));
   PetscCall(HybVecOfDevice(x, &xkind));
@@ -203,11 +217,8 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscBool transpose, Vec x, 
 PetscErrorCode MatMult_MPIAIJHybridGPU(Mat A, Vec x, Vec y)
 {
   PetscBool done = PETSC_FALSE;
-  PetscInt  n;
 
   PetscFunctionBegin;
-  PetscCall(VecGetLocalSize(x, &n));
-  PetscCheck(n == A->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The matrix has %" PetscInt_FMT " columns on this process, the vector %" PetscInt_FMT " entries", A->cmap->n, n);
   PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &done));
   if (!done) PetscCall((*HybGlueState.mpi.mult)(A, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -249,6 +260,7 @@ PetscErrorCode MatResidual_MPIAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
   PetscBool done = PETSC_FALSE;
 
   PetscFunctionBegin;
+  PetscCall(HybResidualCheck(A, b, x, r));
   PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   if (HybGlueState.mpi.residual)

@@ -389,6 +389,31 @@ PetscErrorCode MatMultAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybResidualCheckSizes(Vec v, const char *name, PetscLayout map, PetscErrorCode code)
+{
+  PetscInt n, N;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetSize(v, &N));
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCheck(n == map->n && N == map->N, PETSC_COMM_SELF, code, "Vector %s of the residual b - A x has %" PetscInt_FMT " entries, %" PetscInt_FMT " of them on this process, and must have %" PetscInt_FMT " and %" PetscInt_FMT " for this matrix: MatCreateVecs() makes such", name, N, n, map->N, map->n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc's MatResidual() asks nothing where a type has an operation for it. MatMult() and VecAYPX(), which it calls
+   else, do, and these are their questions and errors, but that r may be b here. */
+PetscErrorCode HybResidualCheck(Mat A, Vec b, Vec x, Vec r)
+{
+  PetscFunctionBegin;
+  PetscCheck(A->assembled, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "The residual of a matrix that is not assembled: MatAssemblyBegin() and MatAssemblyEnd() come before");
+  PetscCheck(!A->factortype, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "The residual of a factored matrix: take the matrix that was factored");
+  PetscCheck(x != r, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "The residual b - A x cannot take the place of x: VecDuplicate() makes another vector for it");
+  PetscCall(HybResidualCheckSizes(x, "x", A->cmap, PETSC_ERR_ARG_SIZ));
+  PetscCall(HybResidualCheckSizes(r, "r", A->rmap, PETSC_ERR_ARG_SIZ));
+  PetscCall(HybResidualCheckSizes(b, "b", A->rmap, PETSC_ERR_ARG_INCOMP));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* r = b - A x in one pass */
 PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
 {
@@ -396,6 +421,7 @@ PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, residual, A, b, x, r);
+  PetscCall(HybResidualCheck(A, b, x, r));
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, &parents));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
