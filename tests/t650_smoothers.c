@@ -383,6 +383,41 @@ static PetscErrorCode TestFailure(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Arrays that a program handed to PETSc may name a column twice in a row, out of order: the first of two diagonal
+   entries, a zero, is the diagonal */
+static PetscErrorCode TestTwice(void)
+{
+  PetscInt    i[] = {0, 2, 5, 7, 9}, j[] = {0, 1, 1, 0, 1, 2, 3, 2, 3};
+  PetscScalar a[] = {4, 1, 0, 2, 5, 3, 1, 1, 2};
+  Vec         x, y[2];
+
+  PetscFunctionBeginUser;
+  MatTestName = "a diagonal entry that stands twice";
+  PetscCall(VecCreateSeq(PETSC_COMM_SELF, 4, &x));
+  PetscCall(VecSet(x, 1.0));
+  for (int ours = 0; ours < 2; ours++) {
+    Mat A;
+    PC  pc;
+
+    PetscCall(Register((PetscBool)ours));
+    PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 4, 4, i, j, a, &A));
+    PetscCall(MatConvert(A, "seqaijhybridgpu", MAT_INPLACE_MATRIX, &A));
+    PetscCall(VecDuplicate(x, &y[ours]));
+    PetscCall(MatMult(A, x, y[ours])); /* it is on the device */
+    PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
+    PetscCall(PCSetOperators(pc, A, A));
+    PetscCall(PCSetType(pc, PCJACOBI));
+    PetscCall(PCApply(pc, x, y[ours]));
+    PetscCall(PCDestroy(&pc));
+    PetscCall(MatDestroy(&A));
+  }
+  VecTestCheckSame(y[1], y[0], "another preconditioner");
+  for (int ours = 0; ours < 2; ours++) PetscCall(VecDestroy(&y[ours]));
+  PetscCall(VecDestroy(&x));
+  PetscCall(Register(PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscBool on = PETSC_TRUE, aij, cuda, only, few = PETSC_FALSE;
@@ -408,6 +443,7 @@ int main(int argc, char **argv)
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++)
     if (only ? !strcmp(one, cases[k].name) : !few || cases[k].kind == ZERO || !strcmp(cases[k].name, "chebyshev and jacobi")) PetscCall(TestCase(&cases[k]));
   PetscCall(TestFailure());
+  PetscCall(TestTwice());
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

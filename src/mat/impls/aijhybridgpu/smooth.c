@@ -60,6 +60,7 @@ PetscErrorCode HybMatDiagonalZeros(Mat A, PetscBool *known, PetscCount *zeros)
   HybExec        x;
   HybCSR         csr;
   HybArena       work;
+  PetscBool      ascends;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -70,6 +71,9 @@ PetscErrorCode HybMatDiagonalZeros(Mat A, PetscBool *known, PetscCount *zeros)
   if (!local || local->ops->getdiagonal != HybGlueState.own.getdiagonal || (local != A && A->ops->getdiagonal != HybGlueState.mpi.getdiagonal) || local->rmap->n != local->cmap->n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetSmootherExec(local, &x));
   if (!HybExecOnDevice(&x)) PetscFunctionReturn(PETSC_SUCCESS);
+  /* of a row that has its diagonal twice the device may see the other one; MatGetDiagonal() will ask the same */
+  PetscCall(HybMatAscends(local, &x, &ascends));
+  if (!ascends) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_ZEROS], A, 0, 0, 0));
   PetscCall(HybMatGetCSR(local, &x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&work, &x));
