@@ -566,6 +566,51 @@ static PetscErrorCode TestDisorder(PetscBool twice)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* of a row's diagonal entries, where it has several, one is set, on the host and on the device the same: a matrix that
+   the device has a copy of, and one that lives there */
+static PetscErrorCode TestDiagonalTwice(PetscBool promoted)
+{
+  Mat            W, M[2];
+  Vec            d[2], x, y;
+  const PetscInt n = 40;
+  PetscInt       i[41], j[120];
+  PetscScalar    a[120];
+
+  PetscFunctionBeginUser;
+  for (PetscInt r = 0; r < n; r++) {
+    i[r] = 3 * r;
+    for (int k = 0; k < 3; k++) {
+      j[3 * r + k] = k == 1 ? (r + n - 1) % n : r;
+      a[3 * r + k] = 1 + 3 * r + k;
+    }
+  }
+  i[n] = 3 * n;
+  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, n, n, i, j, a, &W));
+  PetscCall(MatDuplicate(W, MAT_COPY_VALUES, &M[0]));
+  PetscCall(MatConvert(W, "aijhybridgpu", MAT_INITIAL_MATRIX, &M[1]));
+  PetscCall(MatCreateVecs(W, &x, &y));
+  PetscCall(VecSet(x, 1.0));
+  for (int t = 0; t < 2; t++) {
+    PetscCall(VecDuplicate(y, &d[t]));
+    PetscCall(MatMult(M[t], x, y));
+    for (int k = 0; k < 2 && promoted; k++) PetscCall(MatScale(M[t], 0.5));
+    PetscCall(VecSet(y, 7.0));
+    PetscCall(MatDiagonalSet(M[t], y, INSERT_VALUES));
+    PetscCall(MatMult(M[t], x, d[t]));
+  }
+  VecTestCheckSame(d[0], d[1], "MatMult after MatDiagonalSet");
+  for (int t = 0; t < 2; t++) PetscCall(MatGetDiagonal(M[t], d[t]));
+  VecTestCheckSame(d[0], d[1], "MatGetDiagonal after MatDiagonalSet");
+  for (int t = 0; t < 2; t++) {
+    PetscCall(MatDestroy(&M[t]));
+    PetscCall(VecDestroy(&d[t]));
+  }
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(MatDestroy(&W));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscBool      mirror;
@@ -613,6 +658,8 @@ int main(int argc, char **argv)
   MatTestName = "rows out of order";
   PetscCall(TestDisorder(PETSC_FALSE));
   PetscCall(TestDisorder(PETSC_TRUE));
+  PetscCall(TestDiagonalTwice(PETSC_FALSE));
+  PetscCall(TestDiagonalTwice(PETSC_TRUE));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

@@ -245,7 +245,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybExec              x;
   HybCSR               csr;
-  PetscBool            device = PETSC_FALSE, add = (PetscBool)(mode == ADD_VALUES), full;
+  PetscBool            device = PETSC_FALSE, add = (PetscBool)(mode == ADD_VALUES), full, ascend;
   PetscCount           missing = 0;
   HybWriteThrough      w;
 
@@ -253,6 +253,14 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   PetscCall(PetscMemzero(&w, sizeof(w)));
   if (add || mode == INSERT_VALUES) PetscCall(MatSeqAIJHybridGPUWriteBegin(A, PETSC_TRUE, 0, &x, &device, &w));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (device || w.both) { /* of several diagonal entries of a row the device might take another one */
+    PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_FALSE, &csr));
+    PetscCall(MatSeqAIJHybridGPURowsAscend(A, &x, &csr, &ascend));
+    if (!ascend) {
+      device = w.both = PETSC_FALSE;
+      PetscCall(HybStorageQuiet(hyb));
+    }
+  }
   if (device && !v && !hyb->copy.csr.nnz) device = PETSC_FALSE; /* AIJ preallocates an empty matrix */
 #if PETSC_VERSION_GE(3, 25, 0)
   /* AIJ goes entry by entry, and refuses the rows below; before, it wrote past them */
