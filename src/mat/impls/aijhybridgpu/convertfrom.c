@@ -8,22 +8,40 @@
 */
 #include "family.h"
 
-/* PETSc's converters write a matrix that is used again as one of the parent's, some past the operations: its arrays
-   have to be the parent's own */
-static PetscErrorCode HybConvertPrepare(Mat B)
+static PetscErrorCode HybConvertBlocks(Mat B, Mat blocks[2])
 {
-  Mat             blocks[2] = {B, NULL};
   const PetscInt *garray;
   PetscBool       mpi;
 
   PetscFunctionBegin;
+  blocks[0] = B;
+  blocks[1] = NULL;
   PetscCall(PetscObjectTypeCompare((PetscObject)B, MATMPIAIJHYBRIDGPU, &mpi));
   if (mpi && B->preallocated) PetscCall(MatMPIAIJGetSeqAIJ(B, &blocks[0], &blocks[1], &garray));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc's converters write a matrix that is used again as one of the parent's, some past the operations, and its
+   pattern too: its arrays have to be the parent's own */
+static PetscErrorCode HybConvertInto(Mat A, MatType type, Mat *B)
+{
+  Mat            blocks[2];
+  HybInPlace     w[2];
+  PetscErrorCode ierr, later;
+
+  PetscFunctionBegin;
+  PetscCall(HybConvertBlocks(*B, blocks));
   for (int k = 0; k < 2; k++) {
-    if (!blocks[k] || !MatIsSeqAIJHybridGPU(blocks[k])) continue;
-    PetscCall(MatSeqAIJHybridGPUHostWrites(blocks[k]));
-    PetscCall(MatSeqAIJHybridGPUDisown(blocks[k]));
+    PetscCall(HybInPlaceBegin(blocks[k], &w[k]));
+    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUDisown(blocks[k]));
   }
+  ierr = HybConvertByPETSc(A, type, MAT_REUSE_MATRIX, B);
+  PetscCall(HybConvertBlocks(*B, blocks));
+  for (int k = 0; k < 2; k++) {
+    later = HybInPlaceEnd(blocks[k], &w[k]);
+    if (!ierr) ierr = later;
+  }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -76,8 +94,7 @@ static PetscErrorCode HybConvertAgain(Mat A, MatType type, Mat *B)
     PetscCall(MatDestroy(&T));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybConvertPrepare(*B));
-  PetscCall(HybConvertByPETSc(A, type, MAT_REUSE_MATRIX, B));
+  PetscCall(HybConvertInto(A, type, B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -89,9 +89,6 @@ PETSC_INTERN PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat, MatAssemblyType)
 PETSC_INTERN PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat, IS, IS, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatCreateSubMatrices_MPIAIJHybridGPU(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]);
 
-/* the host is about to write the values of its blocks, or its own, past all functions */
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUHostWrites(Mat);
-
 /* matproduct.c; the second: what computes C, if it is a parallel product of ours */
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetProduct(Mat C, HybParProduct *);

@@ -7,21 +7,43 @@
 
 /*
   Submatrices. Before 3.26 the parent takes the arrays of the blocks' own ones for those of a matrix that it makes, and
-  frees them with it: they have to be AIJ's own. A result that is used again the parent writes past all functions.
+  frees them with it: they have to be AIJ's own. A result that is used again, parallel or sequential, the parent writes
+  past all functions, its pattern too.
 */
-PetscErrorCode MatMPIAIJHybridGPUHostWrites(Mat B)
+typedef struct {
+  HybInPlace block[2];
+} HybMPIInPlace;
+
+static PetscErrorCode HybMPIBlocks(Mat B, Mat blocks[2])
 {
-  Mat             blocks[2];
   const PetscInt *garray;
   PetscBool       mpi;
 
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUHostWrites(B));
+  blocks[0] = B;
+  blocks[1] = NULL;
   PetscCall(PetscObjectTypeCompare((PetscObject)B, MATMPIAIJHYBRIDGPU, &mpi));
-  if (!mpi || !B->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatMPIAIJGetSeqAIJ(B, &blocks[0], &blocks[1], &garray));
-  for (int k = 0; k < 2; k++)
-    if (blocks[k]) PetscCall(MatSeqAIJHybridGPUHostWrites(blocks[k]));
+  if (mpi && B->preallocated) PetscCall(MatMPIAIJGetSeqAIJ(B, &blocks[0], &blocks[1], &garray));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIInPlaceBegin(Mat B, HybMPIInPlace *w)
+{
+  Mat blocks[2];
+
+  PetscFunctionBegin;
+  PetscCall(HybMPIBlocks(B, blocks));
+  for (int k = 0; k < 2; k++) PetscCall(HybInPlaceBegin(blocks[k], &w->block[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIInPlaceEnd(Mat B, const HybMPIInPlace *w)
+{
+  Mat blocks[2];
+
+  PetscFunctionBegin;
+  PetscCall(HybMPIBlocks(B, blocks));
+  for (int k = 0; k < 2; k++) PetscCall(HybInPlaceEnd(blocks[k], &w->block[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -50,13 +72,13 @@ static PetscErrorCode MatMPIAIJHybridGPUCopyRows(Mat T, Mat B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatMPIAIJHybridGPUMakeAnew(Mat *B)
+/* S is preallocated with the lengths of T's rows */
+static PetscErrorCode MatMPIAIJHybridGPURoomLike(Mat T, Mat S)
 {
-  Mat             T = *B, S, blocks[2];
+  Mat             blocks[2];
   const PetscInt *garray, *i[2], *j[2];
   PetscInt        m, *length[2];
   PetscBool       done;
-  PetscContainer  mark;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(T, &blocks[0], &blocks[1], &garray));
@@ -67,18 +89,57 @@ static PetscErrorCode MatMPIAIJHybridGPUMakeAnew(Mat *B)
     for (PetscInt r = 0; r < m; r++) length[k][r] = i[k][r + 1] - i[k][r];
     PetscCall(MatRestoreRowIJ(blocks[k], 0, PETSC_FALSE, PETSC_FALSE, &m, &i[k], &j[k], &done));
   }
+  PetscCall(MatMPIAIJSetPreallocation(S, 0, length[0], 0, length[1]));
+  for (int k = 0; k < 2; k++) PetscCall(PetscFree(length[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMPIAIJHybridGPUMakeAnew(Mat *B)
+{
+  Mat            T = *B, S;
+  PetscContainer mark;
+
+  PetscFunctionBegin;
   PetscCall(MatCreate(PetscObjectComm((PetscObject)T), &S));
   PetscCall(MatSetSizes(S, T->rmap->n, T->cmap->n, T->rmap->N, T->cmap->N));
   PetscCall(MatSetBlockSizesFromMats(S, T, T));
   PetscCall(MatSetType(S, ((PetscObject)T)->type_name));
-  PetscCall(MatMPIAIJSetPreallocation(S, 0, length[0], 0, length[1]));
-  for (int k = 0; k < 2; k++) PetscCall(PetscFree(length[k]));
+  PetscCall(MatMPIAIJHybridGPURoomLike(T, S));
   PetscCall(MatMPIAIJHybridGPUCopyRows(T, S));
   PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &mark));
   PetscCall(PetscObjectCompose((PetscObject)S, HYB_MADE_ANEW, (PetscObject)mark));
   PetscCall(PetscContainerDestroy(&mark));
   PetscCall(MatDestroy(B));
   *B = S;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Are T and B of one pattern, on all processes? */
+static PetscErrorCode MatMPIAIJHybridGPUSamePattern(Mat T, Mat B, PetscBool *same)
+{
+  Mat             t[2], b[2];
+  const PetscInt *tcols, *bcols;
+  int             own = 1;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(T, &t[0], &t[1], &tcols));
+  PetscCall(MatMPIAIJGetSeqAIJ(B, &b[0], &b[1], &bcols));
+  own = t[1]->cmap->n == b[1]->cmap->n;
+  for (PetscInt c = 0; c < t[1]->cmap->n && own; c++) own = tcols[c] == bcols[c];
+  for (int k = 0; k < 2 && own; k++) {
+    HybLent   lt, lb;
+    PetscBool equal;
+
+    PetscCall(HybLentGet(t[k], PETSC_FALSE, &lt));
+    PetscCall(HybLentGet(b[k], PETSC_FALSE, &lb));
+    PetscCall(PetscArraycmp(lt.csr.i, lb.csr.i, lt.csr.m + 1, &equal));
+    if (equal) PetscCall(PetscArraycmp(lt.csr.j, lb.csr.j, lt.csr.nnz, &equal));
+    own = equal;
+    PetscCall(HybLentRestore(t[k], &lt));
+    PetscCall(HybLentRestore(b[k], &lb));
+  }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &own, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)B)));
+  *same = (PetscBool)own;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -119,12 +180,28 @@ static PetscErrorCode MatMPIAIJHybridGPUSortColumns(Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* B, which was made anew, is used again: it gets other rows where the submatrix has others now */
+static PetscErrorCode MatMPIAIJHybridGPUAnewAgain(Mat A, IS isrow, IS iscol, Mat B)
+{
+  Mat       T;
+  PetscBool same = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreateSubMatrix_MPIAIJHybridGPU(A, isrow, iscol, MAT_INITIAL_MATRIX, &T));
+  PetscCall(MatMPIAIJHybridGPUSamePattern(T, B, &same));
+  if (!same) PetscCall(MatMPIAIJHybridGPURoomLike(T, B));
+  PetscCall(MatMPIAIJHybridGPUCopyRows(T, B));
+  PetscCall(MatDestroy(&T));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS iscol, MatReuse reuse, Mat *B)
 {
   Mat                  blocks[2];
   const PetscInt      *garray;
   Mat_SeqAIJHybridGPU *hyb[2] = {NULL, NULL};
-  PetscErrorCode       ierr;
+  HybMPIInPlace        w;
+  PetscErrorCode       ierr, later = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
@@ -132,14 +209,10 @@ PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS iscol, Mat
 
     PetscCall(PetscObjectQuery((PetscObject)*B, HYB_MADE_ANEW, &anew));
     if (anew) {
-      Mat T;
-
-      PetscCall(MatCreateSubMatrix_MPIAIJHybridGPU(A, isrow, iscol, MAT_INITIAL_MATRIX, &T));
-      PetscCall(MatMPIAIJHybridGPUCopyRows(T, *B));
-      PetscCall(MatDestroy(&T));
+      PetscCall(MatMPIAIJHybridGPUAnewAgain(A, isrow, iscol, *B));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
-    PetscCall(MatMPIAIJHybridGPUHostWrites(*B));
+    PetscCall(HybMPIInPlaceBegin(*B, &w));
   }
   if (PETSC_VERSION_LT(3, 26, 0) && A->preallocated) {
     PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
@@ -151,15 +224,29 @@ PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS iscol, Mat
   ierr = (*HybGlueState.mpi.createsubmatrix)(A, isrow, iscol, reuse, B);
   for (int k = 0; k < 2; k++)
     if (hyb[k]) hyb[k]->hostcopy = PETSC_FALSE;
+  if (reuse == MAT_REUSE_MATRIX) later = HybMPIInPlaceEnd(*B, &w);
   PetscCall(ierr);
+  PetscCall(later);
   if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatMPIAIJHybridGPUSortColumns(B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode MatCreateSubMatrices_MPIAIJHybridGPU(Mat A, PetscInt n, const IS isrow[], const IS iscol[], MatReuse reuse, Mat *B[])
 {
+  HybMPIInPlace *w = NULL;
+  PetscErrorCode ierr, later;
+
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < n && reuse == MAT_REUSE_MATRIX; k++) PetscCall(MatMPIAIJHybridGPUHostWrites((*B)[k]));
-  PetscCall((*HybGlueState.mpi.createsubmatrices)(A, n, isrow, iscol, reuse, B));
+  if (reuse == MAT_REUSE_MATRIX) {
+    PetscCall(PetscMalloc1(n, &w));
+    for (PetscInt k = 0; k < n; k++) PetscCall(HybMPIInPlaceBegin((*B)[k], &w[k]));
+  }
+  ierr = (*HybGlueState.mpi.createsubmatrices)(A, n, isrow, iscol, reuse, B);
+  for (PetscInt k = 0; k < n && reuse == MAT_REUSE_MATRIX; k++) {
+    later = HybMPIInPlaceEnd((*B)[k], &w[k]);
+    if (!ierr) ierr = later;
+  }
+  PetscCall(PetscFree(w));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -534,42 +534,20 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybHostPatternHash(Mat A, uint64_t *hash)
-{
-  const HybExec  x = {&HybBackendHost, NULL, HYB_MEM_HOST};
-  HybArena       work;
-  HybLent        l;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
-  PetscCall(HybArenaInit(&work, &x));
-  ierr = x.backend->csr->patternhash(&x, &work, &l.csr, hash);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(HybLentRestore(A, &l));
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* By the parent, which writes a matrix that is used again where its arrays are, its pattern too, and tells nobody if
-   that is another one */
 static PetscErrorCode HybSubMatrixOfParent(Mat A, IS isrow, IS iscol, MatReuse reuse, Mat *B)
 {
-  const PetscBool again  = (PetscBool)(reuse == MAT_REUSE_MATRIX && MatIsSeqAIJHybridGPU(*B) && (*B)->assembled);
-  Mat             one[2] = {*B, NULL}, *S = one;
-  uint64_t        before = 0, after;
+  Mat            one[2] = {*B, NULL}, *S = one;
+  HybInPlace     w;
+  PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
-  if (reuse == MAT_REUSE_MATRIX) PetscCall(MatSeqAIJHybridGPUHostWrites(*B));
-  if (again) PetscCall(HybHostPatternHash(*B, &before));
-  PetscCall((*HYB_PARENT.createsubmatrices)(A, 1, &isrow, &iscol, reuse, &S));
+  PetscCall(HybInPlaceBegin(reuse == MAT_REUSE_MATRIX ? *B : NULL, &w));
+  ierr  = (*HYB_PARENT.createsubmatrices)(A, 1, &isrow, &iscol, reuse, &S);
+  later = HybInPlaceEnd(reuse == MAT_REUSE_MATRIX ? *B : NULL, &w);
+  PetscCall(ierr);
   *B = S[0];
   if (reuse == MAT_INITIAL_MATRIX) PetscCall(PetscFree(S));
-  if (!again) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybHostPatternHash(*B, &after));
-  if (before == after) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJHybridGPUDisown(*B)); /* the device has row offsets of its own */
-  PetscCall(MatSeqAIJHybridGPUPatternMoved(*B));
+  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

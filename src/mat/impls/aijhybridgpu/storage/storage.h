@@ -335,6 +335,15 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat, const HybEx
 /* an assembly of what was written on the device, where AIJ's operation ends with one */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAssembleWritten(Mat);
 
+/* inplace.c: between these the parent writes A, a sequential matrix that is used again, its pattern too if it likes. Of
+   others, and of none, nothing is done. The end also follows an error. */
+typedef struct {
+  Mat      A;
+  uint64_t hash;
+} HybInPlace;
+PETSC_INTERN PetscErrorCode HybInPlaceBegin(Mat A, HybInPlace *);
+PETSC_INTERN PetscErrorCode HybInPlaceEnd(Mat A, const HybInPlace *);
+
 /* given.c: arrays that PETSc gives to another matrix as it destroys this one */
 PETSC_INTERN PetscErrorCode HybGivenParallel(PetscBool young);
 PETSC_INTERN PetscErrorCode HybGivenDrop(void);

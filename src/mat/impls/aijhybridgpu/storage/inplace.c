@@ -1,0 +1,50 @@
+/*
+  Functions of PETSc's that write a matrix which is used again, a submatrix or a conversion's result, write its pattern
+  too, where its arrays are, and tell nobody if that is another one: no state counts it, and the arrays stay. So the
+  pattern's hash is taken before and after.
+*/
+#include "storage.h"
+
+static PetscErrorCode HybInPlaceHash(Mat A, uint64_t *hash)
+{
+  const HybExec  x = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  HybArena       work;
+  HybLent        l;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
+  PetscCall(HybArenaInit(&work, &x));
+  ierr = x.backend->csr->patternhash(&x, &work, &l.csr, hash);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(HybLentRestore(A, &l));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybInPlaceBegin(Mat A, HybInPlace *w)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(w, sizeof(*w)));
+  if (!A || !MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  if (!A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybInPlaceHash(A, &w->hash));
+  w->A = A;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybInPlaceEnd(Mat A, const HybInPlace *w)
+{
+  uint64_t hash;
+
+  PetscFunctionBegin;
+  if (!A || A != w->A || !MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (A->assembled) {
+    PetscCall(HybInPlaceHash(A, &hash));
+    if (hash == w->hash) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the device has row offsets of its own */
+  }
+  PetscCall(MatSeqAIJHybridGPUPatternMoved(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
