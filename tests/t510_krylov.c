@@ -1,7 +1,7 @@
 /*
   Krylov's vectors: PETSc's noise bit by bit, reciprocals and their zeros, products of many vectors with one, and
-  Arnoldi's process against the plain loops of its definition; breakdowns, NaN, no entries at all; the same bits again,
-  one wait whatever the steps, and every allocation failing in turn.
+  Arnoldi's process against the plain loops of its definition, with one wait and with sums over processes; breakdowns,
+  NaN, no entries at all; the same bits again, one wait whatever the steps, and every allocation failing in turn.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybkrylov.h>
@@ -178,12 +178,104 @@ static PetscErrorCode RunArnoldi(const RefMat *A, const PetscScalar *dinv, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* what the process of a distributed matrix asks for, of one process */
+typedef struct {
+  HybSpMV *mv;
+  HybCSR   A;
+  PetscInt sums;
+} Alone;
+
+static PetscErrorCode AloneMult(void *ctx, PetscErrorCode before, const PetscScalar *x, PetscScalar *y)
+{
+  Alone *a = (Alone *)ctx;
+
+  PetscFunctionBegin;
+  PetscCall(before);
+  PetscCall(HybSpMVApply(a->mv, &a->A, x, HYB_SPMV_SET, NULL, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode AloneSum(void *ctx, PetscErrorCode before, PetscInt n, PetscScalar *v)
+{
+  PetscFunctionBegin;
+  ((Alone *)ctx)->sums++;
+  PetscCall(before);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* as RunArnoldi() */
+static PetscErrorCode RunPar(const RefMat *A, const PetscScalar *dinv, const PetscScalar *b, PetscInt steps, PetscScalar *H, PetscInt *done)
+{
+  const PetscInt n  = A->csr.m;
+  PetscScalar   *td = NULL, *tb;
+  HybSpMV        mv;
+  Alone          a  = {&mv, {0}, 0};
+  HybKrylovPar   op = {AloneMult, AloneSum, &a};
+
+  PetscFunctionBegin;
+  PetscCall(HybTestUpload(&mine, &A->csr, &a.A));
+  if (dinv) PetscCall(HybTestUploadArray(&mine, n, sizeof(PetscScalar), dinv, &td));
+  PetscCall(HybTestUploadArray(&mine, n, sizeof(PetscScalar), b, &tb));
+  for (PetscInt e = 0; e < steps * (steps + 1); e++) H[e] = 7e77;
+  *done = -1;
+  PetscCall(HybSpMVInit(&mv, exec, "auto", 1));
+  HybTestCall(HybSpMVSetUp(&mv, &a.A));
+  HybTestCall(HybKrylovArnoldiPar(exec, &work, &op, PETSC_SUCCESS, n, td, tb, steps, H, done));
+  HybTestCheck(!work.bytes, "%zu bytes are left", work.bytes);
+  HybTestCheck(a.sums <= steps + 2, "%d sums for %d steps", (int)a.sums, (int)steps);
+  HybTestSameBits(n, sizeof(PetscScalar), tb, b);
+  HybTestCall(HybSpMVDestroy(&mv));
+  PetscCall(Forget(NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one of many processes has an error, and the sums tell the others of it */
+static PetscErrorCode TestParErrors(void)
+{
+  const PetscScalar b[5] = {1, 2, 3, 4, 5};
+  PetscScalar       H[2], *tb;
+  HybSpMV           mv;
+  RefMat            A;
+  Alone             a  = {&mv, {0}, 0};
+  HybKrylovPar      op = {AloneMult, AloneSum, &a};
+  PetscInt          done;
+
+  PetscFunctionBegin;
+  HybTestBegin("errors meet at the sums");
+  HybTestMatBanded(5, 5, 1, 1, &A);
+  PetscCall(HybTestUpload(&mine, &A.csr, &a.A));
+  PetscCall(HybTestUploadArray(&mine, 5, sizeof(PetscScalar), b, &tb));
+  PetscCall(HybSpMVInit(&mv, exec, "auto", 1));
+  PetscCall(HybSpMVSetUp(&mv, &a.A));
+  HybTestCallFails(PETSC_ERR_USER, HybKrylovArnoldiPar(exec, &work, &op, PETSC_ERR_USER, 5, NULL, tb, 1, H, &done));
+  HybTestCheck(a.sums == 1, "an error from before met %d sums, not one", (int)a.sums);
+  PetscCall(HybArenaReset(&work));
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybKrylovArnoldiPar(exec, &work, &op, PETSC_SUCCESS, 5, NULL, tb, HYB_KRYLOV_STEPS + 1, H, &done));
+  HybTestCall(HybSpMVDestroy(&mv));
+  RefMatDestroy(&A);
+  PetscCall(Forget(NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* H beside R, as far as R is more than rounding; expected: steps of R, -1: its last ones are none */
+static PetscInt CompareSteps(PetscInt steps, PetscInt expected, const PetscScalar *H, const PetscScalar *R)
+{
+  PetscReal largest = 0;
+
+  for (PetscInt e = 0; e < steps * (steps + 1); e++) largest = PetscMax(largest, PetscAbsScalar(R[e]));
+  for (PetscInt k = 0; k < steps; k++) {
+    /* from a vector that was nothing but rounding on, nothing can be compared */
+    if (k && PetscAbsScalar(R[k + (k - 1) * (steps + 1)]) < 1e-3 * largest) return -1;
+    for (PetscInt l = 0; l <= steps; l++) HybTestCheck(PetscAbsScalar(H[l + k * (steps + 1)] - R[l + k * (steps + 1)]) <= 1e6 * PETSC_MACHINE_EPSILON * largest, "H(%d,%d) is %g, not %g", (int)l, (int)k, (double)PetscRealPart(H[l + k * (steps + 1)]), (double)PetscRealPart(R[l + k * (steps + 1)]));
+  }
+  return expected == steps && PetscAbsScalar(R[steps * (steps + 1) - 1]) >= 1e-3 * largest ? steps : -1;
+}
+
 static PetscErrorCode TestArnoldi(const char *name, const RefMat *A, PetscBool scaled, PetscInt steps)
 {
   const PetscInt     n    = A->csr.m;
   PetscScalar       *dinv = scaled ? HybTestRandomVector(n) : NULL, *b = HybTestRandomVector(n), H[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS], again[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS], R[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS];
   PetscInt           done, redone, expected;
-  PetscReal          largest = 0;
   unsigned long long waits, first;
 
   PetscFunctionBegin;
@@ -196,16 +288,13 @@ static PetscErrorCode TestArnoldi(const char *name, const RefMat *A, PetscBool s
   HybTestCheck(done == redone && !memcmp(H, again, (size_t)(steps * (steps + 1)) * sizeof(*H)), "other bits than before");
   PetscCall(RunArnoldi(A, dinv, b, 1, again, &redone, &first));
   HybTestCheck(waits == first, "%llu waits for %d steps, %llu for one", waits, (int)steps, first);
-  for (PetscInt e = 0; e < steps * (steps + 1); e++) largest = PetscMax(largest, PetscAbsScalar(R[e]));
-  for (PetscInt k = 0; k < steps; k++) {
-    /* from a vector that was nothing but rounding on, nothing can be compared */
-    if (k && PetscAbsScalar(R[k + (k - 1) * (steps + 1)]) < 1e-3 * largest) {
-      expected = -1;
-      break;
-    }
-    for (PetscInt l = 0; l <= steps; l++) HybTestCheck(PetscAbsScalar(H[l + k * (steps + 1)] - R[l + k * (steps + 1)]) <= 1e6 * PETSC_MACHINE_EPSILON * largest, "H(%d,%d) is %g, not %g", (int)l, (int)k, (double)PetscRealPart(H[l + k * (steps + 1)]), (double)PetscRealPart(R[l + k * (steps + 1)]));
-  }
-  if (expected == steps && PetscAbsScalar(R[steps * (steps + 1) - 1]) >= 1e-3 * largest) HybTestCheck(done == expected, "%d steps were done, not %d", (int)done, (int)expected);
+  expected = CompareSteps(steps, expected, H, R);
+  if (expected >= 0) HybTestCheck(done == expected, "%d steps were done, not %d", (int)done, (int)expected);
+  PetscCall(RunPar(A, dinv, b, steps, H, &done));
+  PetscCall(RunPar(A, dinv, b, steps, again, &redone));
+  HybTestCheck(done == redone && !memcmp(H, again, (size_t)(steps * (steps + 1)) * sizeof(*H)), "by sums, other bits than before");
+  (void)CompareSteps(steps, done, H, R);
+  if (expected >= 0) HybTestCheck(done == expected, "by sums, %d steps were done, not %d", (int)done, (int)expected);
   free(dinv);
   free(b);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -226,12 +315,14 @@ static PetscErrorCode TestBreakdown(const char *name, PetscInt n, PetscInt nnz, 
   else
     HybTestMatEmpty(n, n, &A);
   b[0] = b0;
-  PetscCall(RunArnoldi(&A, NULL, b, steps, H, &done, &waits));
-  HybTestCheck(done == expected, "%d columns are whole, not %d", (int)done, (int)expected);
-  for (PetscInt e = 0; e < steps * (steps + 1); e++) {
-    const PetscScalar v = e < expected * (steps + 1) ? columns[e] : 0;
+  for (int par = 0; par < 2; par++) {
+    PetscCall(par ? RunPar(&A, NULL, b, steps, H, &done) : RunArnoldi(&A, NULL, b, steps, H, &done, &waits));
+    HybTestCheck(done == expected, "%d columns are whole, not %d", (int)done, (int)expected);
+    for (PetscInt e = 0; e < steps * (steps + 1); e++) {
+      const PetscScalar v = e < expected * (steps + 1) ? columns[e] : 0;
 
-    HybTestCheck(H[e] == v, "H(%d,%d) is %g, not %g", (int)(e % (steps + 1)), (int)(e / (steps + 1)), (double)PetscRealPart(H[e]), (double)PetscRealPart(v));
+      HybTestCheck(H[e] == v, "H(%d,%d) is %g, not %g", (int)(e % (steps + 1)), (int)(e / (steps + 1)), (double)PetscRealPart(H[e]), (double)PetscRealPart(v));
+    }
   }
   RefMatDestroy(&A);
   free(b);
@@ -295,10 +386,12 @@ typedef struct {
 
 static PetscErrorCode FaultsRun(void *ctx)
 {
-  Faults     *f = (Faults *)ctx;
-  PetscScalar H[4 * 3], h[2];
-  PetscInt    done;
-  PetscCount  zeros;
+  Faults      *f  = (Faults *)ctx;
+  Alone        a  = {f->mv, f->A, 0};
+  HybKrylovPar op = {AloneMult, AloneSum, &a};
+  PetscScalar  H[4 * 3], h[2];
+  PetscInt     done;
+  PetscCount   zeros;
 
   PetscFunctionBegin;
   PetscCall(ops->reciprocal(exec, &work, f->A.m, f->d, 1, NULL, &zeros));
@@ -306,6 +399,8 @@ static PetscErrorCode FaultsRun(void *ctx)
   PetscCall(ops->noise(exec, 5, f->A.m, f->b));
   PetscCall(HybKrylovArnoldi(f->mv, &work, &f->A, f->d, f->b, 3, H, &done));
   HybTestCheck(done == 3 && zeros == 0, "%d steps", (int)done);
+  PetscCall(HybKrylovArnoldiPar(exec, &work, &op, PETSC_SUCCESS, f->A.m, f->d, f->b, 3, H, &done));
+  HybTestCheck(done == 3, "%d steps by sums", (int)done);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -386,6 +481,7 @@ static PetscErrorCode Body(void)
   RefMatDestroy(&A);
   PetscCall(TestBreakdowns());
   PetscCall(TestErrors());
+  PetscCall(TestParErrors());
   PetscCall(TestFaults());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -103,6 +103,34 @@ static PetscErrorCode TestBlock(int which)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* On devices the process that estimates eigenvalues is the type's own; an option for PETSc's KSP that one process alone
+   has leaves it to that KSP, on all */
+static PetscErrorCode TestEstimate(void)
+{
+  const char *const option = "-of_none_pc_gamg_esteig_ksp_max_it";
+  PetscMPIInt       rank;
+  PetscInt          count[3];
+  PetscBool         device;
+  Mat               S, A, H;
+
+  PetscFunctionBeginUser;
+  MatTestName = "an option of the estimate on one process";
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_cuda_library", &device));
+  PetscCall(Grid(2, 40, LAPLACE, &S));
+  PetscCall(OfBothTypes(S, &A, &H));
+  for (int k = 0; k < 3; k++) {
+    if (k == 1 && !rank) PetscCall(PetscOptionsSetValue(NULL, option, "10"));
+    if (k) PetscCall(Beside(A, H, "", ALL, LOOSE));
+    if (k == 1 && !rank) PetscCall(PetscOptionsClearValue(NULL, option));
+    PetscCall(MatTestEventCount("HybGAMGEstim", &count[k]));
+  }
+  MatTestCheck(count[1] == count[0], "PETSc's KSP estimates on all processes");
+  MatTestCheck((PetscBool)(count[2] > count[1]) == device, "on devices the type estimates");
+  PetscCall(DestroyAll(&S, &A, &H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt  only = -1;
@@ -117,6 +145,7 @@ int main(int argc, char **argv)
     PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2", PETSC_FALSE));
     for (int which = 0; which < 2; which++)
       if (only < 0 || only == 1 + which) PetscCall(TestBlock(which));
+    if (only < 0 || only == 3) PetscCall(TestEstimate());
   }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

@@ -41,6 +41,12 @@ typedef struct _HybKrylovOps {
   /* Step k, 0 <= k < steps: u_{k+1} holds A u_k; column k of H, u_{k+1} and its norm come of it. Of the last step's
      vector nothing is kept but the norm. Nothing waits. */
   PetscErrorCode (*step)(const HybExec *, const HybKrylovBasis *, PetscInt k);
+  /* Step k in two halves, where processes have a part of each vector each; w, which is A u_k, is none of the basis, of
+     which there are steps vectors. project: g, of the host, l <= k: sum_i conj(u_l[i]) dinv[i] w[i]; g[k+1]: the sum of
+     squares of u_k. update: u_{k+1} = s dinv w - sum_l c[l] u_l, c of the host; of the last step's vector nothing is
+     kept but the sum of squares, behind all of h. k = -1: u_0, of w = b. scale is not used. n > 0. */
+  PetscErrorCode (*project)(const HybExec *, const HybKrylovBasis *, PetscInt k, const HybScalar *w, HybScalar *g);
+  PetscErrorCode (*update)(const HybExec *, const HybKrylovBasis *, PetscInt k, PetscReal s, const HybScalar *c, const HybScalar *w);
 } HybKrylovOps;
 
 /*
@@ -52,6 +58,24 @@ typedef struct _HybKrylovOps {
   finite, or the first vector was 0.
 */
 extern PetscErrorCode HybKrylovArnoldi(HybSpMV *mv, HybArena *work, const HybCSR *A, const HybScalar *dinv, const HybScalar *b, PetscInt steps, HybScalar *H, PetscInt *done);
+
+/* What the process asks of others where each has its rows of A. Both are collective; before: an error of this process's
+   that others do not know of yet. */
+typedef struct {
+  PetscErrorCode (*mult)(void *ctx, PetscErrorCode before, const HybScalar *x, HybScalar *y); /* y = A x, own rows */
+  /* v, of the host, becomes the sum over all processes, the same bits on all; an error of one is one of all */
+  PetscErrorCode (*sum)(void *ctx, PetscErrorCode before, PetscInt n, HybScalar *v);
+  void *ctx;
+} HybKrylovPar;
+
+/* Collective: the same of a distributed matrix, of which this process has n rows. H is that of all, and all get the
+   same. An error is one of all. */
+extern PetscErrorCode HybKrylovArnoldiPar(const HybExec *, HybArena *work, const HybKrylovPar *, PetscErrorCode before, PetscCount n, const HybScalar *dinv, const HybScalar *b, PetscInt steps, HybScalar *H, PetscInt *done);
+
+/* from one vector to the next: vectors start at multiples of 32 bytes at least */
+#define HYB_KRYLOV_LD(n) (((n) + 7) / 8 * 8)
+/* how many columns of H are whole, first being the norm of the first vector; the others become 0 */
+extern PetscInt HybKrylovWhole(PetscInt steps, PetscReal first, HybScalar *H);
 
 extern const HybKrylovOps HybKrylovHost;
 

@@ -46,6 +46,12 @@ PETSC_INTERN PetscErrorCode HybMatAscendsPar(Mat A, const HybExec *x, PetscBool 
 /* Collective; an error of one process is one of all. Rows as A's, out: of csr->D and csr->O, which are taken over. */
 PETSC_INTERN PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);
 
+/* y = A x of a parallel matrix and arrays on its devices, by its own product with vectors. Begin: collective, and so is
+   its answer: may that be? x: where the arrays are to be. MultArrays: collective; before: an error of this process's
+   alone, so that nobody waits for its entries; an error may be one of some processes. */
+PETSC_INTERN PetscErrorCode HybMatParArraysBegin(Mat A, HybExec *x, PetscBool *may);
+PETSC_INTERN PetscErrorCode HybMatParMultArrays(Mat A, PetscErrorCode before, const PetscScalar *x, PetscScalar *y);
+
 /* A vector's array where x executes: its own, or a copy in work, which Restore sends back where it was written. NULL,
    with all else, for no vector. */
 typedef struct {

@@ -128,10 +128,60 @@ static PetscErrorCode HybKrylovStep_Host(const HybExec *exec, const HybKrylovBas
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* where the sum of squares of u_k is kept: with the products of the step that needs it */
+static HybScalar *HybKrylovSquares(const HybKrylovBasis *B, PetscInt k)
+{
+  return B->h + (k < B->steps ? (size_t)k * (B->steps + 1) + k + 1 : (size_t)B->steps * (B->steps + 1));
+}
+
+/* s dinv w, n entries from i on */
+static void Form(const HybKrylovBasis *B, PetscCount i, PetscCount n, PetscReal s, const HybScalar *w, HybScalar *formed)
+{
+  for (PetscCount k = 0; k < n; k++) formed[k] = w[i + k];
+  Scale(n, s, B->dinv ? B->dinv + i : NULL, formed);
+}
+
+static PetscErrorCode HybKrylovProject_Host(const HybExec *exec, const HybKrylovBasis *B, PetscInt k, const HybScalar *w, HybScalar *g)
+{
+  HybScalar formed[HYB_KRYLOV_BLOCK];
+
+  PetscFunctionBegin;
+  for (PetscInt l = 0; l <= k; l++) g[l] = 0;
+  for (PetscCount i = 0; i < B->n; i += HYB_KRYLOV_BLOCK) {
+    const PetscCount n = PetscMin(HYB_KRYLOV_BLOCK, B->n - i);
+
+    Form(B, i, n, 1, w, formed);
+    for (PetscInt l = 0; l <= k; l++) g[l] += Dot(n, B->u + l * B->ld + i, formed);
+  }
+  g[k + 1] = *HybKrylovSquares(B, k);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKrylovUpdate_Host(const HybExec *exec, const HybKrylovBasis *B, PetscInt k, PetscReal s, const HybScalar *c, const HybScalar *w)
+{
+  HybScalar  formed[HYB_KRYLOV_BLOCK];
+  HybScalar *u       = B->u + (k + 1) * B->ld;
+  PetscReal  squares = 0;
+
+  PetscFunctionBegin;
+  for (PetscCount i = 0; i < B->n; i += HYB_KRYLOV_BLOCK) {
+    const PetscCount n = PetscMin(HYB_KRYLOV_BLOCK, B->n - i);
+
+    Form(B, i, n, s, w, formed);
+    for (PetscInt l = 0; l <= k; l++) AXPY(n, c[l], B->u + l * B->ld + i, formed);
+    squares += PetscRealPart(Dot(n, formed, formed));
+    if (k + 1 < B->steps) PetscCall(PetscArraycpy(u + i, formed, (size_t)n));
+  }
+  *HybKrylovSquares(B, k + 1) = squares;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 const HybKrylovOps HybKrylovHost = {
   .noise      = HybKrylovNoise_Host,
   .reciprocal = HybKrylovReciprocal_Host,
   .dots       = HybKrylovDots_Host,
   .start      = HybKrylovStart_Host,
   .step       = HybKrylovStep_Host,
+  .project    = HybKrylovProject_Host,
+  .update     = HybKrylovUpdate_Host,
 };

@@ -26,15 +26,12 @@
 */
 #include <aijhybridgpu/private/hybkrylov.h>
 
-#define HYB_KRYLOV_ALIGN 8 /* entries: vectors start at multiples of 32 bytes at least */
-
 static PetscBool HybKrylovFinite(HybScalar v)
 {
   return (PetscBool) !(PetscIsInfOrNanScalar(v));
 }
 
-/* how many columns are whole; the others become 0 */
-static PetscInt HybKrylovWhole(PetscInt steps, PetscReal first, HybScalar *H)
+PetscInt HybKrylovWhole(PetscInt steps, PetscReal first, HybScalar *H)
 {
   const PetscInt rows = steps + 1;
   PetscInt       k    = 0;
@@ -97,7 +94,7 @@ PetscErrorCode HybKrylovArnoldi(HybSpMV *mv, HybArena *work, const HybCSR *A, co
   PetscCheck(A->m == A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Arnoldi's process needs a square matrix, not %" PetscInt_FMT " x %" PetscInt_FMT, A->m, A->n);
   PetscCheck(steps >= 1 && steps <= HYB_KRYLOV_STEPS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " steps of Arnoldi's process: 1 to %d can be done", steps, HYB_KRYLOV_STEPS);
   B.n     = A->m;
-  B.ld    = (B.n + HYB_KRYLOV_ALIGN - 1) / HYB_KRYLOV_ALIGN * HYB_KRYLOV_ALIGN;
+  B.ld    = HYB_KRYLOV_LD(B.n);
   B.steps = steps;
   B.dinv  = dinv;
   if (B.n > 0) PetscCall(HybKrylovArnoldi_Inner(mv, work, A, b, &B, H, &first));

@@ -170,17 +170,62 @@ static __global__ __launch_bounds__(KRYLOV_THREADS, K * sizeof(HybScalar) <= 96 
   }
 }
 
-/* out = s dinv in - sum over l < k of h[l] scale[l] u_l, s = scale[k-1], or 1 for k = 0; scale[k] and *norm from its
-   norm. out may be in, or NULL: the norm alone. */
-static __global__ __launch_bounds__(KRYLOV_THREADS, 4) void KrylovUpdate(PetscCount n, int k, const HybScalar *u, PetscCount ld, const HybScalar *in, HybScalar *out, const HybScalar *__restrict__ dinv, PetscReal *scale, const HybScalar *h, bool aligned, PetscReal *sums, int *arrived, HybScalar *norm, PetscReal *first)
+/* what an update subtracts, and where it leaves its norm: the step before left h and scale on the device, or the host
+   tells */
+struct KrylovKept {
+  PetscReal       *scale;
+  const HybScalar *h;
+  HybScalar       *norm;
+  PetscReal       *first;
+};
+struct KrylovTold {
+  PetscReal  s;
+  HybScalar *squares;
+  HybScalar  c[HYB_KRYLOV_STEPS];
+};
+
+static __device__ __forceinline__ PetscReal KrylovFactor(const KrylovKept &o, int k)
+{
+  return k ? o.scale[k - 1] : (PetscReal)1;
+}
+static __device__ __forceinline__ PetscReal KrylovFactor(const KrylovTold &o, int)
+{
+  return o.s;
+}
+static __device__ __forceinline__ HybScalar KrylovCoefficient(const KrylovKept &o, int l)
+{
+  return KrylovReal(-o.scale[l], o.h[l]);
+}
+static __device__ __forceinline__ HybScalar KrylovCoefficient(const KrylovTold &o, int l)
+{
+  return -o.c[l];
+}
+static __device__ __forceinline__ void KrylovLeave(const KrylovKept &o, int k, PetscReal squares)
+{
+  const PetscReal norm = (PetscReal)sqrt(squares);
+  o.scale[k]           = 1 / norm;
+  if (o.norm)
+    *o.norm = HybScalar(norm);
+  else
+    *o.first = norm;
+}
+static __device__ __forceinline__ void KrylovLeave(const KrylovTold &o, int, PetscReal squares)
+{
+  *o.squares = HybScalar(squares);
+}
+
+/* out = s dinv in - sum over l < k of c[l] u_l, and its sum of squares. Kept: c[l] = h[l] scale[l], s = scale[k-1], or
+   1 for k = 0; scale[k] and *norm from its norm. out may be in, or NULL: the norm alone. */
+template <typename Operands>
+static __global__ __launch_bounds__(KRYLOV_THREADS, 4) void KrylovUpdate(PetscCount n, int k, const HybScalar *u, PetscCount ld, const HybScalar *in, HybScalar *out, const HybScalar *__restrict__ dinv, Operands operands, bool aligned, PetscReal *sums, int *arrived)
 {
   HYB_SHARED(HybScalar, coefficient, KRYLOV_VECTORS);
   HYB_SHARED(PetscReal, scratch, HYB_WARP);
   HYB_SHARED(int, last, 1);
-  const PetscReal s       = k ? scale[k - 1] : (PetscReal)1;
+  const PetscReal s       = KrylovFactor(operands, k);
   PetscReal       squares = 0;
 
-  if ((int)threadIdx.x < k) coefficient[threadIdx.x] = KrylovReal(-scale[threadIdx.x], h[threadIdx.x]);
+  if ((int)threadIdx.x < k) coefficient[threadIdx.x] = KrylovCoefficient(operands, threadIdx.x);
   __syncthreads();
   for (PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK; i < n; i += (PetscCount)gridDim.x * KRYLOV_THREADS * KRYLOV_PACK) {
     KrylovPack x = KrylovForm(in, dinv, s, i, n, aligned);
@@ -203,14 +248,8 @@ static __global__ __launch_bounds__(KRYLOV_THREADS, 4) void KrylovUpdate(PetscCo
   squares = HybBlockSum<KRYLOV_THREADS>(squares, scratch);
   if (threadIdx.x == 0) sums[blockIdx.x] = squares;
   if (!KrylovLast(arrived, last) || threadIdx.x >= HYB_WARP) return;
-  squares = (PetscReal)sqrt(KrylovTotal(sums));
-  if (threadIdx.x == 0) {
-    scale[k] = 1 / squares;
-    if (norm)
-      *norm = HybScalar(squares);
-    else
-      *first = squares;
-  }
+  squares = KrylovTotal(sums);
+  if (threadIdx.x == 0) KrylovLeave(operands, k, squares);
 }
 
 using KrylovCounts = HybCases<1, 2, 4, 8, 12, 16, 32>;
@@ -251,21 +290,49 @@ static PetscErrorCode HybKrylovDots_CUDA(const HybExec *exec, HybArena *work, Pe
 
 static PetscErrorCode HybKrylovStart_CUDA(const HybExec *exec, const HybKrylovBasis *B, const HybScalar *b)
 {
-  const bool aligned = KrylovAligned(b) && KrylovAligned(B->u) && KrylovAligned(B->dinv);
+  const bool       aligned = KrylovAligned(b) && KrylovAligned(B->u) && KrylovAligned(B->dinv);
+  const KrylovKept kept    = {B->scale, B->h, nullptr, B->scale + B->steps + 1};
 
   PetscFunctionBegin;
-  HYB_LAUNCH(KrylovUpdate, KrylovBlocks(B->n), KRYLOV_THREADS, 0, exec->stream, B->n, 0, B->u, B->ld, b, B->u, B->dinv, B->scale, B->h, aligned, (PetscReal *)B->sums, B->arrived, (HybScalar *)nullptr, B->scale + B->steps + 1);
+  HYB_LAUNCH(KrylovUpdate<KrylovKept>, KrylovBlocks(B->n), KRYLOV_THREADS, 0, exec->stream, B->n, 0, B->u, B->ld, b, B->u, B->dinv, kept, aligned, (PetscReal *)B->sums, B->arrived);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybKrylovStep_CUDA(const HybExec *exec, const HybKrylovBasis *B, PetscInt k)
 {
-  const bool aligned = KrylovAligned(B->u) && KrylovAligned(B->dinv) && B->ld % KRYLOV_PACK == 0;
-  HybScalar *h = B->h + (size_t)k * (B->steps + 1), *w = B->u + (k + 1) * B->ld;
+  const bool       aligned = KrylovAligned(B->u) && KrylovAligned(B->dinv) && B->ld % KRYLOV_PACK == 0;
+  HybScalar       *h = B->h + (size_t)k * (B->steps + 1), *w = B->u + (k + 1) * B->ld;
+  const KrylovKept kept = {B->scale, h, h + k + 1, nullptr};
 
   PetscFunctionBegin;
   PetscCall(KrylovDotsLaunch(exec, B->n, k + 1, B->u, B->ld, w, B->dinv, B->scale, B->sums, B->arrived, h));
-  HYB_LAUNCH(KrylovUpdate, KrylovBlocks(B->n), KRYLOV_THREADS, 0, exec->stream, B->n, (int)k + 1, B->u, B->ld, w, k + 1 < B->steps ? w : (HybScalar *)nullptr, B->dinv, B->scale, h, aligned, (PetscReal *)B->sums, B->arrived, h + k + 1, (PetscReal *)nullptr);
+  HYB_LAUNCH(KrylovUpdate<KrylovKept>, KrylovBlocks(B->n), KRYLOV_THREADS, 0, exec->stream, B->n, (int)k + 1, B->u, B->ld, w, k + 1 < B->steps ? w : (HybScalar *)nullptr, B->dinv, kept, aligned, (PetscReal *)B->sums, B->arrived);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* column k of h has the products, and behind them the sum of squares of u_k, so that one copy takes both */
+static PetscErrorCode HybKrylovProject_CUDA(const HybExec *exec, const HybKrylovBasis *B, PetscInt k, const HybScalar *w, HybScalar *g)
+{
+  HybScalar *h = B->h + (size_t)k * (B->steps + 1);
+
+  PetscFunctionBegin;
+  PetscCall(KrylovDotsLaunch(exec, B->n, k + 1, B->u, B->ld, w, B->dinv, nullptr, B->sums, B->arrived, h));
+  PetscCall(exec->backend->copy(exec, g, h, (size_t)(k + 2) * sizeof(*g), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKrylovUpdate_CUDA(const HybExec *exec, const HybKrylovBasis *B, PetscInt k, PetscReal s, const HybScalar *c, const HybScalar *w)
+{
+  const bool aligned = KrylovAligned(w) && KrylovAligned(B->u) && KrylovAligned(B->dinv) && B->ld % KRYLOV_PACK == 0;
+  const bool last    = k + 1 == B->steps;
+  KrylovTold told;
+
+  PetscFunctionBegin;
+  told.s       = s;
+  told.squares = B->h + (last ? (size_t)B->steps * (B->steps + 1) : (size_t)(k + 1) * (B->steps + 1) + k + 2);
+  for (PetscInt l = 0; l < HYB_KRYLOV_STEPS; l++) told.c[l] = l <= k ? c[l] : HybScalar(0);
+  HYB_LAUNCH(KrylovUpdate<KrylovTold>, KrylovBlocks(B->n), KRYLOV_THREADS, 0, exec->stream, B->n, (int)k + 1, B->u, B->ld, w, last ? (HybScalar *)nullptr : B->u + (k + 1) * B->ld, B->dinv, told, aligned, (PetscReal *)B->sums, B->arrived);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -337,4 +404,6 @@ const HybKrylovOps        HybKrylovCUDA = {
          .dots       = HybKrylovDots_CUDA,
          .start      = HybKrylovStart_CUDA,
          .step       = HybKrylovStep_CUDA,
+         .project    = HybKrylovProject_CUDA,
+         .update     = HybKrylovUpdate_CUDA,
 };

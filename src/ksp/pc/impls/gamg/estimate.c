@@ -4,7 +4,9 @@
   from the left, on PETSc's noise.
 
   GMRES's are those of the Hessenberg matrix of Arnoldi's process, which the room of Krylov's vectors builds where A
-  is, with one wait at its end: classical Gram-Schmidt in one pass, as PETSc has it, so that both agree to rounding.
+  is, with one wait at its end: classical Gram-Schmidt in one pass, as PETSc has it, so that both agree to rounding. On
+  several processes with a device each it waits once a step, for a sum over all of them: PETSc's waits for two, and
+  takes two vectors and eleven of the basis from the pool of its own vectors.
   Where more can play a role (options for this KSP, a null space, CG, a process that breaks down) and where n is
   small, PETSc's own KSP does it, with the same choices and under the same prefix as PETSc's code.
 
@@ -80,24 +82,38 @@ static PetscErrorCode HybEstimateByKSP(PC pc, Mat A, KSP ksp, Vec b, Vec x, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* May the process be run without PETSc's KSP? */
-static PetscErrorCode HybEstimateIsPlain(Mat A, const HybExec *x, PetscBool *plain)
+/* May the process be run without PETSc's KSP, as far as this process sees? */
+static PetscErrorCode HybEstimateIsPlain(Mat A, const HybExec *x, PetscMPIInt size, PetscBool *plain)
 {
   MatNullSpace null;
   PetscBool    set, spd;
-  PetscMPIInt  size;
   char        *all = NULL;
 
   PetscFunctionBegin;
   *plain = PETSC_FALSE;
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
-  if (size > 1 || !x->backend->krylov || A->rmap->n < ESTIMATE_ROWS) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!x->backend->krylov || (size > 1 && !x->backend->device) || A->rmap->N < ESTIMATE_ROWS) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetNullSpace(A, &null));
   PetscCall(MatIsSPDKnown(A, &set, &spd));
   if (null || (set && spd)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscOptionsGetAll(NULL, &all)); /* under whatever prefix */
   *plain = (PetscBool)!strstr(all, "pc_gamg_esteig_");
   PetscCall(PetscFree(all));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* As all processes see it. *y: where the process is to run. */
+static PetscErrorCode HybEstimateMay(Mat A, const HybExec *x, PetscMPIInt size, HybExec *y, PetscBool *may)
+{
+  PetscErrorCode ierr = HybEstimateIsPlain(A, x, size, may);
+  int not []          = {ierr != PETSC_SUCCESS, !*may};
+
+  PetscFunctionBegin;
+  *y = *x;
+  if (size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, not, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
+  PetscCall(ierr);
+  PetscCheck(!not [0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot estimate eigenvalues, and says why");
+  *may = (PetscBool) !not [1];
+  if (size > 1 && *may) PetscCall(HybMatParArraysBegin(A, y, may));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -123,6 +139,61 @@ static PetscErrorCode HybEstimateArnoldi(const HybExec *x, HybArena *work, const
   second = HybSpMVDestroy(&mult);
   PetscCall(ierr);
   PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybEstimateParMult(void *ctx, PetscErrorCode before, const HybScalar *x, HybScalar *y)
+{
+  PetscFunctionBegin;
+  PetscCall(HybMatParMultArrays((Mat)ctx, before, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one message more tells how many processes have an error */
+static PetscErrorCode HybEstimateParSum(void *ctx, PetscErrorCode before, PetscInt n, HybScalar *v)
+{
+  HybScalar sums[HYB_KRYLOV_STEPS + 2];
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < n; k++) sums[k] = v[k];
+  sums[n] = before ? 1 : 0;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, (PetscMPIInt)(n + 1), MPIU_SCALAR, MPIU_SUM, PetscObjectComm((PetscObject)ctx)));
+  PetscCall(before);
+  PetscCheck(sums[n] == 0.0, PETSC_COMM_SELF, PETSC_ERR_LIB, "The estimate of eigenvalues failed on another process, which says why");
+  for (PetscInt k = 0; k < n; k++) v[k] = sums[k];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the reciprocals of the diagonal, and the noise */
+static PetscErrorCode HybEstimateParVectors(Mat A, const HybExec *x, HybArena *work, HybScalar **dinv, HybScalar **b)
+{
+  const HybKrylovOps *ops = x->backend->krylov;
+  HybParCSR           csr;
+  PetscErrorCode      ierr, later;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->rmap->n, sizeof(**dinv), dinv));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->rmap->n, sizeof(**b), b));
+  ierr = HybMatGetParCSR(A, x, PETSC_TRUE, &csr);
+  if (!ierr) ierr = (*x->backend->csr->getdiagonal)(x, &csr.D, *dinv);
+  later = HybMatRestoreParCSR(A, x, &csr);
+  PetscCall(ierr);
+  PetscCall(later);
+  if (!A->rmap->n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall((*ops->reciprocal)(x, work, A->rmap->n, *dinv, 1.0, *dinv, NULL)); /* PCJACOBI takes 1 for a zero */
+  PetscCall((*ops->noise)(x, A->rmap->rstart, A->rmap->n, *b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* on several processes; as HybEstimateArnoldi() */
+static PetscErrorCode HybEstimateArnoldiPar(Mat A, const HybExec *x, HybArena *work, PetscScalar *H, PetscInt *done)
+{
+  const HybKrylovPar op   = {.mult = HybEstimateParMult, .sum = HybEstimateParSum, .ctx = A};
+  HybScalar         *dinv = NULL, *b = NULL;
+  PetscErrorCode     ierr = HybEstimateParVectors(A, x, work, &dinv, &b);
+
+  PetscFunctionBegin;
+  PetscCall(HybKrylovArnoldiPar(x, work, &op, ierr, A->rmap->n, dinv, b, ESTIMATE_STEPS, H, done));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -184,7 +255,7 @@ static PetscBool HybEstimateIsSpent(PetscInt steps, const PetscScalar *H)
 }
 
 /* *found: the process was run to its end, and gave two numbers above 0 */
-static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscInt longest, PetscReal *emin, PetscReal *emax, PetscBool *found)
+static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscMPIInt size, PetscInt longest, PetscReal *emin, PetscReal *emax, PetscBool *found)
 {
   PetscScalar    H[(ESTIMATE_STEPS + 1) * ESTIMATE_STEPS];
   HybCSR         csr;
@@ -195,11 +266,17 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscInt lon
   PetscFunctionBegin;
   *found = PETSC_FALSE;
   PetscCall(HybArenaInit(&work, x));
-  PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, &csr));
-  ierr = HybEstimateArnoldi(x, &work, &csr, longest, H, &done);
-  (void)HybArenaReset(&work);
-  PetscCall(HybMatRestoreCSR(A, x, &csr));
-  PetscCall(ierr);
+  if (size > 1) {
+    ierr = HybEstimateArnoldiPar(A, x, &work, H, &done);
+    (void)HybArenaReset(&work);
+    PetscCall(ierr);
+  } else {
+    PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, &csr));
+    ierr = HybEstimateArnoldi(x, &work, &csr, longest, H, &done);
+    (void)HybArenaReset(&work);
+    PetscCall(HybMatRestoreCSR(A, x, &csr));
+    PetscCall(ierr);
+  }
   if (done < ESTIMATE_STEPS || HybEstimateIsSpent(ESTIMATE_STEPS, H)) PetscFunctionReturn(PETSC_SUCCESS);
   HybSingularValues(ESTIMATE_STEPS + 1, ESTIMATE_STEPS, H, emin, emax);
   *found = (PetscBool)(*emin > 0 && !PetscIsInfOrNanReal(*emin) && !PetscIsInfOrNanReal(*emax));
@@ -209,14 +286,17 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscInt lon
 PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscInt longest, PetscReal *emin, PetscReal *emax)
 {
   PetscBool      found = PETSC_FALSE;
+  PetscMPIInt    size;
+  HybExec        y;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybEstimateIsPlain(A, x, &found));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  PetscCall(HybEstimateMay(A, x, size, &y, &found));
   if (found) {
     PetscCall(PetscLogEventBegin(HYB_GAMGEstimate, A, 0, 0, 0));
     PetscCall(HybRecordPhase(HYB_PHASE_ESTIMATE, A, PETSC_FALSE));
-    ierr = HybEstimateByArnoldi(A, x, longest, emin, emax, &found);
+    ierr = HybEstimateByArnoldi(A, &y, size, longest, emin, emax, &found);
     PetscCall(HybRecordPhase(HYB_PHASE_ESTIMATE, A, PETSC_TRUE));
     PetscCall(PetscLogEventEnd(HYB_GAMGEstimate, A, 0, 0, 0));
     PetscCall(ierr);

@@ -139,18 +139,17 @@ static PetscErrorCode HybMPIMultTogether(HybMPIMult *m, HybSpMVMode mode, HybPee
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z)
+/* of arrays that are known; ierr: an error of this process's, of which those are told who wait for it */
+static PetscErrorCode HybMPIMultArrays(HybMPIMult *m, PetscErrorCode ierr, PetscBool transpose, HybSpMVMode mode)
 {
   HybScalar           *ghost    = NULL;
   Mat_SeqAIJHybridGPU *block    = NULL;
   HybPeerProduct       product  = {.transpose = transpose};
   PetscBool            together = PETSC_FALSE;
-  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  ierr = MatSeqAIJHybridGPUGetData(m->blocks[0], &block);
+  if (!ierr) ierr = MatSeqAIJHybridGPUGetData(m->blocks[0], &block);
   if (!ierr) m->halo->early = (PetscBool)(block->copy.csr.nnz < HYB_MULT_SHORT); /* 0 before its first product */
-  if (!ierr) ierr = HybMPIMultVectors(m, x, y, z);
   if (!ierr) ierr = HybMPIMultTogetherLook(m, transpose, &product, &together);
   if (!ierr && transpose && !together) {
     ierr = HybHaloRoom(m->halo, &ghost);
@@ -165,6 +164,13 @@ static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x,
   else
     PetscCall(HybMPIMultForward(m, mode));
   PetscCall(MatMPIAIJHybridGPUTellWay(m->A, transpose));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z)
+{
+  PetscFunctionBegin;
+  PetscCall(HybMPIMultArrays(m, HybMPIMultVectors(m, x, y, z), transpose, mode));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dz));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dy));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dx));
@@ -269,5 +275,31 @@ PetscErrorCode MatResidual_MPIAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
     PetscCall(MatMult(A, x, r));
     PetscCall(VecAYPX(r, -1.0, b));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatParArraysBegin(Mat A, HybExec *x, PetscBool *may)
+{
+  Mat     blocks[2] = {NULL, NULL};
+  HybHalo halo;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetHalo(A, PETSC_TRUE, blocks, x, &halo));
+  *may = (PetscBool)(halo && A->ops->mult == MatMult_MPIAIJHybridGPU); /* a program's own comes first */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatParMultArrays(Mat A, PetscErrorCode before, const PetscScalar *x, PetscScalar *y)
+{
+  HybMPIMult m;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(&m, sizeof(m)));
+  m.A = A;
+  PetscCall(MatMPIAIJHybridGPUGetHalo(A, PETSC_TRUE, m.blocks, &m.x, &m.halo));
+  PetscCheck(m.halo, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "A product of arrays whose exchange is gone");
+  m.dx.there = (PetscScalar *)x;
+  m.dz.there = y;
+  PetscCall(HybMPIMultArrays(&m, before, PETSC_FALSE, HYB_SPMV_SET));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
