@@ -39,6 +39,34 @@ static void Stamp(HybGetBackendFn get, HybStamp stamp, const char *words)
   HybTestCheck(strstr(message, words), "the message is: %s", message);
 }
 
+/* Lists of a few thousand numbers go to the device one after the other, and the host waits for none of them; more of
+   them than there are buffers, and all arrive */
+static PetscErrorCode ManyCopies(void)
+{
+  const int          most = 30, few = 8, n = 4099;
+  unsigned long long waits = HybTestWaits();
+  PetscInt          *there[30], back[4099];
+
+  PetscFunctionBegin;
+  HybTestBegin("short copies to the device, which the host does not wait for");
+  for (int k = 0; k < most; k++) {
+    for (int c = 0; c < n; c++) back[c] = 7 * c + k;
+    PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), n, sizeof(PetscInt), &there[k]));
+    HybTestCall(exec->backend->copy(exec, there[k], back, sizeof(back), HYB_COPY_HOST_TO_DEVICE));
+    if (k == few - 1) HybTestCheck(strcmp(exec->backend->name, "emulated") || HybTestWaits() == waits, "%llu waits for %d copies", HybTestWaits() - waits, few);
+  }
+  for (int k = 0; k < most; k++) {
+    int wrong = 0;
+
+    HybTestCall(exec->backend->copy(exec, back, there[k], sizeof(back), HYB_COPY_DEVICE_TO_HOST));
+    HybTestCall(exec->backend->sync(exec));
+    for (int c = 0; c < n; c++) wrong += back[c] != 7 * c + k;
+    HybTestCheck(!wrong, "%d numbers of copy %d are wrong", wrong, k);
+  }
+  PetscCall(HybArenaReset(&arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* n bytes there and back, as managed memory too */
 static PetscErrorCode Copies(HybMem mem, size_t n, size_t offset)
 {
@@ -469,6 +497,7 @@ static PetscErrorCode Body(void)
     HybTestCall(HybArenaAlloc(&arena, HYB_MEM_DEVICE, 1000, 2, &p));
     PetscCall(HybArenaReset(&arena));
   }
+  PetscCall(ManyCopies());
   PetscCall(Timers());
   PetscCall(Stamps());
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -57,11 +57,15 @@ static const size_t HybPinnedAsked = (size_t)1 << 20;
 /* from this size on CUDA's own way from pageable memory is faster than one thread and our buffers (2 MiB: 0.135 and
    0.21 ms), up to HybCrewBytes */
 static const size_t HybOwnBytes = (size_t)256 << 10;
+/* Copies to the device of less have buffers of their own, taken in turn: a buffer can be written again when its copy is
+   done, and that waits in the stream for all that was queued before it */
+static const int HybSlots = 8;
 enum {
   HYB_STAGE_SMALL,
   HYB_STAGE_LARGE = HYB_STAGE_SMALL + HybStages,
   HYB_STAGE_FEW   = HYB_STAGE_LARGE + HybStages, /* a few bytes to the host */
-  HYB_STAGE_ALL
+  HYB_STAGE_SLOT,
+  HYB_STAGE_ALL = HYB_STAGE_SLOT + HybSlots
 };
 static HybStage stage_[HYB_STAGE_ALL];
 static size_t   expected_; /* of the pool, soon */
@@ -311,10 +315,16 @@ static PetscErrorCode HybStageGet(int k)
     HybCallCUDA(cudaEventSynchronize(stage->event));
     stage->busy = false;
   }
-  if (!stage->buffer) { /* large ones come together */
-    const bool   large = k >= HYB_STAGE_LARGE && k < HYB_STAGE_FEW;
-    const size_t bytes = large ? HybStages * HybLargeChunk : k == HYB_STAGE_FEW ? HybFewBytes
-                                                                                : HybSmallChunk;
+  if (!stage->buffer) { /* large ones come together, and so do slots */
+    const bool   large = k >= HYB_STAGE_LARGE && k < HYB_STAGE_FEW, slot = k >= HYB_STAGE_SLOT;
+    const int    first = large ? HYB_STAGE_LARGE : slot ? HYB_STAGE_SLOT
+                                                        : k;
+    const int    n     = large ? HybStages : slot ? HybSlots
+                                                  : 1;
+    const size_t part  = large ? HybLargeChunk : slot               ? HybOwnBytes
+                                               : k == HYB_STAGE_FEW ? HybFewBytes
+                                                                    : HybSmallChunk;
+    const size_t bytes = (size_t)n * part;
     char        *buffer;
     cudaError_t  err;
 
@@ -325,7 +335,7 @@ static PetscErrorCode HybStageGet(int k)
       HybCountPinned(bytes, 0);
     } else
       PetscCall(HybDeviceError(err, "cudaHostRegister", __FILE__, __LINE__));
-    for (int q = large ? HYB_STAGE_LARGE : k; q <= (large ? HYB_STAGE_FEW - 1 : k); q++, buffer += HybLargeChunk) stage_[q].buffer = buffer;
+    for (int q = 0; q < n; q++) stage_[first + q].buffer = buffer + (size_t)q * part;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -412,10 +422,21 @@ PetscErrorCode HybDeviceExpect(size_t bytes)
 /* The first pieces are small: the bus has nothing to do until one of them is there, and the crew may still be waking */
 static PetscErrorCode HybStagedToDevice(cudaStream_t stream, char *dst, const char *src, size_t bytes)
 {
+  static int   slot;
   const size_t chunk = HybStageChunk(bytes);
   size_t       most  = HybFirstChunk;
 
   PetscFunctionBegin;
+  if (bytes < HybOwnBytes) {
+    const int k = HYB_STAGE_SLOT + slot;
+
+    PetscCall(HybStageGet(k));
+    slot = (slot + 1) % HybSlots;
+    memcpy(stage_[k].buffer, src, bytes);
+    HybCallCUDA(cudaMemcpyAsync(dst, stage_[k].buffer, bytes, cudaMemcpyHostToDevice, stream));
+    PetscCall(HybStageQueued(k, stream));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (size_t at = 0, turn = 0; at < bytes; turn = (turn + 1) % HybStages) {
     const size_t part = bytes - at < most ? bytes - at : most;
     const int    k    = HybStageFirst(bytes) + (int)turn;
