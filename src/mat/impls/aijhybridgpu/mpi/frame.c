@@ -101,7 +101,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt 
   Mat                  T, block[2];
   const PetscInt      *old;
   PetscObjectState     was[2] = {0, 0};
-  PetscErrorCode       ierr;
+  PetscErrorCode       ierr, later;
 
   PetscFunctionBegin;
   PetscCall(HybCommGet(PetscObjectComm((PetscObject)C), &comm)); /* there is one: it is looked up */
@@ -112,13 +112,17 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt 
   ierr = HybMPIHoldWorld(PetscObjectComm((PetscObject)C)); /* so that what its products open stays */
   ierr = HybFrameMake(comm, ierr, C, ncols, garray, lent, &T);
   if (!ierr) {
-    PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
-    PetscCall(MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns));
+    /* from here on an error is this process's own, and the others are told of it below */
+    ierr = MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc);
+    if (!ierr) ierr = MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns);
     data    = C->data;
     C->data = T->data;
     T->data = data;
-    PetscCall(MatDestroy(&T));
-    ierr = HybFrameEmptyBlocks(C, was); /* which stop using what is lent before it goes */
+    later   = MatDestroy(&T);
+    if (later) (void)MatDestroy(&T); /* the rest of it */
+    if (!ierr) ierr = later;
+    later = HybFrameEmptyBlocks(C, was); /* which stop using what is lent before it goes */
+    if (!ierr) ierr = later;
     ierr = HybCommAgree(comm, ierr, "The blocks of a parallel matrix");
   }
   for (int k = 0; k < 2; k++) PetscCall(PetscFree(lent[k]));
