@@ -109,6 +109,26 @@ static PetscErrorCode Submatrix(void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode Picks(void *ctx)
+{
+  const HybCSR *const both[2] = {&a, &b};
+  const PetscCount    nnz[2]  = {-1, -1};
+  PetscInt           *colmap, *from, *perm[2], *list, begin[5];
+  HybCSR              S[2];
+
+  PetscFunctionBegin;
+  (void)ctx;
+  PetscCall(HybArenaAlloc(&work, HYB_WORK(exec), a.n, sizeof(PetscInt), &colmap));
+  PetscCall(ops->sequence(exec, a.n, 0, colmap));
+  PetscCall(ops->pickrows(exec, &keep, &work, &a, &b, 0, 0, colmap, 4, rows, begin, &S[0], &from));
+  PetscCall(ops->pickboth(exec, &keep, &work, both, nnz, 4, rows, S, perm));
+  PetscCall(ops->pickmet(exec, &keep, &work, &S[0], &b, &S[1], &perm[0], &list));
+  PetscCall(ops->pickmapped(exec, &keep, &work, &a, a.n, colmap, &S[0], &list, &perm[0]));
+  PetscCall(exec->backend->sync(exec));
+  HybTestSamePattern(&S[0], &A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* what allocates only on some backends, with one allocation of the test's own so that something can fail */
 static PetscErrorCode Others(void *ctx)
 {
@@ -151,6 +171,7 @@ static PetscErrorCode Body(void)
     {"addsymbolic, addnumeric",                         Add            },
     {"coosymbolic, coonumeric",                         Coordinates    },
     {"submatrixsymbolic",                               Submatrix      },
+    {"pickrows, pickboth, pickmet, pickmapped",         Picks          },
     {"norm, check, rowlengths, diagonalplaces, others", Others         }
   };
   const PetscInt hrows[] = {5, 0, 17, 5};

@@ -71,7 +71,7 @@ static PetscErrorCode Rows(HybHalo h, PetscBool ship, PetscBool ascending, Petsc
   PetscCall(HybTestUpload(&arena, &B.csr, &b));
   PetscCall(HybTestUploadArray(&arena, N, sizeof(PetscInt), colmap, &there));
   if (!values) a.a = NULL;
-  if (HybTestCall((ship ? HybRowsShip : HybRowsFetch)(h, exec, &arena, &a, there, N, ascending, &R, &rows))) {
+  if (HybTestCall((ship ? HybRowsShip : HybRowsFetch)(h, exec, PETSC_SUCCESS, &arena, &a, NULL, there, N, ascending, &R, &rows))) {
     RowsMake(nr, expect, N, ship ? from : NULL, NULL, 1, &E);
     if (values)
       HybTestSameMatrix(&R, &E, 0);
@@ -352,7 +352,7 @@ static PetscErrorCode LateRows(HybComm comm)
   PetscCall(HybTestUploadArray(&arena, N, sizeof(PetscInt), row, &there));
   RowsMake(h->n, row + L.ranges[Rank], N, NULL, NULL, 1, &A);
   PetscCall(HybTestUpload(&arena, &A.csr, &a));
-  if (HybTestCall(HybRowsFetch(h, exec, &arena, &a, there, N, PETSC_TRUE, &R, &rows))) {
+  if (HybTestCall(HybRowsFetch(h, exec, PETSC_SUCCESS, &arena, &a, NULL, there, N, PETSC_TRUE, &R, &rows))) {
     /* by peer access */
     PetscBool   waits = (PetscBool)(Rank && ((h->to.n && !h->to.rank[0]) || (h->from.n && !h->from.rank[0])));
     PetscBool   peer, full;
@@ -560,9 +560,9 @@ static PetscErrorCode FaultsRun(void *ctx)
   if (!ierr) ierr = HybHaloReverseEnd(F.halo, exec, PETSC_SUCCESS, F.y);
   PetscCall(HybCommAgree(F.comm, ierr, "An exchange"));
   HybTestSameBits(F.halo->n, sizeof(PetscScalar), F.y, F.sum);
-  PetscCall(HybRowsFetch(F.halo, exec, &F.keep, &F.own, F.colmap, N, PETSC_TRUE, &R[0], &F.rows[0]));
+  PetscCall(HybRowsFetch(F.halo, exec, PETSC_SUCCESS, &F.keep, &F.own, NULL, F.colmap, N, PETSC_TRUE, &R[0], &F.rows[0]));
   HybTestSameMatrix(&R[0], &F.fetched, 0);
-  PetscCall(HybRowsShip(F.halo, exec, &F.keep, &F.others, F.colmap, N, PETSC_TRUE, &R[1], &F.rows[1]));
+  PetscCall(HybRowsShip(F.halo, exec, PETSC_SUCCESS, &F.keep, &F.others, NULL, F.colmap, N, PETSC_TRUE, &R[1], &F.rows[1]));
   sent = (PetscInt *)RefAlloc(F.halo->nsend, sizeof(PetscInt));
   for (PetscInt k = 0; k < F.halo->nsend; k++) sent[k] = L.ranges[Rank] + F.halo->index[k];
   RowsMake(F.halo->nsend, sent, N, NULL, NULL, 1, &shipped);

@@ -281,6 +281,25 @@ typedef struct {
   PetscErrorCode (*sequence)(const HybExec *, PetscCount n, PetscInt first, PetscInt *v);
   /* row[k] = r of entry k of A's row r, or rows[r] */
   PetscErrorCode (*rowsofentries)(const HybExec *, const HybCSR *A, const PetscInt *rows, PetscInt *row);
+
+  /* What is picked of blocks and rows (csr/pick.c); a count is read once for all of it */
+  /* Rows rows[0..n-1] of both blocks (as in mergeblocks), in any order, also repeatedly, one below the other, columns
+     by their global numbers: D's counted from first, O's garray[]. begin, of the host's: their n+1 offsets, there on
+     return. S but its n, S->i and j from keep (memory exec->result); entry k is D's entry from[k], or, where that is
+     negative, O's entry -1 - from[k]; from keep. */
+  PetscErrorCode (*pickrows)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *D, const HybCSR *O, PetscInt nleft, PetscInt first, const PetscInt *garray, PetscInt n, const PetscInt *rows, PetscInt *begin, HybCSR *S, PetscInt **from);
+  /* a[k]: d[from[k]] or o[-1 - from[k]] */
+  PetscErrorCode (*pickvalues)(const HybExec *, PetscCount n, const PetscInt *from, const HybScalar *d, const HybScalar *o, HybScalar *a);
+  /* S[p] = A[p](rows, :) for both p, as submatrixsymbolic. nnz[p]: entries of S[p], where the caller knows it, else
+     negative. */
+  PetscErrorCode (*pickboth)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *const A[2], const PetscCount nnz[2], PetscInt nrows, const PetscInt *rows, HybCSR S[2], PetscInt *perm[2]);
+  /* Y: the rows of X that have entries and that columns of A meet, one below the other. X's row c is Y's row map[c],
+     -1: it is none; entry k of Y is X's entry perm[k]. perm NULL: these are all entries of X, and Y has its j and a.
+     Y->i and j (memory exec->result) and perm from keep, map from work. */
+  PetscErrorCode (*pickmet)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *X, HybCSR *Y, PetscInt **perm, PetscInt **map);
+  /* C: A's columns c with colmap[c] >= 0, numbered by that, ascending, of ncols, without empty rows: row k is A's row
+     rows[k], entry k A's entry perm[k]. C->i and j (memory exec->result) and perm from keep, rows from work. */
+  PetscErrorCode (*pickmapped)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt ncols, const PetscInt *colmap, HybCSR *C, PetscInt **rows, PetscInt **perm);
 } HybCSROps;
 
 struct _HybSpMVMethod;

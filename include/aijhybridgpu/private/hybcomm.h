@@ -44,6 +44,9 @@ extern PetscErrorCode HybCommMax(HybComm, PetscInt n, PetscInt64 *v);
    its own, and where it has none, one of the same class that names the process. Before messages are sent whose lengths
    others expect. */
 extern PetscErrorCode HybCommAgree(HybComm, PetscErrorCode ierr, const char *what);
+/* the same, and v[0..n-1] become the largest over all processes: one sum where else there were two */
+#define HYB_COMM_AGREED 7
+extern PetscErrorCode HybCommAgreeMax(HybComm, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v);
 /* the same where there is no HybComm */
 extern PetscErrorCode HybAgree(MPI_Comm, PetscErrorCode ierr, const char *what);
 
@@ -99,6 +102,10 @@ struct _HybHalo {
 /* ranges[r] to ranges[r+1]-1 are process r's (as of a PetscLayout); ghost: of the host, nghost global numbers, strictly
    ascending, none of them own */
 extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
+/* A halo for rows alone: no entries can be exchanged. before: what this process has had before. `there` gets its
+   contents by the second one, which is not collective. */
+extern PetscErrorCode HybHaloCreateRows(HybComm, const HybExec *, PetscErrorCode before, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
+extern PetscErrorCode HybHaloThere(HybHalo);
 /* for people: the way that its exchanges between devices go, the reverse ones or not, and why */
 extern const char *HybHaloWay(HybHalo, PetscBool reverse);
 /* is its `index` strictly ascending, as where one neighbour alone needs anything? To sort such a list takes as long as
@@ -164,14 +171,15 @@ extern void HybHaloAbandon(HybHalo, const HybExec *, PetscBool reverse, PetscErr
 
 /*
   Rows of a matrix that is distributed as the halo's entries are. A: this process's rows; colmap[c], where the backend
-  executes, is column c's global number, of N; ascending: so is colmap. A->a may be NULL: no values.
+  executes, is column c's global number, of N; ascending: so is colmap. colmap NULL: A's rows are those that are sent,
+  in the order of sending, with global columns, and begin, of the host, has their offsets. A->a may be NULL: no values.
 */
 typedef struct _HybRows *HybRows;
 struct _HybRows {
   HybComm     comm;
   HybArena    arena;
   PetscCount  nsend, nrecv; /* entries */
-  PetscInt   *perm;         /* entry k that is sent is A's entry perm[k] */
+  PetscInt   *perm;         /* entry k that is sent is A's entry perm[k]; NULL: entry k */
   HybPeers    to, from;     /* in entries */
   PetscBool   early;        /* as of a halo */
   HybExchange values;
@@ -179,10 +187,10 @@ struct _HybRows {
 
 /* Others' rows, those of the halo's ghosts in their order: *R has nghost rows and N columns, arrays from keep; columns
    ascend in each row. *rows is what moves other values of the same matrix. */
-extern PetscErrorCode HybRowsFetch(HybHalo, const HybExec *, HybArena *keep, const HybCSR *A, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows);
+extern PetscErrorCode HybRowsFetch(HybHalo, const HybExec *, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows);
 /* The other way: A has a row for each ghost, which goes to its owner; *R has nsend rows, row k being a part of the
    owner's row index[k] (so rows of one index come in the order of ranks) */
-extern PetscErrorCode HybRowsShip(HybHalo, const HybExec *, HybArena *keep, const HybCSR *A, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows);
+extern PetscErrorCode HybRowsShip(HybHalo, const HybExec *, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows);
 /* a: A's values as they are now; ra: those of R, nrecv of them, which End writes. As of a halo, the exchange goes on
    beside what is queued between. */
 extern PetscErrorCode HybRowsValuesBegin(HybRows, const HybExec *, const HybScalar *a);

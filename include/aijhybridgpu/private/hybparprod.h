@@ -23,8 +23,9 @@ typedef struct _HybParProduct *HybParProduct;
 /* All collective but where it is said. An error of one process is one of all. */
 extern PetscErrorCode HybParProductCreate(MPI_Comm, const HybExec *, HybProductType, const char *method, PetscInt width, HybParProduct *);
 /* Layouts conform. result's D and O come from out[0] and out[1] (memory exec->result), their values allocated, not yet
-   computed; result->garray stays until the next symbolic phase, the ranges are the operands'. */
-extern PetscErrorCode HybParProductSymbolic(HybParProduct, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybArena out[2], HybParCSR *result);
+   computed; result->garray stays until the next symbolic phase, the ranges are the operands'. before: an error that
+   this process has had, which becomes one of all. */
+extern PetscErrorCode HybParProductSymbolic(HybParProduct, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybArena out[2], HybParCSR *result);
 /* not collective; before the symbolic phase, see HybProductSetBlockSize() */
 extern PetscErrorCode HybParProductSetBlockSize(HybParProduct, PetscInt bs);
 /* Not collective. For the next numeric phase: which operands have the values that the last one saw, here, and on all

@@ -81,8 +81,9 @@ static inline PetscBool HybExchangeIsShort(HybExchange e, size_t unit)
 {
   return (PetscBool)((size_t)e->longest * unit < (size_t)HybTuningGet()->comm_aware_min);
 }
-/* Collective. keepghost: End may be asked to keep what comes; else it is always told where to. */
-extern PetscErrorCode HybExchangeCreate(HybComm, const HybExec *, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *);
+/* Collective. keepghost: End may be asked to keep what comes; else it is always told where to. before: what this
+   process has done to come here, and what that is. */
+extern PetscErrorCode HybExchangeCreate(HybComm, const HybExec *, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *);
 extern PetscErrorCode HybExchangeDestroy(HybExchange *);
 /* src: units at index[] (where src is), or as they are where that is NULL */
 extern PetscErrorCode HybExchangeBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src, PetscBool host);
@@ -117,8 +118,10 @@ extern void HybExchangeAbandon(HybExchange, const HybExec *);
 /* page-locked memory where there is some; *locked: is it? */
 extern PetscErrorCode HybExchangeBuffer(HybArena *, size_t bytes, void *buffer, PetscBool *locked);
 
-/* the same at once, between arrays of the host's, without any object; out is as long as `to` says */
-extern PetscErrorCode HybPeersExchange(HybComm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in);
+/* The same at once, between arrays of the host's, without any object; out is as long as `to` says. What it needs
+   memory for is taken before all agree that they can exchange. */
+extern PetscErrorCode HybPeersRequests(const HybPeers *to, const HybPeers *from, size_t unit, MPI_Request **);
+extern PetscErrorCode HybPeersExchange(HybComm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in, MPI_Request *);
 /* peers.c: in pieces that MPI can count; empty: messages without contents; *missing: who sent another length, or -1 */
 extern PetscMPIInt    HybPeersPieces(const HybPeers *, size_t unit);
 extern PetscErrorCode HybPeersStart(HybComm, PetscMPIInt tag, const HybPeers *, size_t unit, PetscBool receive, PetscBool empty, char *buffer, MPI_Request *, PetscMPIInt *n);

@@ -97,19 +97,22 @@ static PetscErrorCode HybExchangeMake(HybExchange e, PetscBool keepghost, PetscB
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *exchange)
+PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *exchange)
 {
   HybExchange      e;
   const HybTuning *tuning  = HybTuningGet();
   const PetscBool  aware   = (PetscBool)(HybCommAware && tuning->comm != HYB_COMM_MPI && comm->size > 1);
-  PetscInt64       most[4] = {(PetscInt64)PetscMax(to->offset[to->n], from->offset[from->n]), !exec->backend->device, !aware, 0};
+  PetscInt64       most[4] = {0, !exec->backend->device, !aware, 0};
   PetscBool        large;
   PetscErrorCode   ierr;
 
   PetscFunctionBegin;
   *exchange = NULL;
-  for (PetscMPIInt k = 0; k < to->n; k++) most[3] = PetscMax(most[3], (PetscInt64)(to->offset[k + 1] - to->offset[k]));
-  if (comm->size > 1) PetscCall(HybCommMax(comm, 4, most));
+  if (!before) { /* else they may not be there */
+    most[0] = (PetscInt64)PetscMax(to->offset[to->n], from->offset[from->n]);
+    for (PetscMPIInt k = 0; k < to->n; k++) most[3] = PetscMax(most[3], (PetscInt64)(to->offset[k + 1] - to->offset[k]));
+  }
+  PetscCall(HybCommAgreeMax(comm, before, what, 4, most));
   large = (PetscBool)(most[0] >= (PetscInt64)(HYB_COMM_LARGE / HYB_COMM_UNIT));
   ierr  = PetscNew(&e);
   if (!ierr) {

@@ -39,7 +39,7 @@ static PetscErrorCode HybHaloOwners(HybHalo h, const PetscInt *ranges, const Pet
 }
 
 /* who needs how many of this process's entries */
-static PetscErrorCode HybHaloAskers(HybHalo h, PetscMPIInt n, PetscMPIInt *rank, PetscInt *count)
+static PetscErrorCode HybHaloAskers(HybHalo h, PetscMPIInt n, PetscMPIInt *rank, PetscInt *count, MPI_Request **request)
 {
   PetscInt64 total = 0;
 
@@ -55,42 +55,73 @@ static PetscErrorCode HybHaloAskers(HybHalo h, PetscMPIInt n, PetscMPIInt *rank,
   PetscCall(HybIntCast((PetscCount)total, "What others need", &h->nsend));
   PetscCall(HybArenaAlloc(&h->arena, HYB_MEM_HOST, h->nsend, sizeof(PetscInt), &h->index));
   PetscCall(HybArenaAlloc(&h->arena, HYB_WORK(&h->arena.exec), h->nsend, sizeof(PetscInt), &h->there));
+  PetscCall(HybPeersRequests(&h->from, &h->to, sizeof(PetscInt), request));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybHaloLocal(HybHalo h, const PetscInt start)
+/* the object and what this process needs of whom; wanted: how many of each, freed by PetscFree() */
+static PetscErrorCode HybHaloStart(HybComm comm, const HybExec *exec, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *halo, PetscInt **wanted)
+{
+  HybHalo h;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&h));
+  *halo = h;
+  comm->users++;
+  h->comm   = comm;
+  h->n      = ranges[comm->rank + 1] - ranges[comm->rank];
+  h->nghost = nghost;
+  PetscCall(HybArenaInit(&h->arena, exec));
+  PetscCall(HybHaloOwners(h, ranges, ghost));
+  PetscCall(PetscMalloc1(h->from.n, wanted));
+  for (PetscMPIInt k = 0; k < h->from.n; k++) (*wanted)[k] = (PetscInt)(h->from.offset[k + 1] - h->from.offset[k]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* who needs what of this process */
+static PetscErrorCode HybHaloAsk(HybHalo h, const PetscInt *ranges, const PetscInt *ghost, const PetscInt *wanted)
+{
+  const HybComm  comm = h->comm;
+  PetscMPIInt    nasking, *asking = NULL;
+  PetscInt      *asked   = NULL;
+  MPI_Request   *request = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCommBuildTwoSided(comm->mpi, 1, MPIU_INT, h->from.n, h->from.rank, wanted, &nasking, &asking, &asked));
+  ierr = HybHaloAskers(h, nasking, asking, asked, &request);
+  PetscCall(PetscFree(asking));
+  PetscCall(PetscFree(asked));
+  ierr = HybCommAgree(comm, ierr, "A halo's lists");
+  if (!ierr) ierr = HybPeersExchange(comm, &h->from, &h->to, sizeof(PetscInt), ghost, h->index, request);
+  PetscCall(PetscFree(request));
+  PetscCall(ierr);
+  for (PetscInt k = 0; k < h->nsend; k++) h->index[k] -= ranges[comm->rank];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHaloCreateRows(HybComm comm, const HybExec *exec, PetscErrorCode before, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *halo)
+{
+  PetscInt      *wanted = NULL;
+  PetscErrorCode ierr   = before;
+
+  PetscFunctionBegin;
+  *halo = NULL;
+  if (!ierr) ierr = HybHaloStart(comm, exec, ranges, nghost, ghost, halo, &wanted);
+  ierr = HybCommAgree(comm, ierr, "Looking for the owners of a halo");
+  if (!ierr) ierr = HybHaloAsk(*halo, ranges, ghost, wanted);
+  (void)PetscFree(wanted);
+  if (ierr) (void)HybHaloDestroy(halo);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHaloThere(HybHalo h)
 {
   const HybExec *exec = &h->arena.exec;
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < h->nsend; k++) h->index[k] -= start;
   PetscCall(exec->backend->copy(exec, h->there, h->index, sizeof(PetscInt) * (size_t)h->nsend, HYB_COPY_HOST_TO_DEVICE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybHaloMake(HybHalo h, const PetscInt *ranges, const PetscInt *ghost)
-{
-  const HybComm  comm = h->comm;
-  PetscMPIInt    nasking, *asking = NULL;
-  PetscInt      *wanted = NULL, *asked = NULL;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  ierr = HybHaloOwners(h, ranges, ghost);
-  if (!ierr) ierr = PetscMalloc1(h->from.n, &wanted);
-  ierr = HybCommAgree(comm, ierr, "Looking for the owners of a halo");
-  if (ierr) (void)PetscFree(wanted);
-  PetscCall(ierr);
-  for (PetscMPIInt k = 0; k < h->from.n; k++) wanted[k] = (PetscInt)(h->from.offset[k + 1] - h->from.offset[k]);
-  PetscCall(PetscCommBuildTwoSided(comm->mpi, 1, MPIU_INT, h->from.n, h->from.rank, wanted, &nasking, &asking, &asked));
-  ierr = HybHaloAskers(h, nasking, asking, asked);
-  PetscCall(PetscFree(wanted));
-  PetscCall(PetscFree(asking));
-  PetscCall(PetscFree(asked));
-  PetscCall(HybCommAgree(comm, ierr, "A halo's lists"));
-  PetscCall(HybPeersExchange(comm, &h->from, &h->to, sizeof(PetscInt), ghost, h->index));
-  PetscCall(HybCommAgree(comm, HybHaloLocal(h, ranges[comm->rank]), "A halo's lists"));
-  PetscCall(HybExchangeCreate(comm, &h->arena.exec, &h->to, &h->from, PETSC_TRUE, &h->forward));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -101,15 +132,8 @@ PetscErrorCode HybHaloCreate(HybComm comm, const HybExec *exec, const PetscInt *
 
   PetscFunctionBegin;
   *halo = NULL;
-  ierr  = HybCommAgree(comm, PetscNew(&h), "Memory for a halo");
-  if (ierr) (void)PetscFree(h);
-  PetscCall(ierr);
-  comm->users++;
-  h->comm   = comm;
-  h->n      = ranges[comm->rank + 1] - ranges[comm->rank];
-  h->nghost = nghost;
-  ierr      = HybArenaInit(&h->arena, exec);
-  if (!ierr) ierr = HybHaloMake(h, ranges, ghost);
+  PetscCall(HybHaloCreateRows(comm, exec, PETSC_SUCCESS, ranges, nghost, ghost, &h));
+  ierr = HybExchangeCreate(comm, &h->arena.exec, HybHaloThere(h), "A halo's lists", &h->to, &h->from, PETSC_TRUE, &h->forward);
   if (ierr) (void)HybHaloDestroy(&h);
   PetscCall(ierr);
   *halo = h;
@@ -225,8 +249,7 @@ PetscErrorCode HybHaloReverseBegin(HybHalo h, const HybExec *exec, PetscBool sca
 {
   PetscFunctionBegin;
   if (!h->reverse) {
-    PetscCall(HybCommAgree(h->comm, h->row ? PETSC_SUCCESS : HybHaloLists(h), "A halo's lists"));
-    PetscCall(HybExchangeCreate(h->comm, &h->arena.exec, &h->from, &h->to, PETSC_TRUE, &h->reverse));
+    PetscCall(HybExchangeCreate(h->comm, &h->arena.exec, h->row ? PETSC_SUCCESS : HybHaloLists(h), "A halo's lists", &h->from, &h->to, PETSC_TRUE, &h->reverse));
   }
   h->reverse->early = h->early;
   PetscCall(HybExchangeBegin(h->reverse, exec, scalars ? sizeof(HybScalar) : sizeof(PetscInt), NULL, ghost, PETSC_FALSE));

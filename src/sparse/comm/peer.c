@@ -346,6 +346,7 @@ static PetscErrorCode HybPeerTableMake(HybExchange e, const HybPeers *u, const P
 static PetscErrorCode HybPeerMake(HybExchange e, HybPeers *u, PetscBool *found)
 {
   Place         *mine = NULL, *theirs = NULL;
+  MPI_Request   *request = NULL;
   PetscInt64     less[2];
   PetscErrorCode ierr;
 
@@ -353,17 +354,22 @@ static PetscErrorCode HybPeerMake(HybExchange e, HybPeers *u, PetscBool *found)
   ierr = HybPeerNeighbours(e, u);
   if (!ierr) ierr = HybArenaAlloc(&e->tables, HYB_MEM_HOST, u->n, sizeof(*mine), &mine);
   if (!ierr) ierr = HybArenaAlloc(&e->tables, HYB_MEM_HOST, u->n, sizeof(*theirs), &theirs);
+  if (!ierr) ierr = HybPeersRequests(u, u, sizeof(Place), &request);
   if (!ierr) ierr = HybPeerRegion(e, u, found);
-  PetscCall(HybCommAgree(e->comm, ierr, "A part of the segment"));
   less[0] = !*found;
   less[1] = e->unlocked;
-  PetscCall(HybCommMax(e->comm, 2, less));
-  *found      = (PetscBool)!less[0];
-  e->unlocked = (PetscBool)(less[1] != 0);
-  if (!*found) PetscFunctionReturn(PETSC_SUCCESS);
-  HybPeerPlaces(e, u, mine);
-  PetscCall(HybPeersExchange(e->comm, u, u, sizeof(Place), mine, theirs));
-  PetscCall(HybCommAgree(e->comm, HybPeerTableMake(e, u, theirs), "Tables of peer access"));
+  ierr    = HybCommAgreeMax(e->comm, ierr, "A part of the segment", 2, less);
+  if (!ierr) {
+    *found      = (PetscBool)!less[0];
+    e->unlocked = (PetscBool)(less[1] != 0);
+    if (*found) {
+      HybPeerPlaces(e, u, mine);
+      ierr = HybPeersExchange(e->comm, u, u, sizeof(Place), mine, theirs, request);
+    }
+  }
+  PetscCall(PetscFree(request));
+  PetscCall(ierr);
+  if (*found) PetscCall(HybCommAgree(e->comm, HybPeerTableMake(e, u, theirs), "Tables of peer access"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

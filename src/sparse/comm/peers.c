@@ -44,6 +44,25 @@ PetscErrorCode HybCommAgree(HybComm comm, PetscErrorCode ierr, const char *what)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One number has the error and who has it: of the worst ones the first process's is the largest */
+PetscErrorCode HybCommAgreeMax(HybComm comm, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v)
+{
+  PetscInt64 all[HYB_COMM_AGREED + 1];
+
+  PetscFunctionBegin;
+  if (comm->size == 1) { /* waits for nobody */
+    PetscCall(ierr);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  all[0] = ierr ? (PetscInt64)ierr * comm->size + (comm->size - 1 - comm->rank) : 0;
+  for (PetscInt k = 0; k < n; k++) all[k + 1] = v[k];
+  PetscCall(HybCommMax(comm, n + 1, all));
+  PetscCall(ierr);
+  PetscCheck(!all[0], PETSC_COMM_SELF, (PetscErrorCode)(all[0] / comm->size), "%s failed on process %d of %d, which says why", what, comm->size - 1 - (PetscMPIInt)(all[0] % comm->size), comm->size);
+  for (PetscInt k = 0; k < n; k++) v[k] = all[k + 1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybPeersAlloc(PetscMPIInt n, HybPeers *p)
 {
   PetscFunctionBegin;
@@ -120,22 +139,23 @@ PetscErrorCode HybPeersCheck(const HybPeers *p, size_t unit, const MPI_Status *s
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybPeersExchange(HybComm comm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in)
+PetscErrorCode HybPeersRequests(const HybPeers *to, const HybPeers *from, size_t unit, MPI_Request **request)
 {
-  MPI_Request   *request = NULL;
-  PetscMPIInt    tag, n = 0;
-  PetscErrorCode ierr;
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1((size_t)HybPeersPieces(to, unit) + HybPeersPieces(from, unit), request));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeersExchange(HybComm comm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in, MPI_Request *request)
+{
+  PetscMPIInt tag, n = 0;
 
   PetscFunctionBegin;
-  ierr = HybCommAgree(comm, PetscMalloc1((size_t)HybPeersPieces(to, unit) + HybPeersPieces(from, unit), &request), "Memory for messages");
-  if (ierr) (void)PetscFree(request);
-  PetscCall(ierr);
   PetscCall(PetscCommGetNewTag(comm->mpi, &tag));
   PetscCall(HybPeersStart(comm, tag, from, unit, PETSC_TRUE, PETSC_FALSE, (char *)in, request, &n));
   PetscCall(HybPeersStart(comm, tag, to, unit, PETSC_FALSE, PETSC_FALSE, (char *)out, request, &n));
   HybCommTallySent(PETSC_FALSE, (size_t)to->offset[to->n] * unit);
   HybCallMPIWaiting(MPI_Waitall(n, request, MPI_STATUSES_IGNORE));
-  PetscCall(PetscFree(request));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -2,7 +2,7 @@
   rows.c: rows of a distributed matrix, to those who need them (Fetch) or to those who own them (Ship).
 
     rows to be sent    copied in the order of sending, columns renumbered to global ones: S = A(rows, colmap), and where
-                       each entry was: perm
+                       each entry was: perm; or the caller has done that
     lengths            by the host, which counts what comes and where it begins
     columns            S's, as they lie; they come in order
     values             A's entries perm[k], gathered on the way, now and whenever they have changed
@@ -14,8 +14,9 @@
 
 typedef struct {
   const HybPeers *to, *from;         /* in rows */
-  const PetscInt *rows;              /* to be sent, where the backend executes */
+  const PetscInt *rows;              /* to be sent, where the backend executes; NULL: all */
   PetscInt       *length[2], *at[2]; /* of the host: of each row sent, received; where it begins */
+  MPI_Request    *request;           /* freed by PetscFree() */
   HybArena        work;
   HybCSR          S;
 } HybRowsMaking;
@@ -39,18 +40,24 @@ PetscErrorCode HybRowsDestroy(HybRows *rows)
 }
 
 /* what is sent, and its lengths for the host */
-static PetscErrorCode HybRowsPick(HybRows r, const HybExec *exec, HybRowsMaking *m, const HybCSR *A, const PetscInt *colmap, PetscInt N, PetscBool ascending)
+static PetscErrorCode HybRowsPick(HybRows r, const HybExec *exec, HybRowsMaking *m, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending)
 {
   const PetscInt n = (PetscInt)m->to->offset[m->to->n], nr = (PetscInt)m->from->offset[m->from->n];
 
   PetscFunctionBegin;
+  PetscCall(HybPeersRequests(m->to, m->from, sizeof(PetscInt), &m->request));
   for (int k = 0; k < 2; k++) {
     PetscCall(HybArenaAlloc(&m->work, HYB_MEM_HOST, k ? nr : n, sizeof(PetscInt), &m->length[k]));
     PetscCall(HybArenaAlloc(&m->work, HYB_MEM_HOST, (PetscCount)(k ? nr : n) + 1, sizeof(PetscInt), &m->at[k]));
   }
-  PetscCall(exec->backend->csr->submatrixmapped(exec, &r->arena, &m->work, A, n, m->rows, N, colmap, ascending, &m->S, &r->perm));
-  PetscCall(exec->backend->copy(exec, m->at[0], m->S.i, sizeof(PetscInt) * ((size_t)n + 1), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
+  if (colmap) {
+    PetscCall(exec->backend->csr->submatrixmapped(exec, &r->arena, &m->work, A, n, m->rows, N, colmap, ascending, &m->S, &r->perm));
+    PetscCall(exec->backend->copy(exec, m->at[0], m->S.i, sizeof(PetscInt) * ((size_t)n + 1), HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(exec->backend->sync(exec));
+  } else {
+    m->S = *A;
+    PetscCall(PetscArraycpy(m->at[0], begin, (size_t)n + 1));
+  }
   for (PetscInt k = 0; k < n; k++) m->length[0][k] = m->at[0][k + 1] - m->at[0][k];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -88,87 +95,86 @@ static PetscErrorCode HybRowsRoom(HybRows r, const HybExec *exec, HybArena *keep
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybRowsMake(HybRows r, const HybExec *exec, HybArena *keep, HybRowsMaking *m, const HybCSR *A, const PetscInt *colmap, PetscInt N, PetscBool ascending, PetscBool values, HybCSR *R)
+/* Where values follow, all know before that the columns have come */
+static PetscErrorCode HybRowsMake(HybRows r, const HybExec *exec, HybArena *keep, HybRowsMaking *m, const HybCSR *A, PetscInt N, PetscBool values, HybCSR *R)
 {
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybCommAgree(r->comm, HybRowsPick(r, exec, m, A, colmap, N, ascending), "Picking rows for other processes"));
-  PetscCall(HybPeersExchange(r->comm, m->to, m->from, sizeof(PetscInt), m->length[0], m->length[1]));
-  PetscCall(HybCommAgree(r->comm, HybRowsRoom(r, exec, keep, m, N, values, R), "Room for rows of other processes"));
-  PetscCall(HybExchangeCreate(r->comm, exec, &r->to, &r->from, PETSC_FALSE, &r->values));
+  PetscCall(HybPeersExchange(r->comm, m->to, m->from, sizeof(PetscInt), m->length[0], m->length[1], m->request));
+  PetscCall(HybExchangeCreate(r->comm, exec, HybRowsRoom(r, exec, keep, m, N, values, R), "Room for rows of other processes", &r->to, &r->from, PETSC_FALSE, &r->values));
   ierr = HybExchangeBegin(r->values, exec, sizeof(PetscInt), NULL, m->S.j, PETSC_FALSE);
   if (!ierr) ierr = HybExchangeEnd(r->values, exec, PETSC_SUCCESS, R->j, NULL);
-  PetscCall(HybCommAgree(r->comm, ierr, "Moving rows"));
+  if (values) {
+    PetscCall(HybCommAgree(r->comm, ierr, "Moving rows"));
+    ierr = HybRowsValuesBegin(r, exec, A->a);
+    if (!ierr) ierr = HybRowsValuesEnd(r, exec, PETSC_SUCCESS, R->a);
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the object, and this process's part of what comes first */
+static PetscErrorCode HybRowsStart(HybComm comm, const HybExec *exec, HybRowsMaking *m, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybRows *rows)
+{
+  HybRows r;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&r));
+  *rows   = r;
+  r->comm = comm;
+  comm->users++;
+  PetscCall(HybArenaInit(&r->arena, exec));
+  PetscCall(HybRowsPick(r, exec, m, A, begin, colmap, N, ascending));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* A's values may be missing, then on all processes: an empty one cannot tell */
-static PetscErrorCode HybRowsMove(HybComm comm, const HybExec *exec, HybArena *keep, HybRowsMaking *m, const HybCSR *A, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
+static PetscErrorCode HybRowsMove(HybComm comm, const HybExec *exec, PetscErrorCode before, HybArena *keep, HybRowsMaking *m, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
 {
   HybRows        r     = NULL;
-  PetscInt64     empty = A->nnz && !A->a;
+  PetscInt64     empty = !before && A->nnz && !A->a;
   HybExec        w     = *exec;
-  PetscErrorCode ierr, later;
+  PetscErrorCode ierr  = before, later;
 
   PetscFunctionBegin;
   *rows = NULL;
   PetscCall(PetscMemzero(R, sizeof(*R)));
-  ierr = HybCommAgree(comm, PetscNew(&r), "Memory for rows");
-  if (ierr) (void)PetscFree(r);
-  PetscCall(ierr);
-  PetscCall(HybCommMax(comm, 1, &empty));
   w.result = HYB_WORK(exec);
-  r->comm  = comm;
-  comm->users++;
-  PetscCall(HybArenaInit(&r->arena, &w));
   PetscCall(HybArenaInit(&m->work, &w));
-  ierr = HybRowsMake(r, &w, keep, m, A, colmap, N, ascending, (PetscBool)!empty, R);
-  if (!ierr && !empty) ierr = HybRowsValuesBegin(r, &w, A->a);
-  if (!ierr && !empty) ierr = HybRowsValuesEnd(r, &w, PETSC_SUCCESS, R->a);
-  if (!ierr) ierr = HybArenaFree(&r->arena, &m->S.i);
-  if (!ierr) ierr = HybArenaFree(&r->arena, &m->S.j);
-  later = HybArenaReset(&m->work);
-  if (!ierr) ierr = later;
-  ierr = HybCommAgree(comm, ierr, "Moving rows");
+  if (!ierr) ierr = HybRowsStart(comm, &w, m, A, begin, colmap, N, ascending, &r);
+  ierr = HybCommAgreeMax(comm, ierr, "Picking rows for other processes", 1, &empty);
+  if (!ierr) { /* from here on all meet once more */
+    ierr = HybRowsMake(r, &w, keep, m, A, N, (PetscBool)!empty, R);
+    if (!ierr && colmap) ierr = HybArenaFree(&r->arena, &m->S.i);
+    if (!ierr && colmap) ierr = HybArenaFree(&r->arena, &m->S.j);
+    later = HybArenaReset(&m->work);
+    if (!ierr) ierr = later;
+    ierr = HybCommAgree(comm, ierr, "Moving rows");
+  }
+  (void)HybArenaReset(&m->work);
+  (void)PetscFree(m->request);
   if (ierr) (void)HybRowsDestroy(&r);
   PetscCall(ierr);
   *rows = r;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybRowsFetch(HybHalo h, const HybExec *exec, HybArena *keep, const HybCSR *A, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
+PetscErrorCode HybRowsFetch(HybHalo h, const HybExec *exec, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
 {
   HybRowsMaking m = {.to = &h->to, .from = &h->from, .rows = h->there};
 
   PetscFunctionBegin;
-  PetscCall(HybCommAgree(h->comm, HybRowsSizes(A, h->n), "A matrix of other sizes than the halo's"));
-  PetscCall(HybRowsMove(h->comm, exec, keep, &m, A, colmap, N, ascending, R, rows));
+  PetscCall(HybRowsMove(h->comm, exec, before ? before : HybRowsSizes(A, colmap ? h->n : h->nsend), keep, &m, A, begin, colmap, N, ascending, R, rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybRowsShip(HybHalo h, const HybExec *exec, HybArena *keep, const HybCSR *A, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
+PetscErrorCode HybRowsShip(HybHalo h, const HybExec *exec, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
 {
-  HybRowsMaking  m = {.to = &h->from, .from = &h->to};
-  HybArena       work;
-  PetscInt      *all = NULL, *there = NULL;
-  PetscErrorCode ierr, later;
+  HybRowsMaking m = {.to = &h->from, .from = &h->to};
 
   PetscFunctionBegin;
-  PetscCall(HybCommAgree(h->comm, HybRowsSizes(A, h->nghost), "A matrix of other sizes than the halo's"));
-  PetscCall(HybArenaInit(&work, exec));
-  ierr = HybArenaAlloc(&work, HYB_MEM_HOST, h->nghost, sizeof(PetscInt), &all);
-  if (!ierr) ierr = HybArenaAlloc(&work, HYB_WORK(exec), h->nghost, sizeof(PetscInt), &there);
-  for (PetscInt k = 0; !ierr && k < h->nghost; k++) all[k] = k;
-  if (!ierr) ierr = exec->backend->copy(exec, there, all, sizeof(PetscInt) * (size_t)h->nghost, HYB_COPY_HOST_TO_DEVICE);
-  m.rows = there;
-  ierr   = HybCommAgree(h->comm, ierr, "Memory for rows");
-  if (!ierr) ierr = HybRowsMove(h->comm, exec, keep, &m, A, colmap, N, ascending, R, rows);
-  later = HybArenaReset(&work);
-  PetscCall(ierr); /* all have one, or none */
-  ierr = HybCommAgree(h->comm, later, "Memory for rows");
-  if (ierr) (void)HybRowsDestroy(rows);
-  PetscCall(ierr);
+  PetscCall(HybRowsMove(h->comm, exec, before ? before : HybRowsSizes(A, h->nghost), keep, &m, A, begin, colmap, N, ascending, R, rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -45,7 +45,12 @@
   OP(expandrows, ExpandRows)               \
   OP(meetrows, MeetRows)                   \
   OP(sequence, Sequence)                   \
-  OP(rowsofentries, RowsOfEntries)
+  OP(rowsofentries, RowsOfEntries)         \
+  OP(pickrows, PickRows)                   \
+  OP(pickvalues, PickValues)               \
+  OP(pickboth, PickBoth)                   \
+  OP(pickmet, PickMet)                     \
+  OP(pickmapped, PickMapped)
 
 /* the type of a function that the table's member points to */
 #define HYB_CSR_TYPE(member) __typeof__(*((const HybCSROps *)0)->member)

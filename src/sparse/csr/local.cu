@@ -219,21 +219,26 @@ static __global__ __launch_bounds__(CSR_THREADS) void FirstFlags(PetscCount n, c
   if (k < n) flag[k] = k == 0 || sorted[k] != sorted[k - 1];
 }
 
+/* nothing is within an empty range, and nothing need be left out then */
 PetscErrorCode HybCSROutsideColumns_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, PetscCount n, const PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt *count, PetscInt **list)
 {
-  PetscCount *place, nout = 0, ndistinct = 0;
-  PetscInt   *packed, *sorted, *perm, *out;
+  PetscCount     *place, nout = n, ndistinct = 0;
+  PetscInt       *packed  = NULL, *sorted, *perm, *out;
+  const PetscInt *outside = j;
 
   PetscFunctionBegin;
   *count = 0;
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n + 1, sizeof(*place), &place));
-  HYB_LAUNCH(OutsideFlags, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, j, cstart, cend, place);
-  PetscCall(HybScanCounts64(exec, work, n, place, place, NULL, &nout));
-  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nout, sizeof(*packed), &packed));
+  if (cstart < cend) {
+    HYB_LAUNCH(OutsideFlags, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, j, cstart, cend, place);
+    PetscCall(HybScanCounts64(exec, work, n, place, place, NULL, &nout));
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nout, sizeof(*packed), &packed));
+    HYB_LAUNCH(Pack, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, j, place, packed);
+    outside = packed;
+  }
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nout, sizeof(*sorted), &sorted));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nout, sizeof(*perm), &perm));
-  HYB_LAUNCH(Pack, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, j, place, packed);
-  PetscCall(HybSortPairsInt(exec, work, nout, packed, sorted, NULL, perm, 0, 8 * (int)sizeof(PetscInt)));
+  PetscCall(HybSortPairsInt(exec, work, nout, outside, sorted, NULL, perm, 0, 8 * (int)sizeof(PetscInt)));
   HYB_LAUNCH(FirstFlags, HybBlocks(nout, CSR_THREADS), CSR_THREADS, 0, exec->stream, nout, sorted, place);
   PetscCall(HybScanCounts64(exec, work, nout, place, place, NULL, &ndistinct));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), ndistinct, sizeof(*out), &out));

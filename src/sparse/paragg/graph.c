@@ -103,9 +103,8 @@ static PetscErrorCode HybParAggLook(HybParAgg p, HybParAggMaking *m, PetscBool *
 
   PetscFunctionBegin;
   if (m->A.D.m && !m->edges) ierr = (*x->backend->agg->look)(x, &m->work, &m->A.D, &look);
-  PetscCall(HybCommAgree(p->comm, ierr, "The diagonal block of a graph"));
   /* the global numbers of T's columns are the first ones of gid */
-  PetscCall(HybRowsShip(p->halo, x, &m->work, &m->T, p->gid, p->N, PETSC_TRUE, &R, &rows));
+  PetscCall(HybRowsShip(p->halo, x, ierr, &m->work, &m->T, NULL, p->gid, p->N, PETSC_TRUE, &R, &rows));
   ierr  = HybParAggMatch(p, m, &R, &match);
   later = HybRowsDestroy(&rows);
   PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "The edges of a graph between processes"));

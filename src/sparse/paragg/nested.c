@@ -124,8 +124,7 @@ static PetscErrorCode HybNamedHome(HybParAgg p, HybParAggNamed *t, PetscErrorCod
   PetscFunctionBegin;
   if (!ierr) ierr = HybNamedRows(p, t, L, 0, p->nc, &own);
   if (!ierr) ierr = HybNamedRows(p, t, L, p->nc, p->nc + t->nlist, &S);
-  PetscCall(HybCommAgree(p->comm, ierr, "What other processes' aggregates are joined with"));
-  PetscCall(HybRowsShip(t->halo, &p->exec, &t->work, &S, colmap, N, PETSC_FALSE, &R, &rows));
+  PetscCall(HybRowsShip(t->halo, &p->exec, ierr, &t->work, &S, NULL, colmap, N, PETSC_FALSE, &R, &rows));
   ierr  = HybNamedMerge(p, t, &own, colmap, N, &R);
   later = HybRowsDestroy(&rows);
   PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "What aggregates are joined with"));

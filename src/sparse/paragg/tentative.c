@@ -109,7 +109,7 @@ static PetscErrorCode HybParAggTentativeIn(HybParAgg p, HybParAggTent *t, PetscE
   t->s.b = b;
   if (!some) t->S.a = NULL;
   PetscCall(HybHaloCreate(p->comm, &p->exec, p->cranges, t->s.nlist, t->garray, &t->halo));
-  PetscCall(HybRowsShip(t->halo, &p->exec, &t->work, &t->S, p->gid, p->N, PETSC_TRUE, &t->R, &t->rows));
+  PetscCall(HybRowsShip(t->halo, &p->exec, PETSC_SUCCESS, &t->work, &t->S, NULL, p->gid, p->N, PETSC_TRUE, &t->R, &t->rows));
   PetscCall(HybCommAgree(p->comm, HybParAggColumns(p, t, b, coarse), "The columns of a tentative prolongator"));
   PetscCall(HybParAggTold(p, t, coarse));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -188,7 +188,7 @@ static PetscErrorCode HybMembersDo(HybParAgg p, HybParAggMembers *t, PetscErrorC
   PetscCall(HybCommMax(p->comm, 1, &some));
   PetscCall(HybCommAgree(p->comm, HybMembersKinds(p, t), "Aggregates of other processes"));
   PetscCall(HybHaloCreate(p->comm, &p->exec, p->cranges, t->nlist, t->garray, &t->owners));
-  PetscCall(HybRowsShip(t->owners, &p->exec, &t->work, &t->S, p->gid, p->N, PETSC_TRUE, &t->R, &t->rows));
+  PetscCall(HybRowsShip(t->owners, &p->exec, PETSC_SUCCESS, &t->work, &t->S, NULL, p->gid, p->N, PETSC_TRUE, &t->R, &t->rows));
   PetscCall(HybCommAgree(p->comm, HybMembersFind(p, t), "The members of aggregates"));
   PetscCall(HybHaloCreate(p->comm, &p->exec, p->rows, t->nother * p->block.bs, t->unknowns, &t->members));
   if (some) PetscCall(HybMembersVectors(p, t, b));

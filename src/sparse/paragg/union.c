@@ -136,12 +136,13 @@ static PetscErrorCode HybParAggTurn(HybParAgg p, HybParAggMaking *m, HybParAggUn
 
 static PetscErrorCode HybParAggUniteIn(HybParAgg p, HybParAggMaking *m, const HybParCSR *A, HybParAggUniting *u)
 {
-  HybCSR T;
+  HybCSR         T;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybHaloCreate(p->comm, &p->exec, p->ranges, m->A.O.n, m->A.garray, &u->halo));
-  PetscCall(HybCommAgree(p->comm, HybParAggTurn(p, m, u, &T), "The transpose of a graph"));
-  PetscCall(HybRowsShip(u->halo, &p->exec, &m->work, &T, u->own, p->N, PETSC_TRUE, &u->R, &u->rows));
+  ierr = HybParAggTurn(p, m, u, &T);
+  PetscCall(HybRowsShip(u->halo, &p->exec, ierr, &m->work, &T, NULL, u->own, p->N, PETSC_TRUE, &u->R, &u->rows));
   PetscCall(HybCommAgree(p->comm, HybParAggUniteBlocks(p, m, A, u), "A graph and its transpose"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

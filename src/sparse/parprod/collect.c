@@ -142,10 +142,6 @@ static PetscErrorCode CollectMove(HybParMultiply *s)
     old[n++] = s->X.a;
     s->X.a   = NULL;
   }
-  for (int p = 0; p < 2; p++) {
-    old[n++]          = s->sent.part[p].a;
-    s->sent.part[p].a = NULL;
-  }
   for (int when = 0; when < 2; when++) {
     (void)CollectList(s, when, &c);
     for (int k = 0; k < c.n; k++) {

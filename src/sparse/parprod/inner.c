@@ -107,7 +107,11 @@ PetscErrorCode HybParInnerOperands(HybParMultiply *s, const HybParCSR *A, const 
   const HybCSROps *ops  = x->backend->csr;
   HybArena        *keep = &s->inner.keep;
   HybParCSR       *left = &s->inner.left, *right = &s->inner.right;
-  const PetscInt   n = A->D.m - s->inner.A.m;
+  const PetscInt   n    = A->D.m - s->inner.A.m;
+  const HybCSR    *a[2] = {&A->D, &A->O}, *b[2] = {&B->D, &B->O};
+  /* inner rows have nothing in O */
+  const PetscCount rest[2] = {A->D.nnz - s->inner.A.nnz, A->O.nnz}, unknown[2] = {-1, -1};
+  HybCSR           picked[2];
   PetscInt        *list, *map, nused;
 
   PetscFunctionBegin;
@@ -116,13 +120,15 @@ PetscErrorCode HybParInnerOperands(HybParMultiply *s, const HybParCSR *A, const 
   PetscCall(HybArenaAlloc(&s->work, HYB_WORK(x), n, sizeof(PetscInt), &s->inner.row));
   PetscCall(ops->sequence(x, s->inner.first, 0, s->inner.row));
   PetscCall(ops->sequence(x, A->D.m - s->inner.end, s->inner.end, s->inner.row + s->inner.first));
-  PetscCall(ops->submatrixsymbolic(x, keep, &s->work, &A->D, n, s->inner.row, 0, A->D.n, &left->D, &s->inner.perm[0]));
-  PetscCall(ops->submatrixsymbolic(x, keep, &s->work, &A->O, n, s->inner.row, 0, A->O.n, &left->O, &s->inner.perm[1]));
+  PetscCall(ops->pickboth(x, keep, &s->work, a, rest, n, s->inner.row, picked, s->inner.perm));
+  left->D = picked[0];
+  left->O = picked[1];
   PetscCall(ops->usedcolumns(x, &s->work, &s->work, &left->D, &nused, &list, &map));
   PetscCall(ops->mapcolumns(x, left->D.nnz, map, left->D.j));
   left->D.n = nused;
-  PetscCall(ops->submatrixsymbolic(x, keep, &s->work, &B->D, nused, list, 0, B->D.n, &right->D, &s->inner.perm[2]));
-  PetscCall(ops->submatrixsymbolic(x, keep, &s->work, &B->O, nused, list, 0, B->O.n, &right->O, &s->inner.perm[3]));
+  PetscCall(ops->pickboth(x, keep, &s->work, b, unknown, nused, list, picked, s->inner.perm + 2));
+  right->D = picked[0];
+  right->O = picked[1];
   PetscCall(HybArenaAlloc(keep, x->result, left->D.nnz, sizeof(HybScalar), &left->D.a));
   PetscCall(HybArenaAlloc(keep, x->result, left->O.nnz, sizeof(HybScalar), &left->O.a));
   right->D.a = right->O.a = NULL; /* they get their values where these are multiplied */

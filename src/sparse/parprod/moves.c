@@ -1,6 +1,6 @@
 /*
   What the numeric phase of C = A B (multiply.c) moves before it multiplies, array by array: rows of B that others need
-  are picked and merged, A's blocks are merged to L, B's and others' rows are copied to R and X, where A P of a Galerkin
+  are picked, A's blocks are merged to L, B's and others' rows are copied to R and X, where A P of a Galerkin
   product has its values from the first (HybParMultiplyAdopt()). Of a small product all this is composed (collect.c).
 */
 #include "parprodimpl.h"
@@ -10,9 +10,7 @@ PetscErrorCode HybParMultiplySendValues(HybParMultiply *s, const HybParCSR *B)
   const HybExec *x = &s->exec;
 
   PetscFunctionBegin;
-  PetscCall(x->backend->csr->gather(x, s->sent.part[0].nnz, s->sent.perm[0], PETSC_FALSE, B->D.a, s->sent.part[0].a));
-  PetscCall(x->backend->csr->gather(x, s->sent.part[1].nnz, s->sent.perm[1], PETSC_FALSE, B->O.a, s->sent.part[1].a));
-  PetscCall(x->backend->csr->mergevalues(x, &s->sent.part[0], &s->sent.part[1], s->sent.nleft, &s->sent.row));
+  PetscCall(x->backend->csr->pickvalues(x, s->sent.row.nnz, s->sent.from, B->D.a, B->O.a, s->sent.row.a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

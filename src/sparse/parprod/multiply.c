@@ -30,38 +30,20 @@
 */
 #include "parprodimpl.h"
 
-/* the rows of B that others need, as a matrix of B's size that is empty elsewhere */
-static PetscErrorCode HybParMultiplySent(HybParMultiply *s, const HybParCSR *B, PetscInt **global)
+/* the rows of B that others need; *begin, of the host's: where each begins */
+static PetscErrorCode HybParMultiplySent(HybParMultiply *s, const HybParCSR *B, PetscInt **begin)
 {
-  const HybExec   *x     = &s->exec;
-  const HybCSROps *ops   = x->backend->csr;
-  const PetscInt   first = B->columns[s->comm->rank], left = HybCountBelow(B->O.n, B->garray, first);
-  const HybCSR    *block[2] = {&B->D, &B->O};
-  PetscInt        *host, *row, n = s->halo->nsend;
+  const HybExec *x     = &s->exec;
+  const PetscInt first = B->columns[s->comm->rank];
+  PetscInt      *garray;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, n, sizeof(PetscInt), &host));
-  PetscCall(PetscArraycpy(host, s->halo->index, n));
-  /* several may need the same row */
-  if (!HybHaloSendsInOrder(s->halo)) PetscCall(PetscSortRemoveDupsInt(&n, host));
-  PetscCall(HybArenaAlloc(&s->work, x->result, n, sizeof(PetscInt), &row));
-  PetscCall(x->backend->copy(x, row, host, sizeof(PetscInt) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
-  for (int p = 0; p < 2; p++) {
-    PetscCall(ops->submatrixsymbolic(x, &s->keep, &s->work, block[p], n, row, 0, block[p]->n, &s->sent.part[p], &s->sent.perm[p]));
-    PetscCall(HybArenaAlloc(&s->keep, x->result, s->sent.part[p].nnz, sizeof(HybScalar), &s->sent.part[p].a));
-  }
-  s->sent.nleft = left;
-  PetscCall(ops->mergeblocks(x, &s->keep, &s->sent.part[0], &s->sent.part[1], left, &s->sent.row));
-  PetscCall(HybArenaAlloc(&s->keep, x->result, s->sent.row.nnz, sizeof(HybScalar), &s->sent.row.a));
-  s->sent.all   = s->sent.row;
-  s->sent.all.m = B->D.m;
-  PetscCall(HybArenaAlloc(&s->keep, x->result, (PetscCount)B->D.m + 1, sizeof(PetscInt), &s->sent.all.i));
-  PetscCall(ops->expandrows(x, B->D.m, n, row, s->sent.row.i, s->sent.all.i));
-  s->sent.all.a = NULL;
-  PetscCall(HybArenaAlloc(&s->work, x->result, s->sent.all.n, sizeof(PetscInt), global));
-  PetscCall(x->backend->copy(x, *global, B->garray, sizeof(PetscInt) * (size_t)left, HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(ops->sequence(x, B->D.n, first, *global + left));
-  PetscCall(x->backend->copy(x, *global + left + B->D.n, B->garray + left, sizeof(PetscInt) * (size_t)(B->O.n - left), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(HybHaloThere(s->halo));
+  PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, (PetscCount)s->halo->nsend + 1, sizeof(PetscInt), begin));
+  PetscCall(HybArenaAlloc(&s->work, HYB_WORK(x), B->O.n, sizeof(PetscInt), &garray));
+  PetscCall(x->backend->copy(x, garray, B->garray, sizeof(PetscInt) * (size_t)B->O.n, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(x->backend->csr->pickrows(x, &s->keep, &s->work, &B->D, &B->O, HybCountBelow(B->O.n, B->garray, first), first, garray, s->halo->nsend, s->halo->there, *begin, &s->sent.row, &s->sent.from));
+  s->sent.row.n = B->columns[s->comm->size];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -105,8 +87,7 @@ static PetscErrorCode HybParMultiplyRight(HybParMultiply *s, const HybCSR *L, co
   const HybCSROps *ops      = x->backend->csr;
   const HybCSR    *piece[3] = {&s->others, &B->O, &s->others};
   const PetscInt   begin[3] = {0, 0, s->nleft}, end[3] = {s->nleft, B->O.m, s->F.m};
-  PetscInt        *garray, *list, *used, *rows, *map, nused;
-  HybCSR           Y;
+  PetscInt        *garray;
 
   PetscFunctionBegin;
   PetscCall(ops->stackrows(x, &s->keep, 3, piece, begin, end, &s->X, s->first[1], s->place[1]));
@@ -115,18 +96,9 @@ static PetscErrorCode HybParMultiplyRight(HybParMultiply *s, const HybCSR *L, co
   PetscCall(x->backend->copy(x, garray, B->garray, sizeof(PetscInt) * (size_t)B->O.n, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(ops->mapcolumns(x, B->O.nnz, garray, s->X.j + s->place[1][1]));
   s->X.n = B->columns[s->comm->size];
-  Y      = s->X;
-  PetscCall(ops->usedcolumns(x, &s->work, &s->work, L, &nused, &list, &used));
-  if (nused < L->n) { /* a row of B that no row of A names adds no columns to the result */
-    PetscCall(ops->submatrixsymbolic(x, &s->keep, &s->work, &s->X, nused, list, 0, s->X.n, &Y, &s->xperm));
-    PetscCall(HybArenaAlloc(&s->keep, x->result, Y.nnz, sizeof(HybScalar), &Y.a));
-  }
-  PetscCall(ops->compressrows(x, &s->keep, &s->work, &Y, &s->Y, &rows, &map));
-  *colmap = map;
-  if (nused < L->n) {
-    PetscCall(ops->mapcolumns(x, L->n, map, used));
-    *colmap = used;
-  }
+  /* a row of B that no row of A names adds no columns to the result */
+  PetscCall(ops->pickmet(x, &s->keep, &s->work, L, &s->X, &s->Y, &s->xperm, colmap));
+  if (s->xperm) PetscCall(HybArenaAlloc(&s->keep, x->result, s->Y.nnz, sizeof(HybScalar), &s->Y.a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -136,8 +108,7 @@ static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *res
   const HybExec   *x      = &s->exec;
   const HybCSROps *ops    = x->backend->csr;
   const HybCSR    *L      = s->apart ? &s->L : &A->D;
-  PetscInt        *colmap = NULL, *list, *rows, *map, n;
-  HybCSR           Z;
+  PetscInt        *colmap = NULL, *list, *rows, n;
 
   PetscFunctionBegin;
   C->O.m   = A->D.m;
@@ -160,19 +131,17 @@ static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *res
   PetscCall(ops->outsidecolumns(x, &s->keep, &s->work, s->Y.nnz, s->Y.j, 0, 0, &n, &list));
   PetscCall(ops->numbercolumns(x, s->Y.nnz, s->Y.j, 0, 0, n, 0, list));
   s->Y.n = n;
+  PetscCall(ops->pickmapped(x, &s->keep, &s->work, L, s->Y.m, colmap, &s->Z, &rows, &s->zperm));
+  PetscCall(HybArenaAlloc(&s->keep, x->result, s->Z.nnz, sizeof(HybScalar), &s->Z.a));
   PetscCall(PetscMalloc1(n + 1, &s->garray));
   PetscCall(x->backend->copy(x, s->garray, list, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(ops->submatrixmapped(x, &s->keep, &s->work, L, L->m, NULL, s->Y.m, colmap, PETSC_TRUE, &Z, &s->zperm));
-  PetscCall(HybArenaAlloc(&s->keep, x->result, Z.nnz, sizeof(HybScalar), &Z.a));
-  PetscCall(ops->compressrows(x, &s->keep, &s->work, &Z, &s->Z, &rows, &map));
-  PetscCall(HybArenaFree(&s->keep, &Z.i));
+  PetscCall(x->backend->sync(x)); /* it is read next */
   PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[1]));
   PetscCall(HybProductSetBlockSize(s->product[1], s->blocksize));
   if (s->reuse) PetscCall(HybProductSetReuse(s->product[1]));
   PetscCall(HybProductSymbolic(s->product[1], &s->Z, &s->Y, NULL, out, &s->C));
   PetscCall(HybArenaMove(out, &s->keep, s->C.i));
   PetscCall(ops->expandrows(x, C->O.m, s->Z.m, rows, s->C.i, C->O.i));
-  PetscCall(x->backend->sync(x)); /* garray is read next */
   C->O.n    = n;
   C->O.nnz  = s->C.nnz;
   C->O.j    = s->C.j;
@@ -200,13 +169,13 @@ static PetscErrorCode HybParMultiplyBlocks(HybParMultiply *s, const HybExec *res
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const HybExec *result, const char *method, PetscInt width, PetscBool reuse, PetscInt blocksize, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
+PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, PetscErrorCode before, const HybExec *result, const char *method, PetscInt width, PetscBool reuse, PetscInt blocksize, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
 {
-  PetscInt      *global = NULL;
+  PetscInt      *begin = NULL;
   PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
-  PetscCall(HybParMultiplyDestroy(s));
+  later          = HybParMultiplyDestroy(s);
   s->comm        = comm;
   s->reuse       = reuse;
   s->blocksize   = blocksize;
@@ -216,16 +185,19 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, const Hyb
   PetscCall(HybArenaInit(&s->work, &s->exec));
   PetscCall(HybArenaInit(&s->inner.keep, &s->exec));
   s->made = PETSC_TRUE;
-  PetscCall(HybHaloCreate(comm, &s->exec, B->rows, A->O.n, A->garray, &s->halo));
-  ierr = HybParMultiplySent(s, B, &global);
-  PetscCall(HybCommAgree(comm, ierr, "The rows of a product's right operand that others need"));
-  PetscCall(HybRowsFetch(s->halo, &s->exec, &s->keep, &s->sent.all, global, B->columns[comm->size], PETSC_TRUE, &s->F, &s->rows));
-  ierr       = HybArenaAlloc(&s->keep, s->exec.result, s->F.nnz, sizeof(HybScalar), &s->F.a);
+  PetscCall(HybHaloCreateRows(comm, &s->exec, before ? before : later, B->rows, A->O.n, A->garray, &s->halo));
+  ierr = HybParMultiplySent(s, B, &begin);
+  PetscCall(HybRowsFetch(s->halo, &s->exec, ierr, &s->keep, &s->sent.row, begin, NULL, B->columns[comm->size], PETSC_TRUE, &s->F, &s->rows));
+  ierr = HybArenaFree(&s->keep, &s->sent.row.j); /* values alone are sent from now on */
+  if (!ierr) ierr = HybArenaFree(&s->keep, &s->sent.row.i);
+  if (!ierr) ierr = HybArenaAlloc(&s->keep, s->exec.result, s->sent.row.nnz, sizeof(HybScalar), &s->sent.row.a);
+  if (!ierr) ierr = HybArenaAlloc(&s->keep, s->exec.result, s->F.nnz, sizeof(HybScalar), &s->F.a);
   C->rows    = A->rows;
   C->columns = B->columns;
   if (!ierr) ierr = HybParMultiplyBlocks(s, result, method, width, A, B, out, C);
   later = HybArenaReset(&s->work);
-  PetscCall(HybCommAgree(comm, ierr ? ierr : later, "The pattern of a parallel product"));
+  PetscCall(ierr);
+  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

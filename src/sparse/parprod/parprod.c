@@ -114,52 +114,55 @@ PetscErrorCode HybParProductDestroy(HybParProduct *product)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParProductStage(HybParProduct p, int k, const HybExec *x, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
+static PetscErrorCode HybParProductStage(HybParProduct p, int k, PetscErrorCode before, const HybExec *x, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
 {
   PetscFunctionBegin;
-  PetscCall(HybParMultiplySymbolic(&p->stage[k], p->comm, x, p->method, p->width, (PetscBool)(p->type == HYB_PRODUCT_PTAP || p->type == HYB_PRODUCT_RART), p->blocksize, A, B, out, C));
+  PetscCall(HybParMultiplySymbolic(&p->stage[k], p->comm, before, x, p->method, p->width, (PetscBool)(p->type == HYB_PRODUCT_PTAP || p->type == HYB_PRODUCT_RART), p->blocksize, A, B, out, C));
   p->nstages = k + 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParProductSymbolic(HybParProduct p, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybArena out[2], HybParCSR *result)
+PetscErrorCode HybParProductSymbolic(HybParProduct p, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybArena out[2], HybParCSR *result)
 {
   const HybExec   *x    = &p->exec;
   HybExec          temp = p->exec;
   const HybParCSR *T    = &p->transpose.T;
+  PetscErrorCode   ierr = before, later;
 
   PetscFunctionBegin;
-  PetscCall(HybParProductReset(p));
+  later = HybParProductReset(p);
+  if (!ierr) ierr = later;
   temp.result = HYB_WORK(x);
   switch (p->type) {
   case HYB_PRODUCT_AB:
-    PetscCall(HybParProductStage(p, 0, x, A, B, out, result));
+    ierr = HybParProductStage(p, 0, ierr, x, A, B, out, result);
     break;
   case HYB_PRODUCT_ATB:
-    PetscCall(HybParTransposeSymbolic(&p->transpose, p->comm, &temp, A));
-    PetscCall(HybParProductStage(p, 0, x, T, B, out, result));
+    ierr = HybParTransposeSymbolic(&p->transpose, p->comm, ierr, &temp, A);
+    ierr = HybParProductStage(p, 0, ierr, x, T, B, out, result);
     break;
   case HYB_PRODUCT_ABT:
-    PetscCall(HybParTransposeSymbolic(&p->transpose, p->comm, &temp, B));
-    PetscCall(HybParProductStage(p, 0, x, A, T, out, result));
+    ierr = HybParTransposeSymbolic(&p->transpose, p->comm, ierr, &temp, B);
+    ierr = HybParProductStage(p, 0, ierr, x, A, T, out, result);
     break;
   case HYB_PRODUCT_PTAP:
-    PetscCall(HybParProductStage(p, 0, &temp, A, B, p->warena, &p->W));
-    PetscCall(HybParTransposeSymbolic(&p->transpose, p->comm, &temp, B));
-    PetscCall(HybParProductStage(p, 1, x, T, &p->W, out, result));
-    PetscCall(HybCommAgree(p->comm, HybParMultiplyAdopt(&p->stage[1], T, &p->W, p->warena), "The symbolic phase of a parallel product"));
+    ierr = HybParProductStage(p, 0, ierr, &temp, A, B, p->warena, &p->W);
+    ierr = HybParTransposeSymbolic(&p->transpose, p->comm, ierr, &temp, B);
+    ierr = HybParProductStage(p, 1, ierr, x, T, &p->W, out, result);
+    if (!ierr) ierr = HybParMultiplyAdopt(&p->stage[1], T, &p->W, p->warena);
     break;
   case HYB_PRODUCT_RART:
-    PetscCall(HybParTransposeSymbolic(&p->transpose, p->comm, &temp, B));
-    PetscCall(HybParProductStage(p, 0, &temp, A, T, p->warena, &p->W));
-    PetscCall(HybParProductStage(p, 1, x, B, &p->W, out, result));
-    PetscCall(HybCommAgree(p->comm, HybParMultiplyAdopt(&p->stage[1], B, &p->W, p->warena), "The symbolic phase of a parallel product"));
+    ierr = HybParTransposeSymbolic(&p->transpose, p->comm, ierr, &temp, B);
+    ierr = HybParProductStage(p, 0, ierr, &temp, A, T, p->warena, &p->W);
+    ierr = HybParProductStage(p, 1, ierr, x, B, &p->W, out, result);
+    if (!ierr) ierr = HybParMultiplyAdopt(&p->stage[1], B, &p->W, p->warena);
     break;
   case HYB_PRODUCT_ABC:
-    PetscCall(HybParProductStage(p, 0, &temp, A, B, p->warena, &p->W));
-    PetscCall(HybParProductStage(p, 1, x, &p->W, C, out, result));
+    ierr = HybParProductStage(p, 0, ierr, &temp, A, B, p->warena, &p->W);
+    ierr = HybParProductStage(p, 1, ierr, x, &p->W, C, out, result);
     break;
   }
+  PetscCall(HybCommAgree(p->comm, ierr, "The symbolic phase of a parallel product"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

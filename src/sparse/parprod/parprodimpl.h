@@ -14,8 +14,8 @@ typedef struct {
   HybHalo   halo; /* A's columns of others, which are rows of B */
   HybRows   rows; /* those rows on their way here */
   struct {
-    HybCSR    part[2], row, all; /* rows of B that others need: by blocks, merged, and as a matrix of all rows of B */
-    PetscInt *perm[2], nleft;
+    HybCSR    row;  /* rows of B that others need, in the order in which they are sent */
+    PetscInt *from; /* which entries of B's blocks these are: see HybCSROps.pickrows */
   } sent;
   /* others' rows of B, and their columns that are this process's own and those that are not */
   HybCSR     F, own, others;
@@ -55,8 +55,10 @@ typedef struct {
   } inner;
 } HybParMultiply;
 
-/* B->columns and so on stay the caller's. C's memory is result's. reuse: more than one numeric phase is expected. */
-extern PetscErrorCode HybParMultiplySymbolic(HybParMultiply *, HybComm, const HybExec *, const char *method, PetscInt width, PetscBool reuse, PetscInt blocksize, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
+/* B->columns and so on stay the caller's. C's memory is result's. reuse: more than one numeric phase is expected.
+   before: an error of this process's, of which the others are told; that of what it does at the end is its own, for the
+   next stage or an agreement. */
+extern PetscErrorCode HybParMultiplySymbolic(HybParMultiply *, HybComm, PetscErrorCode before, const HybExec *, const char *method, PetscInt width, PetscBool reuse, PetscInt blocksize, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
 /* sameA: A has the values of the last numeric phase here; allB: B has them on all processes */
 extern PetscErrorCode HybParMultiplyNumeric(HybParMultiply *, PetscErrorCode before, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B, HybParCSR *C);
 /* B, a temporary whose values come from the arenas, has them where R and X have theirs from now on, so that nothing
@@ -102,7 +104,8 @@ typedef struct {
   PetscBool   whole;   /* and so has the other one */
 } HybParTranspose;
 
-extern PetscErrorCode HybParTransposeSymbolic(HybParTranspose *, HybComm, const HybExec *, const HybParCSR *A);
+/* before, and what is left to the next stage: as above */
+extern PetscErrorCode HybParTransposeSymbolic(HybParTranspose *, HybComm, PetscErrorCode before, const HybExec *, const HybParCSR *A);
 /* same: A has the values of the last numeric phase here; all: on all processes */
 extern PetscErrorCode HybParTransposeNumeric(HybParTranspose *, PetscErrorCode before, PetscBool same, PetscBool all, const HybParCSR *A);
 extern PetscErrorCode HybParTransposeDestroy(HybParTranspose *);

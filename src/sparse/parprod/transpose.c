@@ -13,7 +13,8 @@
 */
 #include "parprodimpl.h"
 
-static PetscErrorCode HybParTransposeHere(HybParTranspose *t, const HybParCSR *A, PetscInt **global)
+/* *begin, of the host's: where the rows begin that are sent, whose columns get their global numbers */
+static PetscErrorCode HybParTransposeHere(HybParTranspose *t, const HybParCSR *A, PetscInt **begin)
 {
   const HybExec   *x   = &t->exec;
   const HybCSROps *ops = x->backend->csr;
@@ -23,8 +24,36 @@ static PetscErrorCode HybParTransposeHere(HybParTranspose *t, const HybParCSR *A
   PetscCall(HybArenaAlloc(&t->keep, x->result, t->T.D.nnz, sizeof(HybScalar), &t->T.D.a));
   PetscCall(ops->transposesymbolic(x, &t->keep, &t->work, &A->O, &t->S, &t->perm[1]));
   t->S.a = NULL;
-  PetscCall(HybArenaAlloc(&t->work, x->result, A->D.m, sizeof(PetscInt), global));
-  PetscCall(ops->sequence(x, A->D.m, A->rows[t->comm->rank], *global));
+  PetscCall(HybArenaAlloc(&t->work, HYB_MEM_HOST, (PetscCount)A->O.n + 1, sizeof(PetscInt), begin));
+  PetscCall(x->backend->copy(x, *begin, t->S.i, sizeof(PetscInt) * ((size_t)A->O.n + 1), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->sync(x));
+  PetscCall(ops->numbercolumns(x, t->S.nnz, t->S.j, 0, A->D.m, 0, A->rows[t->comm->rank], NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Parts of one row come in the order of ranks, and so do its columns. Where no two parts are of one row, and rows
+   ascend, as with slabs, R is T's block but for its empty rows; else entries are sorted into rows. */
+static PetscErrorCode HybParTransposeRows(HybParTranspose *t)
+{
+  const HybExec   *x   = &t->exec;
+  const HybCSROps *ops = x->backend->csr;
+  HybCSR          *O   = &t->T.O;
+  PetscInt        *row;
+
+  PetscFunctionBegin;
+  PetscCall(HybHaloThere(t->halo));
+  if (HybHaloSendsInOrder(t->halo)) {
+    O->nnz = t->R.nnz;
+    O->j   = t->R.j;
+    O->a   = t->R.a;
+    PetscCall(HybArenaAlloc(&t->keep, x->result, (PetscCount)O->m + 1, sizeof(PetscInt), &O->i));
+    PetscCall(ops->expandrows(x, O->m, t->R.m, t->halo->there, t->R.i, O->i));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaAlloc(&t->work, x->result, t->R.nnz, sizeof(PetscInt), &row));
+  PetscCall(ops->rowsofentries(x, &t->R, t->halo->there, row));
+  PetscCall(ops->coosymbolic(x, &t->keep, &t->work, t->R.nnz, row, t->R.j, O, &t->mapptr, &t->map));
+  PetscCall(HybArenaAlloc(&t->keep, x->result, O->nnz, sizeof(HybScalar), &O->a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -33,48 +62,45 @@ static PetscErrorCode HybParTransposeReceived(HybParTranspose *t, const HybParCS
 {
   const HybExec   *x   = &t->exec;
   const HybCSROps *ops = x->backend->csr;
-  PetscInt        *list, *row, n;
+  PetscInt        *list, n;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&t->keep, x->result, t->S.nnz, sizeof(HybScalar), &t->S.a));
   PetscCall(HybArenaAlloc(&t->keep, x->result, t->R.nnz, sizeof(HybScalar), &t->R.a));
   PetscCall(ops->outsidecolumns(x, &t->work, &t->work, t->R.nnz, t->R.j, 0, 0, &n, &list));
-  PetscCall(ops->numbercolumns(x, t->R.nnz, t->R.j, 0, 0, n, 0, list));
-  PetscCall(HybArenaAlloc(&t->work, x->result, t->R.nnz, sizeof(PetscInt), &row));
-  PetscCall(ops->rowsofentries(x, &t->R, t->halo->there, row));
-  t->T.O.m = A->D.n;
-  t->T.O.n = n;
-  PetscCall(ops->coosymbolic(x, &t->keep, &t->work, t->R.nnz, row, t->R.j, &t->T.O, &t->mapptr, &t->map));
-  PetscCall(HybArenaAlloc(&t->keep, x->result, t->T.O.nnz, sizeof(HybScalar), &t->T.O.a));
   PetscCall(PetscMalloc1(n + 1, &t->garray));
   PetscCall(x->backend->copy(x, t->garray, list, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
+  PetscCall(x->backend->sync(x)); /* it is read next */
+  PetscCall(ops->numbercolumns(x, t->R.nnz, t->R.j, 0, 0, n, 0, list));
+  t->T.O.m = A->D.n;
+  t->T.O.n = n;
+  PetscCall(HybParTransposeRows(t));
   t->T.garray  = t->garray;
   t->T.rows    = A->columns;
   t->T.columns = A->rows;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParTransposeSymbolic(HybParTranspose *t, HybComm comm, const HybExec *exec, const HybParCSR *A)
+PetscErrorCode HybParTransposeSymbolic(HybParTranspose *t, HybComm comm, PetscErrorCode before, const HybExec *exec, const HybParCSR *A)
 {
-  PetscInt      *global = NULL;
+  PetscInt      *begin = NULL;
   PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
-  PetscCall(HybParTransposeDestroy(t));
+  later          = HybParTransposeDestroy(t);
   t->comm        = comm;
   t->exec        = *exec;
   t->exec.result = HYB_WORK(exec);
   PetscCall(HybArenaInit(&t->keep, &t->exec));
   PetscCall(HybArenaInit(&t->work, &t->exec));
   t->made = PETSC_TRUE;
-  PetscCall(HybHaloCreate(comm, &t->exec, A->columns, A->O.n, A->garray, &t->halo));
-  ierr = HybParTransposeHere(t, A, &global);
-  PetscCall(HybCommAgree(comm, ierr, "The transposed blocks of a matrix"));
-  PetscCall(HybRowsShip(t->halo, &t->exec, &t->keep, &t->S, global, A->rows[comm->size], PETSC_TRUE, &t->R, &t->rows));
+  PetscCall(HybHaloCreateRows(comm, &t->exec, before ? before : later, A->columns, A->O.n, A->garray, &t->halo));
+  ierr = HybParTransposeHere(t, A, &begin);
+  PetscCall(HybRowsShip(t->halo, &t->exec, ierr, &t->keep, &t->S, begin, NULL, A->rows[comm->size], PETSC_TRUE, &t->R, &t->rows));
   ierr  = HybParTransposeReceived(t, A);
   later = HybArenaReset(&t->work);
-  PetscCall(HybCommAgree(comm, ierr ? ierr : later, "The rows of a transposed matrix that others have sent"));
+  PetscCall(ierr);
+  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -96,7 +122,7 @@ PetscErrorCode HybParTransposeNumeric(HybParTranspose *t, PetscErrorCode before,
     if (!ierr) t->current = PETSC_TRUE;
   }
   PetscCall(HybRowsValuesEnd(t->rows, x, ierr, t->R.a));
-  PetscCall(ops->coonumeric(x, t->T.O.nnz, t->mapptr, t->map, t->R.a, PETSC_FALSE, t->T.O.a));
+  if (t->map) PetscCall(ops->coonumeric(x, t->T.O.nnz, t->mapptr, t->map, t->R.a, PETSC_FALSE, t->T.O.a));
   t->whole = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

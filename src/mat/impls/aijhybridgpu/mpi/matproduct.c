@@ -141,7 +141,8 @@ static PetscErrorCode HybMPIProductSameColumns(Mat C, const HybMPIProduct *mp, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, HybArena out[2], const HybParCSR *result)
+/* repeated, on all processes: C is the result of an earlier symbolic phase */
+static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, PetscBool repeated, HybArena out[2], const HybParCSR *result)
 {
   const PetscBool      again = (PetscBool)(mp->block[0].id && C->preallocated);
   HybAsked             asked[2][HYB_LEFT];
@@ -153,16 +154,17 @@ static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, HybArena out[
   PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
   if (again) PetscCall(MatMPIAIJHybridGPULeftOptions(C, asked));
   PetscCall(HybCOOParentsGone((PetscObject)C, "HybMPICOO", &hyb->coocount));
-  PetscCall(HybMPIProductSameColumns(C, mp, result, &stay));
+  if (repeated) PetscCall(HybMPIProductSameColumns(C, mp, result, &stay));
   /* until all of it is there C is nobody's result, and has nothing that entries could be set in */
   C->preallocated = C->assembled = C->was_assembled = PETSC_FALSE;
   if (!stay) PetscCall(MatMPIAIJHybridGPUSetFrame(C, result->O.n, result->garray));
   mp->zeros = PETSC_TRUE;
   ierr      = HybMPIProductBlocks(C, mp, out, result);
-  PetscCall(HybParProductAgree(mp->product, ierr, "Taking over the result of a parallel product"));
-  PetscCall(MatMPIAIJHybridGPUSumStates(C)); /* so that an assembly, which sums, leaves it */
+  /* so that an assembly, which sums, leaves it; what P^T A P leaves to its numeric phase keeps its state (below) */
+  if (repeated || C->product->type != MATPRODUCT_PtAP) PetscCall(MatMPIAIJHybridGPUSumStates(C));
   C->preallocated = C->assembled = PETSC_TRUE;
-  ierr                           = HybParProductAgree(mp->product, HybMPIProductAdopted(C, again, (const HybAsked(*)[HYB_LEFT])asked), "Taking over the result of a parallel product");
+  if (!ierr) ierr = HybMPIProductAdopted(C, again, (const HybAsked(*)[HYB_LEFT])asked);
+  ierr = HybParProductAgree(mp->product, ierr, "Taking over the result of a parallel product");
   if (ierr) C->preallocated = C->assembled = PETSC_FALSE;
   PetscCall(ierr);
   if (stay) { /* the parent forgets its room for a row, which may be longer now */
@@ -190,14 +192,13 @@ static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscBool 
   PetscCall(HybRecordBegin(HYB_RECORD_SYMBOLIC, C, x));
   for (int k = 0; k < 2 && !ierr; k++) ierr = HybKeptReset(&mp->kept[k]);
   if (!ierr) ierr = HybMPIOperandsNote(mp, o);
-  PetscCall(HybParProductAgree(mp->product, ierr, "Looking at the operands of a parallel product"));
   PetscCall(PetscMemzero(&result, sizeof(result)));
   for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&out[k], x));
   PetscCall(HybParProductSetBlockSize(mp->product, HybMatProductBlockSize(o->n, o->mat)));
   PetscCall(HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
-  ierr = HybParProductSymbolic(mp->product, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, out, &result);
+  ierr = HybParProductSymbolic(mp->product, ierr, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, out, &result);
   if (!ierr && again) ierr = HybMPIKeep(C, mp, ierr, out, &result, &kept);
-  if (!ierr && !kept) ierr = HybMPIProductAdopt(C, mp, out, &result);
+  if (!ierr && !kept) ierr = HybMPIProductAdopt(C, mp, again, out, &result);
   for (int k = 0; k < 2; k++) (void)HybArenaReset(&out[k]); /* nothing of a failed result stays behind */
   PetscCall(ierr);
   PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C, 0, 0, 0));
