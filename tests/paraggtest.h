@@ -393,6 +393,7 @@ static struct {
   HybParAgg           agg;
   HybAggFilter        filter;
   const HybAggFilter *edges; /* &filter, or NULL: all edges stay */
+  HybHalo             halo;  /* lent, or NULL */
   PetscBool           unite; /* edges have one direction */
   /* there is one already when a program's hierarchy is made: its making is not what is tested */
   HybComm comm;
@@ -426,7 +427,9 @@ static inline PetscErrorCode RunWith(const HybAggBlock *block, const HybScalar *
   PetscErrorCode    ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, block, F.unite, F.edges, &found, &F.agg));
+  /* a caller's halo, by half of the rules */
+  if ((F.hops + F.distance) % 2) PetscCall(HybHaloCreate(F.comm, HybTestExec(), F.A.columns, F.A.O.n, F.A.garray, &F.halo));
+  PetscCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, F.halo, block, F.unite, F.edges, &found, &F.agg));
   CheckFound(&found);
   if (HybTestFailed() || !found.proper) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybParAggFind(F.agg, &rules, &n, &N, &sweeps));
@@ -450,6 +453,7 @@ static inline PetscErrorCode CleanUp(void *ctx)
 {
   PetscFunctionBegin;
   PetscCall(HybParAggDestroy(&F.agg));
+  PetscCall(HybHaloDestroy(&F.halo));
   for (int k = 0; k < 2; k++) PetscCall(HybArenaReset(&F.out[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -153,7 +153,7 @@ static PetscErrorCode Improper(void)
       PetscCall(PartsOf(&F.data, 1, Entry, &F.A));
     }
     HybTestBegin("%s%s", k % 2 ? "a row without its diagonal entry" : "edges of one direction", k / 2 ? ", a threshold" : "");
-    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &One, PETSC_FALSE, F.edges, &found, &F.agg));
+    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, NULL, &One, PETSC_FALSE, F.edges, &found, &F.agg));
     HybTestCheck(!found.proper || (k % 2 == 0 && !EdgesAcross()), "it is taken");
     HybTestCall(CleanUp(NULL));
     PetscCall(HybArenaReset(&F.data));

@@ -363,7 +363,7 @@ static PetscErrorCode Improper(void)
       across = 0;
       for (int r = 0; r + 1 < Size; r++) across += T.ranges[r + 2] >= T.ranges[r + 1] + 2;
     }
-    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, &B.block, PETSC_FALSE, NULL, &found, &F.agg));
+    HybTestCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, NULL, &B.block, PETSC_FALSE, NULL, &found, &F.agg));
     HybTestCheck(!found.proper || (k != 1 && !across), "it is taken");
     HybTestCall(CleanUp(NULL));
     PetscCall(HybArenaReset(&F.data));

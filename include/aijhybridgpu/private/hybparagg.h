@@ -29,8 +29,9 @@ typedef struct {
    transpose or not, without its weak edges; NULL: none is weak, and A needs no values. All processes give the same
    block, unite and edges. A's arrays, ranges and
    garray are used until this returns. Where found->proper is not, there is nothing to be made of it. before: an error
-   that this process has had. */
-extern PetscErrorCode HybParAggCreate(MPI_Comm, const HybExec *, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, PetscBool unite, const HybAggFilter *edges, HybParAggFound *found, HybParAgg *);
+   that this process has had. halo: of A's columns of others, the caller's, who keeps it until HybParAggDestroy(): where
+   the graph has the same, none is made; NULL: there is none. */
+extern PetscErrorCode HybParAggCreate(MPI_Comm, const HybExec *, PetscErrorCode before, const HybParCSR *A, HybHalo halo, const HybAggBlock *block, PetscBool unite, const HybAggFilter *edges, HybParAggFound *found, HybParAgg *);
 /* The aggregates by these rules; n: those whose roots this process owns, N: all. They are numbered by
    their roots, ascending, from process to process. sweeps: of all processes' vertices, after each of which they told
    each other of their boundaries, in the first round where there are several. */

@@ -148,7 +148,7 @@ static PetscErrorCode HybParAggRowHalo(HybParAgg p, HybArena *work, const HybPar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggMake(HybParAgg p, HybParAggMaking *m, PetscErrorCode before, const HybParCSR *A, PetscBool unite, HybParAggFound *found)
+static PetscErrorCode HybParAggMake(HybParAgg p, HybParAggMaking *m, PetscErrorCode before, const HybParCSR *A, HybHalo halo, PetscBool unite, HybParAggFound *found)
 {
   PetscErrorCode ierr;
 
@@ -159,7 +159,11 @@ static PetscErrorCode HybParAggMake(HybParAgg p, HybParAggMaking *m, PetscErrorC
   if (!ierr && p->block.bs > 1) ierr = HybParAggVertices(p, &m->work, A, (PetscBool) !!m->edges, &m->A, &found->proper);
   PetscCall(HybCommAgree(p->comm, ierr, "A graph's description"));
   if (unite) PetscCall(HybParAggUnite(p, m, A));
-  PetscCall(HybHaloCreate(p->comm, &p->exec, p->ranges, m->A.O.n, m->A.garray, &p->halo));
+  if (halo && !unite && p->block.bs == 1) {
+    p->halo = halo;
+    p->lent = PETSC_TRUE;
+  } else
+    PetscCall(HybHaloCreate(p->comm, &p->exec, p->ranges, m->A.O.n, m->A.garray, &p->halo));
   if (p->block.bs > 1) PetscCall(HybParAggRowHalo(p, &m->work, &m->A));
   PetscCall(HybCommAgree(p->comm, HybParAggGraph(p, m), "A graph"));
   PetscCall(HybParAggLook(p, m, &found->proper));
@@ -169,7 +173,7 @@ static PetscErrorCode HybParAggMake(HybParAgg p, HybParAggMaking *m, PetscErrorC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode before, const HybParCSR *A, const HybAggBlock *block, PetscBool unite, const HybAggFilter *edges, HybParAggFound *found, HybParAgg *agg)
+PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode before, const HybParCSR *A, HybHalo halo, const HybAggBlock *block, PetscBool unite, const HybAggFilter *edges, HybParAggFound *found, HybParAgg *agg)
 {
   HybParAgg       p    = NULL;
   HybComm         comm = NULL;
@@ -199,7 +203,7 @@ PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode
   p->exec.result = HYB_WORK(exec);
   (void)HybArenaInit(&p->keep, &p->exec);
   (void)HybArenaInit(&m.work, &p->exec);
-  ierr  = HybParAggMake(p, &m, before, A, unite, found);
+  ierr  = HybParAggMake(p, &m, before, A, halo, unite, found);
   later = HybArenaReset(&m.work);
   if (!ierr) ierr = HybCommAgree(comm, later, "Memory for a graph");
   if (ierr) (void)HybParAggDestroy(&p);
@@ -216,6 +220,7 @@ PetscErrorCode HybParAggDestroy(HybParAgg *agg)
   PetscFunctionBegin;
   *agg = NULL;
   if (!p) PetscFunctionReturn(PETSC_SUCCESS);
+  if (p->lent) p->halo = NULL;
   ierr[0] = HybHaloDestroy(&p->halo);
   ierr[1] = HybHaloDestroy(&p->rowhalo);
   ierr[2] = HybArenaReset(&p->keep);

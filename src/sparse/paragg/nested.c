@@ -183,7 +183,7 @@ static PetscErrorCode HybNestedNext(HybParAgg p, HybParAggNamed *t, HybParAgg *n
   ierr = HybNestedSeen(p, t, &L, &number);
   PetscCall(HybNamedHome(p, t, ierr, &L, number, p->cranges[p->comm->size]));
   ierr = HybNestedBlocks(p, t, &Q);
-  PetscCall(HybParAggCreate(p->mpi, &p->exec, ierr, &Q, &one, PETSC_FALSE, NULL, &found, next));
+  PetscCall(HybParAggCreate(p->mpi, &p->exec, ierr, &Q, NULL, &one, PETSC_FALSE, NULL, &found, next));
   PetscCheck(found.proper, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The graph of aggregates is not symmetric, or lacks entries of its diagonal");
   (*next)->again = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

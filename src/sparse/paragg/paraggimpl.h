@@ -12,6 +12,7 @@ struct _HybParAgg {
   HybExec     exec; /* its result: working memory */
   HybArena    keep; /* of what follows */
   HybHalo     halo; /* of the vertices; its ghosts are the graph's */
+  PetscBool   lent; /* it is the caller's */
   HybCSR      G;    /* the graph, see vertex.h */
   PetscInt   *gid, N;
   PetscInt   *ranges, *cranges; /* of the host: whose vertices, whose aggregates */

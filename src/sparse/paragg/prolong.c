@@ -211,6 +211,7 @@ static PetscErrorCode HybParAggTellQ(HybParAgg p)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  halo->early = PETSC_TRUE;
   for (PetscInt t = 0; t < p->block.nvec; t++) {
     HybScalar *q     = p->q + t * rows;
     void      *ghost = NULL;

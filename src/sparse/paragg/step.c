@@ -35,6 +35,7 @@ PetscErrorCode HybParAggGhosts(HybParAgg p, size_t unit, void *array)
   void          *ghost = NULL;
 
   PetscFunctionBegin;
+  p->halo->early = PETSC_TRUE; /* nothing is queued meanwhile */
   PetscCall(HybHaloExchange(p->halo, x, unit, array, PETSC_FALSE, &ghost));
   if (p->halo->nghost) PetscCall(x->backend->copy(x, (char *)array + own, ghost, unit * (size_t)p->halo->nghost, HYB_COPY_DEVICE_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);

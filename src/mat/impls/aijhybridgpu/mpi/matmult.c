@@ -289,6 +289,16 @@ PetscErrorCode HybMatParArraysBegin(Mat A, HybExec *x, PetscBool *may)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMatParHalo(Mat A, HybHalo *halo)
+{
+  Mat     blocks[2] = {NULL, NULL};
+  HybExec x;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetHalo(A, PETSC_TRUE, blocks, &x, halo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybMatParMultArrays(Mat A, PetscErrorCode before, const PetscScalar *x, PetscScalar *y)
 {
   HybMPIMult m;
