@@ -2,9 +2,10 @@
   hybtile.h: a sparse matrix as tiles of 8 x 8 entries (Zachariadis et al. 2020), made from CSR on a device.
 
   A row of tiles is eight rows of the matrix, the last one what is left. Tiles of a row of tiles lie behind each other,
-  columns ascending, and so do the values of a tile, row by row of it. The tiles of row R have room from place i[8 R] of
-  the matrix's own offsets on: it has no more tiles than entries. So nothing is counted before tiles are made, and they
-  are made in one pass. When their number is known they are packed: most rooms are nearly empty.
+  columns ascending. The tiles of row R have room from place i[8 R] of the matrix's own offsets on: it has no more tiles
+  than entries. So nothing is counted before tiles are made, and they are made in one pass. When their number is known
+  they are packed: most rooms are nearly empty. Values stay where they are, in CSR, where the entries that a row has in
+  a tile are neighbours: a packed tile has eight beginnings.
 */
 #ifndef AIJHYBRIDGPU_HYBTILE_H
 #define AIJHYBRIDGPU_HYBTILE_H
@@ -17,9 +18,15 @@ HYB_EXTERN_C_BEGIN
 /* bit 8 r + c of map: entry (r, c) of the tile is there. Loaded as one access of 16 bytes. */
 typedef struct {
   uint64_t map;
-  PetscInt first;  /* value */
   PetscInt column; /* of tiles */
 } __attribute__((aligned(16))) HybTile;
+
+/* A row of a tile, as products look entries up. For each column four bits, the first one's the lowest: 8 where there is
+   an entry, and how many the row has before it. */
+typedef struct {
+  PetscInt first; /* entry of the matrix, less the 8 that four bits have */
+  unsigned columns;
+} __attribute__((aligned(2 * sizeof(PetscInt)))) HybTileRow;
 
 typedef struct {
   PetscInt        rows;  /* of tiles */
@@ -27,19 +34,21 @@ typedef struct {
   PetscInt       *count; /* tiles of each row of them; NULL: they are packed */
   HybTile        *tile;
   unsigned short *mask;  /* of each tile, which rows of it (bits 0 to 7) and which columns (8 to 15) have entries */
-  PetscInt       *place; /* which entry of the matrix is value k */
+  HybTileRow     *row;   /* of packed tiles, HYB_TILE for each */
 } HybTiles;
 
-/* place comes from keep, all else from work. No synchronisation. */
-extern PetscErrorCode HybTilesMake(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, HybTiles *);
+/* All from work. No synchronisation. */
+extern PetscErrorCode HybTilesMake(const HybExec *, HybArena *work, const HybCSR *A, HybTiles *);
 /* For each row of tiles of A*B, before they are packed: the first column of tiles that it may have, words of 32 bits
    from there to the last one, and what counting it costs, in words; *pairs, zero before: of a tile of A and one of B.
    No synchronisation. */
 extern PetscErrorCode HybTilesSpans(const HybExec *, const HybTiles *a, const HybTiles *b, PetscInt *low, PetscInt *words, PetscInt *cost, PetscCount *pairs);
-/* Tiles without room between them, from keep, masks from work; what had room is given back to work. tiles: how many in
-   all; ptr (rows + 1): which is each row's first. No synchronisation. */
-extern PetscErrorCode HybTilesPack(const HybExec *, HybArena *keep, HybArena *work, PetscCount tiles, const PetscInt *ptr, HybTiles *);
-/* The tile of B is negative, ~b, in the last task of a tile of C. Tasks of a tile of C have the order of A's tiles. */
+/* Tiles without room between them, their rows from keep, all else from work; what had room is given back to work.
+   tiles: how many in all; ptr (rows + 1): which is each row's first. No synchronisation. */
+extern PetscErrorCode HybTilesPack(const HybExec *, HybArena *keep, HybArena *work, PetscInt m, PetscCount tiles, const PetscInt *ptr, HybTiles *);
+/* Tasks of a tile of C have the order of A's tiles. Behind the last one are HYB_TILE_AHEAD more, which are looked at,
+   but not multiplied. */
+#define HYB_TILE_AHEAD 3
 typedef struct {
   PetscInt a, b;
 } __attribute__((aligned(2 * sizeof(PetscInt)))) HybTileTask;
@@ -56,11 +65,10 @@ typedef struct {
   PetscInt    *chunkrow;  /* of tiles */
   PetscInt    *before;    /* HYB_TILE_CHUNK for each chunk: entries of C that are before it in each of its rows */
   uint64_t    *map;       /* of each tile of C, HYB_TILE_CHUNK for each chunk, 0: none */
+  unsigned    *end;       /* the same: where its tasks end, the lowest 32 bits */
   PetscInt    *column;    /* the same; used where C's columns are wanted */
 } HybTilesProduct;
 
-/* value[k] = a[place[k]], k < nnz */
-extern PetscErrorCode HybTilesValues(const HybExec *, PetscCount nnz, const HybTiles *, const HybScalar *a, HybScalar *value);
 /* C's values where C->a is given, from those of A and B, and columns where cj is; C->i is there. Real numbers in double
    precision; an entry is a chain of fma() in A's order, bit for bit. No synchronisation. */
 extern PetscErrorCode HybTilesMultiply(const HybExec *, HybArena *work, const HybTilesProduct *, const HybCSR *A, const HybCSR *B, PetscInt *cj, HybCSR *C);

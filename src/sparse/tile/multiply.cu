@@ -39,63 +39,46 @@
 */
 #include "../device/hybdevice.cuh"
 #include "aijhybridgpu/private/hybtile.h"
+#include <cstdlib>
+#include <cstring>
 
 #if !defined(PETSC_USE_COMPLEX) && defined(PETSC_USE_REAL_DOUBLE)
   #define TILE_WARPS   1   /* of a block: chunks have very different numbers of tasks, and no warp waits for another */
-  #define TILE_BATCH   16  /* tasks */
   #define TILE_THREADS 256 /* of kernels that have a thread a value */
 
 struct TileMultiplyArgs {
   PetscInt           m, chunks;
-  const HybTile     *a, *b;
+  const HybTileRow  *a, *b;
   const HybTileTask *tasks;
   const PetscCount  *chunktask;
   const PetscInt    *chunkrow, *before, *column, *ci;
   const uint64_t    *map;
+  const unsigned    *end;
   const void        *va, *vb;
   const uint64_t    *largest; /* of the values of A and of B, in half precision */
   PetscInt          *cj;      /* NULL: the columns are there */
   double            *ca;      /* NULL: columns only */
 };
 
-/* A row of a tile, ready to be looked up: for each column four bits, whether there is an entry, and how many are before
-   it in the row */
-struct alignas(2 * sizeof(PetscInt)) TileRow {
-  PetscInt first; /* the row's first value */
-  unsigned columns;
-};
-  /* of a tile in shared memory: two more, so that lanes who write one each meet in no bank */
-  #define TILE_ROWS (HYB_TILE + 2)
-
-static __device__ __forceinline__ void TileStage(const HybTile &t, TileRow *to)
-{
-  PetscInt first = t.first;
-
-  #pragma unroll
-  for (int r = 0; r < HYB_TILE; r += 2) {
-    HybVec<TileRow, 2> two;
-
-  #pragma unroll
-    for (int k = 0; k < 2; k++) {
-      unsigned x = (unsigned)(t.map >> (8 * (r + k))) & 0xffu;
-
-      x                = (x | x << 12) & 0x000f000fu;
-      x                = (x | x << 6) & 0x03030303u;
-      x                = (x | x << 3) & 0x11111111u; /* a bit to each four */
-      two.v[k].first   = first;
-      two.v[k].columns = (x * 0x11111111u - x) | x << 3; /* the product: sums up to each four, itself among them */
-      first += (PetscInt)(x * 0x11111111u >> 28);
-    }
-    HybStoreVec(to + r, two);
-  }
-}
-
-/* the value of a row of a tile in the column that columns have been shifted to, zero where there is none */
+/* the value of a row of a tile in the column whose four bits have been shifted to the highest ones, zero where there is
+   none */
 template <typename T>
 static __device__ __forceinline__ T TileTake(const T *__restrict__ value, PetscInt first, unsigned columns)
 {
-  return columns & 8 ? value[first + (PetscInt)(columns & 7)] : T(0);
+  return (int)columns < 0 ? HybLoadReadOnly(value + (first + (PetscInt)(columns >> 28))) : T(0);
 }
+
+/* a value that is to stay in a register: a compiler computes it again wherever it is wanted, unless it cannot know it */
+template <typename T>
+static __device__ __forceinline__ T TileKeep(const T &v)
+{
+  return HybShfl(HYB_FULL_MASK, v, HybLane());
+}
+
+/* by how much a lane shifts columns of its two entries of A and of those of B */
+struct TileShift {
+  int a[2], b;
+};
 
 /* The way of double precision: what a lane gives to a product of tiles, two entries of each */
 struct TileDouble {
@@ -103,17 +86,25 @@ struct TileDouble {
   using Sum   = double;
   double a[2], b[2];
 
-  /* A(l / 4, l % 4 and that + 4), B(l % 4 and that + 4, l / 4) for lane l */
-  __device__ __forceinline__ void load(const TileRow *ta, const TileRow *tb, const double *__restrict__ va, const double *__restrict__ vb)
+  /* A(l / 4, l % 4 and that + 4), B(l % 4 and that + 4, l / 4) for lane l: the second row of B is so far behind the
+     first */
+  static constexpr int HIGH = 4;
+  static __device__ __forceinline__ int row()
   {
-    const int      i = HybLane() >> 2, k = HybLane() & 3;
-    const TileRow  row = ta[i], low = tb[k], high = tb[k + 4];
-    const unsigned x = row.columns >> (4 * k);
+    return HybLane() & 3;
+  }
+  static __device__ __forceinline__ TileShift shift()
+  {
+    const int i = HybLane() >> 2, k = HybLane() & 3;
 
-    a[0] = TileTake(va, row.first, x);
-    a[1] = TileTake(va, row.first, x >> 16);
-    b[0] = TileTake(vb, low.first, low.columns >> (4 * i));
-    b[1] = TileTake(vb, high.first, high.columns >> (4 * i));
+    return {{TileKeep(28 - 4 * k), TileKeep(12 - 4 * k)}, TileKeep(28 - 4 * i)};
+  }
+  __device__ __forceinline__ void load(const HybTileRow &ra, const HybTileRow &low, const HybTileRow &high, const TileShift &by, const double *__restrict__ va, const double *__restrict__ vb)
+  {
+    a[0] = TileTake(va, ra.first, ra.columns << by.a[0]);
+    a[1] = TileTake(va, ra.first, ra.columns << by.a[1]);
+    b[0] = TileTake(vb, low.first, low.columns << by.b);
+    b[1] = TileTake(vb, high.first, high.columns << by.b);
   }
   __device__ __forceinline__ void multiply(double c[2]) const
   {
@@ -149,14 +140,21 @@ struct TileHalf {
   unsigned a, b; /* two neighbours each */
 
   /* A(l / 4, 2 (l % 4) and that + 1), B(2 (l % 4) and that + 1, l / 4) */
-  __device__ __forceinline__ void load(const TileRow *ta, const TileRow *tb, const unsigned short *__restrict__ va, const unsigned short *__restrict__ vb)
+  static constexpr int HIGH = 1;
+  static __device__ __forceinline__ int row()
   {
-    const int      i = HybLane() >> 2, k = 2 * (HybLane() & 3);
-    const TileRow  row = ta[i], even = tb[k], odd = tb[k + 1];
-    const unsigned x = row.columns >> (4 * k);
+    return 2 * (HybLane() & 3);
+  }
+  static __device__ __forceinline__ TileShift shift()
+  {
+    const int i = HybLane() >> 2, k = 2 * (HybLane() & 3);
 
-    a = TileTake(va, row.first, x) | (unsigned)TileTake(va, row.first, x >> 4) << 16;
-    b = TileTake(vb, even.first, even.columns >> (4 * i)) | (unsigned)TileTake(vb, odd.first, odd.columns >> (4 * i)) << 16;
+    return {{TileKeep(28 - 4 * k), TileKeep(24 - 4 * k)}, TileKeep(28 - 4 * i)};
+  }
+  __device__ __forceinline__ void load(const HybTileRow &ra, const HybTileRow &low, const HybTileRow &high, const TileShift &by, const unsigned short *__restrict__ va, const unsigned short *__restrict__ vb)
+  {
+    a = TileTake(va, ra.first, ra.columns << by.a[0]) | (unsigned)TileTake(va, ra.first, ra.columns << by.a[1]) << 16;
+    b = TileTake(vb, low.first, low.columns << by.b) | (unsigned)TileTake(vb, high.first, high.columns << by.b) << 16;
   }
   __device__ __forceinline__ void multiply(float c[2]) const
   {
@@ -185,19 +183,19 @@ static __device__ __forceinline__ void TileExact(const TileMultiplyArgs &x, Pets
   c[0] = c[1] = -(typename P::Sum)0;
   #pragma unroll 1
   for (PetscCount t = begin; t < end; t++) {
-    const HybTileTask task = x.tasks[t];
-    const HybTile     ta = x.a[task.a], tb = x.b[task.b < 0 ? ~task.b : task.b];
+    const HybTileRow row = x.a[(PetscCount)x.tasks[t].a * HYB_TILE + i];
 
   #pragma unroll 1
     for (int k = 0; k < HYB_TILE; k++) {
-      const int abit = 8 * i + k;
+      const unsigned acolumns = row.columns << (28 - 4 * k);
 
-      if (!(ta.map >> abit & 1)) continue;
-      const typename P::Value a = va[ta.first + __popcll(ta.map & (((uint64_t)1 << abit) - 1))];
+      if ((int)acolumns >= 0) continue;
+      const HybTileRow with = x.b[(PetscCount)x.tasks[t].b * HYB_TILE + k];
+
       for (int n = 0; n < 2; n++) {
-        const int bbit = 8 * k + j + n;
+        const unsigned columns = with.columns << (28 - 4 * (j + n));
 
-        if (tb.map >> bbit & 1) c[n] = P::add(a, vb[tb.first + __popcll(tb.map & (((uint64_t)1 << bbit) - 1))], c[n]);
+        if ((int)columns < 0) c[n] = P::add(TileTake(va, row.first, acolumns), TileTake(vb, with.first, columns), c[n]);
       }
     }
   }
@@ -236,62 +234,90 @@ static __device__ __forceinline__ void TileWrite(const TileMultiplyArgs &x, Pets
   }
 }
 
-/* a warp a chunk of tiles of C; P: the precision's way */
+/* what a lane needs to find its entries of a pair */
+struct TilePair {
+  HybTileRow a, low, high;
+};
+
 template <typename P>
-static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, 32) TilesMultiply(TileMultiplyArgs x)
+static __device__ __forceinline__ TilePair TilePairOf(const HybTileRow *a, const HybTileRow *b, const HybTileTask &t)
 {
-  HYB_SHARED(TileRow, staged, TILE_WARPS * HYB_WARP * TILE_ROWS);
-  const int      lane = HybLane(), task0 = lane & (TILE_BATCH - 1);
-  TileRow *const ta = staged + (int)(threadIdx.x / HYB_WARP) * HYB_WARP * TILE_ROWS, *const tb = ta + TILE_BATCH * TILE_ROWS;
-  const PetscCount chunk = (PetscCount)blockIdx.x * TILE_WARPS + threadIdx.x / HYB_WARP;
+  const HybTileRow *const tb = b + (PetscCount)t.b * HYB_TILE;
+
+  return {HybLoadReadOnly(a + (PetscCount)t.a * HYB_TILE), HybLoadReadOnly(tb), HybLoadReadOnly(tb + P::HIGH)};
+}
+
+/* a warp a chunk of tiles of C; P: the precision's way */
+template <typename P, int WARPS, int RESIDENT>
+static __global__ void __launch_bounds__(WARPS *HYB_WARP, RESIDENT / WARPS) TilesMultiply(TileMultiplyArgs x)
+{
+  const int        lane  = HybLane();
+  const PetscCount chunk = (PetscCount)blockIdx.x * WARPS + threadIdx.x / HYB_WARP;
 
   if (chunk >= x.chunks) return;
-  const typename P::Value *const va = (const typename P::Value *)x.va, *const vb = (const typename P::Value *)x.vb;
-  const PetscCount begin = x.chunktask[chunk], end = x.chunktask[chunk + 1], r = (PetscCount)x.chunkrow[chunk] * HYB_TILE + (lane >> 2);
-  const uint64_t   map    = lane < HYB_TILE_CHUNK ? x.map[chunk * HYB_TILE_CHUNK + lane] : 0;
-  const PetscInt   column = x.cj && map ? x.column[chunk * HYB_TILE_CHUNK + lane] : 0;
-  PetscInt         before = r < x.m ? x.ci[r] + x.before[chunk * HYB_TILE_CHUNK + (lane >> 2)] : 0;
-  PetscCount       tile   = begin; /* the first task of the tile of C */
-  int              number = 0;     /* of it in the chunk */
-  typename P::Sum  c[2]   = {-(typename P::Sum)0, -(typename P::Sum)0};
-  P                now;
+  const typename P::Value *const va = TileKeep((const typename P::Value *)x.va), *const vb = TileKeep((const typename P::Value *)x.vb);
+  const HybTileRow *const ra = TileKeep(x.a + (lane >> 2)), *const rb = TileKeep(x.b + P::row());
+  const TileShift  by = P::shift();
+  const PetscCount begin = x.chunktask[chunk], r = (PetscCount)x.chunkrow[chunk] * HYB_TILE + (lane >> 2);
+  const uint64_t   map     = lane < HYB_TILE_CHUNK ? x.map[chunk * HYB_TILE_CHUNK + lane] : 0;
+  const unsigned   end     = map ? x.end[chunk * HYB_TILE_CHUNK + lane] - (unsigned)begin : 0; /* of each tile's tasks */
+  const PetscInt   column  = x.cj && map ? x.column[chunk * HYB_TILE_CHUNK + lane] : 0;
+  PetscInt         before  = r < x.m ? x.ci[r] + x.before[chunk * HYB_TILE_CHUNK + (lane >> 2)] : 0;
+  unsigned         doubted = 0;                                 /* tiles of C */
+  int              number  = 0;                                 /* of the tile of C in the chunk */
+  unsigned         done = 0, until = HybShfl(HYB_FULL_MASK, end, 0); /* tasks */
+  typename P::Sum  c[2] = {-(typename P::Sum)0, -(typename P::Sum)0};
 
-  for (PetscCount t0 = begin; t0 < end; t0 += TILE_BATCH) {
-    const int n    = (int)HybMin()(end - t0, (PetscCount)TILE_BATCH);
-    bool      ends = false;
+  /* a pair is three steps ahead when its task is loaded, two when rows of its tiles are, one when their entries are */
+  const HybTileTask *task = x.tasks + begin;
+  HybTileTask t[2] = {HybLoadReadOnly(task + 2), {0, 0}};
+  TilePair    pair[2] = {TilePairOf<P>(ra, rb, HybLoadReadOnly(task)), TilePairOf<P>(ra, rb, HybLoadReadOnly(task + 1))};
+  P           now[2];
 
-    /* half of the lanes look up a tile of A each, half one of B */
-    if (task0 < n) {
-      const HybTileTask task = x.tasks[t0 + task0];
+  now[0].load(pair[0].a, pair[0].low, pair[0].high, by, va, vb);
+  while (until) {
+  #pragma unroll
+    for (int u = 0; u < 4; u++) {
+      const int o = u & 1;
 
-      ends = task.b < 0;
-      TileStage(lane < TILE_BATCH ? x.a[task.a] : x.b[ends ? ~task.b : task.b], ta + lane * TILE_ROWS);
-    }
-    unsigned last = __ballot_sync(HYB_FULL_MASK, ends); /* of a tile of C; the next task's in the lowest bit */
-    __syncwarp();
-    now.load(ta, tb, va, vb);
-
-  #pragma unroll 2
-    for (int q = 0; q < n; q++, last >>= 1) {
-      P next = now;
-
-      /* these are on their way while the others are multiplied */
-      if (q + 1 < n) next.load(ta + (q + 1) * TILE_ROWS, tb + (q + 1) * TILE_ROWS, va, vb);
-      now.multiply(c);
-      if (last & 1) {
+      t[!o] = HybLoadReadOnly(task + u + 3);
+      now[!o].load(pair[!o].a, pair[!o].low, pair[!o].high, by, va, vb);
+      pair[o] = TilePairOf<P>(ra, rb, t[o]);
+      now[o].multiply(c);
+      if (done + u + 1 == until) {
         unsigned       two;
         const PetscInt at = TilePlace(HybShfl(HYB_FULL_MASK, map, number), &before, &two);
 
-        if (__any_sync(HYB_FULL_MASK, ((two & 1) && TileDoubtful(c[0])) || ((two & 2) && TileDoubtful(c[1])))) TileExact<P>(x, tile, t0 + q + 1, c);
+        if (((two & 1) && TileDoubtful(c[0])) || ((two & 2) && TileDoubtful(c[1]))) doubted |= 1u << number;
         const double value[2] = {P::result(x, c[0]), P::result(x, c[1])};
         TileWrite<true>(x, at, two, HybShfl(HYB_FULL_MASK, column, number), value);
         c[0] = c[1] = -(typename P::Sum)0;
-        tile        = t0 + q + 1;
-        number++;
+        until = HybShfl(HYB_FULL_MASK, end, ++number); /* 0 behind the last */
+        if (!until) break;
       }
-      now = next;
     }
-    __syncwarp();
+    task += 4;
+    done += 4;
+  }
+  if (!__any_sync(HYB_FULL_MASK, doubted != 0)) return;
+
+  const int tiles = number;
+  done            = 0;
+  before          = x.ci[HybMin()(r, (PetscCount)x.m)] + x.before[chunk * HYB_TILE_CHUNK + (lane >> 2)];
+  #pragma unroll 1
+  for (number = 0; number < tiles; number++) {
+    unsigned       two;
+    const PetscInt at = TilePlace(HybShfl(HYB_FULL_MASK, map, number), &before, &two);
+
+    until = HybShfl(HYB_FULL_MASK, end, number);
+    if (__any_sync(HYB_FULL_MASK, doubted >> number & 1)) {
+      TileExact<P>(x, begin + done, begin + until, c);
+      const double value[2] = {P::result(x, c[0]), P::result(x, c[1])};
+
+      if (two & 1) x.ca[at] = value[0];
+      if (two & 2) x.ca[at + (PetscInt)(two & 1)] = value[1];
+    }
+    done = until;
   }
 }
 
@@ -329,12 +355,12 @@ static __global__ __launch_bounds__(TILE_THREADS) void TilesLargest(PetscCount n
   if (threadIdx.x == 0) HybAtomicMax((unsigned long long *)largest, (unsigned long long)most);
 }
 
-static __global__ __launch_bounds__(TILE_THREADS) void TilesHalf(PetscCount nnz, const PetscInt *__restrict__ place, const double *__restrict__ a, const uint64_t *largest, unsigned short *__restrict__ value)
+static __global__ __launch_bounds__(TILE_THREADS) void TilesHalf(PetscCount nnz, const double *__restrict__ a, const uint64_t *largest, unsigned short *__restrict__ value)
 {
   const PetscCount k     = (PetscCount)blockIdx.x * TILE_THREADS + threadIdx.x;
   const double     power = TilePower(TileExponent(*largest));
 
-  if (k < nnz) value[k] = HybToHalf(a[place[k]] * power);
+  if (k < nnz) value[k] = HybToHalf(a[k] * power);
 }
 
 /* the largest of |half(a) - a| / |a|, as its bits */
@@ -374,43 +400,56 @@ PetscErrorCode HybTilesError(const HybExec *exec, const HybCSR *A, uint64_t *lar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* values in the order of tiles */
-static PetscErrorCode TilesOperand(const HybExec *exec, HybArena *work, bool half, const HybCSR *A, const HybTiles *t, uint64_t *largest, const void **value)
+/* values in half precision */
+static PetscErrorCode TilesOperand(const HybExec *exec, HybArena *work, const HybCSR *A, uint64_t *largest, const void **value)
 {
-  void *v;
+  unsigned short *v;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz, half ? sizeof(unsigned short) : sizeof(double), &v));
-  if (half) {
-    PetscCall(TilesLargestOf(exec, A, largest));
-    HYB_LAUNCH(TilesHalf, HybBlocks(A->nnz, TILE_THREADS), TILE_THREADS, 0, exec->stream, A->nnz, t->place, A->a, largest, (unsigned short *)v);
-  } else
-    PetscCall(HybTilesValues(exec, A->nnz, t, A->a, (double *)v));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz, sizeof(*v), &v));
+  PetscCall(TilesLargestOf(exec, A, largest));
+  HYB_LAUNCH(TilesHalf, HybBlocks(A->nnz, TILE_THREADS), TILE_THREADS, 0, exec->stream, A->nnz, A->a, largest, v);
   *value = v;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <typename P>
+static PetscErrorCode TilesLaunch(const HybExec *exec, const TileMultiplyArgs &x)
+{
+  const char *way = getenv("HYB_TILE_WAY");
+
+  PetscFunctionBegin;
+  if (way && strchr(way, '4'))
+    HYB_LAUNCH((TilesMultiply<P, 4, 32>), HybBlocks(x.chunks, 4), 4 * HYB_WARP, 0, exec->stream, x);
+  else if (way && strchr(way, '6'))
+    HYB_LAUNCH((TilesMultiply<P, 4, 24>), HybBlocks(x.chunks, 4), 4 * HYB_WARP, 0, exec->stream, x);
+  else if (way && strchr(way, '2'))
+    HYB_LAUNCH((TilesMultiply<P, 1, 24>), HybBlocks(x.chunks, 1), HYB_WARP, 0, exec->stream, x);
+  else
+    HYB_LAUNCH((TilesMultiply<P, 1, 32>), HybBlocks(x.chunks, 1), HYB_WARP, 0, exec->stream, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybTilesMultiply(const HybExec *exec, HybArena *work, const HybTilesProduct *p, const HybCSR *A, const HybCSR *B, PetscInt *cj, HybCSR *C)
 {
-  const bool       half = HybDeviceTuning()->tile_precision == HYB_TILE_HALF, same = p->same && A->a == B->a;
-  TileMultiplyArgs x       = {C->m, p->chunks, p->a.tile, p->b.tile, p->tasks, p->chunktask, p->chunkrow, p->before, p->column, C->i, p->map, NULL, NULL, NULL, cj, C->a};
+  const bool       half    = HybDeviceTuning()->tile_precision == HYB_TILE_HALF;
+  TileMultiplyArgs x       = {C->m, p->chunks, p->a.row, p->b.row, p->tasks, p->chunktask, p->chunkrow, p->before, p->column, C->i, p->map, p->end, A->a, B->a, NULL, cj, C->a};
   uint64_t        *largest = NULL;
 
   PetscFunctionBegin;
-  if (C->a) {
-    if (half) PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 2, sizeof(*largest), &largest));
-    PetscCall(TilesOperand(exec, work, half, A, &p->a, largest, &x.va));
-    if (same) {
+  if (C->a && half) {
+    PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 2, sizeof(*largest), &largest));
+    PetscCall(TilesOperand(exec, work, A, largest, &x.va));
+    if (p->same && A->a == B->a) {
       x.vb = x.va;
-      if (half) PetscCall(exec->backend->copy(exec, largest + 1, largest, sizeof(*largest), HYB_COPY_DEVICE_TO_DEVICE));
+      PetscCall(exec->backend->copy(exec, largest + 1, largest, sizeof(*largest), HYB_COPY_DEVICE_TO_DEVICE));
     } else
-      PetscCall(TilesOperand(exec, work, half, B, &p->b, half ? largest + 1 : NULL, &x.vb));
+      PetscCall(TilesOperand(exec, work, B, largest + 1, &x.vb));
     x.largest = largest;
-    if (half)
-      HYB_LAUNCH((TilesMultiply<TileHalf>), HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
-    else
-      HYB_LAUNCH((TilesMultiply<TileDouble>), HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
-  } else
+    PetscCall(TilesLaunch<TileHalf>(exec, x));
+  } else if (C->a)
+    PetscCall(TilesLaunch<TileDouble>(exec, x));
+  else
     HYB_LAUNCH(TilesColumns, HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

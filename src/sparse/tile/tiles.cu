@@ -1,22 +1,21 @@
 /*
-  tiles.cu: CSR to tiles of 8 x 8 (hybtile.h), and values to the order of tiles.
+  tiles.cu: CSR to tiles of 8 x 8 (hybtile.h).
 
-  A warp takes a row of tiles and goes along its entries three times, all lanes at once, with what it knows in shared
-  memory:
+  A warp takes a row of tiles and goes along its entries twice, all lanes at once, with what it knows in shared memory:
 
     the bits of the columns of tiles that have entries; which tile a column is: the number of bits below its own
-    the map of each tile, by "or"; the numbers of their entries, summed, are where each tile's values begin
-    place[first of its tile + bits below its own in the map] = the entry
+    the map of each tile, by "or"
 
   Where a row of tiles spans more columns than there are bits, eight lanes take its rows, which are sorted. The next
   tile is the smallest one that any of their next entries is in; each lane takes what its row has in there, so that
   there are as many steps as tiles. Rows of more than TILES_LONG entries are left to blocks of threads, which go through
   windows of TILES_WINDOW columns of tiles with all maps of them in shared memory.
 
-  Packing moves the tiles together: sixteen lanes a row of tiles copy them, in turn.
+  Packing moves the tiles together: sixteen lanes a row of tiles copy them, in turn. Then a warp goes along a row of tiles,
+  eight lanes for eight rows: where the entries of each begin in each tile, and which there are.
 
-  Memory: 4 bytes for each entry of the matrix, its place, and 18 a tile; until tiles are packed 18 for each entry, as
-  many tiles as there might be. Complexity: three passes over the pattern, one over the tiles.
+  Memory: 64 bytes a tile, and 18 during a first product; until tiles are packed 18 for each entry, as many tiles as
+  there might be. Complexity: two passes over the pattern, two over the tiles.
 
   Paper: O. Zachariadis, N. Satpute, J. Gomez-Luna, J. Olivares, Accelerating sparse matrix-matrix multiplication with
   GPU Tensor Cores, Computers and Electrical Engineering 88 (2020). There conversion is not part of the method's time.
@@ -65,29 +64,24 @@ static __device__ __forceinline__ void TilesMerge(const TilesArgs &x, PetscCount
   const PetscCount r    = R * HYB_TILE + lane;
   PetscInt         all, tiles = 0, t;
   const PetscInt   begin = TilesRow(x, R, &all);
-  PetscInt         e = r < x.m ? x.i[r] : 0, end = r < x.m ? x.i[r + 1] : 0, first = begin, c = e < end ? x.j[e] : 0;
+  PetscInt         e = r < x.m ? x.i[r] : 0, end = r < x.m ? x.i[r + 1] : 0, c = e < end ? x.j[e] : 0;
 
   while ((t = HybSubwarpMin<8>(e < end ? c / HYB_TILE : PETSC_MAX_INT)) != PETSC_MAX_INT) {
-    const PetscInt entry = e;
-    unsigned       bits  = 0;
+    unsigned bits = 0;
 
     while (e < end && c / HYB_TILE == t) {
       bits |= 1u << (c % HYB_TILE);
       e++;
       if (e < end) c = x.j[e];
     }
-    const PetscInt here    = first + HybSubwarpExclusiveSum<8>(e - entry, &all);
     const unsigned columns = HybSubwarpReduce<8>(bits, TilesOr()), rows = (__ballot_sync(mask, bits != 0) >> (HybLane() & ~7)) & 0xffu;
     HybTile       *to = x.t.tile + begin + tiles;
 
-    for (PetscInt k = 0; k < e - entry; k++) x.t.place[here + k] = entry + k;
     ((unsigned char *)&to->map)[lane] = (unsigned char)bits; /* the lowest byte is the first in memory */
     if (lane == 0) {
-      to->first               = first;
       to->column              = t;
       x.t.mask[begin + tiles] = (unsigned short)(rows | columns << 8);
     }
-    first += all;
     tiles++;
   }
   if (lane == 0) x.t.count[R] = tiles;
@@ -108,7 +102,7 @@ static __device__ __forceinline__ unsigned TilesMask(unsigned low, unsigned high
 /* what a warp has of its row of tiles in shared memory */
 struct TilesRoom {
   unsigned       bits[TILES_WORDS], map[2 * TILES_FOUND];
-  unsigned short before[TILES_WORDS], column[TILES_FOUND], first[TILES_FOUND];
+  unsigned short before[TILES_WORDS], column[TILES_FOUND];
 };
 
 /* the entries of a row of tiles, by a warp: see(entry, row, column) */
@@ -197,28 +191,12 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesShort(TilesArgs x)
     my.column[k] = (unsigned short)(c / HYB_TILE - least);
   });
   __syncwarp();
-  PetscInt first = 0;
+  for (int k = lane; k < n; k += HYB_WARP) {
+    const unsigned low = my.map[2 * k], high = my.map[2 * k + 1];
 
-  for (int k0 = 0; k0 < n; k0 += HYB_WARP) {
-    const int      k   = k0 + lane;
-    const unsigned low = k < n ? my.map[2 * k] : 0, high = k < n ? my.map[2 * k + 1] : 0;
-    PetscInt       sum;
-    const PetscInt at = first + HybSubwarpExclusiveSum<HYB_WARP>((PetscInt)(__popc(low) + __popc(high)), &sum);
-
-    if (k < n) {
-      my.first[k]         = (unsigned short)at;
-      x.t.tile[begin + k] = {(uint64_t)high << 32 | low, begin + at, least + my.column[k]};
-      x.t.mask[begin + k] = (unsigned short)TilesMask(low, high);
-    }
-    first += sum;
+    x.t.tile[begin + k] = {(uint64_t)high << 32 | low, least + my.column[k]};
+    x.t.mask[begin + k] = (unsigned short)TilesMask(low, high);
   }
-  __syncwarp();
-  TilesEntries(x, begin, all, end, [&](PetscInt e, int row, PetscInt c) {
-    const int      k     = which(c);
-    const unsigned below = (1u << (row % 4 * 8 + c % HYB_TILE)) - 1;
-
-    x.t.place[begin + my.first[k] + (row < 4 ? 0 : __popc(my.map[2 * k])) + __popc(my.map[2 * k + row / 4] & below)] = e;
-  });
   if (lane == 0) x.t.count[R] = n;
 }
 
@@ -247,49 +225,35 @@ static __device__ __forceinline__ PetscInt TilesBefore(const TilesArgs &x, Petsc
   }
 }
 
-/* a window's tiles, from the maps in shared memory: each thread has TILES_EACH of them in a row. offset: of their
-   values */
-static __device__ void TilesWindow(const TilesArgs &x, PetscCount t0, PetscInt begin, const unsigned *map, PetscInt *offset, PetscInt *scratch, PetscInt *tiles, PetscInt *first)
+/* a window's tiles, from the maps in shared memory: each thread has TILES_EACH of them in a row */
+static __device__ void TilesWindow(const TilesArgs &x, PetscCount t0, PetscInt begin, const unsigned *map, PetscInt *scratch, PetscInt *tiles)
 {
   const int mine = (int)threadIdx.x * TILES_EACH;
-  PetscInt  n = 0, values = 0, alltiles, allvalues;
+  PetscInt  n    = 0, alltiles;
 
+  for (int k = mine; k < mine + TILES_EACH; k++) n += (map[2 * k] | map[2 * k + 1]) != 0;
+  PetscInt at = begin + *tiles + HybBlockExclusiveSum<TILES_THREADS>(n, scratch, &alltiles);
   for (int k = mine; k < mine + TILES_EACH; k++) {
-    const int here = __popc(map[2 * k]) + __popc(map[2 * k + 1]);
-
-    n += here > 0;
-    values += here;
-  }
-  PetscInt at = begin + *tiles + HybBlockExclusiveSum<TILES_THREADS>(n, scratch, &alltiles), v = *first + HybBlockExclusiveSum<TILES_THREADS>(values, scratch, &allvalues);
-  for (int k = mine; k < mine + TILES_EACH; k++) {
-    const int here = __popc(map[2 * k]) + __popc(map[2 * k + 1]);
-
-    offset[k] = v;
-    if (here) {
-      x.t.tile[at].map    = (uint64_t)map[2 * k + 1] << 32 | map[2 * k];
-      x.t.tile[at].first  = v;
-      x.t.tile[at].column = (PetscInt)(t0 + k);
-      x.t.mask[at]        = (unsigned short)TilesMask(map[2 * k], map[2 * k + 1]);
-      at++;
-    }
-    v += here;
+    if (!(map[2 * k] | map[2 * k + 1])) continue;
+    x.t.tile[at] = {(uint64_t)map[2 * k + 1] << 32 | map[2 * k], (PetscInt)(t0 + k)};
+    x.t.mask[at] = (unsigned short)TilesMask(map[2 * k], map[2 * k + 1]);
+    at++;
   }
   *tiles += alltiles;
-  *first += allvalues;
   __syncthreads();
 }
 
 /* a long row of tiles, by a block */
-static __device__ void TilesLongRow(const TilesArgs &x, PetscCount R, unsigned *map, PetscInt *offset, PetscInt *scratch)
+static __device__ void TilesLongRow(const TilesArgs &x, PetscCount R, unsigned *map, PetscInt *scratch)
 {
   const int      nrows = (int)HybMin()((PetscCount)x.m - R * HYB_TILE, (PetscCount)HYB_TILE);
   PetscInt       all, tiles = 0;
   const PetscInt begin = TilesRow(x, R, &all);
-  PetscInt       first = begin, cursor[HYB_TILE];
+  PetscInt       seen = 0, cursor[HYB_TILE];
 
 #pragma unroll
   for (int r = 0; r < HYB_TILE; r++) cursor[r] = r < nrows ? x.i[R * HYB_TILE + r] : 0;
-  while (first < begin + all) {
+  while (seen < all) {
     PetscInt t0 = PETSC_MAX_INT;
 
 #pragma unroll
@@ -299,24 +263,18 @@ static __device__ void TilesLongRow(const TilesArgs &x, PetscCount R, unsigned *
     __syncthreads();
 #pragma unroll
     for (int r = 0; r < HYB_TILE; r++) {
-      if (r < nrows)
-        (void)TilesBefore(x, cursor[r], x.i[R * HYB_TILE + r + 1], (PetscCount)t0 + TILES_WINDOW, [&](PetscInt e) {
+      if (r < nrows) {
+        const PetscInt n = TilesBefore(x, cursor[r], x.i[R * HYB_TILE + r + 1], (PetscCount)t0 + TILES_WINDOW, [&](PetscInt e) {
           const PetscInt c = x.j[e] - t0 * HYB_TILE;
 
           HybAtomicOr(&map[c / HYB_TILE * 2 + r / 4], 1u << (r % 4 * 8 + c % HYB_TILE));
         });
-    }
-    TilesWindow(x, t0, begin, map, offset, scratch, &tiles, &first);
-#pragma unroll
-    for (int r = 0; r < HYB_TILE; r++) {
-      if (r < nrows)
-        cursor[r] += TilesBefore(x, cursor[r], x.i[R * HYB_TILE + r + 1], (PetscCount)t0 + TILES_WINDOW, [&](PetscInt e) {
-          const PetscInt  c = x.j[e] - t0 * HYB_TILE;
-          const unsigned *w = map + c / HYB_TILE * 2, below = (1u << (r % 4 * 8 + c % HYB_TILE)) - 1;
 
-          x.t.place[offset[c / HYB_TILE] + (r < 4 ? 0 : __popc(w[0])) + __popc(w[r / 4] & below)] = e;
-        });
+        cursor[r] += n;
+        seen += n;
+      }
     }
+    TilesWindow(x, t0, begin, map, scratch, &tiles);
   }
   if (threadIdx.x == 0) x.t.count[R] = tiles;
 }
@@ -325,7 +283,6 @@ static __device__ void TilesLongRow(const TilesArgs &x, PetscCount R, unsigned *
 static __global__ __launch_bounds__(TILES_THREADS) void TilesLong(TilesArgs x)
 {
   HYB_SHARED(unsigned, map, 2 * TILES_WINDOW);
-  HYB_SHARED(PetscInt, offset, TILES_WINDOW);
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
   HYB_SHARED(unsigned, marks, TILES_THREADS / HYB_WARP);
 
@@ -339,16 +296,9 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesLong(TilesArgs x)
     if (HybLane() == 0) marks[threadIdx.x / HYB_WARP] = mark;
     __syncthreads();
     for (int w = 0; w < TILES_THREADS / HYB_WARP; w++)
-      for (mark = marks[w]; mark; mark &= mark - 1) TilesLongRow(x, base + (PetscCount)gridDim.x * (w * HYB_WARP + __ffs((int)mark) - 1), map, offset, scratch);
+      for (mark = marks[w]; mark; mark &= mark - 1) TilesLongRow(x, base + (PetscCount)gridDim.x * (w * HYB_WARP + __ffs((int)mark) - 1), map, scratch);
     __syncthreads();
   }
-}
-
-static __global__ __launch_bounds__(TILES_THREADS) void TilesValues(PetscCount nnz, const PetscInt *__restrict__ place, const HybScalar *__restrict__ a, HybScalar *__restrict__ value)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * TILES_THREADS + threadIdx.x;
-
-  if (k < nnz) value[k] = a[place[k]];
 }
 
 /* where a row of tiles that are not packed has its room */
@@ -409,7 +359,50 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesPack(PetscInt rows,
   }
 }
 
-PetscErrorCode HybTilesMake(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybTiles *t)
+/* A warp a row of tiles, which are packed: eight lanes have the rows of four tiles, the next eight those of four more */
+static __global__ __launch_bounds__(TILES_THREADS) void TilesRows(PetscInt rows, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ ptr, const HybTile *__restrict__ tile, HybTileRow *__restrict__ row)
+{
+  constexpr int    EACH = 4, STEP = EACH * HYB_WARP / HYB_TILE;
+  const PetscCount R    = ((PetscCount)blockIdx.x * TILES_THREADS + threadIdx.x) / HYB_WARP;
+  const int        r    = HybLane() & (HYB_TILE - 1);
+
+  if (R >= rows) return;
+  const PetscCount end   = ptr[R + 1];
+  PetscInt         first = R * HYB_TILE + r < m ? i[R * HYB_TILE + r] : 0;
+
+  for (PetscCount k0 = ptr[R]; k0 < end; k0 += STEP) {
+    const PetscCount k = k0 + HybLane() / HYB_TILE * EACH;
+    unsigned         bit[EACH], sum[EACH];
+    PetscInt         here = 0;
+
+#pragma unroll
+    for (int u = 0; u < EACH; u++) {
+      unsigned x = k + u < end ? (unsigned)(tile[k + u].map >> (8 * r)) & 0xffu : 0;
+
+      x      = (x | x << 12) & 0x000f000fu;
+      x      = (x | x << 6) & 0x03030303u;
+      bit[u] = (x | x << 3) & 0x11111111u; /* a bit to each four */
+      sum[u] = bit[u] * 0x11111111u;       /* up to each four, itself among them */
+      here += (PetscInt)(sum[u] >> 28);
+    }
+    PetscInt upto = here;
+#pragma unroll
+    for (int d = HYB_TILE; d < HYB_WARP; d <<= 1) {
+      const PetscInt up = HybShflUp(HYB_FULL_MASK, upto, (unsigned)d, HYB_WARP);
+
+      if (HybLane() >= d) upto += up;
+    }
+    PetscInt at = first + upto - here;
+#pragma unroll
+    for (int u = 0; u < EACH; u++) {
+      if (k + u < end) row[(k + u) * HYB_TILE + r] = {at - 8, (sum[u] - bit[u]) | bit[u] << 3};
+      at += (PetscInt)(sum[u] >> 28);
+    }
+    first += HybShfl(HYB_FULL_MASK, upto, HYB_WARP - HYB_TILE + r, HYB_WARP);
+  }
+}
+
+PetscErrorCode HybTilesMake(const HybExec *exec, HybArena *work, const HybCSR *A, HybTiles *t)
 {
   TilesArgs x;
   int       sms;
@@ -417,7 +410,6 @@ PetscErrorCode HybTilesMake(const HybExec *exec, HybArena *keep, HybArena *work,
   PetscFunctionBegin;
   t->rows = A->m / HYB_TILE + (A->m % HYB_TILE != 0);
   t->i    = A->i;
-  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, A->nnz, sizeof(*t->place), &t->place));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz, sizeof(*t->tile), &t->tile));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz, sizeof(*t->mask), &t->mask));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, t->rows, sizeof(*t->count), &t->count));
@@ -442,26 +434,21 @@ PetscErrorCode HybTilesSpans(const HybExec *exec, const HybTiles *a, const HybTi
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybTilesPack(const HybExec *exec, HybArena *keep, HybArena *work, PetscCount tiles, const PetscInt *ptr, HybTiles *t)
+PetscErrorCode HybTilesPack(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt m, PetscCount tiles, const PetscInt *ptr, HybTiles *t)
 {
   HybTile        *tile;
   unsigned short *mask;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, tiles, sizeof(*tile), &tile));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, tiles, sizeof(*tile), &tile));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, tiles, sizeof(*mask), &mask));
   HYB_LAUNCH(TilesPack, HybBlocks((PetscCount)t->rows * TILES_PACK, TILES_THREADS), TILES_THREADS, 0, exec->stream, t->rows, t->i, ptr, t->tile, t->mask, tile, mask);
   PetscCall(HybArenaFree(work, &t->tile));
   PetscCall(HybArenaFree(work, &t->mask));
   PetscCall(HybArenaFree(work, &t->count));
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, tiles * HYB_TILE, sizeof(*t->row), &t->row));
+  HYB_LAUNCH(TilesRows, HybBlocks(t->rows, TILES_THREADS / HYB_WARP), TILES_THREADS, 0, exec->stream, t->rows, m, t->i, ptr, tile, t->row);
   t->tile = tile;
   t->mask = mask;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybTilesValues(const HybExec *exec, PetscCount nnz, const HybTiles *t, const HybScalar *a, HybScalar *value)
-{
-  PetscFunctionBegin;
-  HYB_LAUNCH(TilesValues, HybBlocks(nnz, TILES_THREADS), TILES_THREADS, 0, exec->stream, nnz, t->place, a, value);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

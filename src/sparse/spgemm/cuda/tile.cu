@@ -161,6 +161,7 @@ struct TileFillArgs {
   PetscCount       *chunktask;
   PetscInt         *chunkrow, *before, *column, *count /* of each row of C */;
   uint64_t         *map;
+  unsigned         *end;
 };
 
 /* counts of tasks become where they begin, after done others of the row, whose first is task; found tiles of C from
@@ -186,11 +187,14 @@ static __device__ __forceinline__ int TileStarts(const TileFillArgs &z, const Ti
   return done;
 }
 
-/* maps and columns of a window's tiles of C to their places */
+/* maps and columns of a window's tiles of C to their places, and where their tasks end */
 template <int G>
-static __device__ __forceinline__ void TileOut(const TileFillArgs &z, const TileWindow &win, int found, PetscInt low, PetscInt nwords, PetscCount to)
+static __device__ __forceinline__ void TileOut(const TileFillArgs &z, const TileWindow &win, int found, PetscInt low, PetscInt nwords, PetscCount task, PetscCount to)
 {
-  for (int p = HybGroup<G>::rank(); p < found; p += G) z.map[to + p] = (uint64_t)win.map[2 * p + 1] << 32 | win.map[2 * p];
+  for (int p = HybGroup<G>::rank(); p < found; p += G) {
+    z.map[to + p] = (uint64_t)win.map[2 * p + 1] << 32 | win.map[2 * p];
+    z.end[to + p] = (unsigned)task + win.next[p];
+  }
   for (PetscInt w = HybGroup<G>::rank(); w < nwords; w += G) {
     unsigned bits = win.bits[w];
 
@@ -247,7 +251,7 @@ static __device__ __forceinline__ void TileTasks(const TilePairs &x, const TileW
     const int chunk = (int)HybMin()(n - k0, (PetscInt)CHUNK);
     TileMeets my = {0, 0, 0}, to = {0, 0, 0};
     uint64_t  map   = 0;
-    HybTile   now   = {0, 0, 0};
+    HybTile   now   = {0, 0};
     unsigned  meets = 0;
 
     if (lane < chunk) {
@@ -320,7 +324,10 @@ static __device__ __forceinline__ void TileEnd(const TileFillArgs &z, PetscInt R
   const PetscInt chunk = z.chunkptr[R], chunks = z.chunkptr[R + 1] - chunk;
 
   for (PetscCount p = to + HybGroup<G>::rank(); p < ((PetscCount)chunk + chunks) * HYB_TILE_CHUNK; p += G) z.map[p] = 0;
-  if (HybGroup<G>::rank() == 0 && chunks && chunk + chunks == z.chunks) z.chunktask[z.chunks] = task;
+  if (HybGroup<G>::rank() == 0 && chunks && chunk + chunks == z.chunks) {
+    z.chunktask[z.chunks] = task;
+    for (int t = 0; t < HYB_TILE_AHEAD; t++) z.tasks[task + t] = {0, 0};
+  }
   HybGroup<G>::sync();
   TileRowsOfC<G>(z, R, chunk, chunks);
 }
@@ -355,12 +362,7 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileFill(TileF
     Group::sync();
     done = TileStarts<G>(z, win, found, done, task, to, scratch);
     TileTasks<G>(x, win, first, n, low, 32u * (unsigned)nwords, z.tasks + task);
-    for (int p = rank; p < found; p += G) {
-      HybTileTask *const last = z.tasks + task + win.next[p] - 1;
-
-      last->b = ~last->b;
-    }
-    TileOut<G>(z, win, found, low, nwords, to);
+    TileOut<G>(z, win, found, low, nwords, task, to);
     to += found;
     Group::sync();
   }
@@ -442,11 +444,6 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1024 / HybGroup<G
       if (t != TILE_NONE && same >> HybLane() == 1) win.next[t] = place + 1;
       Group::sync();
     }
-    for (int t = rank; t < found; t += G) {
-      HybTileTask *const last = z.tasks + task + win.next[t] - 1;
-
-      last->b = ~last->b;
-    }
   } else {
     for (int e = rank; e < m; e += G) order[HybAtomicAdd(&win.next[c[e]], 1u)] = a[e];
     Group::sync();
@@ -455,10 +452,10 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1024 / HybGroup<G
       unsigned       place = from;
 
       for (unsigned i = from; i < behind; i++) place += order[i] < a[e];
-      z.tasks[task + place] = {first + a[e], place + 1 == behind ? ~b[e] : b[e]};
+      z.tasks[task + place] = {first + a[e], b[e]};
     }
   }
-  TileOut<G>(z, win, found, low, words, to);
+  TileOut<G>(z, win, found, low, words, task, to);
   Group::sync();
   TileEnd<G>(z, R, to + found, task + m);
 }
@@ -574,6 +571,7 @@ static PetscErrorCode TileRoomOfC(HybArena *keep, PetscCount chunks, HybTilesPro
     HybCarve(base, &used, (size_t)chunks * sizeof(*p->chunkrow), &p->chunkrow);
     HybCarve(base, &used, (size_t)chunks * HYB_TILE_CHUNK * sizeof(*p->before), &p->before);
     HybCarve(base, &used, (size_t)chunks * HYB_TILE_CHUNK * sizeof(*p->map), &p->map);
+    HybCarve(base, &used, (size_t)chunks * HYB_TILE_CHUNK * sizeof(*p->end), &p->end);
     if (!pass) PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, (PetscCount)used, 1, &base));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -585,9 +583,9 @@ static PetscErrorCode TileMakeBoth(HybSpGEMM *mm, const HybCSR *A, const HybCSR 
   const HybExec *exec = &mm->exec;
 
   PetscFunctionBegin;
-  PetscCall(HybTilesMake(exec, &mm->keep, &mm->work, A, &s->p.a));
+  PetscCall(HybTilesMake(exec, &mm->work, A, &s->p.a));
   s->p.b = s->p.a;
-  if (!s->p.same) PetscCall(HybTilesMake(exec, &mm->keep, &mm->work, B, &s->p.b));
+  if (!s->p.same) PetscCall(HybTilesMake(exec, &mm->work, B, &s->p.b));
   const PetscInt rows = s->p.a.rows, brows = s->p.b.rows;
   PetscCall(TileRoom(&mm->work, rows, brows, s));
   PetscCall(HybTilesSpans(exec, &s->p.a, &s->p.b, s->low, s->words, s->cost, &s->look->pairs));
@@ -598,15 +596,15 @@ static PetscErrorCode TileMakeBoth(HybSpGEMM *mm, const HybCSR *A, const HybCSR 
 }
 
 /* both packed */
-static PetscErrorCode TilePackBoth(HybSpGEMM *mm, const HybCSR *A, TileProduct *s, TilePairs *x)
+static PetscErrorCode TilePackBoth(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s, TilePairs *x)
 {
   PetscFunctionBegin;
-  PetscCall(HybTilesPack(&mm->exec, &mm->keep, &mm->work, s->host.atiles[0], s->aptr, &s->p.a));
+  PetscCall(HybTilesPack(&mm->exec, &mm->keep, &mm->work, A->m, s->host.atiles[0], s->aptr, &s->p.a));
   if (s->p.same) {
     s->p.b  = s->p.a;
     s->bptr = s->aptr;
   } else
-    PetscCall(HybTilesPack(&mm->exec, &mm->keep, &mm->work, s->host.btiles, s->bptr, &s->p.b));
+    PetscCall(HybTilesPack(&mm->exec, &mm->keep, &mm->work, B->m, s->host.btiles, s->bptr, &s->p.b));
   *x = {s->p.a.rows, A->m, s->aptr, s->bptr, s->p.a.tile, s->p.b.tile, s->p.a.mask, s->p.b.mask};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -633,7 +631,7 @@ static PetscErrorCode TileFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   mm->waits++;
   HybPlanStatsSet(s->host.stats, &mm->stats);
   PetscCall(HybSpGEMMCheckCount(exec, A, B, mm->stats.lower, PETSC_TRUE));
-  PetscCall(TilePackBoth(mm, A, s, x));
+  PetscCall(TilePackBoth(mm, A, B, s, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -659,7 +657,7 @@ static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCS
   PetscCall(HybSpGEMMCheckCount(exec, A, B, s->host.tiles, PETSC_TRUE)); /* each has an entry at least */
   PetscCheck(s->host.longest <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: eight rows of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix are sums of %" PetscCount_FMT " products of tiles, more than 2147483647; choose another method", A->m, A->n, B->m, B->n, s->host.longest);
   s->p.chunks = (PetscInt)s->host.chunks[0];
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks, sizeof(*s->p.tasks), &s->p.tasks));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks + HYB_TILE_AHEAD, sizeof(*s->p.tasks), &s->p.tasks));
   PetscCall(TileRoomOfC(&mm->keep, s->p.chunks, &s->p));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)s->p.chunks * HYB_TILE_CHUNK, sizeof(*s->p.column), &s->p.column));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -669,7 +667,11 @@ static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCS
 static PetscErrorCode TileForget(HybSpGEMM *mm, TileProduct *s)
 {
   PetscFunctionBegin;
-  if (!s->p.same) PetscCall(HybArenaFree(&mm->work, &s->p.b.mask));
+  if (!s->p.same) {
+    PetscCall(HybArenaFree(&mm->work, &s->p.b.tile));
+    PetscCall(HybArenaFree(&mm->work, &s->p.b.mask));
+  }
+  PetscCall(HybArenaFree(&mm->work, &s->p.a.tile));
   PetscCall(HybArenaFree(&mm->work, &s->p.a.mask));
   PetscCall(HybArenaFree(&mm->work, &s->room));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -720,7 +722,7 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
     PetscCall(TileFind(mm, A, B, s, &x));
     const TileRows y = {s->order, s->low, s->words, 0};
     PetscCall(TileTasksCount(mm, A, B, x, y, s));
-    PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.tasks, s->p.chunktask, s->p.chunkrow, s->p.before, s->p.column, C->i, s->p.map}, s));
+    PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.tasks, s->p.chunktask, s->p.chunkrow, s->p.before, s->p.column, C->i, s->p.map, s->p.end}, s));
     PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, &s->look->nnz, NULL));
     if (half) PetscCall(HybTilesError(exec, A, &s->look->largest[0], &s->look->error[0]));
     if (half) PetscCall(HybTilesError(exec, B, &s->look->largest[1], &s->look->error[1]));
