@@ -35,6 +35,8 @@ typedef struct {
   HybTile        *tile;
   unsigned short *mask;  /* of each tile, which rows of it (bits 0 to 7) and which columns (8 to 15) have entries */
   HybTileRow     *row;   /* of packed tiles, HYB_TILE for each */
+  HybTileRow     *copied; /* for a measurement: the same where values are copied tile by tile */
+  PetscCount      tiles;
 } HybTiles;
 
 /* All from work. No synchronisation. */

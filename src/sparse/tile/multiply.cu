@@ -413,6 +413,29 @@ static PetscErrorCode TilesOperand(const HybExec *exec, HybArena *work, const Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* for a measurement: values tile by tile, a thread a row of a tile */
+static __global__ __launch_bounds__(TILE_THREADS) void TilesCopy(PetscCount rows, const HybTileRow *__restrict__ from, const HybTileRow *__restrict__ to, const double *__restrict__ a, double *__restrict__ value)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * TILE_THREADS + threadIdx.x;
+
+  if (k >= rows) return;
+  const int n = __popc(from[k].columns & 0x88888888u);
+
+  for (int e = 0; e < n; e++) value[to[k].first + 8 + e] = a[from[k].first + 8 + e];
+}
+
+static PetscErrorCode TilesCopied(const HybExec *exec, HybArena *work, const HybCSR *A, const HybTiles *t, const HybTileRow **row, const void **value)
+{
+  double *v;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz, sizeof(*v), &v));
+  HYB_LAUNCH(TilesCopy, HybBlocks(t->tiles * HYB_TILE, TILE_THREADS), TILE_THREADS, 0, exec->stream, t->tiles * HYB_TILE, t->row, t->copied, A->a, v);
+  *row   = t->copied;
+  *value = v;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 template <typename P>
 static PetscErrorCode TilesLaunch(const HybExec *exec, const TileMultiplyArgs &x)
 {
@@ -447,9 +470,17 @@ PetscErrorCode HybTilesMultiply(const HybExec *exec, HybArena *work, const HybTi
       PetscCall(TilesOperand(exec, work, B, largest + 1, &x.vb));
     x.largest = largest;
     PetscCall(TilesLaunch<TileHalf>(exec, x));
-  } else if (C->a)
+  } else if (C->a) {
+    if (p->a.copied) {
+      PetscCall(TilesCopied(exec, work, A, &p->a, &x.a, &x.va));
+      if (p->same && A->a == B->a) {
+        x.b  = x.a;
+        x.vb = x.va;
+      } else
+        PetscCall(TilesCopied(exec, work, B, &p->b, &x.b, &x.vb));
+    }
     PetscCall(TilesLaunch<TileDouble>(exec, x));
-  else
+  } else
     HYB_LAUNCH(TilesColumns, HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

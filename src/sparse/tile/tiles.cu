@@ -22,6 +22,8 @@
 */
 #include "../device/hybdevice.cuh"
 #include "aijhybridgpu/private/hybtile.h"
+#include <cstdlib>
+#include <cstring>
 
 #define TILES_THREADS      256
 #define TILES_LONG         1536 /* entries of a row of tiles */
@@ -360,7 +362,7 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesPack(PetscInt rows,
 }
 
 /* A warp a row of tiles, which are packed: eight lanes have the rows of four tiles, the next eight those of four more */
-static __global__ __launch_bounds__(TILES_THREADS) void TilesRows(PetscInt rows, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ ptr, const HybTile *__restrict__ tile, HybTileRow *__restrict__ row)
+static __global__ __launch_bounds__(TILES_THREADS) void TilesRows(PetscInt rows, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ ptr, const HybTile *__restrict__ tile, HybTileRow *__restrict__ row, HybTileRow *__restrict__ copied)
 {
   constexpr int    EACH = 4, STEP = EACH * HYB_WARP / HYB_TILE;
   const PetscCount R    = ((PetscCount)blockIdx.x * TILES_THREADS + threadIdx.x) / HYB_WARP;
@@ -396,6 +398,12 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesRows(PetscInt rows,
 #pragma unroll
     for (int u = 0; u < EACH; u++) {
       if (k + u < end) row[(k + u) * HYB_TILE + r] = {at - 8, (sum[u] - bit[u]) | bit[u] << 3};
+      if (copied) {
+        const PetscInt base = HybSubwarpSum<8>(k + u < end && R * HYB_TILE + r < m ? at - i[R * HYB_TILE + r] : 0);
+        PetscInt       all, ahead = HybSubwarpExclusiveSum<8>((PetscInt)(sum[u] >> 28), &all);
+
+        if (k + u < end) copied[(k + u) * HYB_TILE + r] = {i[R * HYB_TILE] + base + ahead - 8, (sum[u] - bit[u]) | bit[u] << 3};
+      }
       at += (PetscInt)(sum[u] >> 28);
     }
     first += HybShfl(HYB_FULL_MASK, upto, HYB_WARP - HYB_TILE + r, HYB_WARP);
@@ -447,7 +455,10 @@ PetscErrorCode HybTilesPack(const HybExec *exec, HybArena *keep, HybArena *work,
   PetscCall(HybArenaFree(work, &t->mask));
   PetscCall(HybArenaFree(work, &t->count));
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, tiles * HYB_TILE, sizeof(*t->row), &t->row));
-  HYB_LAUNCH(TilesRows, HybBlocks(t->rows, TILES_THREADS / HYB_WARP), TILES_THREADS, 0, exec->stream, t->rows, m, t->i, ptr, tile, t->row);
+  t->copied = NULL;
+  t->tiles  = tiles;
+  if (getenv("HYB_TILE_WAY") && strchr(getenv("HYB_TILE_WAY"), 'c')) PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, tiles * HYB_TILE, sizeof(*t->row), &t->copied));
+  HYB_LAUNCH(TilesRows, HybBlocks(t->rows, TILES_THREADS / HYB_WARP), TILES_THREADS, 0, exec->stream, t->rows, m, t->i, ptr, tile, t->row, t->copied);
   t->tile = tile;
   t->mask = mask;
   PetscFunctionReturn(PETSC_SUCCESS);
