@@ -58,6 +58,8 @@ struct TileMultiplyArgs {
   const uint64_t    *largest; /* of the values of A and of B, in half precision */
   PetscInt          *cj;      /* NULL: the columns are there */
   double            *ca;      /* NULL: columns only */
+  const PetscInt    *tb, *afirst;
+  const void        *tw;
 };
 
 /* the value of a row of a tile in the column whose four bits have been shifted to the highest ones, zero where there is
@@ -101,8 +103,16 @@ struct TileDouble {
   }
   __device__ __forceinline__ void load(const HybTileRow &ra, const HybTileRow &low, const HybTileRow &high, const TileShift &by, const double *__restrict__ va, const double *__restrict__ vb)
   {
+    loadA(ra, by, va);
+    loadB(low, high, by, vb);
+  }
+  __device__ __forceinline__ void loadA(const HybTileRow &ra, const TileShift &by, const double *__restrict__ va)
+  {
     a[0] = TileTake(va, ra.first, ra.columns << by.a[0]);
     a[1] = TileTake(va, ra.first, ra.columns << by.a[1]);
+  }
+  __device__ __forceinline__ void loadB(const HybTileRow &low, const HybTileRow &high, const TileShift &by, const double *__restrict__ vb)
+  {
     b[0] = TileTake(vb, low.first, low.columns << by.b);
     b[1] = TileTake(vb, high.first, high.columns << by.b);
   }
@@ -110,6 +120,11 @@ struct TileDouble {
   {
     HybMultiplyTiles(a[0], b[0], c);
     HybMultiplyTiles(a[1], b[1], c);
+  }
+  static __device__ __forceinline__ void multiply(const TileDouble &a, const TileDouble &b, double c[2])
+  {
+    HybMultiplyTiles(a.a[0], b.b[0], c);
+    HybMultiplyTiles(a.a[1], b.b[1], c);
   }
   static __device__ __forceinline__ double add(double x, double y, double c)
   {
@@ -153,12 +168,24 @@ struct TileHalf {
   }
   __device__ __forceinline__ void load(const HybTileRow &ra, const HybTileRow &low, const HybTileRow &high, const TileShift &by, const unsigned short *__restrict__ va, const unsigned short *__restrict__ vb)
   {
+    loadA(ra, by, va);
+    loadB(low, high, by, vb);
+  }
+  __device__ __forceinline__ void loadA(const HybTileRow &ra, const TileShift &by, const unsigned short *__restrict__ va)
+  {
     a = TileTake(va, ra.first, ra.columns << by.a[0]) | (unsigned)TileTake(va, ra.first, ra.columns << by.a[1]) << 16;
+  }
+  __device__ __forceinline__ void loadB(const HybTileRow &low, const HybTileRow &high, const TileShift &by, const unsigned short *__restrict__ vb)
+  {
     b = TileTake(vb, low.first, low.columns << by.b) | (unsigned)TileTake(vb, high.first, high.columns << by.b) << 16;
   }
   __device__ __forceinline__ void multiply(float c[2]) const
   {
     HybMultiplyHalfTiles(a, b, c);
+  }
+  static __device__ __forceinline__ void multiply(const TileHalf &a, const TileHalf &b, float c[2])
+  {
+    HybMultiplyHalfTiles(a.a, b.b, c);
   }
   static __device__ __forceinline__ float add(unsigned short x, unsigned short y, float c)
   {
@@ -321,6 +348,193 @@ static __global__ void __launch_bounds__(WARPS *HYB_WARP, RESIDENT / WARPS) Tile
   }
 }
 
+/* tasks of a chunk by tiles of A */
+template <typename W>
+static __global__ __launch_bounds__(HYB_WARP) void TilesOrder(PetscInt chunks, const HybTileTask *__restrict__ tasks, const PetscCount *__restrict__ chunktask, const PetscInt *__restrict__ chunkrow, const PetscInt *__restrict__ aptr, const uint64_t *__restrict__ map, const unsigned *__restrict__ end, PetscInt *__restrict__ afirst, PetscInt *__restrict__ tb, W *__restrict__ tw)
+{
+  HYB_SHARED(unsigned, ends, HYB_TILE_CHUNK + 1);
+  const PetscCount chunk = blockIdx.x, begin = chunktask[chunk];
+  const unsigned   n     = (unsigned)(chunktask[chunk + 1] - begin);
+  const PetscInt   base  = aptr[chunkrow[chunk]];
+
+  if (threadIdx.x == 0) {
+    afirst[chunk] = base;
+    ends[0]       = 0;
+    if (chunk == chunks - 1)
+      for (int k = 0; k < HYB_TILE_AHEAD; k++) {
+        tb[begin + n + k] = 0;
+        tw[begin + n + k] = 0;
+      }
+  }
+  if (threadIdx.x < HYB_TILE_CHUNK) {
+    const PetscCount k = chunk * HYB_TILE_CHUNK + threadIdx.x;
+
+    ends[threadIdx.x + 1] = map[k] ? end[k] - (unsigned)begin : n;
+  }
+  __syncwarp();
+  for (unsigned q = threadIdx.x; q < n; q += HYB_WARP) {
+    const HybTileTask t = tasks[begin + q];
+    int               slot = 0;
+    unsigned          at   = 0;
+
+    for (int s = 1; s < HYB_TILE_CHUNK; s++) slot += q >= ends[s];
+    for (int s = 0; s < HYB_TILE_CHUNK; s++) {
+      unsigned low = ends[s], high = ends[s + 1];
+
+      while (low < high) {
+        const unsigned mid = (low + high) / 2;
+        const PetscInt a   = tasks[begin + mid].a;
+
+        if (a < t.a || (a == t.a && s < slot)) low = mid + 1;
+        else high = mid;
+      }
+      at += low - ends[s];
+    }
+    tb[begin + at] = t.b;
+    tw[begin + at] = (W)((t.a - base) * 8 + slot);
+  }
+}
+
+PetscErrorCode HybTilesOrder(const HybExec *exec, HybArena *keep, PetscCount tasks, PetscInt most, const PetscInt *aptr, HybTilesProduct *p)
+{
+  PetscFunctionBegin;
+  p->wide = (PetscBool)(most > 8192);
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, tasks + HYB_TILE_AHEAD, sizeof(*p->tb), &p->tb));
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, tasks + HYB_TILE_AHEAD, p->wide ? 4 : 2, &p->tw));
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, p->chunks, sizeof(*p->afirst), &p->afirst));
+  if (p->wide)
+    HYB_LAUNCH((TilesOrder<unsigned>), p->chunks, HYB_WARP, 0, exec->stream, p->chunks, p->tasks, p->chunktask, p->chunkrow, aptr, p->map, p->end, p->afirst, p->tb, (unsigned *)p->tw);
+  else
+    HYB_LAUNCH((TilesOrder<unsigned short>), p->chunks, HYB_WARP, 0, exec->stream, p->chunks, p->tasks, p->chunktask, p->chunkrow, aptr, p->map, p->end, p->afirst, p->tb, (unsigned short *)p->tw);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* two entries of a tile of C, by what is there alone */
+template <typename P, typename W>
+static __device__ __forceinline__ void TileExactOf(const TileMultiplyArgs &x, PetscCount chunk, int i, int slot, int j, typename P::Sum c[2])
+{
+  const typename P::Value *const va = (const typename P::Value *)x.va, *const vb = (const typename P::Value *)x.vb;
+  const HybTileRow *const        ra = x.a + (PetscCount)x.afirst[chunk] * HYB_TILE + i;
+
+  c[0] = c[1] = -(typename P::Sum)0;
+  #pragma unroll 1
+  for (PetscCount t = x.chunktask[chunk]; t < x.chunktask[chunk + 1]; t++) {
+    const unsigned w = ((const W *)x.tw)[t];
+
+    if ((int)(w & 7) != slot) continue;
+    const HybTileRow row = ra[w & ~7u];
+
+  #pragma unroll 1
+    for (int k = 0; k < HYB_TILE; k++) {
+      const unsigned acolumns = row.columns << (28 - 4 * k);
+
+      if ((int)acolumns >= 0) continue;
+      const HybTileRow with = x.b[(PetscCount)x.tb[t] * HYB_TILE + k];
+
+      for (int n = 0; n < 2; n++) {
+        const unsigned columns = with.columns << (28 - 4 * (j + n));
+
+        if ((int)columns < 0) c[n] = P::add(TileTake(va, row.first, acolumns), TileTake(vb, with.first, columns), c[n]);
+      }
+    }
+  }
+}
+
+/* the rows of B that a lane has */
+struct TileWith {
+  HybTileRow low, high;
+};
+
+template <typename P>
+static __device__ __forceinline__ TileWith TileWithOf(const HybTileRow *b, PetscInt t)
+{
+  const HybTileRow *const tb = b + (PetscCount)t * HYB_TILE;
+
+  return {HybLoadReadOnly(tb), HybLoadReadOnly(tb + P::HIGH)};
+}
+
+  #define TILE_APART (HYB_WARP + 4) /* tiles of C in shared memory: rows of all eight without bank conflicts */
+
+template <typename P, typename W, int WARPS, int RESIDENT>
+static __global__ void __launch_bounds__(WARPS *HYB_WARP, RESIDENT / WARPS) TilesByA(TileMultiplyArgs x)
+{
+  using Two = HybVec<typename P::Sum, 2>;
+  HYB_SHARED(Two, shared, WARPS *HYB_TILE_CHUNK *TILE_APART);
+  const int        lane  = HybLane();
+  const PetscCount chunk = (PetscCount)blockIdx.x * WARPS + threadIdx.x / HYB_WARP;
+
+  if (chunk >= x.chunks) return;
+  Two *const my = shared + (threadIdx.x / HYB_WARP) * HYB_TILE_CHUNK * TILE_APART + lane;
+  const typename P::Value *const va = (const typename P::Value *)x.va, *const vb = (const typename P::Value *)x.vb;
+  const HybTileRow *const ra = TileKeep(x.a + (PetscCount)x.afirst[chunk] * HYB_TILE + (lane >> 2)), *const rb = TileKeep(x.b + P::row());
+  const TileShift  by    = P::shift();
+  const PetscCount begin = x.chunktask[chunk];
+  const int        n     = (int)(x.chunktask[chunk + 1] - begin);
+  const PetscInt  *tb    = x.tb + begin;
+  const W         *tw    = (const W *)x.tw + begin;
+  const typename P::Sum none = -(typename P::Sum)0;
+
+  #pragma unroll
+  for (int t = 0; t < HYB_TILE_CHUNK; t++) my[t * TILE_APART] = {none, none};
+
+  PetscInt b[2] = {HybLoadReadOnly(tb + 2), 0};
+  TileWith with[2] = {TileWithOf<P>(rb, HybLoadReadOnly(tb)), TileWithOf<P>(rb, HybLoadReadOnly(tb + 1))};
+  unsigned w[2] = {HybLoadReadOnly(tw), 0}, before = ~w[0];
+  P        now[2];
+
+  now[0].loadB(with[0].low, with[0].high, by, vb);
+  P a;
+  for (int q = 0; q < n; q += 4) {
+  #pragma unroll
+    for (int u = 0; u < 4; u++) {
+      const int o = u & 1;
+
+      b[!o] = HybLoadReadOnly(tb + u + 3);
+      w[!o] = HybLoadReadOnly(tw + u + 1);
+      now[!o].loadB(with[!o].low, with[!o].high, by, vb);
+      with[o] = TileWithOf<P>(rb, b[o]);
+      if ((w[o] ^ before) > 7) a.loadA(HybLoadReadOnly(ra + (w[o] & ~7u)), by, va);
+      before = w[o];
+
+      Two *const c   = my + (w[o] & 7) * TILE_APART;
+      Two        sum = HybLoadVec<2>(&c->v[0]);
+
+      P::multiply(a, now[o], sum.v);
+      HybStoreVec(&c->v[0], sum);
+      if (q + u + 1 >= n) break;
+    }
+    tb += 4;
+    tw += 4;
+  }
+  __syncwarp();
+
+  /* rows of eight tiles: entries of a row of C behind each other */
+  const int      t = lane >> 2, j = 2 * (lane & 3);
+  const uint64_t map    = x.map[chunk * HYB_TILE_CHUNK + t];
+  const PetscInt column = x.cj && map ? x.column[chunk * HYB_TILE_CHUNK + t] * HYB_TILE + j : 0;
+  const PetscCount r0   = (PetscCount)x.chunkrow[chunk] * HYB_TILE;
+  const PetscInt   mine = lane < HYB_TILE && r0 + lane < x.m ? x.ci[r0 + lane] + x.before[chunk * HYB_TILE_CHUNK + lane] : 0;
+  const unsigned   below = (1u << lane) - 1;
+
+  #pragma unroll 1
+  for (int i = 0; i < HYB_TILE && r0 + i < x.m; i++) {
+    const unsigned two = (unsigned)(map >> (8 * i + j)) & 3u;
+    const unsigned first = __ballot_sync(HYB_FULL_MASK, two & 1), second = __ballot_sync(HYB_FULL_MASK, two & 2);
+    const PetscInt at = HybShfl(HYB_FULL_MASK, mine, i) + __popc(first & below) + __popc(second & below);
+    Two            c  = HybLoadVec<2>(&(my - lane + t * TILE_APART + 4 * i + (lane & 3))->v[0]);
+
+    if (((two & 1) && TileDoubtful(c.v[0])) || ((two & 2) && TileDoubtful(c.v[1]))) TileExactOf<P, W>(x, chunk, i, t, j, c.v);
+    if (two & 1) {
+      x.ca[at] = P::result(x, c.v[0]);
+      if (x.cj) x.cj[at] = column;
+    }
+    if (two & 2) {
+      x.ca[at + (PetscInt)(two & 1)] = P::result(x, c.v[1]);
+      if (x.cj) x.cj[at + (PetscInt)(two & 1)] = column + 1;
+    }
+  }
+}
+
 /* the columns alone, for a pattern without values */
 static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP) TilesColumns(TileMultiplyArgs x)
 {
@@ -436,13 +650,34 @@ static PetscErrorCode TilesCopied(const HybExec *exec, HybArena *work, const Hyb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <typename P>
-static PetscErrorCode TilesLaunch(const HybExec *exec, const TileMultiplyArgs &x)
+template <typename P, typename W>
+static PetscErrorCode TilesLaunchByA(const HybExec *exec, const TileMultiplyArgs &x)
 {
   const char *way = getenv("HYB_TILE_WAY");
 
   PetscFunctionBegin;
   if (way && strchr(way, '4'))
+    HYB_LAUNCH((TilesByA<P, W, 4, 32>), HybBlocks(x.chunks, 4), 4 * HYB_WARP, 0, exec->stream, x);
+  else if (way && strchr(way, '6'))
+    HYB_LAUNCH((TilesByA<P, W, 4, 36>), HybBlocks(x.chunks, 4), 4 * HYB_WARP, 0, exec->stream, x);
+  else if (way && strchr(way, '2'))
+    HYB_LAUNCH((TilesByA<P, W, 2, 40>), HybBlocks(x.chunks, 2), 2 * HYB_WARP, 0, exec->stream, x);
+  else
+    HYB_LAUNCH((TilesByA<P, W, 1, 32>), HybBlocks(x.chunks, 1), HYB_WARP, 0, exec->stream, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+template <typename P>
+static PetscErrorCode TilesLaunch(const HybExec *exec, const TileMultiplyArgs &x, bool wide)
+{
+  const char *way = getenv("HYB_TILE_WAY");
+
+  PetscFunctionBegin;
+  if (x.tb && wide)
+    PetscCall(TilesLaunchByA<P, unsigned>(exec, x));
+  else if (x.tb)
+    PetscCall(TilesLaunchByA<P, unsigned short>(exec, x));
+  else if (way && strchr(way, '4'))
     HYB_LAUNCH((TilesMultiply<P, 4, 32>), HybBlocks(x.chunks, 4), 4 * HYB_WARP, 0, exec->stream, x);
   else if (way && strchr(way, '6'))
     HYB_LAUNCH((TilesMultiply<P, 4, 24>), HybBlocks(x.chunks, 4), 4 * HYB_WARP, 0, exec->stream, x);
@@ -456,7 +691,7 @@ static PetscErrorCode TilesLaunch(const HybExec *exec, const TileMultiplyArgs &x
 PetscErrorCode HybTilesMultiply(const HybExec *exec, HybArena *work, const HybTilesProduct *p, const HybCSR *A, const HybCSR *B, PetscInt *cj, HybCSR *C)
 {
   const bool       half    = HybDeviceTuning()->tile_precision == HYB_TILE_HALF;
-  TileMultiplyArgs x       = {C->m, p->chunks, p->a.row, p->b.row, p->tasks, p->chunktask, p->chunkrow, p->before, p->column, C->i, p->map, p->end, A->a, B->a, NULL, cj, C->a};
+  TileMultiplyArgs x       = {C->m, p->chunks, p->a.row, p->b.row, p->tasks, p->chunktask, p->chunkrow, p->before, p->column, C->i, p->map, p->end, A->a, B->a, NULL, cj, C->a, p->tb, p->afirst, p->tw};
   uint64_t        *largest = NULL;
 
   PetscFunctionBegin;
@@ -469,7 +704,7 @@ PetscErrorCode HybTilesMultiply(const HybExec *exec, HybArena *work, const HybTi
     } else
       PetscCall(TilesOperand(exec, work, B, largest + 1, &x.vb));
     x.largest = largest;
-    PetscCall(TilesLaunch<TileHalf>(exec, x));
+    PetscCall(TilesLaunch<TileHalf>(exec, x, p->wide));
   } else if (C->a) {
     if (p->a.copied) {
       PetscCall(TilesCopied(exec, work, A, &p->a, &x.a, &x.va));
@@ -479,7 +714,7 @@ PetscErrorCode HybTilesMultiply(const HybExec *exec, HybArena *work, const HybTi
       } else
         PetscCall(TilesCopied(exec, work, B, &p->b, &x.b, &x.vb));
     }
-    PetscCall(TilesLaunch<TileDouble>(exec, x));
+    PetscCall(TilesLaunch<TileDouble>(exec, x, p->wide));
   } else
     HYB_LAUNCH(TilesColumns, HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -48,6 +48,8 @@
 #include "aijhybridgpu/private/hybspgemm.h"
 #include "../../tile/pairs.cuh"
 #include <cstddef>
+#include <cstdlib>
+#include <cstring>
 
 #define TILE_STATIC 1024 /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
 /* Bins of the count, by words of bits; one more for what is wider */
@@ -657,7 +659,7 @@ static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCS
   PetscCall(HybSpGEMMCheckCount(exec, A, B, s->host.tiles, PETSC_TRUE)); /* each has an entry at least */
   PetscCheck(s->host.longest <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: eight rows of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix are sums of %" PetscCount_FMT " products of tiles, more than 2147483647; choose another method", A->m, A->n, B->m, B->n, s->host.longest);
   s->p.chunks = (PetscInt)s->host.chunks[0];
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks + HYB_TILE_AHEAD, sizeof(*s->p.tasks), &s->p.tasks));
+  PetscCall(HybArenaAlloc(getenv("HYB_TILE_WAY") && strchr(getenv("HYB_TILE_WAY"), 'r') ? &mm->work : &mm->keep, HYB_MEM_DEVICE, s->host.tasks + HYB_TILE_AHEAD, sizeof(*s->p.tasks), &s->p.tasks));
   PetscCall(TileRoomOfC(&mm->keep, s->p.chunks, &s->p));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)s->p.chunks * HYB_TILE_CHUNK, sizeof(*s->p.column), &s->p.column));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -724,6 +726,10 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
     PetscCall(TileTasksCount(mm, A, B, x, y, s));
     PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.tasks, s->p.chunktask, s->p.chunkrow, s->p.before, s->p.column, C->i, s->p.map, s->p.end}, s));
     PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, &s->look->nnz, NULL));
+    if (getenv("HYB_TILE_WAY") && strchr(getenv("HYB_TILE_WAY"), 'r')) {
+      PetscCall(HybTilesOrder(exec, &mm->keep, s->host.tasks, s->host.atiles[1], s->aptr, &s->p));
+      PetscCall(HybArenaFree(&mm->work, &s->p.tasks));
+    }
     if (half) PetscCall(HybTilesError(exec, A, &s->look->largest[0], &s->look->error[0]));
     if (half) PetscCall(HybTilesError(exec, B, &s->look->largest[1], &s->look->error[1]));
     PetscCall(exec->backend->copy(exec, &s->host.nnz, &s->look->nnz, offsetof(TileLook, spancount) - offsetof(TileLook, nnz), HYB_COPY_DEVICE_TO_HOST));
