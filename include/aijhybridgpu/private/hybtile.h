@@ -33,10 +33,8 @@ typedef struct {
   const PetscInt *i;     /* the matrix's offsets, valid while it is */
   PetscInt       *count; /* tiles of each row of them; NULL: they are packed */
   HybTile        *tile;
-  unsigned short *mask;  /* of each tile, which rows of it (bits 0 to 7) and which columns (8 to 15) have entries */
-  HybTileRow     *row;   /* of packed tiles, HYB_TILE for each */
-  HybTileRow     *copied; /* for a measurement: the same where values are copied tile by tile */
-  PetscCount      tiles;
+  unsigned short *mask; /* of each tile, which rows of it (bits 0 to 7) and which columns (8 to 15) have entries */
+  HybTileRow     *row;  /* of packed tiles, HYB_TILE for each */
 } HybTiles;
 
 /* All from work. No synchronisation. */
@@ -68,13 +66,9 @@ typedef struct {
   PetscInt    *before;    /* HYB_TILE_CHUNK for each chunk: entries of C that are before it in each of its rows */
   uint64_t    *map;       /* of each tile of C, HYB_TILE_CHUNK for each chunk, 0: none */
   unsigned    *end;       /* the same: where its tasks end, the lowest 32 bits */
-  PetscInt    *tb, *afirst; /* for a measurement: tasks by tiles of A */
-  void        *tw;
-  PetscBool    wide;
   PetscInt    *column;    /* the same; used where C's columns are wanted */
 } HybTilesProduct;
 
-extern PetscErrorCode HybTilesOrder(const HybExec *, HybArena *keep, PetscCount tasks, PetscInt most, const PetscInt *aptr, HybTilesProduct *);
 /* C's values where C->a is given, from those of A and B, and columns where cj is; C->i is there. Real numbers in double
    precision; an entry is a chain of fma() in A's order, bit for bit. No synchronisation. */
 extern PetscErrorCode HybTilesMultiply(const HybExec *, HybArena *work, const HybTilesProduct *, const HybCSR *A, const HybCSR *B, PetscInt *cj, HybCSR *C);

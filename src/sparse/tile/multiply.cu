@@ -3,15 +3,13 @@
 
   Idea. A warp has a chunk of eight tiles of C, whose tasks, pairs of a tile of A and one of B, lie behind each other.
   A pair is two instructions mma.m8n8k4.f64: each lane gives two entries of either tile and has two entries of C's in
-  registers. Where an entry is, its map tells: the number of bits below its own; where it has none a zero is given. To
-  count these bits for each entry takes longer than to multiply. So they are counted for whole tiles, one to a lane, for
-  all columns of a row by one multiplication of integers: four bits for each entry say whether it is there and how many
-  are before it in its row.
+  registers. Where an entry is, its row of the tile tells (hybtile.h): four bits for each column say whether it is there
+  and how many are before it, and the row's first one is a place in CSR. Where there is none a zero is given.
 
-    for each 16 tasks of the chunk:
-      each lane: counts and first values of the rows of a tile to shared memory
-      for each task: the next one's entries are loaded, this one's multiplied and added
-        behind the last one of a tile of C: entries to their places in CSR, columns ascending
+    for each task of the chunk:
+      the task three behind it is loaded, rows of the tiles two behind it, entries one behind it
+      this one's are multiplied and added
+      behind the last one of a tile of C: entries to their places in CSR, columns ascending
 
   Order of sums. A tensor core adds the products of an entry one by one, k ascending, each by a fused multiply-add:
   measured, not documented. So an entry of C is a chain of fma() in A's order. A host gets the same bits in the same
@@ -20,10 +18,10 @@
   What is not there is multiplied as zero. That changes nothing of a sum that is finite and not zero: 0 x = +-0 for
   finite x, and adding it leaves such a sum as it is. Three kinds of sums do change, and all can be told by what came
   out, since a sum that has left the finite numbers does not return: NaN and infinities (0 Inf = NaN), and zeros
-  (-0 + +0 = +0). Where an entry of a tile of C came out as one of these, the tile's tasks are gone through once more
-  by plain fma() of what is there, from -0 on, which leaves a first product as it is. So nothing must be known of the
-  operands' values beforehand, and stored zeros, NaN and infinities reach the entries that have a product with them,
-  and no other.
+  (-0 + +0 = +0). Where an entry of a tile of C came out as one of these, the tile's tasks are gone through once more,
+  when the chunk is done, by plain fma() of what is there, from -0 on, which leaves a first product as it is. So nothing
+  must be known of the operands' values beforehand, and stored zeros, NaN and infinities reach the entries that have a
+  product with them, and no other.
 
   Half precision (-mat_aijhybridgpu_tile_precision half) is the paper's own: values of 16 bits, products and sums of 32,
   one mma.m16n8k8 a pair, half of whose rows are left empty (the paper lays two tiles into the corners of 16 x 16 x 16).
@@ -31,19 +29,17 @@
   the result with its inverse, so that a matrix in any unit can be taken. Bits are the card's own: how its tensor cores
   round such sums is not known. The largest relative error of a value is counted in a first product and shown by -info.
 
-  Memory: the values of both operands once more, in the order of tiles. Complexity: 1024 operations a pair; what binds
-  is the finding of entries, about fifty instructions.
+  Memory: none; in half precision, the values of both operands in 16 bits. Complexity: 1024 operations a pair, for 41
+  instructions; what binds is the first-level cache, which is asked for entries of eight rows at a time.
 
   Paper: O. Zachariadis, N. Satpute, J. Gomez-Luna, J. Olivares, Accelerating sparse matrix-matrix multiplication with
   GPU Tensor Cores, Computers and Electrical Engineering 88 (2020).
 */
 #include "../device/hybdevice.cuh"
 #include "aijhybridgpu/private/hybtile.h"
-#include <cstdlib>
-#include <cstring>
 
 #if !defined(PETSC_USE_COMPLEX) && defined(PETSC_USE_REAL_DOUBLE)
-  #define TILE_WARPS   1   /* of a block: chunks have very different numbers of tasks, and no warp waits for another */
+  #define TILE_WARPS   4   /* of a block; none waits for another */
   #define TILE_THREADS 256 /* of kernels that have a thread a value */
 
 struct TileMultiplyArgs {
@@ -58,8 +54,6 @@ struct TileMultiplyArgs {
   const uint64_t    *largest; /* of the values of A and of B, in half precision */
   PetscInt          *cj;      /* NULL: the columns are there */
   double            *ca;      /* NULL: columns only */
-  const PetscInt    *tb, *afirst;
-  const void        *tw;
 };
 
 /* the value of a row of a tile in the column whose four bits have been shifted to the highest ones, zero where there is
@@ -70,7 +64,7 @@ static __device__ __forceinline__ T TileTake(const T *__restrict__ value, PetscI
   return (int)columns < 0 ? HybLoadReadOnly(value + (first + (PetscInt)(columns >> 28))) : T(0);
 }
 
-/* a value that is to stay in a register: a compiler computes it again wherever it is wanted, unless it cannot know it */
+/* a value that is to stay in a register: a compiler would compute it again for each pair, unless it cannot know it */
 template <typename T>
 static __device__ __forceinline__ T TileKeep(const T &v)
 {
@@ -90,7 +84,7 @@ struct TileDouble {
 
   /* A(l / 4, l % 4 and that + 4), B(l % 4 and that + 4, l / 4) for lane l: the second row of B is so far behind the
      first */
-  static constexpr int HIGH = 4;
+  static constexpr int                  HIGH = 4;
   static __device__ __forceinline__ int row()
   {
     return HybLane() & 3;
@@ -99,20 +93,15 @@ struct TileDouble {
   {
     const int i = HybLane() >> 2, k = HybLane() & 3;
 
-    return {{TileKeep(28 - 4 * k), TileKeep(12 - 4 * k)}, TileKeep(28 - 4 * i)};
+    return {
+      {TileKeep(28 - 4 * k), TileKeep(12 - 4 * k)},
+      TileKeep(28 - 4 * i)
+    };
   }
   __device__ __forceinline__ void load(const HybTileRow &ra, const HybTileRow &low, const HybTileRow &high, const TileShift &by, const double *__restrict__ va, const double *__restrict__ vb)
   {
-    loadA(ra, by, va);
-    loadB(low, high, by, vb);
-  }
-  __device__ __forceinline__ void loadA(const HybTileRow &ra, const TileShift &by, const double *__restrict__ va)
-  {
     a[0] = TileTake(va, ra.first, ra.columns << by.a[0]);
     a[1] = TileTake(va, ra.first, ra.columns << by.a[1]);
-  }
-  __device__ __forceinline__ void loadB(const HybTileRow &low, const HybTileRow &high, const TileShift &by, const double *__restrict__ vb)
-  {
     b[0] = TileTake(vb, low.first, low.columns << by.b);
     b[1] = TileTake(vb, high.first, high.columns << by.b);
   }
@@ -120,11 +109,6 @@ struct TileDouble {
   {
     HybMultiplyTiles(a[0], b[0], c);
     HybMultiplyTiles(a[1], b[1], c);
-  }
-  static __device__ __forceinline__ void multiply(const TileDouble &a, const TileDouble &b, double c[2])
-  {
-    HybMultiplyTiles(a.a[0], b.b[0], c);
-    HybMultiplyTiles(a.a[1], b.b[1], c);
   }
   static __device__ __forceinline__ double add(double x, double y, double c)
   {
@@ -155,7 +139,7 @@ struct TileHalf {
   unsigned a, b; /* two neighbours each */
 
   /* A(l / 4, 2 (l % 4) and that + 1), B(2 (l % 4) and that + 1, l / 4) */
-  static constexpr int HIGH = 1;
+  static constexpr int                  HIGH = 1;
   static __device__ __forceinline__ int row()
   {
     return 2 * (HybLane() & 3);
@@ -164,28 +148,19 @@ struct TileHalf {
   {
     const int i = HybLane() >> 2, k = 2 * (HybLane() & 3);
 
-    return {{TileKeep(28 - 4 * k), TileKeep(24 - 4 * k)}, TileKeep(28 - 4 * i)};
+    return {
+      {TileKeep(28 - 4 * k), TileKeep(24 - 4 * k)},
+      TileKeep(28 - 4 * i)
+    };
   }
   __device__ __forceinline__ void load(const HybTileRow &ra, const HybTileRow &low, const HybTileRow &high, const TileShift &by, const unsigned short *__restrict__ va, const unsigned short *__restrict__ vb)
   {
-    loadA(ra, by, va);
-    loadB(low, high, by, vb);
-  }
-  __device__ __forceinline__ void loadA(const HybTileRow &ra, const TileShift &by, const unsigned short *__restrict__ va)
-  {
     a = TileTake(va, ra.first, ra.columns << by.a[0]) | (unsigned)TileTake(va, ra.first, ra.columns << by.a[1]) << 16;
-  }
-  __device__ __forceinline__ void loadB(const HybTileRow &low, const HybTileRow &high, const TileShift &by, const unsigned short *__restrict__ vb)
-  {
     b = TileTake(vb, low.first, low.columns << by.b) | (unsigned)TileTake(vb, high.first, high.columns << by.b) << 16;
   }
   __device__ __forceinline__ void multiply(float c[2]) const
   {
     HybMultiplyHalfTiles(a, b, c);
-  }
-  static __device__ __forceinline__ void multiply(const TileHalf &a, const TileHalf &b, float c[2])
-  {
-    HybMultiplyHalfTiles(a.a, b.b, c);
   }
   static __device__ __forceinline__ float add(unsigned short x, unsigned short y, float c)
   {
@@ -275,31 +250,34 @@ static __device__ __forceinline__ TilePair TilePairOf(const HybTileRow *a, const
 }
 
 /* a warp a chunk of tiles of C; P: the precision's way */
-template <typename P, int WARPS, int RESIDENT>
-static __global__ void __launch_bounds__(WARPS *HYB_WARP, RESIDENT / WARPS) TilesMultiply(TileMultiplyArgs x)
+template <typename P>
+static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, 32 / TILE_WARPS) TilesMultiply(TileMultiplyArgs x)
 {
   const int        lane  = HybLane();
-  const PetscCount chunk = (PetscCount)blockIdx.x * WARPS + threadIdx.x / HYB_WARP;
+  const PetscCount chunk = (PetscCount)blockIdx.x * TILE_WARPS + threadIdx.x / HYB_WARP;
 
   if (chunk >= x.chunks) return;
   const typename P::Value *const va = TileKeep((const typename P::Value *)x.va), *const vb = TileKeep((const typename P::Value *)x.vb);
   const HybTileRow *const ra = TileKeep(x.a + (lane >> 2)), *const rb = TileKeep(x.b + P::row());
-  const TileShift  by = P::shift();
+  const TileShift  by    = P::shift();
   const PetscCount begin = x.chunktask[chunk], r = (PetscCount)x.chunkrow[chunk] * HYB_TILE + (lane >> 2);
-  const uint64_t   map     = lane < HYB_TILE_CHUNK ? x.map[chunk * HYB_TILE_CHUNK + lane] : 0;
-  const unsigned   end     = map ? x.end[chunk * HYB_TILE_CHUNK + lane] - (unsigned)begin : 0; /* of each tile's tasks */
-  const PetscInt   column  = x.cj && map ? x.column[chunk * HYB_TILE_CHUNK + lane] : 0;
-  PetscInt         before  = r < x.m ? x.ci[r] + x.before[chunk * HYB_TILE_CHUNK + (lane >> 2)] : 0;
-  unsigned         doubted = 0;                                 /* tiles of C */
-  int              number  = 0;                                 /* of the tile of C in the chunk */
-  unsigned         done = 0, until = HybShfl(HYB_FULL_MASK, end, 0); /* tasks */
-  typename P::Sum  c[2] = {-(typename P::Sum)0, -(typename P::Sum)0};
+  const uint64_t   map = lane < HYB_TILE_CHUNK ? x.map[chunk * HYB_TILE_CHUNK + lane] : 0;
+  /* of each tile's tasks */
+  const unsigned  end     = map ? x.end[chunk * HYB_TILE_CHUNK + lane] - (unsigned)begin : 0;
+  const PetscInt  column  = x.cj && map ? x.column[chunk * HYB_TILE_CHUNK + lane] : 0;
+  PetscInt        before  = r < x.m ? x.ci[r] + x.before[chunk * HYB_TILE_CHUNK + (lane >> 2)] : 0;
+  unsigned        doubted = 0;                                      /* tiles of C */
+  int             number  = 0;                                      /* of the tile of C in the chunk */
+  unsigned        done = 0, until = HybShfl(HYB_FULL_MASK, end, 0); /* tasks */
+  typename P::Sum c[2] = {-(typename P::Sum)0, -(typename P::Sum)0};
 
   /* a pair is three steps ahead when its task is loaded, two when rows of its tiles are, one when their entries are */
   const HybTileTask *task = x.tasks + begin;
-  HybTileTask t[2] = {HybLoadReadOnly(task + 2), {0, 0}};
-  TilePair    pair[2] = {TilePairOf<P>(ra, rb, HybLoadReadOnly(task)), TilePairOf<P>(ra, rb, HybLoadReadOnly(task + 1))};
-  P           now[2];
+  HybTileTask        t[2] = {
+           HybLoadReadOnly(task + 2), {0, 0}
+  };
+  TilePair pair[2] = {TilePairOf<P>(ra, rb, HybLoadReadOnly(task)), TilePairOf<P>(ra, rb, HybLoadReadOnly(task + 1))};
+  P        now[2];
 
   now[0].load(pair[0].a, pair[0].low, pair[0].high, by, va, vb);
   while (until) {
@@ -319,7 +297,7 @@ static __global__ void __launch_bounds__(WARPS *HYB_WARP, RESIDENT / WARPS) Tile
         const double value[2] = {P::result(x, c[0]), P::result(x, c[1])};
         TileWrite<true>(x, at, two, HybShfl(HYB_FULL_MASK, column, number), value);
         c[0] = c[1] = -(typename P::Sum)0;
-        until = HybShfl(HYB_FULL_MASK, end, ++number); /* 0 behind the last */
+        until       = HybShfl(HYB_FULL_MASK, end, ++number); /* 0 behind the last */
         if (!until) break;
       }
     }
@@ -345,193 +323,6 @@ static __global__ void __launch_bounds__(WARPS *HYB_WARP, RESIDENT / WARPS) Tile
       if (two & 2) x.ca[at + (PetscInt)(two & 1)] = value[1];
     }
     done = until;
-  }
-}
-
-/* tasks of a chunk by tiles of A */
-template <typename W>
-static __global__ __launch_bounds__(HYB_WARP) void TilesOrder(PetscInt chunks, const HybTileTask *__restrict__ tasks, const PetscCount *__restrict__ chunktask, const PetscInt *__restrict__ chunkrow, const PetscInt *__restrict__ aptr, const uint64_t *__restrict__ map, const unsigned *__restrict__ end, PetscInt *__restrict__ afirst, PetscInt *__restrict__ tb, W *__restrict__ tw)
-{
-  HYB_SHARED(unsigned, ends, HYB_TILE_CHUNK + 1);
-  const PetscCount chunk = blockIdx.x, begin = chunktask[chunk];
-  const unsigned   n     = (unsigned)(chunktask[chunk + 1] - begin);
-  const PetscInt   base  = aptr[chunkrow[chunk]];
-
-  if (threadIdx.x == 0) {
-    afirst[chunk] = base;
-    ends[0]       = 0;
-    if (chunk == chunks - 1)
-      for (int k = 0; k < HYB_TILE_AHEAD; k++) {
-        tb[begin + n + k] = 0;
-        tw[begin + n + k] = 0;
-      }
-  }
-  if (threadIdx.x < HYB_TILE_CHUNK) {
-    const PetscCount k = chunk * HYB_TILE_CHUNK + threadIdx.x;
-
-    ends[threadIdx.x + 1] = map[k] ? end[k] - (unsigned)begin : n;
-  }
-  __syncwarp();
-  for (unsigned q = threadIdx.x; q < n; q += HYB_WARP) {
-    const HybTileTask t = tasks[begin + q];
-    int               slot = 0;
-    unsigned          at   = 0;
-
-    for (int s = 1; s < HYB_TILE_CHUNK; s++) slot += q >= ends[s];
-    for (int s = 0; s < HYB_TILE_CHUNK; s++) {
-      unsigned low = ends[s], high = ends[s + 1];
-
-      while (low < high) {
-        const unsigned mid = (low + high) / 2;
-        const PetscInt a   = tasks[begin + mid].a;
-
-        if (a < t.a || (a == t.a && s < slot)) low = mid + 1;
-        else high = mid;
-      }
-      at += low - ends[s];
-    }
-    tb[begin + at] = t.b;
-    tw[begin + at] = (W)((t.a - base) * 8 + slot);
-  }
-}
-
-PetscErrorCode HybTilesOrder(const HybExec *exec, HybArena *keep, PetscCount tasks, PetscInt most, const PetscInt *aptr, HybTilesProduct *p)
-{
-  PetscFunctionBegin;
-  p->wide = (PetscBool)(most > 8192);
-  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, tasks + HYB_TILE_AHEAD, sizeof(*p->tb), &p->tb));
-  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, tasks + HYB_TILE_AHEAD, p->wide ? 4 : 2, &p->tw));
-  PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, p->chunks, sizeof(*p->afirst), &p->afirst));
-  if (p->wide)
-    HYB_LAUNCH((TilesOrder<unsigned>), p->chunks, HYB_WARP, 0, exec->stream, p->chunks, p->tasks, p->chunktask, p->chunkrow, aptr, p->map, p->end, p->afirst, p->tb, (unsigned *)p->tw);
-  else
-    HYB_LAUNCH((TilesOrder<unsigned short>), p->chunks, HYB_WARP, 0, exec->stream, p->chunks, p->tasks, p->chunktask, p->chunkrow, aptr, p->map, p->end, p->afirst, p->tb, (unsigned short *)p->tw);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* two entries of a tile of C, by what is there alone */
-template <typename P, typename W>
-static __device__ __forceinline__ void TileExactOf(const TileMultiplyArgs &x, PetscCount chunk, int i, int slot, int j, typename P::Sum c[2])
-{
-  const typename P::Value *const va = (const typename P::Value *)x.va, *const vb = (const typename P::Value *)x.vb;
-  const HybTileRow *const        ra = x.a + (PetscCount)x.afirst[chunk] * HYB_TILE + i;
-
-  c[0] = c[1] = -(typename P::Sum)0;
-  #pragma unroll 1
-  for (PetscCount t = x.chunktask[chunk]; t < x.chunktask[chunk + 1]; t++) {
-    const unsigned w = ((const W *)x.tw)[t];
-
-    if ((int)(w & 7) != slot) continue;
-    const HybTileRow row = ra[w & ~7u];
-
-  #pragma unroll 1
-    for (int k = 0; k < HYB_TILE; k++) {
-      const unsigned acolumns = row.columns << (28 - 4 * k);
-
-      if ((int)acolumns >= 0) continue;
-      const HybTileRow with = x.b[(PetscCount)x.tb[t] * HYB_TILE + k];
-
-      for (int n = 0; n < 2; n++) {
-        const unsigned columns = with.columns << (28 - 4 * (j + n));
-
-        if ((int)columns < 0) c[n] = P::add(TileTake(va, row.first, acolumns), TileTake(vb, with.first, columns), c[n]);
-      }
-    }
-  }
-}
-
-/* the rows of B that a lane has */
-struct TileWith {
-  HybTileRow low, high;
-};
-
-template <typename P>
-static __device__ __forceinline__ TileWith TileWithOf(const HybTileRow *b, PetscInt t)
-{
-  const HybTileRow *const tb = b + (PetscCount)t * HYB_TILE;
-
-  return {HybLoadReadOnly(tb), HybLoadReadOnly(tb + P::HIGH)};
-}
-
-  #define TILE_APART (HYB_WARP + 4) /* tiles of C in shared memory: rows of all eight without bank conflicts */
-
-template <typename P, typename W, int WARPS, int RESIDENT>
-static __global__ void __launch_bounds__(WARPS *HYB_WARP, RESIDENT / WARPS) TilesByA(TileMultiplyArgs x)
-{
-  using Two = HybVec<typename P::Sum, 2>;
-  HYB_SHARED(Two, shared, WARPS *HYB_TILE_CHUNK *TILE_APART);
-  const int        lane  = HybLane();
-  const PetscCount chunk = (PetscCount)blockIdx.x * WARPS + threadIdx.x / HYB_WARP;
-
-  if (chunk >= x.chunks) return;
-  Two *const my = shared + (threadIdx.x / HYB_WARP) * HYB_TILE_CHUNK * TILE_APART + lane;
-  const typename P::Value *const va = (const typename P::Value *)x.va, *const vb = (const typename P::Value *)x.vb;
-  const HybTileRow *const ra = TileKeep(x.a + (PetscCount)x.afirst[chunk] * HYB_TILE + (lane >> 2)), *const rb = TileKeep(x.b + P::row());
-  const TileShift  by    = P::shift();
-  const PetscCount begin = x.chunktask[chunk];
-  const int        n     = (int)(x.chunktask[chunk + 1] - begin);
-  const PetscInt  *tb    = x.tb + begin;
-  const W         *tw    = (const W *)x.tw + begin;
-  const typename P::Sum none = -(typename P::Sum)0;
-
-  #pragma unroll
-  for (int t = 0; t < HYB_TILE_CHUNK; t++) my[t * TILE_APART] = {none, none};
-
-  PetscInt b[2] = {HybLoadReadOnly(tb + 2), 0};
-  TileWith with[2] = {TileWithOf<P>(rb, HybLoadReadOnly(tb)), TileWithOf<P>(rb, HybLoadReadOnly(tb + 1))};
-  unsigned w[2] = {HybLoadReadOnly(tw), 0}, before = ~w[0];
-  P        now[2];
-
-  now[0].loadB(with[0].low, with[0].high, by, vb);
-  P a;
-  for (int q = 0; q < n; q += 4) {
-  #pragma unroll
-    for (int u = 0; u < 4; u++) {
-      const int o = u & 1;
-
-      b[!o] = HybLoadReadOnly(tb + u + 3);
-      w[!o] = HybLoadReadOnly(tw + u + 1);
-      now[!o].loadB(with[!o].low, with[!o].high, by, vb);
-      with[o] = TileWithOf<P>(rb, b[o]);
-      if ((w[o] ^ before) > 7) a.loadA(HybLoadReadOnly(ra + (w[o] & ~7u)), by, va);
-      before = w[o];
-
-      Two *const c   = my + (w[o] & 7) * TILE_APART;
-      Two        sum = HybLoadVec<2>(&c->v[0]);
-
-      P::multiply(a, now[o], sum.v);
-      HybStoreVec(&c->v[0], sum);
-      if (q + u + 1 >= n) break;
-    }
-    tb += 4;
-    tw += 4;
-  }
-  __syncwarp();
-
-  /* rows of eight tiles: entries of a row of C behind each other */
-  const int      t = lane >> 2, j = 2 * (lane & 3);
-  const uint64_t map    = x.map[chunk * HYB_TILE_CHUNK + t];
-  const PetscInt column = x.cj && map ? x.column[chunk * HYB_TILE_CHUNK + t] * HYB_TILE + j : 0;
-  const PetscCount r0   = (PetscCount)x.chunkrow[chunk] * HYB_TILE;
-  const PetscInt   mine = lane < HYB_TILE && r0 + lane < x.m ? x.ci[r0 + lane] + x.before[chunk * HYB_TILE_CHUNK + lane] : 0;
-  const unsigned   below = (1u << lane) - 1;
-
-  #pragma unroll 1
-  for (int i = 0; i < HYB_TILE && r0 + i < x.m; i++) {
-    const unsigned two = (unsigned)(map >> (8 * i + j)) & 3u;
-    const unsigned first = __ballot_sync(HYB_FULL_MASK, two & 1), second = __ballot_sync(HYB_FULL_MASK, two & 2);
-    const PetscInt at = HybShfl(HYB_FULL_MASK, mine, i) + __popc(first & below) + __popc(second & below);
-    Two            c  = HybLoadVec<2>(&(my - lane + t * TILE_APART + 4 * i + (lane & 3))->v[0]);
-
-    if (((two & 1) && TileDoubtful(c.v[0])) || ((two & 2) && TileDoubtful(c.v[1]))) TileExactOf<P, W>(x, chunk, i, t, j, c.v);
-    if (two & 1) {
-      x.ca[at] = P::result(x, c.v[0]);
-      if (x.cj) x.cj[at] = column;
-    }
-    if (two & 2) {
-      x.ca[at + (PetscInt)(two & 1)] = P::result(x, c.v[1]);
-      if (x.cj) x.cj[at + (PetscInt)(two & 1)] = column + 1;
-    }
   }
 }
 
@@ -627,71 +418,10 @@ static PetscErrorCode TilesOperand(const HybExec *exec, HybArena *work, const Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* for a measurement: values tile by tile, a thread a row of a tile */
-static __global__ __launch_bounds__(TILE_THREADS) void TilesCopy(PetscCount rows, const HybTileRow *__restrict__ from, const HybTileRow *__restrict__ to, const double *__restrict__ a, double *__restrict__ value)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * TILE_THREADS + threadIdx.x;
-
-  if (k >= rows) return;
-  const int n = __popc(from[k].columns & 0x88888888u);
-
-  for (int e = 0; e < n; e++) value[to[k].first + 8 + e] = a[from[k].first + 8 + e];
-}
-
-static PetscErrorCode TilesCopied(const HybExec *exec, HybArena *work, const HybCSR *A, const HybTiles *t, const HybTileRow **row, const void **value)
-{
-  double *v;
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->nnz, sizeof(*v), &v));
-  HYB_LAUNCH(TilesCopy, HybBlocks(t->tiles * HYB_TILE, TILE_THREADS), TILE_THREADS, 0, exec->stream, t->tiles * HYB_TILE, t->row, t->copied, A->a, v);
-  *row   = t->copied;
-  *value = v;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <typename P, typename W>
-static PetscErrorCode TilesLaunchByA(const HybExec *exec, const TileMultiplyArgs &x)
-{
-  const char *way = getenv("HYB_TILE_WAY");
-
-  PetscFunctionBegin;
-  if (way && strchr(way, '4'))
-    HYB_LAUNCH((TilesByA<P, W, 4, 32>), HybBlocks(x.chunks, 4), 4 * HYB_WARP, 0, exec->stream, x);
-  else if (way && strchr(way, '6'))
-    HYB_LAUNCH((TilesByA<P, W, 4, 36>), HybBlocks(x.chunks, 4), 4 * HYB_WARP, 0, exec->stream, x);
-  else if (way && strchr(way, '2'))
-    HYB_LAUNCH((TilesByA<P, W, 2, 40>), HybBlocks(x.chunks, 2), 2 * HYB_WARP, 0, exec->stream, x);
-  else
-    HYB_LAUNCH((TilesByA<P, W, 1, 32>), HybBlocks(x.chunks, 1), HYB_WARP, 0, exec->stream, x);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <typename P>
-static PetscErrorCode TilesLaunch(const HybExec *exec, const TileMultiplyArgs &x, bool wide)
-{
-  const char *way = getenv("HYB_TILE_WAY");
-
-  PetscFunctionBegin;
-  if (x.tb && wide)
-    PetscCall(TilesLaunchByA<P, unsigned>(exec, x));
-  else if (x.tb)
-    PetscCall(TilesLaunchByA<P, unsigned short>(exec, x));
-  else if (way && strchr(way, '4'))
-    HYB_LAUNCH((TilesMultiply<P, 4, 32>), HybBlocks(x.chunks, 4), 4 * HYB_WARP, 0, exec->stream, x);
-  else if (way && strchr(way, '6'))
-    HYB_LAUNCH((TilesMultiply<P, 4, 24>), HybBlocks(x.chunks, 4), 4 * HYB_WARP, 0, exec->stream, x);
-  else if (way && strchr(way, '2'))
-    HYB_LAUNCH((TilesMultiply<P, 1, 24>), HybBlocks(x.chunks, 1), HYB_WARP, 0, exec->stream, x);
-  else
-    HYB_LAUNCH((TilesMultiply<P, 1, 32>), HybBlocks(x.chunks, 1), HYB_WARP, 0, exec->stream, x);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybTilesMultiply(const HybExec *exec, HybArena *work, const HybTilesProduct *p, const HybCSR *A, const HybCSR *B, PetscInt *cj, HybCSR *C)
 {
   const bool       half    = HybDeviceTuning()->tile_precision == HYB_TILE_HALF;
-  TileMultiplyArgs x       = {C->m, p->chunks, p->a.row, p->b.row, p->tasks, p->chunktask, p->chunkrow, p->before, p->column, C->i, p->map, p->end, A->a, B->a, NULL, cj, C->a, p->tb, p->afirst, p->tw};
+  TileMultiplyArgs x       = {C->m, p->chunks, p->a.row, p->b.row, p->tasks, p->chunktask, p->chunkrow, p->before, p->column, C->i, p->map, p->end, A->a, B->a, NULL, cj, C->a};
   uint64_t        *largest = NULL;
 
   PetscFunctionBegin;
@@ -704,18 +434,10 @@ PetscErrorCode HybTilesMultiply(const HybExec *exec, HybArena *work, const HybTi
     } else
       PetscCall(TilesOperand(exec, work, B, largest + 1, &x.vb));
     x.largest = largest;
-    PetscCall(TilesLaunch<TileHalf>(exec, x, p->wide));
-  } else if (C->a) {
-    if (p->a.copied) {
-      PetscCall(TilesCopied(exec, work, A, &p->a, &x.a, &x.va));
-      if (p->same && A->a == B->a) {
-        x.b  = x.a;
-        x.vb = x.va;
-      } else
-        PetscCall(TilesCopied(exec, work, B, &p->b, &x.b, &x.vb));
-    }
-    PetscCall(TilesLaunch<TileDouble>(exec, x, p->wide));
-  } else
+    HYB_LAUNCH((TilesMultiply<TileHalf>), HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
+  } else if (C->a)
+    HYB_LAUNCH((TilesMultiply<TileDouble>), HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
+  else
     HYB_LAUNCH(TilesColumns, HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -11,8 +11,8 @@
   there are as many steps as tiles. Rows of more than TILES_LONG entries are left to blocks of threads, which go through
   windows of TILES_WINDOW columns of tiles with all maps of them in shared memory.
 
-  Packing moves the tiles together: sixteen lanes a row of tiles copy them, in turn. Then a warp goes along a row of tiles,
-  eight lanes for eight rows: where the entries of each begin in each tile, and which there are.
+  Packing moves the tiles together: sixteen lanes a row of tiles copy them, in turn. Then a warp goes along a row of
+  tiles, eight lanes for eight rows: where the entries of each begin in each tile, and which there are.
 
   Memory: 64 bytes a tile, and 18 during a first product; until tiles are packed 18 for each entry, as many tiles as
   there might be. Complexity: two passes over the pattern, two over the tiles.
@@ -22,8 +22,6 @@
 */
 #include "../device/hybdevice.cuh"
 #include "aijhybridgpu/private/hybtile.h"
-#include <cstdlib>
-#include <cstring>
 
 #define TILES_THREADS      256
 #define TILES_LONG         1536 /* entries of a row of tiles */
@@ -251,7 +249,7 @@ static __device__ void TilesLongRow(const TilesArgs &x, PetscCount R, unsigned *
   const int      nrows = (int)HybMin()((PetscCount)x.m - R * HYB_TILE, (PetscCount)HYB_TILE);
   PetscInt       all, tiles = 0;
   const PetscInt begin = TilesRow(x, R, &all);
-  PetscInt       seen = 0, cursor[HYB_TILE];
+  PetscInt       seen  = 0, cursor[HYB_TILE];
 
 #pragma unroll
   for (int r = 0; r < HYB_TILE; r++) cursor[r] = r < nrows ? x.i[R * HYB_TILE + r] : 0;
@@ -361,12 +359,13 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesPack(PetscInt rows,
   }
 }
 
-/* A warp a row of tiles, which are packed: eight lanes have the rows of four tiles, the next eight those of four more */
-static __global__ __launch_bounds__(TILES_THREADS) void TilesRows(PetscInt rows, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ ptr, const HybTile *__restrict__ tile, HybTileRow *__restrict__ row, HybTileRow *__restrict__ copied)
+/* A warp a row of tiles, which are packed: eight lanes have the rows of four tiles, the next eight those of four
+   more */
+static __global__ __launch_bounds__(TILES_THREADS) void TilesRows(PetscInt rows, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ ptr, const HybTile *__restrict__ tile, HybTileRow *__restrict__ row)
 {
   constexpr int    EACH = 4, STEP = EACH * HYB_WARP / HYB_TILE;
-  const PetscCount R    = ((PetscCount)blockIdx.x * TILES_THREADS + threadIdx.x) / HYB_WARP;
-  const int        r    = HybLane() & (HYB_TILE - 1);
+  const PetscCount R = ((PetscCount)blockIdx.x * TILES_THREADS + threadIdx.x) / HYB_WARP;
+  const int        r = HybLane() & (HYB_TILE - 1);
 
   if (R >= rows) return;
   const PetscCount end   = ptr[R + 1];
@@ -398,12 +397,6 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesRows(PetscInt rows,
 #pragma unroll
     for (int u = 0; u < EACH; u++) {
       if (k + u < end) row[(k + u) * HYB_TILE + r] = {at - 8, (sum[u] - bit[u]) | bit[u] << 3};
-      if (copied) {
-        const PetscInt base = HybSubwarpSum<8>(k + u < end && R * HYB_TILE + r < m ? at - i[R * HYB_TILE + r] : 0);
-        PetscInt       all, ahead = HybSubwarpExclusiveSum<8>((PetscInt)(sum[u] >> 28), &all);
-
-        if (k + u < end) copied[(k + u) * HYB_TILE + r] = {i[R * HYB_TILE] + base + ahead - 8, (sum[u] - bit[u]) | bit[u] << 3};
-      }
       at += (PetscInt)(sum[u] >> 28);
     }
     first += HybShfl(HYB_FULL_MASK, upto, HYB_WARP - HYB_TILE + r, HYB_WARP);
@@ -455,10 +448,7 @@ PetscErrorCode HybTilesPack(const HybExec *exec, HybArena *keep, HybArena *work,
   PetscCall(HybArenaFree(work, &t->mask));
   PetscCall(HybArenaFree(work, &t->count));
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, tiles * HYB_TILE, sizeof(*t->row), &t->row));
-  t->copied = NULL;
-  t->tiles  = tiles;
-  if (getenv("HYB_TILE_WAY") && strchr(getenv("HYB_TILE_WAY"), 'c')) PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, tiles * HYB_TILE, sizeof(*t->row), &t->copied));
-  HYB_LAUNCH(TilesRows, HybBlocks(t->rows, TILES_THREADS / HYB_WARP), TILES_THREADS, 0, exec->stream, t->rows, m, t->i, ptr, tile, t->row, t->copied);
+  HYB_LAUNCH(TilesRows, HybBlocks(t->rows, TILES_THREADS / HYB_WARP), TILES_THREADS, 0, exec->stream, t->rows, m, t->i, ptr, tile, t->row);
   t->tile = tile;
   t->mask = mask;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,11 +1,11 @@
 /*
   tile.cu: SpGEMM method "tile": products of tiles of 8 x 8 entries on tensor cores, tSparse in double precision.
 
-  Idea. A matrix is cut into tiles of 8 x 8, and those that have entries are kept: a map of 64 bits, and the values that
-  are there (../../tile/tiles.cu). C = A B is then a product of tiles, of which there are fewer than entries, and a
-  tile of C is a sum of products of whole tiles, which is what tensor cores do. All that has to be found is found
-  for tiles: which pairs of a tile of A and one of B meet, which tile of C each pair is added to, and, by the same
-  product of maps, with "or" for "plus", which entries that has.
+  Idea. A matrix is cut into tiles of 8 x 8, and those that have entries are kept: a map of 64 bits, and where in CSR
+  the values of each row begin (../../tile/tiles.cu). C = A B is then a product of tiles, of which there are fewer than
+  entries, and a tile of C is a sum of products of whole tiles, which is what tensor cores do. All that has to be found
+  is found for tiles: which pairs of a tile of A and one of B meet, which tile of C each pair is added to, and, by the
+  same product of maps, with "or" for "plus", which entries that has.
 
     tiles:     A and B, one pass each                                    (A squared: one pass)
     spans:     for each row of tiles of C: pairs, first column, words of bits from there to the last
@@ -35,10 +35,10 @@
 
   Applicable: by name alone, to real numbers in double precision. Rows of tiles of up to 2^31 tasks.
 
-  Memory kept: 4 bytes for each entry of A and of B, 16 for each of their tiles, 8 for a task, 8 for a tile of C and 48
-  for eight of them; while it runs, the values of both once more. Before C's arrays are taken tiles have room for as
-  many as entries, 18 bytes each. Synchronisations of a first product: spans, counts, entries of C. Complexity: three
-  passes over both patterns, two over the pairs of tiles, 1024 operations for each that is not dropped.
+  Memory kept: 64 bytes for each tile of A and of B, 8 for a task, 12 for a tile of C and 48 for eight of them. Before
+  C's arrays are taken tiles have room for as many as entries, 18 bytes each. Synchronisations of a first product:
+  spans, counts, entries of C. Complexity: three passes over both patterns, two over the pairs of tiles, 1024 operations
+  for each that is not dropped.
 
   Paper: O. Zachariadis, N. Satpute, J. Gomez-Luna, J. Olivares, Accelerating sparse matrix-matrix multiplication with
   GPU Tensor Cores, Computers and Electrical Engineering 88 (2020).
@@ -48,8 +48,6 @@
 #include "aijhybridgpu/private/hybspgemm.h"
 #include "../../tile/pairs.cuh"
 #include <cstddef>
-#include <cstdlib>
-#include <cstring>
 
 #define TILE_STATIC 1024 /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
 /* Bins of the count, by words of bits; one more for what is wider */
@@ -659,7 +657,7 @@ static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCS
   PetscCall(HybSpGEMMCheckCount(exec, A, B, s->host.tiles, PETSC_TRUE)); /* each has an entry at least */
   PetscCheck(s->host.longest <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: eight rows of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix are sums of %" PetscCount_FMT " products of tiles, more than 2147483647; choose another method", A->m, A->n, B->m, B->n, s->host.longest);
   s->p.chunks = (PetscInt)s->host.chunks[0];
-  PetscCall(HybArenaAlloc(getenv("HYB_TILE_WAY") && strchr(getenv("HYB_TILE_WAY"), 'r') ? &mm->work : &mm->keep, HYB_MEM_DEVICE, s->host.tasks + HYB_TILE_AHEAD, sizeof(*s->p.tasks), &s->p.tasks));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks + HYB_TILE_AHEAD, sizeof(*s->p.tasks), &s->p.tasks));
   PetscCall(TileRoomOfC(&mm->keep, s->p.chunks, &s->p));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)s->p.chunks * HYB_TILE_CHUNK, sizeof(*s->p.column), &s->p.column));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -726,10 +724,6 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
     PetscCall(TileTasksCount(mm, A, B, x, y, s));
     PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.tasks, s->p.chunktask, s->p.chunkrow, s->p.before, s->p.column, C->i, s->p.map, s->p.end}, s));
     PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, &s->look->nnz, NULL));
-    if (getenv("HYB_TILE_WAY") && strchr(getenv("HYB_TILE_WAY"), 'r')) {
-      PetscCall(HybTilesOrder(exec, &mm->keep, s->host.tasks, s->host.atiles[1], s->aptr, &s->p));
-      PetscCall(HybArenaFree(&mm->work, &s->p.tasks));
-    }
     if (half) PetscCall(HybTilesError(exec, A, &s->look->largest[0], &s->look->error[0]));
     if (half) PetscCall(HybTilesError(exec, B, &s->look->largest[1], &s->look->error[1]));
     PetscCall(exec->backend->copy(exec, &s->host.nnz, &s->look->nnz, offsetof(TileLook, spancount) - offsetof(TileLook, nnz), HYB_COPY_DEVICE_TO_HOST));
