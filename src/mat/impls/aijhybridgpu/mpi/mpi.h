@@ -88,6 +88,7 @@ PETSC_INTERN PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat, MatAssemblyType)
 /* submatrix.c */
 PETSC_INTERN PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat, IS, IS, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatCreateSubMatrices_MPIAIJHybridGPU(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]);
+PETSC_INTERN PetscErrorCode MatCreateSubMatricesMPI_MPIAIJHybridGPU(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]);
 
 /* matproduct.c; the second: what computes C, if it is a parallel product of ours */
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);

@@ -162,6 +162,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
     .fdcoloringsetup       = MatFDColoringSetUp_MPIAIJHybridGPU,
     .createsubmatrix       = MatCreateSubMatrix_MPIAIJHybridGPU,
     .createsubmatrices     = MatCreateSubMatrices_MPIAIJHybridGPU,
+    .createsubmatricesmpi  = MatCreateSubMatricesMPI_MPIAIJHybridGPU,
     .assemblybegin         = MatAssemblyBegin_MPIAIJHybridGPU,
     .assemblyend           = MatAssemblyEnd_MPIAIJHybridGPU,
     .setfromoptions        = MatSetFromOptions_MPIAIJHybridGPU,

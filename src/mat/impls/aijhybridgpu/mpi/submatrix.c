@@ -231,7 +231,9 @@ PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS iscol, Mat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatCreateSubMatrices_MPIAIJHybridGPU(Mat A, PetscInt n, const IS isrow[], const IS iscol[], MatReuse reuse, Mat *B[])
+typedef PetscErrorCode (*HybSubMatricesFn)(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]);
+
+static PetscErrorCode HybMPISubMatrices(HybSubMatricesFn parents, Mat A, PetscInt n, const IS isrow[], const IS iscol[], MatReuse reuse, Mat *B[])
 {
   HybMPIInPlace *w = NULL;
   PetscErrorCode ierr, later;
@@ -241,7 +243,7 @@ PetscErrorCode MatCreateSubMatrices_MPIAIJHybridGPU(Mat A, PetscInt n, const IS 
     PetscCall(PetscMalloc1(n, &w));
     for (PetscInt k = 0; k < n; k++) PetscCall(HybMPIInPlaceBegin((*B)[k], &w[k]));
   }
-  ierr = (*HybGlueState.mpi.createsubmatrices)(A, n, isrow, iscol, reuse, B);
+  ierr = (*parents)(A, n, isrow, iscol, reuse, B);
   for (PetscInt k = 0; k < n && reuse == MAT_REUSE_MATRIX; k++) {
     later = HybMPIInPlaceEnd((*B)[k], &w[k]);
     if (!ierr) ierr = later;
@@ -249,4 +251,15 @@ PetscErrorCode MatCreateSubMatrices_MPIAIJHybridGPU(Mat A, PetscInt n, const IS 
   PetscCall(PetscFree(w));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatCreateSubMatrices_MPIAIJHybridGPU(Mat A, PetscInt n, const IS isrow[], const IS iscol[], MatReuse reuse, Mat *B[])
+{
+  return HybMPISubMatrices(HybGlueState.mpi.createsubmatrices, A, n, isrow, iscol, reuse, B);
+}
+
+/* The parent's calls its own function of the former past the matrix's, where no index set is of several processes */
+PetscErrorCode MatCreateSubMatricesMPI_MPIAIJHybridGPU(Mat A, PetscInt n, const IS isrow[], const IS iscol[], MatReuse reuse, Mat *B[])
+{
+  return HybMPISubMatrices(HybGlueState.mpi.createsubmatricesmpi, A, n, isrow, iscol, reuse, B);
 }
