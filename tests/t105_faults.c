@@ -132,12 +132,13 @@ static PetscErrorCode Picks(void *ctx)
 /* what allocates only on some backends, with one allocation of the test's own so that something can fail */
 static PetscErrorCode Others(void *ctx)
 {
-  PetscScalar one = 1;
-  PetscReal   norm;
-  PetscCount  missing, nbad, longest, nonempty;
-  PetscInt    badrow, *rows;
-  uint64_t    hash;
-  HybCSR      c = a;
+  PetscScalar         one = 1;
+  PetscReal           norm;
+  PetscCount          missing, nbad, longest, nonempty;
+  PetscInt            badrow, *rows;
+  uint64_t            hash[2];
+  HybCSR              c       = a;
+  const HybCSR *const both[2] = {&a, &b};
 
   PetscFunctionBegin;
   (void)ctx;
@@ -154,7 +155,7 @@ static PetscErrorCode Others(void *ctx)
   PetscCall(ops->axpysubset(exec, &work, &one, &a, &c, &missing));
   HybTestCheck(!missing, "%td missing", missing);
   PetscCall(ops->diagonalset(exec, &work, &c, NULL, &one, PETSC_FALSE, &missing));
-  PetscCall(ops->patternhash(exec, &work, &a, &hash));
+  PetscCall(ops->patternhash(exec, &work, 2, both, hash));
   PetscCall(exec->backend->sync(exec));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -9,6 +9,9 @@ static PetscErrorCode Hash(const HybCSR *A, PetscBool host, uint64_t *hash)
   HybExec        onhost;
   HybArena       mine, work;
   HybCSR         there;
+  HybCSR         none;
+  const HybCSR  *list[3] = {&there, &none, &there};
+  uint64_t       of[3];
 
   PetscFunctionBegin;
   if (host) {
@@ -20,7 +23,12 @@ static PetscErrorCode Hash(const HybCSR *A, PetscBool host, uint64_t *hash)
   PetscCall(HybArenaInit(&mine, exec));
   PetscCall(HybArenaInit(&work, exec));
   PetscCall(HybTestUpload(&mine, A, &there));
-  PetscCall(exec->backend->csr->patternhash(exec, &work, &there, hash));
+  none     = there; /* without rows and entries */
+  none.m   = 0;
+  none.nnz = 0;
+  PetscCall(exec->backend->csr->patternhash(exec, &work, 1, list, hash));
+  PetscCall(exec->backend->csr->patternhash(exec, &work, 3, list, of));
+  HybTestCheck(of[0] == *hash && of[2] == *hash && (of[1] != *hash || (!there.m && !there.nnz)), "three at once have other hashes");
   PetscCall(HybArenaReset(&mine));
   PetscCall(HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -39,10 +47,11 @@ static void Changed(void)
 
   HybTestBegin("all patterns of %d x %d with %d entries", M, N, NNZ);
   for (unsigned bits = 0; bits < 1u << M * N; bits++) {
-    HybExec  onhost;
-    HybArena work;
-    HybCSR   A        = {M, N, 0, NULL, NULL, NULL};
-    PetscInt i[M + 1] = {0}, j[M * N];
+    HybExec             onhost;
+    HybArena            work;
+    HybCSR              A        = {M, N, 0, NULL, NULL, NULL};
+    PetscInt            i[M + 1] = {0}, j[M * N];
+    const HybCSR *const one      = &A;
 
     for (int k = 0; k < M * N; k++) {
       if (bits >> k & 1) j[A.nnz++] = k % N;
@@ -55,7 +64,7 @@ static void Changed(void)
     onhost.backend = &HybBackendHost;
     onhost.result  = HYB_MEM_HOST;
     HybTestCall(HybArenaInit(&work, &onhost));
-    HybTestCall(onhost.backend->csr->patternhash(&onhost, &work, &A, &all[nall]));
+    HybTestCall(onhost.backend->csr->patternhash(&onhost, &work, 1, &one, &all[nall]));
     for (PetscInt k = 0; k < nall; k++) HybTestCheck(all[k] != all[nall], "pattern %x has the hash of number %" PetscInt_FMT, bits, k);
     nall++;
   }

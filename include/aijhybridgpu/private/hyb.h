@@ -210,9 +210,9 @@ typedef struct {
   PetscErrorCode (*addsymbolic)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *B, HybCSR *C);
   /* C = alpha A + beta B on the union pattern */
   PetscErrorCode (*addnumeric)(const HybExec *, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C);
-  /* a hash of i and j: tells other matrices of the same pattern from those of another one. The same value on every
-     backend. */
-  PetscErrorCode (*patternhash)(const HybExec *, HybArena *work, const HybCSR *A, uint64_t *hash);
+  /* Hashes of i and j of n matrices, which are waited for once: they tell other matrices of the same pattern from those
+     of another one. The same values on every backend. */
+  PetscErrorCode (*patternhash)(const HybExec *, HybArena *work, PetscInt n, const HybCSR *const A[], uint64_t hash[]);
   /* counts rows whose columns are not strictly ascending within 0..n-1 or whose offsets descend; *badrow = the first
      such row or -1. An offset outside 0..nnz, i[0] != 0 or i[m] != nnz makes the row bad that it bounds; j is read
      within nnz alone, so any arrays may be checked. */

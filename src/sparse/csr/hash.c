@@ -12,14 +12,16 @@ static HYB_MULTIVERSION uint64_t HybHashAllEntries(PetscCount n, const PetscInt 
   return h;
 }
 
-PetscErrorCode HybCSRPatternHash_Host(const HybExec *x, HybArena *work, const HybCSR *A, uint64_t *hash)
+PetscErrorCode HybCSRPatternHash_Host(const HybExec *x, HybArena *work, PetscInt n, const HybCSR *const A[], uint64_t hash[])
 {
-  uint64_t h = HybHashMix((uint64_t)A->m) ^ HybHashMix((uint64_t)A->n << 1);
-
   PetscFunctionBegin;
   (void)x;
   (void)work;
-  for (PetscInt r = 0; r < A->m; r++) h += HybHashRow(r, A->i[r + 1]);
-  *hash = h + HybHashAllEntries(A->nnz, A->j);
+  for (PetscInt k = 0; k < n; k++) {
+    uint64_t h = HybHashMix((uint64_t)A[k]->m) ^ HybHashMix((uint64_t)A[k]->n << 1);
+
+    for (PetscInt r = 0; r < A[k]->m; r++) h += HybHashRow(r, A[k]->i[r + 1]);
+    hash[k] = h + HybHashAllEntries(A[k]->nnz, A[k]->j);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -5,7 +5,8 @@
 #include "csrops.cuh"
 #include "hash.h"
 
-static const int HashThreads = 256, HashBlocks = 528; /* at most four blocks for each of 132 multiprocessors */
+/* at most about four blocks for each of 132 multiprocessors; of so many matrices together */
+static const int HashThreads = 256, HashBlocks = 512, HashMost = 6;
 
 static __global__ void PatternHash(PetscInt m, PetscCount nnz, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, uint64_t *__restrict__ sums)
 {
@@ -19,18 +20,21 @@ static __global__ void PatternHash(PetscInt m, PetscCount nnz, const PetscInt *_
   if (threadIdx.x == 0) sums[blockIdx.x] = h;
 }
 
-PetscErrorCode HybCSRPatternHash_CUDA(const HybExec *x, HybArena *work, const HybCSR *A, uint64_t *hash)
+PetscErrorCode HybCSRPatternHash_CUDA(const HybExec *x, HybArena *work, PetscInt n, const HybCSR *const A[], uint64_t hash[])
 {
-  const int blocks = (int)PetscMin((PetscCount)HashBlocks, HybBlocks(PetscMax((PetscCount)A->m, A->nnz), HashThreads));
-  uint64_t *sums, host[HashBlocks], h = HybHashMix((uint64_t)A->m) ^ HybHashMix((uint64_t)A->n << 1);
+  uint64_t *sums, host[HashMost * HashBlocks];
+  int       at[HashMost + 1] = {0};
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, blocks, sizeof(*sums), &sums));
-  HYB_LAUNCH(PatternHash, blocks, HashThreads, 0, x->stream, A->m, A->nnz, (const PetscInt *)A->i, (const PetscInt *)A->j, sums);
-  PetscCall(x->backend->copy(x, host, sums, (size_t)blocks * sizeof(*sums), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
-  for (int b = 0; b < blocks; b++) h += host[b];
+  PetscCheck(n <= HashMost, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Hashes of %" PetscInt_FMT " patterns; %d at most", n, HashMost);
+  for (PetscInt k = 0; k < n; k++) at[k + 1] = at[k] + (int)PetscMin((PetscCount)HashBlocks, HybBlocks(PetscMax((PetscCount)A[k]->m, A[k]->nnz), HashThreads));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, at[n], sizeof(*sums), &sums));
+  for (PetscInt k = 0; k < n; k++) HYB_LAUNCH(PatternHash, at[k + 1] - at[k], HashThreads, 0, x->stream, A[k]->m, A[k]->nnz, (const PetscInt *)A[k]->i, (const PetscInt *)A[k]->j, sums + at[k]);
+  PetscCall(CSRFetch(x, host, sums, (size_t)at[n] * sizeof(*sums)));
+  for (PetscInt k = 0; k < n; k++) {
+    hash[k] = HybHashMix((uint64_t)A[k]->m) ^ HybHashMix((uint64_t)A[k]->n << 1);
+    for (int b = at[k]; b < at[k + 1]; b++) hash[k] += host[b];
+  }
   PetscCall(HybArenaFree(work, &sums));
-  *hash = h;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

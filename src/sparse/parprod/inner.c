@@ -52,19 +52,21 @@ static void InnerRun(PetscInt m, const unsigned *mask, PetscInt *first, PetscInt
 }
 
 /* Where the run's entries of A begin, and how many there are. It has whole blocks, where there are some, and begins
-   with the first one whose values are aligned. */
+   with the first one whose values are aligned. The offsets that tell come together. */
 static PetscErrorCode InnerBegin(HybParMultiply *s, const HybCSR *D)
 {
   const HybExec *x  = &s->exec;
   const PetscInt bs = PetscMax(1, s->blocksize);
-  PetscInt       begin[INNER_AHEAD], last, n, k = 0;
+  PetscInt       begin[INNER_AHEAD + 1], *there, n, k = 0;
 
   PetscFunctionBegin;
   s->inner.first = (s->inner.first + bs - 1) / bs * bs;
   s->inner.end   = s->inner.end / bs * bs;
   n              = PetscMin(INNER_AHEAD, s->inner.end - s->inner.first);
-  PetscCall(x->backend->copy(x, begin, D->i + s->inner.first, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->copy(x, &last, D->i + s->inner.end, sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybArenaAlloc(&s->work, HYB_WORK(x), n + 1, sizeof(*there), &there));
+  PetscCall(x->backend->copy(x, there, D->i + s->inner.first, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
+  PetscCall(x->backend->copy(x, there + n, D->i + s->inner.end, sizeof(PetscInt), HYB_COPY_DEVICE_TO_DEVICE));
+  PetscCall(x->backend->copy(x, begin, there, sizeof(PetscInt) * ((size_t)n + 1), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x));
   while (k < n && begin[k] * sizeof(HybScalar) % INNER_BYTES) k += bs;
   if (k >= n) k = 0;
@@ -72,7 +74,7 @@ static PetscErrorCode InnerBegin(HybParMultiply *s, const HybCSR *D)
   s->inner.a     = begin[k];
   s->inner.A.m   = s->inner.end - s->inner.first;
   s->inner.A.n   = D->n;
-  s->inner.A.nnz = last - begin[k];
+  s->inner.A.nnz = begin[n] - begin[k];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

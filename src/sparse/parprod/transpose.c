@@ -5,7 +5,7 @@
   row by row, with the global numbers of its columns, which are this process's rows. What comes from others is T's other
   block: each row's parts come in the order of ranks, so its columns ascend.
 
-    symbolic: transposes of both blocks; the second one's rows shipped; what is received sorted into rows
+    symbolic: the second block's transpose, whose rows are shipped; what is received sorted into rows; the first one's
     numeric: the second one's values gathered and sent; meanwhile the first one's; those that are received to their
     places. Where A has the values of the last numeric phase on all processes nothing is done.
 
@@ -13,21 +13,31 @@
 */
 #include "parprodimpl.h"
 
-/* *begin, of the host's: where the rows begin that are sent, whose columns get their global numbers */
-static PetscErrorCode HybParTransposeHere(HybParTranspose *t, const HybParCSR *A, PetscInt **begin)
+/* What is sent: the other block's transpose; *begin, of the host's: where its rows begin. Columns get their global
+   numbers. */
+static PetscErrorCode HybParTransposeSent(HybParTranspose *t, const HybParCSR *A, PetscInt **begin)
 {
   const HybExec   *x   = &t->exec;
   const HybCSROps *ops = x->backend->csr;
 
   PetscFunctionBegin;
-  PetscCall(ops->transposesymbolic(x, &t->keep, &t->work, &A->D, &t->T.D, &t->perm[0]));
-  PetscCall(HybArenaAlloc(&t->keep, x->result, t->T.D.nnz, sizeof(HybScalar), &t->T.D.a));
   PetscCall(ops->transposesymbolic(x, &t->keep, &t->work, &A->O, &t->S, &t->perm[1]));
   t->S.a = NULL;
   PetscCall(HybArenaAlloc(&t->work, HYB_MEM_HOST, (PetscCount)A->O.n + 1, sizeof(PetscInt), begin));
   PetscCall(x->backend->copy(x, *begin, t->S.i, sizeof(PetscInt) * ((size_t)A->O.n + 1), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x));
   PetscCall(ops->numbercolumns(x, t->S.nnz, t->S.j, 0, A->D.m, 0, A->rows[t->comm->rank], NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Last of all: it takes the device longest, and nothing here waits for it */
+static PetscErrorCode HybParTransposeHere(HybParTranspose *t, const HybParCSR *A)
+{
+  const HybExec *x = &t->exec;
+
+  PetscFunctionBegin;
+  PetscCall(x->backend->csr->transposesymbolic(x, &t->keep, &t->work, &A->D, &t->T.D, &t->perm[0]));
+  PetscCall(HybArenaAlloc(&t->keep, x->result, t->T.D.nnz, sizeof(HybScalar), &t->T.D.a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -95,9 +105,10 @@ PetscErrorCode HybParTransposeSymbolic(HybParTranspose *t, HybComm comm, PetscEr
   PetscCall(HybArenaInit(&t->work, &t->exec));
   t->made = PETSC_TRUE;
   PetscCall(HybHaloCreateRows(comm, &t->exec, before ? before : later, A->columns, A->O.n, A->garray, &t->halo));
-  ierr = HybParTransposeHere(t, A, &begin);
+  ierr = HybParTransposeSent(t, A, &begin);
   PetscCall(HybRowsShip(t->halo, &t->exec, ierr, &t->keep, &t->S, begin, NULL, A->rows[comm->size], PETSC_TRUE, &t->R, &t->rows));
-  ierr  = HybParTransposeReceived(t, A);
+  ierr = HybParTransposeReceived(t, A);
+  if (!ierr) ierr = HybParTransposeHere(t, A);
   later = HybArenaReset(&t->work);
   PetscCall(ierr);
   PetscCall(later);

@@ -93,26 +93,42 @@ PetscErrorCode HybMPIOperandsRestore(HybMPIOperands *o)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of the blocks, but of those that are known */
-static PetscErrorCode HybMPIOperandHash(const HybExec *x, const HybParCSR *M, const PetscBool known[2], uint64_t hash[2])
+/* Of the operands' blocks, but of those that are known. One matrix may be several operands: it is gone through once. */
+static PetscErrorCode HybMPIOperandsHash(const HybExec *x, const HybMPIOperands *o, PetscBool known[3][2], uint64_t hash[3][2])
 {
+  const HybCSR  *list[6];
+  uint64_t       of[6];
+  PetscInt       place[3][2], n = 0;
   HybArena       work;
-  PetscErrorCode ierr = PETSC_SUCCESS;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  for (PetscInt k = 0; k < o->n; k++)
+    for (int b = 0; b < 2; b++) {
+      place[k][b] = -1;
+      if (known[k][b]) continue;
+      if (k && o->block[k][b] == o->block[k - 1][b]) place[k][b] = place[k - 1][b];
+      if (place[k][b] >= 0) continue;
+      place[k][b] = n;
+      list[n++]   = b ? &o->csr[k].O : &o->csr[k].D;
+    }
+  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaInit(&work, x));
-  if (!known[0]) ierr = x->backend->csr->patternhash(x, &work, &M->D, &hash[0]);
-  if (!ierr && !known[1]) ierr = x->backend->csr->patternhash(x, &work, &M->O, &hash[1]);
+  ierr = x->backend->csr->patternhash(x, &work, n, list, of);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
+  for (PetscInt k = 0; k < o->n; k++)
+    for (int b = 0; b < 2; b++)
+      if (place[k][b] >= 0) hash[k][b] = of[place[k][b]];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Not collective: the operands are fit for a product, and are remembered */
 PetscErrorCode HybMPIOperandsNote(HybMPIProduct *mp, HybMPIOperands *o)
 {
-  const char     *roles[]  = {"A", "B", "C"};
-  const PetscBool known[2] = {PETSC_FALSE, PETSC_FALSE};
+  const char *roles[] = {"A", "B", "C"};
+  PetscBool   known[3][2];
+  uint64_t    hash[3][2];
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < o->n; k++) {
@@ -129,11 +145,13 @@ PetscErrorCode HybMPIOperandsNote(HybMPIProduct *mp, HybMPIOperands *o)
     mp->operand[k].n[1]   = M->O.n;
     mp->operand[k].nnz[0] = M->D.nnz;
     mp->operand[k].nnz[1] = M->O.nnz;
-    PetscCall(HybMPIOperandHash(&mp->exec, M, known, mp->operand[k].pattern));
     PetscCall(PetscFree(mp->operand[k].garray));
     PetscCall(PetscMalloc1(M->O.n, &mp->operand[k].garray));
     PetscCall(PetscArraycpy(mp->operand[k].garray, M->garray, M->O.n));
+    known[k][0] = known[k][1] = PETSC_FALSE;
   }
+  PetscCall(HybMPIOperandsHash(&mp->exec, o, known, hash));
+  for (PetscInt k = 0; k < o->n; k++) PetscCall(PetscArraycpy(mp->operand[k].pattern, hash[k], 2));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -145,24 +163,26 @@ PetscErrorCode HybMPIOperandsSame(HybMPIProduct *mp, HybMPIOperands *o, PetscBoo
   PetscObjectId id[3][2];
   HybPatternKey key[3][2];
   uint64_t      hash[3][2];
+  PetscBool     known[3][2];
 
   PetscFunctionBegin;
   *same = (PetscBool)(mp->noperands == o->n);
   for (PetscInt k = 0; k < o->n && *same; k++) {
     const HybParCSR *M = &o->csr[k];
-    PetscBool        known[2];
 
     *same = (PetscBool)(M->D.m == mp->operand[k].m && M->D.n == mp->operand[k].n[0] && M->O.n == mp->operand[k].n[1] && M->D.nnz == mp->operand[k].nnz[0] && M->O.nnz == mp->operand[k].nnz[1]);
     if (!*same) break;
     for (int b = 0; b < 2; b++) {
       PetscCall(PetscObjectGetId((PetscObject)o->block[k][b], &id[k][b]));
       PetscCall(HybPatternKeyGet(o->block[k][b], &o->lent[k][b].csr, &key[k][b]));
-      known[b] = (PetscBool)(key[k][b].made && id[k][b] == mp->operand[k].id[b] && HybPatternKeyEqual(&key[k][b], &mp->operand[k].key[b]));
+      known[k][b] = (PetscBool)(key[k][b].made && id[k][b] == mp->operand[k].id[b] && HybPatternKeyEqual(&key[k][b], &mp->operand[k].key[b]));
     }
-    PetscCall(HybMPIOperandHash(&mp->exec, M, known, hash[k]));
-    for (int b = 0; b < 2; b++) *same = (PetscBool)(*same && (known[b] || hash[k][b] == mp->operand[k].pattern[b]));
+  }
+  if (*same) PetscCall(HybMPIOperandsHash(&mp->exec, o, known, hash));
+  for (PetscInt k = 0; k < o->n && *same; k++) {
+    for (int b = 0; b < 2; b++) *same = (PetscBool)(*same && (known[k][b] || hash[k][b] == mp->operand[k].pattern[b]));
     /* garray is looked at each time, since PETSc numbers it anew where no state tells */
-    if (*same) PetscCall(PetscArraycmp(M->garray, mp->operand[k].garray, M->O.n, same));
+    if (*same) PetscCall(PetscArraycmp(o->csr[k].garray, mp->operand[k].garray, o->csr[k].O.n, same));
   }
   for (PetscInt k = 0; k < o->n && *same; k++) {
     PetscCall(PetscArraycpy(mp->operand[k].id, id[k], 2));

@@ -433,6 +433,7 @@ static PetscErrorCode HybSubMatrixAgain(Mat A, Mat B, const HybExec *x, const Hy
 {
   HybExec        xb;
   HybCSR         b;
+  const HybCSR  *both[2] = {&b, csr};
   HybArena       work;
   uint64_t       hash[2];
   PetscErrorCode ierr;
@@ -444,8 +445,7 @@ static PetscErrorCode HybSubMatrixAgain(Mat A, Mat B, const HybExec *x, const Hy
   *done = (PetscBool)(b.m == csr->m && b.n == csr->n && b.nnz == csr->nnz);
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaInit(&work, x));
-  ierr = x->backend->csr->patternhash(x, &work, &b, &hash[0]);
-  if (!ierr) ierr = x->backend->csr->patternhash(x, &work, csr, &hash[1]);
+  ierr = x->backend->csr->patternhash(x, &work, 2, both, hash);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
   *done = (PetscBool)(hash[0] == hash[1]);

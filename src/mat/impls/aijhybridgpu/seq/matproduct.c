@@ -191,7 +191,7 @@ static PetscErrorCode HybOperandHash(const HybExec *x, const HybCSR *M, uint64_t
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&work, x));
-  ierr = x->backend->csr->patternhash(x, &work, M, hash);
+  ierr = x->backend->csr->patternhash(x, &work, 1, &M, hash);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

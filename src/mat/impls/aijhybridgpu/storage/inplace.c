@@ -10,12 +10,13 @@ static PetscErrorCode HybInPlaceHash(Mat A, uint64_t *hash)
   const HybExec  x = {&HybBackendHost, NULL, HYB_MEM_HOST};
   HybArena       work;
   HybLent        l;
+  const HybCSR  *one = &l.csr;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybLentGet(A, PETSC_FALSE, &l));
   PetscCall(HybArenaInit(&work, &x));
-  ierr = x.backend->csr->patternhash(&x, &work, &l.csr, hash);
+  ierr = x.backend->csr->patternhash(&x, &work, 1, &one, hash);
   PetscCall(HybArenaReset(&work));
   PetscCall(HybLentRestore(A, &l));
   PetscCall(ierr);
