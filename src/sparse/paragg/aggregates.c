@@ -30,11 +30,12 @@
   One step needs no far of others: it is their states.
 
   Memory: about 12 integers a vertex while it runs. Time: as many sweeps as processes stand in a chain of descending
-  neighbours, and some more, each of a few passes over the graph, two messages to each neighbour and three sums.
+  neighbours, and some more, each of a few passes over the graph, two messages to each neighbour and one sum.
 
   The rules are those of PETSc's mis.c, misk.c and agg.c (3.21 to 3.26); roots.cu names the papers of its rounds.
 */
 #include "paraggimpl.h"
+#include "../device/carve.h"
 
 typedef struct {
   HybArena      work;
@@ -50,14 +51,20 @@ static PetscErrorCode HybParAggTable(HybParAgg p, HybParAggFinding *f)
   const PetscInt n = p->halo->n, all = p->G.m;
   PetscInt     **own[]  = {(PetscInt **)&s->place, &s->now, &s->flag, &f->number};
   PetscInt     **each[] = {&s->told, &s->key, &s->near, &s->coarse, &s->beside};
+  size_t         bytes;
+  char          *table = NULL;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), all, sizeof(PetscInt), &p->parent));
   if (!HybParAggIsScalar(p)) PetscCall(HybArenaCalloc(&p->keep, HYB_WORK(x), n, sizeof(PetscInt), &p->kind));
   *s = HybParAggStepOf(p);
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(own); k++) PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), n, sizeof(PetscInt), own[k]));
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(each); k++) PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), all, sizeof(PetscInt), each[k]));
-  PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), 2 * (PetscCount)all, sizeof(PetscInt), &s->far));
+  for (int made = 0; made < 2; made++) {
+    bytes = 0;
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(own); k++) HybCarve(table, &bytes, sizeof(PetscInt) * (size_t)n, own[k]);
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(each); k++) HybCarve(table, &bytes, sizeof(PetscInt) * (size_t)all, each[k]);
+    HybCarve(table, &bytes, 2 * sizeof(PetscInt) * (size_t)all, &s->far);
+    if (!made) PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), (PetscCount)bytes, 1, &table));
+  }
   s->number = f->number;
   if (n) PetscCall((*x->backend->agg->permutation)(x, &f->work, n, p->order, p->G.i, (PetscInt *)s->place));
   PetscCall(HybParAggEach(p, HYB_STEP_START, all, s));
@@ -91,55 +98,55 @@ static PetscErrorCode HybParAggLeave(HybParAgg p, HybParAggFinding *f, PetscInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective: what was told reaches as far as it has to; ierr: of what this process did before */
+/* Collective: what was told reaches as far as it has to; ierr: of what this process did since the last sum */
 static PetscErrorCode HybParAggTell(HybParAgg p, HybParAggFinding *f, PetscErrorCode ierr, PetscBool states)
 {
   HybParAggStep *s = &f->s;
 
   PetscFunctionBegin;
-  PetscCall(HybCommAgree(p->comm, ierr, "A sweep for roots of aggregates"));
   if (states) {
-    ierr = HybParAggGhosts(p, sizeof(PetscInt), s->told);
+    ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), s->told);
     if (!ierr) ierr = HybParAggEach(p, HYB_STEP_REACH, s->all, s);
-    PetscCall(HybCommAgree(p->comm, ierr, "A sweep for roots of aggregates"));
   }
-  ierr = PETSC_SUCCESS;
-  if (p->hops == 2) ierr = HybParAggGhosts(p, 2 * sizeof(PetscInt), s->far);
-  PetscCall(HybCommAgree(p->comm, ierr, "A sweep for roots of aggregates"));
+  if (p->hops == 2) ierr = HybParAggGhosts(p, ierr, 2 * sizeof(PetscInt), s->far);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Collective: see nested.c */
-static PetscErrorCode HybParAggAlone(HybParAgg p, HybParAggFinding *f)
+static PetscErrorCode HybParAggAlone(HybParAgg p, HybParAggFinding *f, PetscErrorCode ierr)
 {
-  PetscInt       alone = 0;
-  PetscErrorCode ierr;
+  PetscInt64 sum[2];
+  PetscInt   alone = 0;
 
   PetscFunctionBegin;
-  f->alone = 0;
-  if (!p->again) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr = HybParAggEach(p, HYB_STEP_ALONE, f->s.n, &f->s);
+  if (!ierr) ierr = HybParAggEach(p, HYB_STEP_ALONE, f->s.n, &f->s);
   if (!ierr && f->s.n) ierr = (*p->exec.backend->paragg->number)(&p->exec, &f->work, f->s.n, f->s.flag, f->number, &alone);
-  PetscCall(HybCommAgree(p->comm, ierr, "Aggregates that are joined with none"));
-  f->alone = alone;
-  PetscCall(HybCommSum(p->comm, 1, &f->alone));
+  sum[0] = alone;
+  PetscCall(HybParAggSum(p, ierr, "Aggregates that are joined with none", 1, sum));
+  f->alone = sum[0];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybParAggRoots(HybParAgg p, HybParAggFinding *f, PetscErrorCode ierr, int *sweeps)
 {
-  PetscInt64 left = 1;
+  PetscInt64 left[2] = {1, 0};
 
   PetscFunctionBegin;
-  PetscCall(HybParAggTell(p, f, ierr, PETSC_FALSE));
-  PetscCall(HybParAggAlone(p, f));
-  for (*sweeps = 0; left && left != f->alone * (*sweeps - 1); ++*sweeps) {
+  ierr     = HybParAggTell(p, f, ierr, PETSC_FALSE);
+  f->alone = 0;
+  if (p->again) {
+    PetscCall(HybParAggAlone(p, f, ierr));
+    ierr = PETSC_SUCCESS;
+  }
+  for (*sweeps = 0; left[0] && left[0] != f->alone * (*sweeps - 1); ++*sweeps) {
     PetscInt mine = 0;
 
-    PetscCall(HybParAggTell(p, f, HybParAggSweep(p, f), PETSC_TRUE));
-    PetscCall(HybCommAgree(p->comm, HybParAggLeave(p, f, &mine), "A sweep for roots of aggregates"));
-    left = mine;
-    PetscCall(HybCommSum(p->comm, 1, &left));
+    if (!ierr) ierr = HybParAggSweep(p, f);
+    ierr = HybParAggTell(p, f, ierr, PETSC_TRUE);
+    if (!ierr) ierr = HybParAggLeave(p, f, &mine);
+    left[0] = mine;
+    PetscCall(HybParAggSum(p, ierr, "A sweep for roots of aggregates", 1, left));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -158,14 +165,15 @@ static PetscErrorCode HybParAggCount(HybParAgg p, HybParAggFinding *f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the numbers of the aggregates of each process, and of a prolongator's columns for them */
-static PetscErrorCode HybParAggRanges(HybParAgg p, PetscInt64 *counts)
+/* the numbers of the aggregates of each process, and of a prolongator's columns for them; counts: room for one more
+   than there are processes */
+static PetscErrorCode HybParAggRanges(HybParAgg p, PetscErrorCode ierr, PetscInt64 *counts)
 {
   PetscInt columns;
 
   PetscFunctionBegin;
-  counts[p->comm->rank] = p->nc;
-  PetscCall(HybCommSum(p->comm, p->comm->size, counts));
+  if (!ierr) counts[p->comm->rank] = p->nc;
+  PetscCall(HybParAggSum(p, ierr, "The number of aggregates", p->comm->size, counts));
   p->cranges[0] = 0; /* there are no more than vertices */
   for (PetscMPIInt r = 0; r < p->comm->size; r++) p->cranges[r + 1] = p->cranges[r] + (PetscInt)counts[r];
   /* the same for all */
@@ -185,14 +193,12 @@ static PetscErrorCode HybParAggParents(HybParAgg p, HybParAggFinding *f)
   s->cend   = p->cranges[p->comm->rank + 1];
   s->lead   = p->lead;
   s->first  = p->first;
-  PetscCall(HybCommAgree(p->comm, HybParAggEach(p, HYB_STEP_COARSE, s->n, s), "The numbers of aggregates"));
-  ierr = HybParAggGhosts(p, sizeof(PetscInt), s->coarse);
+  ierr      = HybParAggEach(p, HYB_STEP_COARSE, s->n, s);
+  ierr      = HybParAggGhosts(p, ierr, sizeof(PetscInt), s->coarse);
   if (!ierr) ierr = HybParAggEach(p, HYB_STEP_BESIDE, s->all, s);
-  PetscCall(HybCommAgree(p->comm, ierr, "The numbers of aggregates"));
-  if (p->hops == 2) ierr = HybParAggGhosts(p, sizeof(PetscInt), s->beside);
+  if (p->hops == 2) ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), s->beside);
   if (!ierr) ierr = HybParAggEach(p, HYB_STEP_PARENT, s->n, s);
-  PetscCall(HybCommAgree(p->comm, ierr, "The numbers of aggregates"));
-  ierr = HybParAggGhosts(p, sizeof(PetscInt), s->parent);
+  ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), s->parent);
   if (!ierr) ierr = HybParAggEach(p, HYB_STEP_LEAD, s->n, s);
   PetscCall(HybCommAgree(p->comm, ierr, "The members of aggregates"));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -201,14 +207,12 @@ static PetscErrorCode HybParAggParents(HybParAgg p, HybParAggFinding *f)
 static PetscErrorCode HybParAggFindIn(HybParAgg p, HybParAggFinding *f, int *sweeps)
 {
   PetscInt64    *counts = NULL;
-  PetscErrorCode ierr;
+  PetscErrorCode ierr   = HybParAggTable(p, f);
 
   PetscFunctionBegin;
-  PetscCall(HybParAggRoots(p, f, HybParAggTable(p, f), sweeps));
-  ierr = HybParAggCount(p, f);
-  if (!ierr) ierr = HybArenaCalloc(&f->work, HYB_MEM_HOST, p->comm->size, sizeof(PetscInt64), &counts);
-  PetscCall(HybCommAgree(p->comm, ierr, "The number of aggregates"));
-  PetscCall(HybParAggRanges(p, counts));
+  if (!ierr) ierr = HybArenaCalloc(&f->work, HYB_MEM_HOST, p->comm->size + 1, sizeof(PetscInt64), &counts);
+  PetscCall(HybParAggRoots(p, f, ierr, sweeps)); /* there is a sweep at least, and a sum */
+  PetscCall(HybParAggRanges(p, HybParAggCount(p, f), counts));
   PetscCall(HybParAggParents(p, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -31,8 +31,7 @@ static PetscErrorCode HybParAggDiagonals(HybParAgg p, HybParAggMaking *m, HybSca
 
   PetscFunctionBegin;
   if (!ierr && m->A.D.m) ierr = (*x->backend->csr->getdiagonal)(x, &m->A.D, *d);
-  PetscCall(HybCommAgree(p->comm, ierr, "The diagonal of a graph"));
-  PetscCall(HybParAggGhosts(p, sizeof(HybScalar), *d));
+  PetscCall(HybParAggGhosts(p, ierr, sizeof(HybScalar), *d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -40,9 +40,12 @@ static inline PetscBool HybParAggIsScalar(HybParAgg p)
 }
 
 /* step.c. Step: with the graph's part filled in. Ghosts: others' part of an array of all vertices, by their owners;
-   collective, and its error is this process's alone until the next HybCommAgree(). */
+   collective, before: of what this process did since they last agreed. Its error is this process's alone until the next
+   sum, which all go on to, or HybCommAgree(). Sum: v[0..n-1] over all processes, of which v has room for one more; an
+   error of one is one of all. */
 extern HybParAggStep         HybParAggStepOf(HybParAgg);
-extern PetscErrorCode        HybParAggGhosts(HybParAgg, size_t unit, void *array);
+extern PetscErrorCode        HybParAggGhosts(HybParAgg, PetscErrorCode before, size_t unit, void *array);
+extern PetscErrorCode        HybParAggSum(HybParAgg, PetscErrorCode before, const char *what, PetscInt n, PetscInt64 *v);
 static inline PetscErrorCode HybParAggEach(HybParAgg p, int step, PetscInt n, const HybParAggStep *s)
 {
   return n ? p->exec.backend->paragg->each(&p->exec, step, n, s) : PETSC_SUCCESS;

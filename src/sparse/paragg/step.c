@@ -1,5 +1,9 @@
 /*
   step.c: what every step of the rules sees of the graph (vertex.h), and what neighbours tell each other between steps.
+
+  A process that has an error tells its neighbours nothing, in each exchange until all meet at a sum. What these have
+  instead is an error of their own, or, by peer access, an array of -1: a vertex that belongs to nothing, and no root
+  beside it. So they go on to the sum.
 */
 #include "paraggimpl.h"
 
@@ -28,7 +32,10 @@ HybParAggStep HybParAggStepOf(HybParAgg p)
   return s;
 }
 
-PetscErrorCode HybParAggGhosts(HybParAgg p, size_t unit, void *array)
+/* what every exchange has room for from the first */
+#define HYB_PARAGG_UNIT (PetscMax(sizeof(HybScalar), sizeof(PetscInt)))
+
+PetscErrorCode HybParAggGhosts(HybParAgg p, PetscErrorCode before, size_t unit, void *array)
 {
   const HybExec *x     = &p->exec;
   const size_t   own   = unit * (size_t)p->halo->n;
@@ -36,7 +43,21 @@ PetscErrorCode HybParAggGhosts(HybParAgg p, size_t unit, void *array)
 
   PetscFunctionBegin;
   p->halo->early = PETSC_TRUE; /* nothing is queued meanwhile */
+  if (unit > HYB_PARAGG_UNIT)  /* all take more room together */
+    PetscCall(HybCommAgree(p->comm, before, "What vertices tell each other"));
+  else if (before)
+    HybHaloAbandon(p->halo, x, PETSC_FALSE, before);
+  PetscCall(before);
   PetscCall(HybHaloExchange(p->halo, x, unit, array, PETSC_FALSE, &ghost));
   if (p->halo->nghost) PetscCall(x->backend->copy(x, (char *)array + own, ghost, unit * (size_t)p->halo->nghost, HYB_COPY_DEVICE_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParAggSum(HybParAgg p, PetscErrorCode before, const char *what, PetscInt n, PetscInt64 *v)
+{
+  v[n] = before != PETSC_SUCCESS;
+  PetscFunctionBegin;
+  PetscCall(HybCommSum(p->comm, n + 1, v));
+  if (v[n]) PetscCall(HybCommAgree(p->comm, before, what)); /* which error it is */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
