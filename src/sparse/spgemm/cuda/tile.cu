@@ -56,10 +56,12 @@ static const PetscCount TileSpanLimit[TILE_SPANS - 1] = {0, 64, 256, 2048};
 
 /* Bins of the filling, by bytes of shared memory; one more for all that it has, and one for windows */
 #define TILE_SIZES 8
-static const PetscCount TileSizeLimit[TILE_SIZES - 2] = {0, 1024, 3072, 7168, 16384, 49152};
-/* bytes a word: bits, and how many are before them */
-#define TILE_LISTED (sizeof(PetscInt) + 3 * sizeof(unsigned short)) /* bytes a task */
+#define TILE_WARP_SIZE 7168 /* as much as a warp takes */
+static const PetscCount TileSizeLimit[TILE_SIZES - 2] = {0, 1024, 3072, TILE_WARP_SIZE, 16384, 49152};
+#define TILE_LISTED (sizeof(PetscInt) + 2 * sizeof(unsigned short)) /* bytes a task; by several warps one short more */
 #define TILE_FEW    65535                                           /* tiles of a row of A's whose tasks are listed */
+#define TILE_NARROW 65536u                                          /* a task's word is less, in 16 bits */
+#define TILE_WIDEST 0x80000000u                                     /* and in 32 */
 #define TILE_NONE   0xffffffffu                                     /* no tile of C */
 
 /* What is found on the device, all zero before; what is brought to the host together lies together */
@@ -103,6 +105,14 @@ struct TileCounts {
   TileLook   *look;
 };
 
+/* of shared memory for a row of tiles whose tasks are listed */
+static __device__ __forceinline__ PetscCount TileBytes(PetscCount words, PetscCount tiles, PetscCount tasks)
+{
+  const PetscCount bytes = (PetscCount)TILE_WORD * words + (PetscCount)TILE_ENTRY * tiles + (PetscCount)TILE_LISTED * tasks;
+
+  return bytes + (bytes > TILE_WARP_SIZE ? (PetscCount)sizeof(unsigned short) * tasks : 0);
+}
+
 /* G threads a row of tiles. Where there are several windows, tasks are counted in each of them, those that are in it */
 template <int G>
 static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileCount(TilePairs x, TileRows y, TileCounts z, PetscInt begin, PetscInt end)
@@ -143,7 +153,7 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileCount(Tile
     z.tilecount[R] = (PetscInt)tiles;
     z.chunks[R]    = (PetscInt)((tiles + HYB_TILE_CHUNK - 1) / HYB_TILE_CHUNK);
     z.tasks[R]     = mine;
-    z.cost[R]      = n > TILE_FEW ? PETSC_MAX_INT : (PetscInt)HybMin()((PetscCount)TILE_WORD * words + (PetscCount)TILE_ENTRY * tiles + (PetscCount)TILE_LISTED * mine, (PetscCount)PETSC_MAX_INT);
+    z.cost[R]      = n > TILE_FEW ? PETSC_MAX_INT : (PetscInt)HybMin()(TileBytes(words, tiles, mine), (PetscCount)PETSC_MAX_INT);
     if (tiles) {
       HybAtomicAdd(&z.look->tiles, tiles);
       HybAtomicMax(&z.look->longest, mine);
@@ -157,12 +167,25 @@ struct TileFillArgs {
   PetscInt          chunks; /* of C */
   const PetscInt   *chunkptr, *tilecount;
   const PetscCount *taskptr;
-  HybTileTask      *tasks;
+  PetscInt         *taskb;
+  void             *task;
+  bool              wide;
   PetscCount       *chunktask;
-  PetscInt         *chunkrow, *before, *column, *count /* of each row of C */;
+  PetscInt         *chunkrow, *afirst, *before, *column, *count /* of each row of C */;
   uint64_t         *map;
-  unsigned         *end;
 };
+
+/* a task: tile a of its row of A's, tile b of B, tile c of C */
+static __device__ __forceinline__ void TileTask(const TileFillArgs &z, PetscCount at, unsigned a, PetscInt b, unsigned c)
+{
+  const unsigned word = a * HYB_TILE_CHUNK + c % HYB_TILE_CHUNK;
+
+  z.taskb[at] = b;
+  if (z.wide)
+    ((unsigned *)z.task)[at] = word;
+  else
+    ((unsigned short *)z.task)[at] = (unsigned short)word;
+}
 
 /* counts of tasks become where they begin, after done others of the row, whose first is task; found tiles of C from
    place to on. Returns all that are done now. */
@@ -187,14 +210,11 @@ static __device__ __forceinline__ int TileStarts(const TileFillArgs &z, const Ti
   return done;
 }
 
-/* maps and columns of a window's tiles of C to their places, and where their tasks end */
+/* maps and columns of a window's tiles of C to their places */
 template <int G>
-static __device__ __forceinline__ void TileOut(const TileFillArgs &z, const TileWindow &win, int found, PetscInt low, PetscInt nwords, PetscCount task, PetscCount to)
+static __device__ __forceinline__ void TileOut(const TileFillArgs &z, const TileWindow &win, int found, PetscInt low, PetscInt nwords, PetscCount to)
 {
-  for (int p = HybGroup<G>::rank(); p < found; p += G) {
-    z.map[to + p] = (uint64_t)win.map[2 * p + 1] << 32 | win.map[2 * p];
-    z.end[to + p] = (unsigned)task + win.next[p];
-  }
+  for (int p = HybGroup<G>::rank(); p < found; p += G) z.map[to + p] = (uint64_t)win.map[2 * p + 1] << 32 | win.map[2 * p];
   for (PetscInt w = HybGroup<G>::rank(); w < nwords; w += G) {
     unsigned bits = win.bits[w];
 
@@ -220,14 +240,14 @@ static __device__ __forceinline__ int TileBits(const TilePairs &x, const TileWin
 }
 
 /* the pair of A's tile a, whose map is given, and of B's tile p */
-static __device__ __forceinline__ void TileTaskOf(const TileWindow &win, PetscInt a, uint64_t map, PetscInt p, const HybTile &b, PetscInt low, unsigned width, HybTileTask *tasks)
+static __device__ __forceinline__ void TileTaskOf(const TileFillArgs &z, const TileWindow &win, PetscInt a, uint64_t map, PetscInt p, const HybTile &b, PetscInt low, unsigned width, PetscCount task, PetscCount place)
 {
   const PetscInt d = b.column - low;
 
   if (d >= 0 && d < (PetscInt)width) {
     const unsigned to = win.at(d), next = win.next[to];
 
-    tasks[next]  = {a, p};
+    TileTask(z, task + next, (unsigned)a, p, (unsigned)place + to);
     win.next[to] = next + 1;
 
     const uint64_t meet = TileBoolean(map, b.map);
@@ -240,9 +260,10 @@ static __device__ __forceinline__ void TileTaskOf(const TileWindow &win, PetscIn
 /* tasks to their places, those of a tile of C in the order of A's tiles: these are taken one by one, and no two tiles
    of a row of B's have one column. While one is placed the next one's row of B is loaded. */
 template <int G>
-static __device__ __forceinline__ void TileTasks(const TilePairs &x, const TileWindow &win, PetscInt first, PetscInt n, PetscInt low, unsigned width, HybTileTask *tasks)
+static __device__ __forceinline__ void TileTasks(const TileFillArgs &z, const TileWindow &win, PetscInt first, PetscInt n, PetscInt low, unsigned width, PetscCount task, PetscCount place)
 {
   using Group          = HybGroup<G>;
+  const TilePairs &x   = z.x;
   constexpr int  CHUNK = G < HYB_WARP ? G : HYB_WARP;
   const int      lane = HybLane() & (CHUNK - 1), rank = Group::rank();
   const unsigned mask = HybSubwarpMask<CHUNK>();
@@ -276,9 +297,9 @@ static __device__ __forceinline__ void TileTasks(const TilePairs &x, const TileW
       if (q < 0) continue;
       const uint64_t a = HybShfl(mask, map, q, CHUNK);
 
-      if (mine) TileTaskOf(win, first + k0 + q, a, here.from + rank, tile, low, width, tasks);
+      if (mine) TileTaskOf(z, win, k0 + q, a, here.from + rank, tile, low, width, task, place);
       for (PetscInt p = rank + G; p < here.len; p += G)
-        if (x.bmask[here.from + p] & here.columns) TileTaskOf(win, first + k0 + q, a, here.from + p, x.b[here.from + p], low, width, tasks);
+        if (x.bmask[here.from + p] & here.columns) TileTaskOf(z, win, k0 + q, a, here.from + p, x.b[here.from + p], low, width, task, place);
       Group::sync();
     }
   }
@@ -310,7 +331,10 @@ static __device__ __forceinline__ void TileRowsOfC(const TileFillArgs &z, PetscI
     }
     if (c < n) {
       z.before[((PetscCount)chunk + c) * HYB_TILE_CHUNK + i] = run + sum - count;
-      if (i == 0) z.chunkrow[chunk + c] = R;
+      if (i == 0) {
+        z.chunkrow[chunk + c] = R;
+        z.afirst[chunk + c]   = z.x.aptr[R];
+      }
     }
     run += HybShfl(mask, sum, L - 8 + i, L);
   }
@@ -326,7 +350,7 @@ static __device__ __forceinline__ void TileEnd(const TileFillArgs &z, PetscInt R
   for (PetscCount p = to + HybGroup<G>::rank(); p < ((PetscCount)chunk + chunks) * HYB_TILE_CHUNK; p += G) z.map[p] = 0;
   if (HybGroup<G>::rank() == 0 && chunks && chunk + chunks == z.chunks) {
     z.chunktask[z.chunks] = task;
-    for (int t = 0; t < HYB_TILE_AHEAD; t++) z.tasks[task + t] = {0, 0};
+    for (int t = 0; t < HYB_TILE_AHEAD; t++) TileTask(z, task + t, 0, 0, 0);
   }
   HybGroup<G>::sync();
   TileRowsOfC<G>(z, R, chunk, chunks);
@@ -361,8 +385,8 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileFill(TileF
     });
     Group::sync();
     done = TileStarts<G>(z, win, found, done, task, to, scratch);
-    TileTasks<G>(x, win, first, n, low, 32u * (unsigned)nwords, z.tasks + task);
-    TileOut<G>(z, win, found, low, nwords, task, to);
+    TileTasks<G>(z, win, first, n, low, 32u * (unsigned)nwords, task, to);
+    TileOut<G>(z, win, found, low, nwords, to);
     to += found;
     Group::sync();
   }
@@ -431,15 +455,15 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1024 / HybGroup<G
   }
   Group::sync();
   (void)TileStarts<G>(z, win, found, 0, task, to, scratch);
-  if (Group::SUBWARP) { /* the list has the order of A's tiles */
+  if (Group::SUBWARP) { /* the list has the order of A's tiles, and so have tasks of a chunk: its first tile's count is all's */
     const unsigned mask = HybSubwarpMask < Group::SUBWARP ? G : HYB_WARP > ();
 
     for (int e0 = 0; e0 < m; e0 += G) {
       const int      e = e0 + rank;
-      const unsigned t = e < m ? c[e] : TILE_NONE, same = __match_any_sync(mask, t) & mask;
+      const unsigned t = e < m ? c[e] / HYB_TILE_CHUNK * HYB_TILE_CHUNK : TILE_NONE, same = __match_any_sync(mask, t) & mask;
       const unsigned place = (t == TILE_NONE ? 0 : win.next[t]) + (unsigned)__popc(same & ((1u << HybLane()) - 1));
 
-      if (t != TILE_NONE) z.tasks[task + place] = {first + a[e], b[e]};
+      if (t != TILE_NONE) TileTask(z, task + place, a[e], b[e], c[e]);
       Group::sync();
       if (t != TILE_NONE && same >> HybLane() == 1) win.next[t] = place + 1;
       Group::sync();
@@ -452,10 +476,10 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1024 / HybGroup<G
       unsigned       place = from;
 
       for (unsigned i = from; i < behind; i++) place += order[i] < a[e];
-      z.tasks[task + place] = {first + a[e], b[e]};
+      TileTask(z, task + place, a[e], b[e], t);
     }
   }
-  TileOut<G>(z, win, found, low, words, task, to);
+  TileOut<G>(z, win, found, low, words, to);
   Group::sync();
   TileEnd<G>(z, R, to + found, task + m);
 }
@@ -569,9 +593,9 @@ static PetscErrorCode TileRoomOfC(HybArena *keep, PetscCount chunks, HybTilesPro
 
     HybCarve(base, &used, (size_t)(chunks + 1) * sizeof(*p->chunktask), &p->chunktask);
     HybCarve(base, &used, (size_t)chunks * sizeof(*p->chunkrow), &p->chunkrow);
+    HybCarve(base, &used, (size_t)chunks * sizeof(*p->afirst), &p->afirst);
     HybCarve(base, &used, (size_t)chunks * HYB_TILE_CHUNK * sizeof(*p->before), &p->before);
     HybCarve(base, &used, (size_t)chunks * HYB_TILE_CHUNK * sizeof(*p->map), &p->map);
-    HybCarve(base, &used, (size_t)chunks * HYB_TILE_CHUNK * sizeof(*p->end), &p->end);
     if (!pass) PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, (PetscCount)used, 1, &base));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -656,8 +680,11 @@ static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCS
   mm->waits++;
   PetscCall(HybSpGEMMCheckCount(exec, A, B, s->host.tiles, PETSC_TRUE)); /* each has an entry at least */
   PetscCheck(s->host.longest <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: eight rows of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix are sums of %" PetscCount_FMT " products of tiles, more than 2147483647; choose another method", A->m, A->n, B->m, B->n, s->host.longest);
+  PetscCheck(s->host.atiles[1] <= TILE_WIDEST / HYB_TILE_CHUNK, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: eight rows of the %" PetscInt_FMT " x %" PetscInt_FMT " matrix A have entries in %" PetscCount_FMT " tiles, more than %u; choose another method", A->m, A->n, s->host.atiles[1], TILE_WIDEST / HYB_TILE_CHUNK);
+  s->p.wide   = (PetscBool)(s->host.atiles[1] > TILE_NARROW / HYB_TILE_CHUNK);
   s->p.chunks = (PetscInt)s->host.chunks[0];
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks + HYB_TILE_AHEAD, sizeof(*s->p.tasks), &s->p.tasks));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks + HYB_TILE_AHEAD, sizeof(*s->p.taskb), &s->p.taskb));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks + HYB_TILE_AHEAD, s->p.wide ? sizeof(unsigned) : sizeof(unsigned short), &s->p.task));
   PetscCall(TileRoomOfC(&mm->keep, s->p.chunks, &s->p));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)s->p.chunks * HYB_TILE_CHUNK, sizeof(*s->p.column), &s->p.column));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -722,7 +749,7 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
     PetscCall(TileFind(mm, A, B, s, &x));
     const TileRows y = {s->order, s->low, s->words, 0};
     PetscCall(TileTasksCount(mm, A, B, x, y, s));
-    PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.tasks, s->p.chunktask, s->p.chunkrow, s->p.before, s->p.column, C->i, s->p.map, s->p.end}, s));
+    PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.taskb, s->p.task, s->p.wide != PETSC_FALSE, s->p.chunktask, s->p.chunkrow, s->p.afirst, s->p.before, s->p.column, C->i, s->p.map}, s));
     PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, &s->look->nnz, NULL));
     if (half) PetscCall(HybTilesError(exec, A, &s->look->largest[0], &s->look->error[0]));
     if (half) PetscCall(HybTilesError(exec, B, &s->look->largest[1], &s->look->error[1]));
