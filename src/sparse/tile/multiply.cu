@@ -39,23 +39,23 @@
 #include "aijhybridgpu/private/hybtile.h"
 
 #if !defined(PETSC_USE_COMPLEX) && defined(PETSC_USE_REAL_DOUBLE)
-  #define TILE_RESIDENT 24              /* warps of a multiprocessor, by their registers */
-  #define TILE_APART    (HYB_WARP + 4)  /* of tiles of C in shared memory: no two of a row of all meet in a bank */
-  #define TILE_WARPS   4   /* of a block; none waits for another */
-  #define TILE_THREADS 256 /* of kernels that have a thread a value */
+  #define TILE_RESIDENT 24             /* warps of a multiprocessor, by their registers */
+  #define TILE_APART    (HYB_WARP + 4) /* of tiles of C in shared memory: no two of a row of all meet in a bank */
+  #define TILE_WARPS    4              /* of a block; none waits for another */
+  #define TILE_THREADS  256            /* of kernels that have a thread a value */
 
 struct TileMultiplyArgs {
-  PetscInt           m, chunks;
-  const HybTileRow  *a, *b;
-  const PetscInt    *taskb;
-  const void        *task;
-  const PetscCount  *chunktask;
-  const PetscInt    *chunkrow, *afirst, *before, *column, *ci;
-  const uint64_t    *map;
-  const void        *va, *vb;
-  const uint64_t    *largest; /* of the values of A and of B, in half precision */
-  PetscInt          *cj;      /* NULL: the columns are there */
-  double            *ca;      /* NULL: columns only */
+  PetscInt          m, chunks;
+  const HybTileRow *a, *b;
+  const PetscInt   *taskb;
+  const void       *task;
+  const PetscCount *chunktask;
+  const PetscInt   *chunkrow, *afirst, *before, *column, *ci;
+  const uint64_t   *map;
+  const void       *va, *vb;
+  const uint64_t   *largest; /* of the values of A and of B, in half precision */
+  PetscInt         *cj;      /* NULL: the columns are there */
+  double           *ca;      /* NULL: columns only */
 };
 
 /* the value of a row of a tile in the column whose four bits have been shifted to the highest ones, zero where there is
@@ -194,7 +194,7 @@ template <typename P, typename W>
 static __device__ __forceinline__ void TileExact(const TileMultiplyArgs &x, PetscCount chunk, int i, int slot, int j, typename P::Sum c[2])
 {
   const typename P::Value *const va = (const typename P::Value *)x.va, *const vb = (const typename P::Value *)x.vb;
-  const HybTileRow *const        ra = x.a + (PetscCount)x.afirst[chunk] * HYB_TILE + i;
+  const HybTileRow *const ra = x.a + (PetscCount)x.afirst[chunk] * HYB_TILE + i;
 
   c[0] = c[1] = -(typename P::Sum)0;
   #pragma unroll 1
@@ -268,7 +268,7 @@ template <typename P, typename W>
 static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, TILE_RESIDENT / TILE_WARPS) TilesMultiply(TileMultiplyArgs x)
 {
   using Two = HybVec<typename P::Sum, 2>;
-  HYB_SHARED(Two, shared, TILE_WARPS *HYB_TILE_CHUNK *TILE_APART);
+  HYB_SHARED(Two, shared, TILE_WARPS * HYB_TILE_CHUNK * TILE_APART);
   const int        lane  = HybLane();
   const PetscCount chunk = (PetscCount)blockIdx.x * TILE_WARPS + threadIdx.x / HYB_WARP;
 
@@ -296,7 +296,7 @@ static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, TILE_RESIDENT / T
   tb += 3;
   /* tasks behind each other whose tile of A is one: its first lane has which tiles of C they go to */
   for (int q0 = 0; q0 < n; q0 += HYB_WARP) {
-    const unsigned word  = q0 + lane < n ? HybLoadReadOnly(words + q0 + lane) : ~0u, a = word / HYB_TILE_CHUNK, last = HybShflUp(HYB_FULL_MASK, word, 1);
+    const unsigned word = q0 + lane < n ? HybLoadReadOnly(words + q0 + lane) : ~0u, a = word / HYB_TILE_CHUNK, last = HybShflUp(HYB_FULL_MASK, word, 1);
     unsigned       heads = __ballot_sync(HYB_FULL_MASK, q0 + lane < n && (lane == 0 || last / HYB_TILE_CHUNK != a || last >= word));
     const unsigned after = heads >> 1 >> lane; /* bit k: one begins k + 1 lanes further */
     const int      len   = HybMin()(after ? __ffs((int)after) : HYB_WARP - lane, n - q0 - lane);
@@ -308,12 +308,14 @@ static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, TILE_RESIDENT / T
 
       to |= (here >> lane & ((2u << (len - 1)) - 1)) ? 1u << t : 0;
     }
-    while (heads) {
-      const int      head = __ffs((int)heads) - 1;
-      const unsigned into = HybShfl(HYB_FULL_MASK, to, head);
+    HybTileRow row = HybLoadReadOnly(ra + (PetscCount)HybShfl(HYB_FULL_MASK, a, 0) * HYB_TILE);
 
-      now.loadA(HybLoadReadOnly(ra + (PetscCount)HybShfl(HYB_FULL_MASK, a, head) * HYB_TILE), by, va);
+    while (heads) {
+      const unsigned into = HybShfl(HYB_FULL_MASK, to, __ffs((int)heads) - 1);
+
+      now.loadA(row, by, va);
       heads &= heads - 1;
+      if (heads) row = HybLoadReadOnly(ra + (PetscCount)HybShfl(HYB_FULL_MASK, a, __ffs((int)heads) - 1) * HYB_TILE);
   #pragma unroll
       for (int t = 0; t < HYB_TILE_CHUNK; t++) {
         if (into >> t & 1) {
@@ -345,7 +347,7 @@ static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP) TilesColumns(Tile
 {
   const PetscCount chunk = (PetscCount)blockIdx.x * TILE_WARPS + threadIdx.x / HYB_WARP;
 
-  if (chunk < x.chunks) TilesOut<false>(x, chunk, [](int, int, int, unsigned, double *) { });
+  if (chunk < x.chunks) TilesOut<false>(x, chunk, [](int, int, int, unsigned, double *) {});
 }
 
 /* of |a|, where it is finite: bits of numbers that are not negative have their order */

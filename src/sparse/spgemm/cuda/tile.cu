@@ -55,14 +55,17 @@
 static const PetscCount TileSpanLimit[TILE_SPANS - 1] = {0, 64, 256, 2048};
 
 /* Bins of the filling, by bytes of shared memory; one more for all that it has, and one for windows */
-#define TILE_SIZES 8
-#define TILE_WARP_SIZE 7168 /* as much as a warp takes */
-static const PetscCount TileSizeLimit[TILE_SIZES - 2] = {0, 1024, 3072, TILE_WARP_SIZE, 16384, 49152};
-#define TILE_LISTED (sizeof(PetscInt) + 2 * sizeof(unsigned short)) /* bytes a task; by several warps one short more */
-#define TILE_FEW    65535                                           /* tiles of a row of A's whose tasks are listed */
-#define TILE_NARROW 65536u                                          /* a task's word is less, in 16 bits */
-#define TILE_WIDEST 0x80000000u                                     /* and in 32 */
-#define TILE_NONE   0xffffffffu                                     /* no tile of C */
+#define TILE_SIZES     8
+#define TILE_MOST_SIZE 49152 /* beyond it there are sixteen warps a row */
+static const PetscCount TileSizeLimit[TILE_SIZES - 2] = {0, 1024, 3072, 7168, 16384, TILE_MOST_SIZE};
+/* counts of tasks of a chunk, for so many warps */
+#define TILE_SLOTS(warps) ((warps) > 8 ? 16 : 8)
+#define TILE_LISTED       (sizeof(PetscInt) + 2 * sizeof(unsigned short)) /* bytes a task */
+/* tiles of a row of A's whose tasks are listed */
+#define TILE_FEW    65535
+#define TILE_NARROW 65536u      /* a task's word is less, in 16 bits */
+#define TILE_WIDEST 0x80000000u /* and in 32 */
+#define TILE_NONE   0xffffffffu /* no tile of C */
 
 /* What is found on the device, all zero before; what is brought to the host together lies together */
 struct TileLook {
@@ -108,9 +111,10 @@ struct TileCounts {
 /* of shared memory for a row of tiles whose tasks are listed */
 static __device__ __forceinline__ PetscCount TileBytes(PetscCount words, PetscCount tiles, PetscCount tasks)
 {
-  const PetscCount bytes = (PetscCount)TILE_WORD * words + (PetscCount)TILE_ENTRY * tiles + (PetscCount)TILE_LISTED * tasks;
+  const PetscCount chunks = (tiles + HYB_TILE_CHUNK - 1) / HYB_TILE_CHUNK;
+  const PetscCount bytes  = (PetscCount)TILE_WORD * words + (PetscCount)sizeof(uint64_t) * tiles + (PetscCount)sizeof(unsigned) * TILE_SLOTS(1) * chunks + (PetscCount)TILE_LISTED * tasks;
 
-  return bytes + (bytes > TILE_WARP_SIZE ? (PetscCount)sizeof(unsigned short) * tasks : 0);
+  return bytes + (bytes > TILE_MOST_SIZE ? (PetscCount)sizeof(unsigned) * (TILE_SLOTS(16) - TILE_SLOTS(1)) * chunks : 0);
 }
 
 /* G threads a row of tiles. Where there are several windows, tasks are counted in each of them, those that are in it */
@@ -262,11 +266,11 @@ static __device__ __forceinline__ void TileTaskOf(const TileFillArgs &z, const T
 template <int G>
 static __device__ __forceinline__ void TileTasks(const TileFillArgs &z, const TileWindow &win, PetscInt first, PetscInt n, PetscInt low, unsigned width, PetscCount task, PetscCount place)
 {
-  using Group          = HybGroup<G>;
-  const TilePairs &x   = z.x;
-  constexpr int  CHUNK = G < HYB_WARP ? G : HYB_WARP;
-  const int      lane = HybLane() & (CHUNK - 1), rank = Group::rank();
-  const unsigned mask = HybSubwarpMask<CHUNK>();
+  using Group            = HybGroup<G>;
+  const TilePairs &x     = z.x;
+  constexpr int    CHUNK = G < HYB_WARP ? G : HYB_WARP;
+  const int        lane = HybLane() & (CHUNK - 1), rank = Group::rank();
+  const unsigned   mask = HybSubwarpMask<CHUNK>();
 
   for (PetscInt k0 = 0; k0 < n; k0 += CHUNK) {
     const int chunk = (int)HybMin()(n - k0, (PetscInt)CHUNK);
@@ -393,95 +397,111 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileFill(TileF
   TileEnd<G>(z, R, to, task + done);
 }
 
-/* A row of tiles whose tasks all have room in shared memory: each pair is looked at once, and listed. A warp lists
-   them in the order of A's tiles; where there are several, tasks of a tile of C come together as they come, and how
-   many of them are of tiles of A before its own tells the place of each. */
+/* counts of the tasks of each chunk that each warp has, SLOTS a chunk, become where they begin */
+template <int G, int SLOTS>
+static __device__ __forceinline__ void TileCountsToPlaces(const TileFillArgs &z, unsigned *count, int chunks, PetscCount task, PetscCount chunk, int *scratch)
+{
+  using Group    = HybGroup<G>;
+  const int rank = Group::rank();
+  int       done = 0;
+
+  for (int p = 0; p < chunks * SLOTS; p += G) {
+    const int here = p + rank < chunks * SLOTS ? (int)count[p + rank] : 0;
+    int       all;
+    const int sum = done + Group::exclusiveSum(here, scratch, &all);
+
+    if (p + rank < chunks * SLOTS) {
+      count[p + rank] = (unsigned)sum;
+      if ((p + rank) % SLOTS == 0) z.chunktask[chunk + (p + rank) / SLOTS] = task + sum;
+    }
+    done += all;
+  }
+  Group::sync();
+}
+
+/* A row of tiles whose tasks all have room in shared memory: pairs are listed in the order of A's tiles, by several
+   warps after each has counted what it will list. Each warp has a part of the list: it counts the tasks of each chunk,
+   and where those of warps before it end its own begin. */
 template <int G>
 static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1024 / HybGroup<G>::THREADS) TileFillListed(TileFillArgs z, PetscInt begin, PetscInt end)
 {
-  using Group = HybGroup<G>;
+  using Group         = HybGroup<G>;
+  constexpr int LANES = G < HYB_WARP ? G : HYB_WARP, WARPS = G / LANES, SLOTS = TILE_SLOTS(WARPS);
   HYB_DYNAMIC_SHARED(char, shared);
   HYB_SHARED(int, scratch, HYB_WARP);
-  HYB_SHARED(unsigned, listed, 1);
   const TilePairs &x    = z.x;
-  const int        rank = Group::rank();
-  const PetscCount at   = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
-  unsigned         run  = 0;
+  const unsigned   mask = HybSubwarpMask<LANES>(), below = (1u << HybLane()) - 1;
+  const int        rank = Group::rank(), lane = rank & (LANES - 1), warp = rank / LANES;
+  const PetscCount at = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
 
   if (at >= end) return;
   const PetscInt   R = z.y.order[at], first = x.aptr[R], n = x.aptr[R + 1] - first, words = z.y.words[R], low = z.y.low[R], tiles = z.tilecount[R];
-  const PetscCount task = z.taskptr[R], to = (PetscCount)z.chunkptr[R] * HYB_TILE_CHUNK;
-  const int        m = (int)(z.taskptr[R + 1] - task);
+  const PetscCount task = z.taskptr[R], chunk = z.chunkptr[R];
+  const int        m = (int)(z.taskptr[R + 1] - task), chunks = z.chunkptr[R + 1] - (PetscInt)chunk;
   TileWindow       win;
 
-  /* of each task: tile of B; which of A's; tile of C. And which of A's again, by tiles of C */
+  /* of each task: tile of B; which of A's; tile of C */
   win.map                 = (unsigned *)(shared + (size_t)Group::index() * z.y.room);
   PetscInt *const b       = (PetscInt *)(win.map + 2 * tiles);
   win.next                = (unsigned *)(b + m);
-  win.bits                = win.next + tiles;
+  win.bits                = win.next + chunks * SLOTS;
   win.before              = (unsigned short *)(win.bits + words);
-  unsigned short *const a = win.before + words, *const c = a + m, *const order = c + m;
+  unsigned short *const a = win.before + words, *const c = a + m;
 
   for (PetscInt w = rank; w < words; w += G) win.bits[w] = 0;
-  if (rank == 0 && !Group::SUBWARP) *listed = 0;
+  for (int p = rank; p < chunks * SLOTS; p += G) win.next[p] = 0;
   Group::sync();
-  TileEachPair<G>(x, first, n, [&](bool meets, PetscInt column, PetscInt k, PetscInt p) {
-    const unsigned met = __ballot_sync(HybSubwarpMask < Group::SUBWARP ? G : HYB_WARP > (), meets);
-    unsigned       e   = run;
+  int listed = 0;
 
-    if (!Group::SUBWARP) {
-      if (HybLane() == 0) e = HybAtomicAdd(listed, (unsigned)__popc(met));
-      e = HybShfl(HYB_FULL_MASK, e, 0);
+  for (PetscInt k0 = 0; k0 < n; k0 += WARPS == 1 ? n : (PetscInt)G) {
+    const PetscInt span = WARPS == 1 ? n : HybMin()(n - k0, (PetscInt)G);
+    int            e    = listed;
+
+    if (WARPS > 1) {
+      int mine = 0, all;
+
+      TileEachPair<G>(x, first + k0, span, [&](bool meets, PetscInt, PetscInt, PetscInt) { mine += __popc(__ballot_sync(mask, meets)); });
+      e += HybShfl(mask, Group::exclusiveSum(lane == 0 ? mine : 0, scratch, &all), 0);
+      listed += all;
     }
-    run += (unsigned)__popc(met);
-    if (!meets) return;
-    e += (unsigned)__popc(met & ((1u << HybLane()) - 1));
-    a[e] = (unsigned short)k;
-    b[e] = p;
-    HybAtomicOr(&win.bits[(column - low) >> 5], 1u << ((column - low) & 31));
-  });
-  Group::sync();
-  const int found = TileRanks<G>(win, words, scratch);
+    TileEachPair<G>(x, first + k0, span, [&](bool meets, PetscInt column, PetscInt k, PetscInt p) {
+      const unsigned met  = __ballot_sync(mask, meets);
+      const int      mine = e + __popc(met & below);
 
-  for (int e = rank; e < m; e += G) {
+      e += __popc(met);
+      if (!meets) return;
+      a[mine] = (unsigned short)(k0 + k);
+      b[mine] = p;
+      HybAtomicOr(&win.bits[(column - low) >> 5], 1u << ((column - low) & 31));
+    });
+  }
+  Group::sync();
+  const int found = TileRanks<G>(win, words, scratch), part = (m + G - 1) / G * LANES, e0 = warp * part, e1 = HybMin()(e0 + part, m);
+
+  for (int e = e0 + lane; e < e1; e += LANES) {
     const HybTile  tile = x.b[b[e]];
     const unsigned t    = win.at(tile.column - low);
     const uint64_t meet = TileBoolean(x.a[first + a[e]].map, tile.map);
 
     c[e] = (unsigned short)t;
-    HybAtomicAdd(&win.next[t], 1u);
+    HybAtomicAdd(&win.next[t / HYB_TILE_CHUNK * SLOTS + warp], 1u);
     HybAtomicOr(&win.map[2 * t], (unsigned)meet);
     HybAtomicOr(&win.map[2 * t + 1], (unsigned)(meet >> 32));
   }
   Group::sync();
-  (void)TileStarts<G>(z, win, found, 0, task, to, scratch);
-  if (Group::SUBWARP) { /* the list has the order of A's tiles, and so have tasks of a chunk: its first tile's count is all's */
-    const unsigned mask = HybSubwarpMask < Group::SUBWARP ? G : HYB_WARP > ();
+  TileCountsToPlaces<G, SLOTS>(z, win.next, chunks, task, chunk, scratch);
+  for (int e = e0 + lane; e - lane < e1; e += LANES) {
+    const unsigned to = e < e1 ? c[e] / HYB_TILE_CHUNK * SLOTS + warp : TILE_NONE, same = __match_any_sync(mask, to) & mask;
+    const unsigned place = (e < e1 ? win.next[to] : 0) + (unsigned)__popc(same & below);
 
-    for (int e0 = 0; e0 < m; e0 += G) {
-      const int      e = e0 + rank;
-      const unsigned t = e < m ? c[e] / HYB_TILE_CHUNK * HYB_TILE_CHUNK : TILE_NONE, same = __match_any_sync(mask, t) & mask;
-      const unsigned place = (t == TILE_NONE ? 0 : win.next[t]) + (unsigned)__popc(same & ((1u << HybLane()) - 1));
-
-      if (t != TILE_NONE) TileTask(z, task + place, a[e], b[e], c[e]);
-      Group::sync();
-      if (t != TILE_NONE && same >> HybLane() == 1) win.next[t] = place + 1;
-      Group::sync();
-    }
-  } else {
-    for (int e = rank; e < m; e += G) order[HybAtomicAdd(&win.next[c[e]], 1u)] = a[e];
-    Group::sync();
-    for (int e = rank; e < m; e += G) {
-      const unsigned t = c[e], from = t ? win.next[t - 1] : 0, behind = win.next[t];
-      unsigned       place = from;
-
-      for (unsigned i = from; i < behind; i++) place += order[i] < a[e];
-      TileTask(z, task + place, a[e], b[e], t);
-    }
+    if (e < e1) TileTask(z, task + place, a[e], b[e], c[e]);
+    __syncwarp(mask);
+    if (e < e1 && same >> HybLane() == 1) win.next[to] = place + 1;
+    __syncwarp(mask);
   }
-  TileOut<G>(z, win, found, low, words, to);
+  TileOut<G>(z, win, found, low, words, chunk * HYB_TILE_CHUNK);
   Group::sync();
-  TileEnd<G>(z, R, to + found, task + m);
+  TileEnd<G>(z, R, chunk * HYB_TILE_CHUNK + found, task + m);
 }
 
 /* by name alone: it is "auto" that asks */
