@@ -517,6 +517,54 @@ static PetscErrorCode CheckStays(PetscMPIInt size)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if PETSC_VERSION_GE(3, 22, 0)
+/* a matrix of the host's, written by two operations */
+static PetscErrorCode WrittenBlock(MatType type, PetscInt m, PetscInt n, PetscInt from, PetscInt to, Mat *B)
+{
+  Vec x, y;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_SELF, B));
+  PetscCall(MatSetSizes(*B, m, n, m, n));
+  PetscCall(MatSetType(*B, type));
+  PetscCall(MatSeqAIJSetPreallocation(*B, 3, NULL));
+  for (PetscInt r = 0; r < m; r++)
+    for (PetscInt k = 0; k < 3; k++) PetscCall(MatSetValue(*B, r, from + (5 * r + 7 * k) % (to - from), (PetscScalar)(1 + r + 3 * k), INSERT_VALUES));
+  PetscCall(MatTestAssemble(*B));
+  PetscCall(MatCreateVecs(*B, &x, &y));
+  PetscCall(VecSet(x, 1.0));
+  PetscCall(MatMult(*B, x, y));
+  for (int k = 0; k < 2; k++) PetscCall(MatScale(*B, 3.0));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of such matrices PETSc makes a parallel one, and numbers the columns of the second anew: another pattern, in whose
+   place the values lie elsewhere */
+static PetscErrorCode CheckBlocks(void)
+{
+  const PetscInt m = 20;
+  PetscMPIInt    rank;
+  Mat            M[2], block[2];
+
+  PetscFunctionBeginUser;
+  MatTestName = "blocks of a parallel matrix";
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(WrittenBlock(k ? "seqaijhybridgpu" : MATSEQAIJ, m, m, 0, m, &block[0]));
+    PetscCall(WrittenBlock(k ? "seqaijhybridgpu" : MATSEQAIJ, m, 2 * m, rank ? 0 : m, rank ? m : 2 * m, &block[1]));
+    PetscCall(MatCreateMPIAIJWithSeqAIJ(PETSC_COMM_WORLD, 2 * m, 2 * m, block[0], block[1], NULL, &M[k]));
+  }
+  MatTestCheckMult(M[1], M[0], "MatMult");
+  MatTestCheckMultTranspose(M[1], M[0], "MatMultTranspose");
+  for (int k = 0; k < 2; k++) PetscCall(MatScale(M[k], 0.5));
+  MatTestCheckMult(M[1], M[0], "MatMult, scaled again");
+  for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&M[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 int main(int argc, char **argv)
 {
   int         code  = 0;
@@ -550,6 +598,9 @@ int main(int argc, char **argv)
   if (size == 1) PetscCall(CheckStored());
   if (size == 1) PetscCall(CheckLarge());
   if (!flg) PetscCall(CheckStays(size));
+#if PETSC_VERSION_GE(3, 22, 0)
+  if (size == 2) PetscCall(CheckBlocks());
+#endif
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

@@ -89,8 +89,11 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool
       /* the same arrays, renumbered in place or with a new state: they are the device's too */
       d->key   = key;
       d->csr.n = key.n;
-    } else
+    } else {
       PetscCall(HybCopyForget(A, hyb));
+      PetscCall(HybLentRestore(A, &l)); /* promoted values have returned to AIJ's array */
+      PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+    }
   }
   if (!d->pattern) PetscCall(HybCopyPattern(A, hyb, x, &l.csr, &key));
   if (values) {
