@@ -7,6 +7,10 @@ TEST np=1,2
 TEST np=3+4
 TEST np=1,2 @emulated
 TEST np=2 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=1 -mat_seqaij_type seqaijhybridgpu -plain
+TEST np=1 @emulated -mat_seqaij_type seqaijhybridgpu -plain
+
+-plain: a nest becomes a MATAIJ, which has the type's operations, and is compared with the nest
 */
 #include "mattest.h"
 
@@ -170,16 +174,52 @@ static PetscErrorCode Nest(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the same by PETSc's function alone */
+static PetscErrorCode Plain(void)
+{
+  Mat A, E, block[2], nest, X, C, D;
+
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) PetscCall(Make(MATAIJ, k, 1, &block[k]));
+  PetscCall(MatCreateNest(PETSC_COMM_WORLD, 2, NULL, 1, NULL, block, &nest));
+  PetscCall(MatConvert(nest, MATAIJ, MAT_INITIAL_MATRIX, &A));
+  PetscCall(Make(MATAIJ, 1, 5, &X));
+  PetscCall(MatTestProduct(MATPRODUCT_AB, A, X, NULL, &C));
+  MatTestName = "plain, before";
+  MatTestCheckMult(A, nest, "MatMult");
+  MatTestCheckMultTranspose(A, nest, "MatMultTranspose");
+  PetscCall(Fill(block[0], 1, PETSC_FALSE, 2));
+  PetscCall(MatConvert(nest, MATAIJ, MAT_REUSE_MATRIX, &A));
+  MatTestName = "plain, again";
+  MatTestCheckMult(A, nest, "MatMult");
+  MatTestCheckMultTranspose(A, nest, "MatMultTranspose");
+  PetscCall(MatProductNumeric(C));
+  PetscCall(MatConvert(nest, MATAIJ, MAT_INITIAL_MATRIX, &E));
+  PetscCall(MatTestProduct(MATPRODUCT_AB, E, X, NULL, &D));
+  MatTestCheckSame(C, D, "the product");
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&E));
+  for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&block[k]));
+  PetscCall(MatDestroy(&nest));
+  PetscCall(MatDestroy(&X));
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
-  int code = 1;
+  int       code  = 1;
+  PetscBool plain = PETSC_FALSE;
 
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
-  for (int kind = 0; kind < KINDS; kind++) {
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-plain", &plain, NULL));
+  if (plain) PetscCall(Plain());
+  for (int kind = 0; kind < KINDS && !plain; kind++) {
     PetscCall(Submatrix((Kind)kind, PETSC_FALSE));
     if (kind != LOCAL) PetscCall(Submatrix((Kind)kind, PETSC_TRUE));
   }
-  if (Size == 1) PetscCall(Nest());
+  if (Size == 1 && !plain) PetscCall(Nest());
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

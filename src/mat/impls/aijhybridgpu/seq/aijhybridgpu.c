@@ -74,6 +74,9 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
     PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
     /* the parent has chosen again */
     if (hyb->inodesleft || hyb->arrays.blocks) PetscCall(HybInodesLend(A, PETSC_TRUE));
+    /* MatConvert() from MATNEST holds the values of what is used again, which the host made as a rule, and writes its
+       pattern too. What lives on the device stays there while somebody holds it. */
+    if (hyb->writers && !HybBorn(hyb)) PetscCall(MatSeqAIJHybridGPUPatternMoved(A));
   }
   hyb->assembling = 0;
   hyb->coopattern = PETSC_FALSE;
