@@ -723,6 +723,23 @@ static PetscErrorCode HybOperandIsSeqAIJ(Mat A, PetscBool *flg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* By an algorithm of the parent's, whose numeric phases write C's array past all functions, that of A B^T one value
+   more than there are: the values stay where they are */
+static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU_Parents(Mat C)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  MatCheckProduct(C, 1);
+  PetscCall(MatSeqAIJHybridGPUDemote(C)); /* the arrays are replaced */
+  PetscCall((*HybGlueState.seq.productsetfromoptions)(C));
+  PetscCall((*C->ops->productsymbolic)(C));
+  if (!MatIsSeqAIJHybridGPU(C)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  hyb->lentarrays = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
 {
   Mat_Product *product = C->product;
@@ -746,8 +763,8 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat C)
     HybGlueState.counts.fallbacksasked++;
     PetscCall(PetscStrncpy(HybGlueState.counts.parents, method, sizeof(HybGlueState.counts.parents)));
     PetscCall(PetscInfo(C, "Product %s by the parent's algorithm %s, as asked\n", MatProductTypes[product->type], method));
-    PetscCall(MatSeqAIJHybridGPUDemote(C)); /* whose arrays the parent's symbolic phase replaces */
     PetscCall((*HybGlueState.seq.productsetfromoptions)(C));
+    if (C->ops->productsymbolic) C->ops->productsymbolic = MatProductSymbolic_SeqAIJHybridGPU_Parents;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
