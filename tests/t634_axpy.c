@@ -314,6 +314,60 @@ static PetscErrorCode TestSaidBefore(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* x = one sweep from 0 with a matrix of so many entries, no two rows alike, which was the sum of two whose rows were
+   alike by fours, got a new entry, and went back to its preallocation */
+static PetscErrorCode Refilled(const char *type, PetscInt entries, Vec b, Vec x)
+{
+  const PetscInt n = 24;
+  Mat            part, sum[2];
+
+  PetscFunctionBeginUser;
+  for (PetscInt k = 0; k < 2; k++) {
+    PetscCall(MatTestRoom(type, n, n, n, n, 4, &part, NULL, NULL));
+    for (PetscInt e = 0; e < 4 * n; e++) PetscCall(MatSetValue(part, e / 4, (e / 16 * 4 + e % 4 + 8 * k) % n, 1.0, INSERT_VALUES));
+    PetscCall(MatTestAssemble(part));
+    PetscCall(MatTranspose(part, MAT_INITIAL_MATRIX, &sum[k])); /* made on the device */
+    PetscCall(MatDestroy(&part));
+  }
+  PetscCall(MatAXPY(sum[0], 1.0, sum[1], DIFFERENT_NONZERO_PATTERN));
+  PetscCall(MatSetOption(sum[0], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetValue(sum[0], 0, n - 1, 1.0, INSERT_VALUES));
+  PetscCall(MatTestAssemble(sum[0]));
+  PetscCall(MatResetPreallocation(sum[0]));
+  for (PetscInt e = 0; e < 8 * n; e++) {
+    const PetscInt row = e % n, k = e / n;
+
+    if (e < entries) PetscCall(MatSetValue(sum[0], row, (row + k * (1 + row % 3)) % n, k ? 1.0 : 10.0, INSERT_VALUES));
+  }
+  PetscCall(MatTestAssemble(sum[0]));
+  PetscCall(MatSOR(sum[0], b, 1.0, (MatSORType)(SOR_LOCAL_SYMMETRIC_SWEEP | SOR_ZERO_INITIAL_GUESS), 0.0, 1, 1, x));
+  for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&sum[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* MATAIJ looks for rows of equal pattern again where the number of the pattern is another one: no number comes twice */
+static PetscErrorCode TestRefilled(void)
+{
+  Vec       b, x[2];
+  PetscReal difference;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecCreateSeq(PETSC_COMM_SELF, 24, &b));
+  for (int k = 0; k < 2; k++) PetscCall(VecDuplicate(b, &x[k]));
+  PetscCall(VecSet(b, 1.0));
+  MatTestName = "a sum filled again";
+  for (PetscInt entries = 176; entries <= 192; entries++) {
+    PetscCall(Refilled(MATAIJ, entries, b, x[0]));
+    PetscCall(Refilled("aijhybridgpu", entries, b, x[1]));
+    PetscCall(VecAXPY(x[1], -1.0, x[0]));
+    PetscCall(VecNorm(x[1], NORM_INFINITY, &difference));
+    MatTestCheck(difference < 1e-12, "MatSOR");
+  }
+  for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&x[k]));
+  PetscCall(VecDestroy(&b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int code = 0;
@@ -338,6 +392,7 @@ int main(int argc, char **argv)
   PetscCall(TestOptions());
   PetscCall(TestRefused());
   PetscCall(TestSaidBefore());
+  if (Size == 1) PetscCall(TestRefilled());
   /* MATAIJ reads coordinates that are gone, as above */
   if (Size == 1 || PETSC_VERSION_GE(3, 21, 0)) PetscCall(TestEuler());
   PetscCall(TestGraph());

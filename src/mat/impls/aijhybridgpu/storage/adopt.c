@@ -347,6 +347,9 @@ static PetscErrorCode HybPreallocatedData(Mat A, const PetscInt length[], Mat D)
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, &a, &mtype));
   for (PetscInt r = 0; r < A->rmap->n; r++)
     if (i[r + 1] > i[r]) PetscCall(MatSetValues(D, 1, &r, i[r + 1] - i[r], j + i[r], a + i[r], INSERT_VALUES));
+  /* the data become A's, and keep the number of the pattern whose rows of equal pattern they know; some releases count
+     each new entry */
+  D->nonzerostate = A->nonzerostate;
   PetscCall(MatAssemblyBegin(D, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(D, MAT_FINAL_ASSEMBLY));
   PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
