@@ -46,26 +46,27 @@ extern PetscErrorCode HybTilesSpans(const HybExec *, const HybTiles *a, const Hy
 /* Tiles without room between them, their rows from keep, all else from work; what had room is given back to work.
    tiles: how many in all; ptr (rows + 1): which is each row's first. No synchronisation. */
 extern PetscErrorCode HybTilesPack(const HybExec *, HybArena *keep, HybArena *work, PetscInt m, PetscCount tiles, const PetscInt *ptr, HybTiles *);
-#define HYB_TILE_CHUNK 8 /* tiles of C that are computed together, of one row of them, columns ascending */
-
-/* Which tiles are multiplied, and where C has what comes of it. Tasks of a tile of C have the order of A's tiles; where
-   those of a chunk do as well, a tile of A is loaded once for all of them. Behind the last task are HYB_TILE_AHEAD
-   more, whose tiles are looked at, but not multiplied. */
+/* Tasks of a tile of C have the order of A's tiles. Behind the last one are HYB_TILE_AHEAD more, which are looked at,
+   but not multiplied. */
 #define HYB_TILE_AHEAD 3
 typedef struct {
-  HybTiles  a, b;
-  PetscBool same;  /* b is a */
-  PetscBool wide;  /* a task's word is an unsigned int, not a short one */
-  PetscInt *taskb; /* tile of B of each task */
-  /* and its word: which tile of its row of A's, times HYB_TILE_CHUNK, and which tile of C of the chunk */
-  void       *task;
-  PetscInt    chunks;
-  PetscCount *chunktask; /* the first of each chunk, and where the last one ends */
-  PetscInt   *chunkrow;  /* of tiles */
-  PetscInt   *afirst;    /* the first tile of that row of A's */
-  PetscInt   *before;    /* HYB_TILE_CHUNK for each chunk: entries of C that are before it in each of its rows */
-  uint64_t   *map;       /* of each tile of C, HYB_TILE_CHUNK for each chunk, 0: none */
-  PetscInt   *column;    /* the same; used where C's columns are wanted */
+  PetscInt a, b;
+} __attribute__((aligned(2 * sizeof(PetscInt)))) HybTileTask;
+
+#define HYB_TILE_CHUNK 8 /* tiles of C that are computed together, of one row of them, columns ascending */
+
+/* which tiles are multiplied, and where C has what comes of it */
+typedef struct {
+  HybTiles     a, b;
+  PetscBool    same; /* b is a */
+  HybTileTask *tasks;
+  PetscInt     chunks;
+  PetscCount  *chunktask; /* the first of each chunk, and where the last one ends */
+  PetscInt    *chunkrow;  /* of tiles */
+  PetscInt    *before;    /* HYB_TILE_CHUNK for each chunk: entries of C that are before it in each of its rows */
+  uint64_t    *map;       /* of each tile of C, HYB_TILE_CHUNK for each chunk, 0: none */
+  unsigned    *end;       /* the same: where its tasks end, the lowest 32 bits */
+  PetscInt    *column;    /* the same; used where C's columns are wanted */
 } HybTilesProduct;
 
 /* C's values where C->a is given, from those of A and B, and columns where cj is; C->i is there. Real numbers in double

@@ -39,23 +39,21 @@
 #include "aijhybridgpu/private/hybtile.h"
 
 #if !defined(PETSC_USE_COMPLEX) && defined(PETSC_USE_REAL_DOUBLE)
-  #define TILE_RESIDENT 24             /* warps of a multiprocessor, by their registers */
-  #define TILE_APART    (HYB_WARP + 4) /* of tiles of C in shared memory: no two of a row of all meet in a bank */
-  #define TILE_WARPS    4              /* of a block; none waits for another */
-  #define TILE_THREADS  256            /* of kernels that have a thread a value */
+  #define TILE_WARPS   4   /* of a block; none waits for another */
+  #define TILE_THREADS 256 /* of kernels that have a thread a value */
 
 struct TileMultiplyArgs {
-  PetscInt          m, chunks;
-  const HybTileRow *a, *b;
-  const PetscInt   *taskb;
-  const void       *task;
-  const PetscCount *chunktask;
-  const PetscInt   *chunkrow, *afirst, *before, *column, *ci;
-  const uint64_t   *map;
-  const void       *va, *vb;
-  const uint64_t   *largest; /* of the values of A and of B, in half precision */
-  PetscInt         *cj;      /* NULL: the columns are there */
-  double           *ca;      /* NULL: columns only */
+  PetscInt           m, chunks;
+  const HybTileRow  *a, *b;
+  const HybTileTask *tasks;
+  const PetscCount  *chunktask;
+  const PetscInt    *chunkrow, *before, *column, *ci;
+  const uint64_t    *map;
+  const unsigned    *end;
+  const void        *va, *vb;
+  const uint64_t    *largest; /* of the values of A and of B, in half precision */
+  PetscInt          *cj;      /* NULL: the columns are there */
+  double            *ca;      /* NULL: columns only */
 };
 
 /* the value of a row of a tile in the column whose four bits have been shifted to the highest ones, zero where there is
@@ -100,15 +98,12 @@ struct TileDouble {
       TileKeep(28 - 4 * i)
     };
   }
-  __device__ __forceinline__ void loadA(const HybTileRow &row, const TileShift &by, const double *__restrict__ v)
+  __device__ __forceinline__ void load(const HybTileRow &ra, const HybTileRow &low, const HybTileRow &high, const TileShift &by, const double *__restrict__ va, const double *__restrict__ vb)
   {
-    a[0] = TileTake(v, row.first, row.columns << by.a[0]);
-    a[1] = TileTake(v, row.first, row.columns << by.a[1]);
-  }
-  __device__ __forceinline__ void loadB(const HybTileRow &low, const HybTileRow &high, const TileShift &by, const double *__restrict__ v)
-  {
-    b[0] = TileTake(v, low.first, low.columns << by.b);
-    b[1] = TileTake(v, high.first, high.columns << by.b);
+    a[0] = TileTake(va, ra.first, ra.columns << by.a[0]);
+    a[1] = TileTake(va, ra.first, ra.columns << by.a[1]);
+    b[0] = TileTake(vb, low.first, low.columns << by.b);
+    b[1] = TileTake(vb, high.first, high.columns << by.b);
   }
   __device__ __forceinline__ void multiply(double c[2]) const
   {
@@ -158,13 +153,10 @@ struct TileHalf {
       TileKeep(28 - 4 * i)
     };
   }
-  __device__ __forceinline__ void loadA(const HybTileRow &row, const TileShift &by, const unsigned short *__restrict__ v)
+  __device__ __forceinline__ void load(const HybTileRow &ra, const HybTileRow &low, const HybTileRow &high, const TileShift &by, const unsigned short *__restrict__ va, const unsigned short *__restrict__ vb)
   {
-    a = TileTake(v, row.first, row.columns << by.a[0]) | (unsigned)TileTake(v, row.first, row.columns << by.a[1]) << 16;
-  }
-  __device__ __forceinline__ void loadB(const HybTileRow &low, const HybTileRow &high, const TileShift &by, const unsigned short *__restrict__ v)
-  {
-    b = TileTake(v, low.first, low.columns << by.b) | (unsigned)TileTake(v, high.first, high.columns << by.b) << 16;
+    a = TileTake(va, ra.first, ra.columns << by.a[0]) | (unsigned)TileTake(va, ra.first, ra.columns << by.a[1]) << 16;
+    b = TileTake(vb, low.first, low.columns << by.b) | (unsigned)TileTake(vb, high.first, high.columns << by.b) << 16;
   }
   __device__ __forceinline__ void multiply(float c[2]) const
   {
@@ -183,33 +175,24 @@ struct TileHalf {
   }
 };
 
-/* may zeros that are not there have changed this sum? */
-static __device__ __forceinline__ bool TileDoubtful(double c)
-{
-  return !(fabs(c) > 0 && fabs(c) <= PETSC_MAX_REAL);
-}
-
-/* two entries of row i of a tile of C, from column j on, by what is there alone: chunk and slot say which tile */
-template <typename P, typename W>
-static __device__ __forceinline__ void TileExact(const TileMultiplyArgs &x, PetscCount chunk, int i, int slot, int j, typename P::Sum c[2])
+/* the sums of a tile of C of what is there alone */
+template <typename P>
+static __device__ __forceinline__ void TileExact(const TileMultiplyArgs &x, PetscCount begin, PetscCount end, typename P::Sum c[2])
 {
   const typename P::Value *const va = (const typename P::Value *)x.va, *const vb = (const typename P::Value *)x.vb;
-  const HybTileRow *const ra = x.a + (PetscCount)x.afirst[chunk] * HYB_TILE + i;
+  const int i = HybLane() >> 2, j = 2 * (HybLane() & 3);
 
   c[0] = c[1] = -(typename P::Sum)0;
   #pragma unroll 1
-  for (PetscCount t = x.chunktask[chunk]; t < x.chunktask[chunk + 1]; t++) {
-    const unsigned word = ((const W *)x.task)[t];
-
-    if ((int)(word % HYB_TILE_CHUNK) != slot) continue;
-    const HybTileRow row = ra[word / HYB_TILE_CHUNK * HYB_TILE];
+  for (PetscCount t = begin; t < end; t++) {
+    const HybTileRow row = x.a[(PetscCount)x.tasks[t].a * HYB_TILE + i];
 
   #pragma unroll 1
     for (int k = 0; k < HYB_TILE; k++) {
       const unsigned acolumns = row.columns << (28 - 4 * k);
 
       if ((int)acolumns >= 0) continue;
-      const HybTileRow with = x.b[(PetscCount)x.taskb[t] * HYB_TILE + k];
+      const HybTileRow with = x.b[(PetscCount)x.tasks[t].b * HYB_TILE + k];
 
       for (int n = 0; n < 2; n++) {
         const unsigned columns = with.columns << (28 - 4 * (j + n));
@@ -220,134 +203,146 @@ static __device__ __forceinline__ void TileExact(const TileMultiplyArgs &x, Pets
   }
 }
 
-/* Entries of a chunk's tiles to C, row by row of them: each lane has two of a row, t: of which tile, j: from which
-   column on. see(i, c) gives their values, where these are wanted. */
-template <bool VALUES, typename F>
-static __device__ __forceinline__ void TilesOut(const TileMultiplyArgs &x, PetscCount chunk, F see)
+/* may zeros that are not there have changed this sum? */
+static __device__ __forceinline__ bool TileDoubtful(double c)
 {
-  const int        lane = HybLane(), t = lane >> 2, j = 2 * (lane & 3);
-  const uint64_t   map    = x.map[chunk * HYB_TILE_CHUNK + t];
-  const PetscInt   column = x.cj && map ? x.column[chunk * HYB_TILE_CHUNK + t] * HYB_TILE + j : 0;
-  const PetscCount r0     = (PetscCount)x.chunkrow[chunk] * HYB_TILE;
-  const PetscInt   first  = lane < HYB_TILE && r0 + lane < x.m ? x.ci[r0 + lane] + x.before[chunk * HYB_TILE_CHUNK + lane] : 0;
-  const unsigned   below  = (1u << lane) - 1;
+  return !(fabs(c) > 0 && fabs(c) <= PETSC_MAX_REAL);
+}
 
-  #pragma unroll 1
-  for (int i = 0; i < HYB_TILE && r0 + i < x.m; i++) {
-    const unsigned two = (unsigned)(map >> (8 * i + j)) & 3u, low = __ballot_sync(HYB_FULL_MASK, two & 1), high = __ballot_sync(HYB_FULL_MASK, two & 2);
-    const PetscInt at = HybShfl(HYB_FULL_MASK, first, i) + __popc(low & below) + __popc(high & below), next = at + (PetscInt)(two & 1);
-    double         c[2] = {0, 0};
+/* where in C the lane's two entries of a tile are, by the row's entries before the tile; which of them exist, two
+   bits */
+static __device__ __forceinline__ PetscInt TilePlace(uint64_t map, PetscInt *before, unsigned *two)
+{
+  const unsigned row = (unsigned)(map >> (8 * (HybLane() >> 2))) & 0xffu, j = 2 * (HybLane() & 3);
+  const PetscInt at = *before + __popc(row & ((1u << j) - 1));
 
-    if (VALUES) see(i, t, j, two, c);
-    if (two & 1) {
-      if (VALUES) x.ca[at] = c[0];
-      if (x.cj) x.cj[at] = column;
-    }
-    if (two & 2) {
-      if (VALUES) x.ca[next] = c[1];
-      if (x.cj) x.cj[next] = column + 1;
-    }
+  *two = row >> j & 3u;
+  *before += __popc(row);
+  return at;
+}
+
+template <bool VALUES>
+static __device__ __forceinline__ void TileWrite(const TileMultiplyArgs &x, PetscInt at, unsigned two, PetscInt column, const double c[2])
+{
+  const PetscInt next = at + (PetscInt)(two & 1), j = column * HYB_TILE + 2 * (HybLane() & 3);
+
+  if (two & 1) {
+    if (VALUES) x.ca[at] = c[0];
+    if (x.cj) x.cj[at] = j;
+  }
+  if (two & 2) {
+    if (VALUES) x.ca[next] = c[1];
+    if (x.cj) x.cj[next] = j + 1;
   }
 }
 
-/* the rows of a tile of B that a lane needs */
-struct TileWith {
-  HybTileRow low, high;
+/* what a lane needs to find its entries of a pair */
+struct TilePair {
+  HybTileRow a, low, high;
 };
 
 template <typename P>
-static __device__ __forceinline__ TileWith TileWithOf(const HybTileRow *b, PetscInt t)
+static __device__ __forceinline__ TilePair TilePairOf(const HybTileRow *a, const HybTileRow *b, const HybTileTask &t)
 {
-  const HybTileRow *const tb = b + (PetscCount)t * HYB_TILE;
+  const HybTileRow *const tb = b + (PetscCount)t.b * HYB_TILE;
 
-  return {HybLoadReadOnly(tb), HybLoadReadOnly(tb + P::HIGH)};
+  return {HybLoadReadOnly(a + (PetscCount)t.a * HYB_TILE), HybLoadReadOnly(tb), HybLoadReadOnly(tb + P::HIGH)};
 }
 
-/* A warp a chunk of tiles of C; P: the precision's way, W: the type of a task's word */
-template <typename P, typename W>
-static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, TILE_RESIDENT / TILE_WARPS) TilesMultiply(TileMultiplyArgs x)
+/* a warp a chunk of tiles of C; P: the precision's way */
+template <typename P>
+static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, 32 / TILE_WARPS) TilesMultiply(TileMultiplyArgs x)
 {
-  using Two = HybVec<typename P::Sum, 2>;
-  HYB_SHARED(Two, shared, TILE_WARPS * HYB_TILE_CHUNK * TILE_APART);
   const int        lane  = HybLane();
   const PetscCount chunk = (PetscCount)blockIdx.x * TILE_WARPS + threadIdx.x / HYB_WARP;
 
   if (chunk >= x.chunks) return;
   const typename P::Value *const va = TileKeep((const typename P::Value *)x.va), *const vb = TileKeep((const typename P::Value *)x.vb);
-  const HybTileRow *const ra = TileKeep(x.a + (PetscCount)x.afirst[chunk] * HYB_TILE + (lane >> 2)), *const rb = TileKeep(x.b + P::row());
+  const HybTileRow *const ra = TileKeep(x.a + (lane >> 2)), *const rb = TileKeep(x.b + P::row());
   const TileShift  by    = P::shift();
-  const PetscCount begin = x.chunktask[chunk];
-  const int        n     = (int)(x.chunktask[chunk + 1] - begin);
-  const PetscInt  *tb    = x.taskb + begin;
-  const W         *words = (const W *)x.task + begin;
-  typename P::Sum  c[HYB_TILE_CHUNK][2];
+  const PetscCount begin = x.chunktask[chunk], r = (PetscCount)x.chunkrow[chunk] * HYB_TILE + (lane >> 2);
+  const uint64_t   map = lane < HYB_TILE_CHUNK ? x.map[chunk * HYB_TILE_CHUNK + lane] : 0;
+  /* of each tile's tasks */
+  const unsigned  end     = map ? x.end[chunk * HYB_TILE_CHUNK + lane] - (unsigned)begin : 0;
+  const PetscInt  column  = x.cj && map ? x.column[chunk * HYB_TILE_CHUNK + lane] : 0;
+  PetscInt        before  = r < x.m ? x.ci[r] + x.before[chunk * HYB_TILE_CHUNK + (lane >> 2)] : 0;
+  unsigned        doubted = 0;                                      /* tiles of C */
+  int             number  = 0;                                      /* of the tile of C in the chunk */
+  unsigned        done = 0, until = HybShfl(HYB_FULL_MASK, end, 0); /* tasks */
+  typename P::Sum c[2] = {-(typename P::Sum)0, -(typename P::Sum)0};
 
+  /* a pair is three steps ahead when its task is loaded, two when rows of its tiles are, one when their entries are */
+  const HybTileTask *task = x.tasks + begin;
+  HybTileTask        t[2] = {
+           HybLoadReadOnly(task + 2), {0, 0}
+  };
+  TilePair pair[2] = {TilePairOf<P>(ra, rb, HybLoadReadOnly(task)), TilePairOf<P>(ra, rb, HybLoadReadOnly(task + 1))};
+  P        now[2];
+
+  now[0].load(pair[0].a, pair[0].low, pair[0].high, by, va, vb);
+  while (until) {
   #pragma unroll
-  for (int t = 0; t < HYB_TILE_CHUNK; t++) c[t][0] = c[t][1] = -(typename P::Sum)0;
+    for (int u = 0; u < 4; u++) {
+      const int o = u & 1;
 
-  /* Entries of the next tile of B are on their way, rows of the one behind it, and the number of the third */
-  P        now;
-  TileWith with = TileWithOf<P>(rb, HybLoadReadOnly(tb));
-  PetscInt b;
+      t[!o] = HybLoadReadOnly(task + u + 3);
+      now[!o].load(pair[!o].a, pair[!o].low, pair[!o].high, by, va, vb);
+      pair[o] = TilePairOf<P>(ra, rb, t[o]);
+      now[o].multiply(c);
+      if (done + u + 1 == until) {
+        unsigned       two;
+        const PetscInt at = TilePlace(HybShfl(HYB_FULL_MASK, map, number), &before, &two);
 
-  now.loadB(with.low, with.high, by, vb);
-  with = TileWithOf<P>(rb, HybLoadReadOnly(tb + 1));
-  b    = HybLoadReadOnly(tb + 2);
-  tb += 3;
-  /* tasks behind each other whose tile of A is one: its first lane has which tiles of C they go to */
-  for (int q0 = 0; q0 < n; q0 += HYB_WARP) {
-    const unsigned word = q0 + lane < n ? HybLoadReadOnly(words + q0 + lane) : ~0u, a = word / HYB_TILE_CHUNK, last = HybShflUp(HYB_FULL_MASK, word, 1);
-    unsigned       heads = __ballot_sync(HYB_FULL_MASK, q0 + lane < n && (lane == 0 || last / HYB_TILE_CHUNK != a || last >= word));
-    const unsigned after = heads >> 1 >> lane; /* bit k: one begins k + 1 lanes further */
-    const int      len   = HybMin()(after ? __ffs((int)after) : HYB_WARP - lane, n - q0 - lane);
-    unsigned       to    = 0;
-
-  #pragma unroll
-    for (int t = 0; t < HYB_TILE_CHUNK; t++) {
-      const unsigned here = __ballot_sync(HYB_FULL_MASK, word % HYB_TILE_CHUNK == (unsigned)t);
-
-      to |= (here >> lane & ((2u << (len - 1)) - 1)) ? 1u << t : 0;
-    }
-    HybTileRow row = HybLoadReadOnly(ra + (PetscCount)HybShfl(HYB_FULL_MASK, a, 0) * HYB_TILE);
-
-    while (heads) {
-      const unsigned into = HybShfl(HYB_FULL_MASK, to, __ffs((int)heads) - 1);
-
-      now.loadA(row, by, va);
-      heads &= heads - 1;
-      if (heads) row = HybLoadReadOnly(ra + (PetscCount)HybShfl(HYB_FULL_MASK, a, __ffs((int)heads) - 1) * HYB_TILE);
-  #pragma unroll
-      for (int t = 0; t < HYB_TILE_CHUNK; t++) {
-        if (into >> t & 1) {
-          now.multiply(c[t]);
-          now.loadB(with.low, with.high, by, vb);
-          with = TileWithOf<P>(rb, b);
-          b    = HybLoadReadOnly(tb++);
-        }
+        if (((two & 1) && TileDoubtful(c[0])) || ((two & 2) && TileDoubtful(c[1]))) doubted |= 1u << number;
+        const double value[2] = {P::result(x, c[0]), P::result(x, c[1])};
+        TileWrite<true>(x, at, two, HybShfl(HYB_FULL_MASK, column, number), value);
+        c[0] = c[1] = -(typename P::Sum)0;
+        until       = HybShfl(HYB_FULL_MASK, end, ++number); /* 0 behind the last */
+        if (!until) break;
       }
     }
+    task += 4;
+    done += 4;
   }
+  if (!__any_sync(HYB_FULL_MASK, doubted != 0)) return;
 
-  Two *const my = shared + (threadIdx.x / HYB_WARP) * HYB_TILE_CHUNK * TILE_APART;
+  const int tiles = number;
+  done            = 0;
+  before          = x.ci[HybMin()(r, (PetscCount)x.m)] + x.before[chunk * HYB_TILE_CHUNK + (lane >> 2)];
+  #pragma unroll 1
+  for (number = 0; number < tiles; number++) {
+    unsigned       two;
+    const PetscInt at = TilePlace(HybShfl(HYB_FULL_MASK, map, number), &before, &two);
 
-  #pragma unroll
-  for (int t = 0; t < HYB_TILE_CHUNK; t++) my[t * TILE_APART + lane] = {c[t][0], c[t][1]};
-  __syncwarp();
-  TilesOut<true>(x, chunk, [&](int i, int t, int j, unsigned two, double *value) {
-    Two sum = my[t * TILE_APART + 4 * i + (lane & 3)];
+    until = HybShfl(HYB_FULL_MASK, end, number);
+    if (__any_sync(HYB_FULL_MASK, doubted >> number & 1)) {
+      TileExact<P>(x, begin + done, begin + until, c);
+      const double value[2] = {P::result(x, c[0]), P::result(x, c[1])};
 
-    if (((two & 1) && TileDoubtful(sum.v[0])) || ((two & 2) && TileDoubtful(sum.v[1]))) TileExact<P, W>(x, chunk, i, t, j, sum.v);
-    value[0] = P::result(x, sum.v[0]);
-    value[1] = P::result(x, sum.v[1]);
-  });
+      if (two & 1) x.ca[at] = value[0];
+      if (two & 2) x.ca[at + (PetscInt)(two & 1)] = value[1];
+    }
+    done = until;
+  }
 }
 
 /* the columns alone, for a pattern without values */
 static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP) TilesColumns(TileMultiplyArgs x)
 {
-  const PetscCount chunk = (PetscCount)blockIdx.x * TILE_WARPS + threadIdx.x / HYB_WARP;
+  const PetscCount chunk   = (PetscCount)blockIdx.x * TILE_WARPS + threadIdx.x / HYB_WARP;
+  const double     none[2] = {0, 0};
 
-  if (chunk < x.chunks) TilesOut<false>(x, chunk, [](int, int, int, unsigned, double *) {});
+  if (chunk >= x.chunks) return;
+  const PetscCount r      = (PetscCount)x.chunkrow[chunk] * HYB_TILE + (HybLane() >> 2);
+  PetscInt         before = r < x.m ? x.ci[r] + x.before[chunk * HYB_TILE_CHUNK + (HybLane() >> 2)] : 0;
+
+  for (PetscCount t = chunk * HYB_TILE_CHUNK; t < (chunk + 1) * HYB_TILE_CHUNK; t++) {
+    const uint64_t map = x.map[t];
+    unsigned       two;
+    const PetscInt at = TilePlace(map, &before, &two);
+
+    if (map) TileWrite<false>(x, at, two, x.column[t], none);
+  }
 }
 
 /* of |a|, where it is finite: bits of numbers that are not negative have their order */
@@ -423,21 +418,10 @@ static PetscErrorCode TilesOperand(const HybExec *exec, HybArena *work, const Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <typename P>
-static PetscErrorCode TilesLaunch(const HybExec *exec, PetscBool wide, const TileMultiplyArgs &x)
-{
-  PetscFunctionBegin;
-  if (wide)
-    HYB_LAUNCH((TilesMultiply<P, unsigned>), HybBlocks(x.chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
-  else
-    HYB_LAUNCH((TilesMultiply<P, unsigned short>), HybBlocks(x.chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybTilesMultiply(const HybExec *exec, HybArena *work, const HybTilesProduct *p, const HybCSR *A, const HybCSR *B, PetscInt *cj, HybCSR *C)
 {
   const bool       half    = HybDeviceTuning()->tile_precision == HYB_TILE_HALF;
-  TileMultiplyArgs x       = {C->m, p->chunks, p->a.row, p->b.row, p->taskb, p->task, p->chunktask, p->chunkrow, p->afirst, p->before, p->column, C->i, p->map, A->a, B->a, NULL, cj, C->a};
+  TileMultiplyArgs x       = {C->m, p->chunks, p->a.row, p->b.row, p->tasks, p->chunktask, p->chunkrow, p->before, p->column, C->i, p->map, p->end, A->a, B->a, NULL, cj, C->a};
   uint64_t        *largest = NULL;
 
   PetscFunctionBegin;
@@ -450,9 +434,9 @@ PetscErrorCode HybTilesMultiply(const HybExec *exec, HybArena *work, const HybTi
     } else
       PetscCall(TilesOperand(exec, work, B, largest + 1, &x.vb));
     x.largest = largest;
-    PetscCall(TilesLaunch<TileHalf>(exec, p->wide, x));
+    HYB_LAUNCH((TilesMultiply<TileHalf>), HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
   } else if (C->a)
-    PetscCall(TilesLaunch<TileDouble>(exec, p->wide, x));
+    HYB_LAUNCH((TilesMultiply<TileDouble>), HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
   else
     HYB_LAUNCH(TilesColumns, HybBlocks(p->chunks, TILE_WARPS), TILE_WARPS * HYB_WARP, 0, exec->stream, x);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -46,7 +46,7 @@
 #include "../../device/carve.h"
 #include "../../plan/bins.cuh"
 #include "aijhybridgpu/private/hybspgemm.h"
-#include "../../tile/fill.cuh"
+#include "../../tile/pairs.cuh"
 #include <cstddef>
 
 #define TILE_STATIC 1024 /* bytes of shared memory that kernels have beside the dynamic ones, and some more */
@@ -55,17 +55,12 @@
 static const PetscCount TileSpanLimit[TILE_SPANS - 1] = {0, 64, 256, 2048};
 
 /* Bins of the filling, by bytes of shared memory; one more for all that it has, and one for windows */
-#define TILE_SIZES     8
-#define TILE_MOST_SIZE 49152 /* beyond it there are sixteen warps a row */
-static const PetscCount TileSizeLimit[TILE_SIZES - 2] = {0, 1024, 3072, 7168, 16384, TILE_MOST_SIZE};
-/* counts of tasks of a chunk, for so many warps */
-#define TILE_SLOTS(warps) ((warps) > 8 ? 16 : 8)
-#define TILE_LISTED       (sizeof(PetscInt) + 2 * sizeof(unsigned short)) /* bytes a task */
-/* tiles of a row of A's whose tasks are listed */
-#define TILE_FEW    65535
-#define TILE_NARROW 65536u      /* a task's word is less, in 16 bits */
-#define TILE_WIDEST 0x80000000u /* and in 32 */
-#define TILE_NONE   0xffffffffu /* no tile of C */
+#define TILE_SIZES 8
+static const PetscCount TileSizeLimit[TILE_SIZES - 2] = {0, 1024, 3072, 7168, 16384, 49152};
+/* bytes a word: bits, and how many are before them */
+#define TILE_LISTED (sizeof(PetscInt) + 3 * sizeof(unsigned short)) /* bytes a task */
+#define TILE_FEW    65535                                           /* tiles of a row of A's whose tasks are listed */
+#define TILE_NONE   0xffffffffu                                     /* no tile of C */
 
 /* What is found on the device, all zero before; what is brought to the host together lies together */
 struct TileLook {
@@ -96,21 +91,17 @@ struct TileProduct {
   char       *room; /* of these */
 };
 
+struct TileRows {
+  const PetscInt *order, *low, *words;
+  PetscInt        room; /* of shared memory that a group has: words in the count, bytes in the filling */
+};
+
 /* of each row of tiles of C: its chunks, its tiles, what filling it takes, its tasks */
 struct TileCounts {
   PetscInt   *chunks, *tilecount, *cost;
   PetscCount *tasks;
   TileLook   *look;
 };
-
-/* of shared memory for a row of tiles whose tasks are listed */
-static __device__ __forceinline__ PetscCount TileBytes(PetscCount words, PetscCount tiles, PetscCount tasks)
-{
-  const PetscCount chunks = (tiles + HYB_TILE_CHUNK - 1) / HYB_TILE_CHUNK;
-  const PetscCount bytes  = (PetscCount)TILE_WORD * words + (PetscCount)sizeof(uint64_t) * tiles + (PetscCount)sizeof(unsigned) * TILE_SLOTS(1) * chunks + (PetscCount)TILE_LISTED * tasks;
-
-  return bytes + (bytes > TILE_MOST_SIZE ? (PetscCount)sizeof(unsigned) * (TILE_SLOTS(16) - TILE_SLOTS(1)) * chunks : 0);
-}
 
 /* G threads a row of tiles. Where there are several windows, tasks are counted in each of them, those that are in it */
 template <int G>
@@ -152,12 +143,193 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileCount(Tile
     z.tilecount[R] = (PetscInt)tiles;
     z.chunks[R]    = (PetscInt)((tiles + HYB_TILE_CHUNK - 1) / HYB_TILE_CHUNK);
     z.tasks[R]     = mine;
-    z.cost[R]      = n > TILE_FEW ? PETSC_MAX_INT : (PetscInt)HybMin()(TileBytes(words, tiles, mine), (PetscCount)PETSC_MAX_INT);
+    z.cost[R]      = n > TILE_FEW ? PETSC_MAX_INT : (PetscInt)HybMin()((PetscCount)TILE_WORD * words + (PetscCount)TILE_ENTRY * tiles + (PetscCount)TILE_LISTED * mine, (PetscCount)PETSC_MAX_INT);
     if (tiles) {
       HybAtomicAdd(&z.look->tiles, tiles);
       HybAtomicMax(&z.look->longest, mine);
     }
   }
+}
+
+struct TileFillArgs {
+  TilePairs         x;
+  TileRows          y;
+  PetscInt          chunks; /* of C */
+  const PetscInt   *chunkptr, *tilecount;
+  const PetscCount *taskptr;
+  HybTileTask      *tasks;
+  PetscCount       *chunktask;
+  PetscInt         *chunkrow, *before, *column, *count /* of each row of C */;
+  uint64_t         *map;
+  unsigned         *end;
+};
+
+/* counts of tasks become where they begin, after done others of the row, whose first is task; found tiles of C from
+   place to on. Returns all that are done now. */
+template <int G>
+static __device__ __forceinline__ int TileStarts(const TileFillArgs &z, const TileWindow &win, int found, int done, PetscCount task, PetscCount to, int *scratch)
+{
+  using Group    = HybGroup<G>;
+  const int rank = Group::rank();
+
+  for (int p = 0; p < found; p += G) {
+    const int here = p + rank < found ? (int)win.next[p + rank] : 0;
+    int       all;
+    const int sum = done + Group::exclusiveSum(here, scratch, &all);
+
+    if (p + rank < found) {
+      win.next[p + rank] = (unsigned)sum;
+      if ((to + p + rank) % HYB_TILE_CHUNK == 0) z.chunktask[(to + p + rank) / HYB_TILE_CHUNK] = task + sum;
+    }
+    done += all;
+  }
+  Group::sync();
+  return done;
+}
+
+/* maps and columns of a window's tiles of C to their places, and where their tasks end */
+template <int G>
+static __device__ __forceinline__ void TileOut(const TileFillArgs &z, const TileWindow &win, int found, PetscInt low, PetscInt nwords, PetscCount task, PetscCount to)
+{
+  for (int p = HybGroup<G>::rank(); p < found; p += G) {
+    z.map[to + p] = (uint64_t)win.map[2 * p + 1] << 32 | win.map[2 * p];
+    z.end[to + p] = (unsigned)task + win.next[p];
+  }
+  for (PetscInt w = HybGroup<G>::rank(); w < nwords; w += G) {
+    unsigned bits = win.bits[w];
+
+    for (PetscInt p = win.before[w]; bits; bits &= bits - 1) z.column[to + p++] = low + 32 * w + __ffs((int)bits) - 1;
+  }
+}
+
+/* the bits of a window's columns, and how many are before each word: returns all */
+template <int G>
+static __device__ __forceinline__ int TileBits(const TilePairs &x, const TileWindow &win, PetscInt first, PetscInt n, PetscInt low, PetscInt nwords, int *scratch)
+{
+  using Group = HybGroup<G>;
+
+  for (PetscInt w = Group::rank(); w < nwords; w += G) win.bits[w] = 0;
+  Group::sync();
+  TileEachPair<G>(x, first, n, [&](bool meets, PetscInt column, PetscInt, PetscInt) {
+    const PetscInt q = column - low;
+
+    if (meets && q >= 0 && q < 32 * nwords) HybAtomicOr(&win.bits[q >> 5], 1u << (q & 31));
+  });
+  Group::sync();
+  return TileRanks<G>(win, nwords, scratch);
+}
+
+/* the pair of A's tile a, whose map is given, and of B's tile p */
+static __device__ __forceinline__ void TileTaskOf(const TileWindow &win, PetscInt a, uint64_t map, PetscInt p, const HybTile &b, PetscInt low, unsigned width, HybTileTask *tasks)
+{
+  const PetscInt d = b.column - low;
+
+  if (d >= 0 && d < (PetscInt)width) {
+    const unsigned to = win.at(d), next = win.next[to];
+
+    tasks[next]  = {a, p};
+    win.next[to] = next + 1;
+
+    const uint64_t meet = TileBoolean(map, b.map);
+
+    win.map[2 * to] |= (unsigned)meet;
+    win.map[2 * to + 1] |= (unsigned)(meet >> 32);
+  }
+}
+
+/* tasks to their places, those of a tile of C in the order of A's tiles: these are taken one by one, and no two tiles
+   of a row of B's have one column. While one is placed the next one's row of B is loaded. */
+template <int G>
+static __device__ __forceinline__ void TileTasks(const TilePairs &x, const TileWindow &win, PetscInt first, PetscInt n, PetscInt low, unsigned width, HybTileTask *tasks)
+{
+  using Group          = HybGroup<G>;
+  constexpr int  CHUNK = G < HYB_WARP ? G : HYB_WARP;
+  const int      lane = HybLane() & (CHUNK - 1), rank = Group::rank();
+  const unsigned mask = HybSubwarpMask<CHUNK>();
+
+  for (PetscInt k0 = 0; k0 < n; k0 += CHUNK) {
+    const int chunk = (int)HybMin()(n - k0, (PetscInt)CHUNK);
+    TileMeets my = {0, 0, 0}, to = {0, 0, 0};
+    uint64_t  map   = 0;
+    HybTile   now   = {0, 0};
+    unsigned  meets = 0;
+
+    if (lane < chunk) {
+      my  = TileMeetsOf(x, first + k0 + lane);
+      map = x.a[first + k0 + lane].map;
+    }
+    for (int q = -1; q < chunk; q++) {
+      const TileMeets here = to;
+      const HybTile   tile = now;
+      const bool      mine = q >= 0 && meets;
+
+      if (q + 1 < chunk) {
+        to.from    = HybShfl(mask, my.from, q + 1, CHUNK);
+        to.len     = HybShfl(mask, my.len, q + 1, CHUNK);
+        to.columns = HybShfl(mask, my.columns, q + 1, CHUNK);
+        meets      = 0;
+        if (rank < to.len) {
+          meets = x.bmask[to.from + rank] & to.columns;
+          now   = x.b[to.from + rank];
+        }
+      }
+      if (q < 0) continue;
+      const uint64_t a = HybShfl(mask, map, q, CHUNK);
+
+      if (mine) TileTaskOf(win, first + k0 + q, a, here.from + rank, tile, low, width, tasks);
+      for (PetscInt p = rank + G; p < here.len; p += G)
+        if (x.bmask[here.from + p] & here.columns) TileTaskOf(win, first + k0 + q, a, here.from + p, x.b[here.from + p], low, width, tasks);
+      Group::sync();
+    }
+  }
+}
+
+/* entries of each row of C, and how many of them are before each chunk: by the group's first lanes, eight for each
+   chunk, one for each row */
+template <int G>
+static __device__ __forceinline__ void TileRowsOfC(const TileFillArgs &z, PetscInt R, PetscInt chunk, PetscInt n)
+{
+  constexpr int  L    = G < HYB_WARP ? G : HYB_WARP;
+  const int      lane = HybLane() & (L - 1), i = lane & 7;
+  const unsigned mask = HybSubwarpMask<L>();
+  PetscInt       run  = 0;
+
+  if (HybGroup<G>::rank() >= L) return;
+  for (PetscInt c0 = 0; c0 < n; c0 += L / 8) {
+    const PetscInt c     = c0 + lane / 8;
+    PetscInt       count = 0, sum;
+
+    if (c < n)
+      for (int t = 0; t < HYB_TILE_CHUNK; t++) count += __popc((unsigned)(z.map[((PetscCount)chunk + c) * HYB_TILE_CHUNK + t] >> (8 * i)) & 0xffu);
+    sum = count;
+#pragma unroll
+    for (int d = 8; d < L; d <<= 1) {
+      const PetscInt up = HybShflUp(mask, sum, (unsigned)d, L);
+
+      if (lane >= d) sum += up;
+    }
+    if (c < n) {
+      z.before[((PetscCount)chunk + c) * HYB_TILE_CHUNK + i] = run + sum - count;
+      if (i == 0) z.chunkrow[chunk + c] = R;
+    }
+    run += HybShfl(mask, sum, L - 8 + i, L);
+  }
+  if (lane < HYB_TILE && (PetscCount)R * HYB_TILE + i < z.x.m) z.count[(PetscCount)R * HYB_TILE + i] = run;
+}
+
+/* what is behind the last tile of C of row R, and its last task */
+template <int G>
+static __device__ __forceinline__ void TileEnd(const TileFillArgs &z, PetscInt R, PetscCount to, PetscCount task)
+{
+  const PetscInt chunk = z.chunkptr[R], chunks = z.chunkptr[R + 1] - chunk;
+
+  for (PetscCount p = to + HybGroup<G>::rank(); p < ((PetscCount)chunk + chunks) * HYB_TILE_CHUNK; p += G) z.map[p] = 0;
+  if (HybGroup<G>::rank() == 0 && chunks && chunk + chunks == z.chunks) {
+    z.chunktask[z.chunks] = task;
+    for (int t = 0; t < HYB_TILE_AHEAD; t++) z.tasks[task + t] = {0, 0};
+  }
+  HybGroup<G>::sync();
+  TileRowsOfC<G>(z, R, chunk, chunks);
 }
 
 /* G threads a row of tiles, in windows */
@@ -189,119 +361,103 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileFill(TileF
     });
     Group::sync();
     done = TileStarts<G>(z, win, found, done, task, to, scratch);
-    TileTasks<G>(z, win, first, n, low, 32u * (unsigned)nwords, task, to);
-    TileOut<G>(z, win, found, low, nwords, to);
+    TileTasks<G>(x, win, first, n, low, 32u * (unsigned)nwords, z.tasks + task);
+    TileOut<G>(z, win, found, low, nwords, task, to);
     to += found;
     Group::sync();
   }
   TileEnd<G>(z, R, to, task + done);
 }
 
-/* counts of the tasks of each chunk that each warp has, SLOTS a chunk, become where they begin */
-template <int G, int SLOTS>
-static __device__ __forceinline__ void TileCountsToPlaces(const TileFillArgs &z, unsigned *count, int chunks, PetscCount task, PetscCount chunk, int *scratch)
-{
-  using Group    = HybGroup<G>;
-  const int rank = Group::rank();
-  int       done = 0;
-
-  for (int p = 0; p < chunks * SLOTS; p += G) {
-    const int here = p + rank < chunks * SLOTS ? (int)count[p + rank] : 0;
-    int       all;
-    const int sum = done + Group::exclusiveSum(here, scratch, &all);
-
-    if (p + rank < chunks * SLOTS) {
-      count[p + rank] = (unsigned)sum;
-      if ((p + rank) % SLOTS == 0) z.chunktask[chunk + (p + rank) / SLOTS] = task + sum;
-    }
-    done += all;
-  }
-  Group::sync();
-}
-
-/* A row of tiles whose tasks all have room in shared memory: pairs are listed in the order of A's tiles, by several
-   warps after each has counted what it will list. Each warp has a part of the list: it counts the tasks of each chunk,
-   and where those of warps before it end its own begin. */
+/* A row of tiles whose tasks all have room in shared memory: each pair is looked at once, and listed. A warp lists
+   them in the order of A's tiles; where there are several, tasks of a tile of C come together as they come, and how
+   many of them are of tiles of A before its own tells the place of each. */
 template <int G>
 static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1024 / HybGroup<G>::THREADS) TileFillListed(TileFillArgs z, PetscInt begin, PetscInt end)
 {
-  using Group         = HybGroup<G>;
-  constexpr int LANES = G < HYB_WARP ? G : HYB_WARP, WARPS = G / LANES, SLOTS = TILE_SLOTS(WARPS);
+  using Group = HybGroup<G>;
   HYB_DYNAMIC_SHARED(char, shared);
   HYB_SHARED(int, scratch, HYB_WARP);
+  HYB_SHARED(unsigned, listed, 1);
   const TilePairs &x    = z.x;
-  const unsigned   mask = HybSubwarpMask<LANES>(), below = (1u << HybLane()) - 1;
-  const int        rank = Group::rank(), lane = rank & (LANES - 1), warp = rank / LANES;
-  const PetscCount at = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
+  const int        rank = Group::rank();
+  const PetscCount at   = begin + (PetscCount)blockIdx.x * Group::GROUPS + Group::index();
+  unsigned         run  = 0;
 
   if (at >= end) return;
   const PetscInt   R = z.y.order[at], first = x.aptr[R], n = x.aptr[R + 1] - first, words = z.y.words[R], low = z.y.low[R], tiles = z.tilecount[R];
-  const PetscCount task = z.taskptr[R], chunk = z.chunkptr[R];
-  const int        m = (int)(z.taskptr[R + 1] - task), chunks = z.chunkptr[R + 1] - (PetscInt)chunk;
+  const PetscCount task = z.taskptr[R], to = (PetscCount)z.chunkptr[R] * HYB_TILE_CHUNK;
+  const int        m = (int)(z.taskptr[R + 1] - task);
   TileWindow       win;
 
-  /* of each task: tile of B; which of A's; tile of C */
+  /* of each task: tile of B; which of A's; tile of C. And which of A's again, by tiles of C */
   win.map                 = (unsigned *)(shared + (size_t)Group::index() * z.y.room);
   PetscInt *const b       = (PetscInt *)(win.map + 2 * tiles);
   win.next                = (unsigned *)(b + m);
-  win.bits                = win.next + chunks * SLOTS;
+  win.bits                = win.next + tiles;
   win.before              = (unsigned short *)(win.bits + words);
-  unsigned short *const a = win.before + words, *const c = a + m;
+  unsigned short *const a = win.before + words, *const c = a + m, *const order = c + m;
 
   for (PetscInt w = rank; w < words; w += G) win.bits[w] = 0;
-  for (int p = rank; p < chunks * SLOTS; p += G) win.next[p] = 0;
+  if (rank == 0 && !Group::SUBWARP) *listed = 0;
   Group::sync();
-  int listed = 0;
+  TileEachPair<G>(x, first, n, [&](bool meets, PetscInt column, PetscInt k, PetscInt p) {
+    const unsigned met = __ballot_sync(HybSubwarpMask < Group::SUBWARP ? G : HYB_WARP > (), meets);
+    unsigned       e   = run;
 
-  for (PetscInt k0 = 0; k0 < n; k0 += WARPS == 1 ? n : (PetscInt)G) {
-    const PetscInt span = WARPS == 1 ? n : HybMin()(n - k0, (PetscInt)G);
-    int            e    = listed;
-
-    if (WARPS > 1) {
-      int mine = 0, all;
-
-      TileEachPair<G>(x, first + k0, span, [&](bool meets, PetscInt, PetscInt, PetscInt) { mine += __popc(__ballot_sync(mask, meets)); });
-      e += HybShfl(mask, Group::exclusiveSum(lane == 0 ? mine : 0, scratch, &all), 0);
-      listed += all;
+    if (!Group::SUBWARP) {
+      if (HybLane() == 0) e = HybAtomicAdd(listed, (unsigned)__popc(met));
+      e = HybShfl(HYB_FULL_MASK, e, 0);
     }
-    TileEachPair<G>(x, first + k0, span, [&](bool meets, PetscInt column, PetscInt k, PetscInt p) {
-      const unsigned met  = __ballot_sync(mask, meets);
-      const int      mine = e + __popc(met & below);
-
-      e += __popc(met);
-      if (!meets) return;
-      a[mine] = (unsigned short)(k0 + k);
-      b[mine] = p;
-      HybAtomicOr(&win.bits[(column - low) >> 5], 1u << ((column - low) & 31));
-    });
-  }
+    run += (unsigned)__popc(met);
+    if (!meets) return;
+    e += (unsigned)__popc(met & ((1u << HybLane()) - 1));
+    a[e] = (unsigned short)k;
+    b[e] = p;
+    HybAtomicOr(&win.bits[(column - low) >> 5], 1u << ((column - low) & 31));
+  });
   Group::sync();
-  const int found = TileRanks<G>(win, words, scratch), part = (m + G - 1) / G * LANES, e0 = warp * part, e1 = HybMin()(e0 + part, m);
+  const int found = TileRanks<G>(win, words, scratch);
 
-  for (int e = e0 + lane; e < e1; e += LANES) {
+  for (int e = rank; e < m; e += G) {
     const HybTile  tile = x.b[b[e]];
     const unsigned t    = win.at(tile.column - low);
     const uint64_t meet = TileBoolean(x.a[first + a[e]].map, tile.map);
 
     c[e] = (unsigned short)t;
-    HybAtomicAdd(&win.next[t / HYB_TILE_CHUNK * SLOTS + warp], 1u);
+    HybAtomicAdd(&win.next[t], 1u);
     HybAtomicOr(&win.map[2 * t], (unsigned)meet);
     HybAtomicOr(&win.map[2 * t + 1], (unsigned)(meet >> 32));
   }
   Group::sync();
-  TileCountsToPlaces<G, SLOTS>(z, win.next, chunks, task, chunk, scratch);
-  for (int e = e0 + lane; e - lane < e1; e += LANES) {
-    const unsigned to = e < e1 ? c[e] / HYB_TILE_CHUNK * SLOTS + warp : TILE_NONE, same = __match_any_sync(mask, to) & mask;
-    const unsigned place = (e < e1 ? win.next[to] : 0) + (unsigned)__popc(same & below);
+  (void)TileStarts<G>(z, win, found, 0, task, to, scratch);
+  if (Group::SUBWARP) { /* the list has the order of A's tiles */
+    const unsigned mask = HybSubwarpMask < Group::SUBWARP ? G : HYB_WARP > ();
 
-    if (e < e1) TileTask(z, task + place, a[e], b[e], c[e]);
-    __syncwarp(mask);
-    if (e < e1 && same >> HybLane() == 1) win.next[to] = place + 1;
-    __syncwarp(mask);
+    for (int e0 = 0; e0 < m; e0 += G) {
+      const int      e = e0 + rank;
+      const unsigned t = e < m ? c[e] : TILE_NONE, same = __match_any_sync(mask, t) & mask;
+      const unsigned place = (t == TILE_NONE ? 0 : win.next[t]) + (unsigned)__popc(same & ((1u << HybLane()) - 1));
+
+      if (t != TILE_NONE) z.tasks[task + place] = {first + a[e], b[e]};
+      Group::sync();
+      if (t != TILE_NONE && same >> HybLane() == 1) win.next[t] = place + 1;
+      Group::sync();
+    }
+  } else {
+    for (int e = rank; e < m; e += G) order[HybAtomicAdd(&win.next[c[e]], 1u)] = a[e];
+    Group::sync();
+    for (int e = rank; e < m; e += G) {
+      const unsigned t = c[e], from = t ? win.next[t - 1] : 0, behind = win.next[t];
+      unsigned       place = from;
+
+      for (unsigned i = from; i < behind; i++) place += order[i] < a[e];
+      z.tasks[task + place] = {first + a[e], b[e]};
+    }
   }
-  TileOut<G>(z, win, found, low, words, chunk * HYB_TILE_CHUNK);
+  TileOut<G>(z, win, found, low, words, task, to);
   Group::sync();
-  TileEnd<G>(z, R, chunk * HYB_TILE_CHUNK + found, task + m);
+  TileEnd<G>(z, R, to + found, task + m);
 }
 
 /* by name alone: it is "auto" that asks */
@@ -413,9 +569,9 @@ static PetscErrorCode TileRoomOfC(HybArena *keep, PetscCount chunks, HybTilesPro
 
     HybCarve(base, &used, (size_t)(chunks + 1) * sizeof(*p->chunktask), &p->chunktask);
     HybCarve(base, &used, (size_t)chunks * sizeof(*p->chunkrow), &p->chunkrow);
-    HybCarve(base, &used, (size_t)chunks * sizeof(*p->afirst), &p->afirst);
     HybCarve(base, &used, (size_t)chunks * HYB_TILE_CHUNK * sizeof(*p->before), &p->before);
     HybCarve(base, &used, (size_t)chunks * HYB_TILE_CHUNK * sizeof(*p->map), &p->map);
+    HybCarve(base, &used, (size_t)chunks * HYB_TILE_CHUNK * sizeof(*p->end), &p->end);
     if (!pass) PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, (PetscCount)used, 1, &base));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -500,11 +656,8 @@ static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCS
   mm->waits++;
   PetscCall(HybSpGEMMCheckCount(exec, A, B, s->host.tiles, PETSC_TRUE)); /* each has an entry at least */
   PetscCheck(s->host.longest <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: eight rows of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix are sums of %" PetscCount_FMT " products of tiles, more than 2147483647; choose another method", A->m, A->n, B->m, B->n, s->host.longest);
-  PetscCheck(s->host.atiles[1] <= TILE_WIDEST / HYB_TILE_CHUNK, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: eight rows of the %" PetscInt_FMT " x %" PetscInt_FMT " matrix A have entries in %" PetscCount_FMT " tiles, more than %u; choose another method", A->m, A->n, s->host.atiles[1], TILE_WIDEST / HYB_TILE_CHUNK);
-  s->p.wide   = (PetscBool)(s->host.atiles[1] > TILE_NARROW / HYB_TILE_CHUNK);
   s->p.chunks = (PetscInt)s->host.chunks[0];
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks + HYB_TILE_AHEAD, sizeof(*s->p.taskb), &s->p.taskb));
-  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks + HYB_TILE_AHEAD, s->p.wide ? sizeof(unsigned) : sizeof(unsigned short), &s->p.task));
+  PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks + HYB_TILE_AHEAD, sizeof(*s->p.tasks), &s->p.tasks));
   PetscCall(TileRoomOfC(&mm->keep, s->p.chunks, &s->p));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)s->p.chunks * HYB_TILE_CHUNK, sizeof(*s->p.column), &s->p.column));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -569,7 +722,7 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
     PetscCall(TileFind(mm, A, B, s, &x));
     const TileRows y = {s->order, s->low, s->words, 0};
     PetscCall(TileTasksCount(mm, A, B, x, y, s));
-    PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.taskb, s->p.task, s->p.wide != PETSC_FALSE, s->p.chunktask, s->p.chunkrow, s->p.afirst, s->p.before, s->p.column, C->i, s->p.map}, s));
+    PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.tasks, s->p.chunktask, s->p.chunkrow, s->p.before, s->p.column, C->i, s->p.map, s->p.end}, s));
     PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, &s->look->nnz, NULL));
     if (half) PetscCall(HybTilesError(exec, A, &s->look->largest[0], &s->look->error[0]));
     if (half) PetscCall(HybTilesError(exec, B, &s->look->largest[1], &s->look->error[1]));
