@@ -302,43 +302,39 @@ static void HybPeerPlaces(HybExchange e, const HybPeers *u, Place *place)
   }
 }
 
-/* the table, where the backend executes */
+/* The table, where the backend executes: five arrays of words of 8 bytes and a few words of its own, which go there as
+   one piece */
 static PetscErrorCode HybPeerTableMake(HybExchange e, const HybPeers *u, const Place *theirs)
 {
   const HybExec   *exec = &e->arena.exec;
   struct _HybPeer *p    = e->comm->peer;
   HybPeerTable    *t    = &e->table;
-  const size_t     n    = (size_t)u->n;
-  PetscCount      *offset, *there;
-  char           **slot[2];
-  uint64_t       **flag;
+  const size_t     n = (size_t)u->n, words = 5 * n + 2;
+  uint64_t        *host, *there;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_HOST, (PetscCount)n + 1, sizeof(*offset), &offset));
-  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_HOST, (PetscCount)n, sizeof(*there), &there));
-  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_HOST, (PetscCount)n, sizeof(*flag), &flag));
-  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(*offset), &t->offset));
-  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, (PetscCount)n, sizeof(*there), &t->there));
-  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, (PetscCount)n, sizeof(*flag), &t->flag));
-  PetscCall(HybArenaCalloc(&e->tables, HYB_MEM_DEVICE, 2, sizeof(unsigned), &t->arrived));
-  t->n      = u->n;
-  t->mine   = (uint64_t *)(p->segment + e->at);
-  t->status = e->status;
-  offset[0] = 0;
+  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_HOST, (PetscCount)words, sizeof(*host), &host));
+  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, (PetscCount)words, sizeof(*there), &there));
+  t->n       = u->n;
+  t->offset  = (PetscCount *)there;
+  t->there   = (PetscCount *)(there + n + 1);
+  t->flag    = (uint64_t **)(there + 2 * n + 1);
+  t->slot[0] = (char **)(there + 3 * n + 1);
+  t->slot[1] = (char **)(there + 4 * n + 1);
+  t->arrived = (unsigned *)(there + 5 * n + 1);
+  t->mine    = (uint64_t *)(p->segment + e->at);
+  t->status  = e->status;
+  host[0]    = 0;
   for (PetscMPIInt k = 0, l = 0; k < u->n; k++) {
-    there[k]      = theirs[k].first;
-    flag[k]       = (uint64_t *)(p->other[u->rank[k]] + theirs[k].flag);
-    offset[k + 1] = l < e->to->n && e->to->rank[l] == u->rank[k] ? e->to->offset[++l] : offset[k];
+    char *const other = p->other[u->rank[k]];
+
+    host[k + 1]         = l < e->to->n && e->to->rank[l] == u->rank[k] ? (uint64_t)e->to->offset[++l] : host[k];
+    host[n + 1 + k]     = (uint64_t)theirs[k].first;
+    host[2 * n + 1 + k] = (uint64_t)(uintptr_t)(other + theirs[k].flag);
+    for (int s = 0; s < 2; s++) host[(3 + s) * n + 1 + k] = (uint64_t)(uintptr_t)(other + theirs[k].slot[s]);
   }
-  for (int s = 0; s < 2; s++) {
-    PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_HOST, (PetscCount)n, sizeof(char *), &slot[s]));
-    PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, (PetscCount)n, sizeof(char *), &t->slot[s]));
-    for (PetscMPIInt k = 0; k < u->n; k++) slot[s][k] = p->other[u->rank[k]] + theirs[k].slot[s];
-    PetscCall(exec->backend->copy(exec, t->slot[s], slot[s], n * sizeof(char *), HYB_COPY_HOST_TO_DEVICE));
-  }
-  PetscCall(exec->backend->copy(exec, t->offset, offset, (n + 1) * sizeof(*offset), HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(exec->backend->copy(exec, t->there, there, n * sizeof(*there), HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(exec->backend->copy(exec, t->flag, flag, n * sizeof(*flag), HYB_COPY_HOST_TO_DEVICE));
+  host[5 * n + 1] = 0;
+  PetscCall(exec->backend->copy(exec, there, host, words * sizeof(*host), HYB_COPY_HOST_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -10,12 +10,11 @@
 
 #define CSR_THREADS 256
 
-/* a few bytes from the device, complete on return */
+/* a few bytes from the device, complete on return, as copies to the host of the device's are */
 static inline PetscErrorCode CSRFetch(const HybExec *exec, void *host, const void *device, size_t bytes)
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->copy(exec, host, device, bytes, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
