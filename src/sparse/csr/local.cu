@@ -366,25 +366,33 @@ PetscErrorCode HybCSRExpandRows_CUDA(const HybExec *exec, PetscInt m, PetscInt n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a thread looks at a row, a warp writes a word */
-static __global__ __launch_bounds__(CSR_THREADS) void MeetRows(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ oi, const PetscInt *__restrict__ bi, unsigned *__restrict__ mask)
+/* Lanes look at a row together, and stop where one has found what they look for; a row that meets sets its bit */
+template <int W>
+static __global__ __launch_bounds__(CSR_THREADS) void MeetRows(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ oi, const PetscInt *__restrict__ bi, int *mask)
 {
-  const PetscCount r     = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  bool             meets = false;
-  unsigned         who;
-
-  if (r < m) {
-    meets = oi[r + 1] > oi[r];
-    for (PetscInt k = i[r]; bi && !meets && k < i[r + 1]; k++) meets = bi[j[k] + 1] > bi[j[k]];
+  const int lane = HybLane() & (W - 1);
+  ROW_LOOP(r, m, W)
+  {
+    int meets = 0;
+    if (r < m) {
+      const PetscInt end = i[r + 1];
+      meets              = oi[r + 1] > oi[r];
+      for (PetscInt k = i[r] + lane; bi && !meets && k < end; k += W) meets = bi[j[k] + 1] > bi[j[k]];
+    }
+    meets = HybSubwarpMax<W>(meets);
+    if (meets && lane == 0) (void)HybAtomicOr(mask + r / 32, (int)(1u << (r % 32)));
   }
-  who = __ballot_sync(HYB_FULL_MASK, meets);
-  if (r < m && threadIdx.x % 32 == 0) mask[r / 32] = who;
 }
 
 PetscErrorCode HybCSRMeetRows_CUDA(const HybExec *exec, const HybCSR *D, const PetscInt *oi, const PetscInt *bi, unsigned *mask)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(MeetRows, HybBlocks(D->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, D->m, D->i, D->j, oi, bi, mask);
+  PetscCall(exec->backend->zero(exec, mask, sizeof(*mask) * (((size_t)D->m + 31) / 32)));
+  PetscCall(HybDispatch(RowWidth(bi ? D->nnz : 0, D->m, 1), RowWidths(), [&](auto W) {
+    HYB_LAUNCH((MeetRows<W>), HybBlocks((PetscCount)D->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, D->m, D->i,
+               D->j, oi, bi, (int *)mask);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
