@@ -28,12 +28,27 @@
 #define INNER_HOST  64 /* as many times smaller matrices are looked at on the host */
 #define INNER_AHEAD 32 /* rows among which one is looked for that begins so */
 
-/* the first row from here on whose bit is set, or, with all ones in flip, is not; m if there is none */
+/* The first row from here on whose bit is set, or, with all ones in flip, is not; m if there is none. Most words have
+   nothing to find, and are passed over by as little as that takes. */
 static PetscInt InnerNext(PetscInt m, const unsigned *mask, unsigned flip, PetscInt row)
 {
-  while (row < m && !((mask[row / 32] ^ flip) >> row % 32)) row = row / 32 == m / 32 ? m : (row / 32 + 1) * 32;
-  while (row < m && !((mask[row / 32] ^ flip) >> row % 32 & 1)) row++;
-  return row;
+  const size_t words = ((size_t)m + 31) / 32;
+  size_t       w     = (size_t)row / 32;
+  unsigned     bits;
+
+  if (row >= m) return m;
+  bits = (mask[w] ^ flip) >> row % 32 << row % 32;
+  if (!bits) {
+    for (w++; w < words && mask[w] == flip;) w++;
+    if (w == words) return m;
+    bits = mask[w] ^ flip;
+  }
+  row = (PetscInt)(32 * w);
+  while (!(bits & 1u)) {
+    bits >>= 1;
+    row++;
+  }
+  return PetscMin(row, m);
 }
 
 /* the longest run of rows whose bits are not set */
