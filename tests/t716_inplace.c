@@ -1,7 +1,7 @@
 /*
-  Patterns that PETSc writes where they are, and tells nobody: a submatrix, or a nest's copy, that is used again after
-  what it is made of has got other columns, as many in each row. Products with vectors and products that are made again
-  are compared with MATAIJ's, which goes through the same.
+  Patterns that PETSc writes where they are, and tells nobody: a submatrix, a nest's copy or a transpose that is used
+  again after what it is made of has got other columns, as many in each row. Products with vectors and products that are
+  made again are compared with MATAIJ's, which goes through the same.
 
 TEST np=1,2
 TEST np=3+4
@@ -145,6 +145,42 @@ static PetscErrorCode Submatrix(Kind kind, PetscBool few)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* one process: the transpose of a submatrix, or of other matrices by turns (MatTransposeSetPrecursor()) */
+static PetscErrorCode Transposed(PetscBool turns)
+{
+  Mat A[2], S[2], T[2], X[2], C;
+  IS  is;
+
+  PetscFunctionBeginUser;
+  PetscCall(ISCreateStride(PETSC_COMM_WORLD, M, 0, 1, &is));
+  for (int t = 0; t < 2; t++) {
+    PetscCall(Make(Types[t], 0, 1, &A[t]));
+    PetscCall(MatCreateSubMatrix(A[t], is, is, MAT_INITIAL_MATRIX, &S[t]));
+    PetscCall(MatTranspose(S[t], MAT_INITIAL_MATRIX, &T[t]));
+    PetscCall(Make(Types[t], 1, 5, &X[t]));
+  }
+  PetscCall(MatTestProduct(MATPRODUCT_AB, T[1], X[1], NULL, &C));
+  PetscCall(Compare(T, X, C, turns ? "other matrices' transposes, before" : "a submatrix's transpose, before"));
+  for (int t = 0; t < 2; t++) {
+    PetscCall(Fill(A[t], 1, PETSC_FALSE, 2));
+    if (turns)
+      PetscCall(MatTransposeSetPrecursor(A[t], T[t]));
+    else
+      PetscCall(MatCreateSubMatrix(A[t], is, is, MAT_REUSE_MATRIX, &S[t]));
+    PetscCall(MatTranspose(turns ? A[t] : S[t], MAT_REUSE_MATRIX, &T[t]));
+  }
+  PetscCall(Compare(T, X, C, turns ? "other matrices' transposes, again" : "a submatrix's transpose, again"));
+  PetscCall(MatDestroy(&C));
+  for (int t = 0; t < 2; t++) {
+    PetscCall(MatDestroy(&A[t]));
+    PetscCall(MatDestroy(&S[t]));
+    PetscCall(MatDestroy(&T[t]));
+    PetscCall(MatDestroy(&X[t]));
+  }
+  PetscCall(ISDestroy(&is));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* one process: a nest of two blocks side by side, of which the first one gets other columns */
 static PetscErrorCode Nest(void)
 {
@@ -219,7 +255,11 @@ int main(int argc, char **argv)
     PetscCall(Submatrix((Kind)kind, PETSC_FALSE));
     if (kind != LOCAL) PetscCall(Submatrix((Kind)kind, PETSC_TRUE));
   }
-  if (Size == 1 && !plain) PetscCall(Nest());
+  if (Size == 1 && !plain) {
+    PetscCall(Nest());
+    PetscCall(Transposed(PETSC_FALSE));
+    PetscCall(Transposed(PETSC_TRUE));
+  }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

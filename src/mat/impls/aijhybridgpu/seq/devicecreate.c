@@ -294,6 +294,48 @@ static PetscErrorCode HybDerivedChanged(Mat A, Mat B, PetscBool *changed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybTransposeKeys(Mat A, Mat B, PetscObjectId *id, HybPatternKey *own, HybPatternKey *other)
+{
+  HybLent l;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetId((PetscObject)A, id));
+  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
+  PetscCall(HybPatternKeyGet(A, &l.csr, other));
+  PetscCall(HybLentRestore(A, &l));
+  PetscCall(HybLentGet(B, PETSC_FALSE, &l));
+  PetscCall(HybPatternKeyGet(B, &l.csr, own));
+  PetscCall(HybLentRestore(B, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* By the parent, which writes the pattern of a transpose that is used again, too: another one where A is another matrix
+   (MatTransposeSetPrecursor()) or has columns that were written where they are. To look for that takes as long as half
+   of a transpose. */
+static PetscErrorCode HybTransposeOfParent(Mat A, MatReuse reuse, Mat *B)
+{
+  Mat_SeqAIJHybridGPU *b     = NULL;
+  PetscBool            known = PETSC_FALSE;
+  PetscObjectId        id;
+  HybPatternKey        own, other;
+  HybInPlace           w;
+
+  PetscFunctionBegin;
+  if (reuse == MAT_REUSE_MATRIX && MatIsSeqAIJHybridGPU(*B) && (*B)->assembled) {
+    PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
+    PetscCall(HybTransposeKeys(A, *B, &id, &own, &other));
+    known = (PetscBool)(id == b->transposed.id && HybPatternKeyEqual(&own, &b->transposed.own) && HybPatternKeyEqual(&other, &b->transposed.other));
+    if (known) PetscCall(MatSeqAIJHybridGPUHostWrites(*B));
+  }
+  PetscCall(HybInPlaceBegin(reuse == MAT_REUSE_MATRIX && !known ? *B : NULL, &w));
+  PetscCall((*HYB_PARENT.transpose)(A, reuse, B));
+  PetscCall(HybInPlaceEnd(reuse == MAT_REUSE_MATRIX && !known ? *B : NULL, &w));
+  if (reuse == MAT_INPLACE_MATRIX || known || !MatIsSeqAIJHybridGPU(*B)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
+  PetscCall(HybTransposeKeys(A, *B, &b->transposed.id, &b->transposed.own, &b->transposed.other));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B)
 {
   HybExec        x;
@@ -323,8 +365,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
     choices   = hyb->choices;
     adoptions = hyb->adoptions;
-    if (reuse == MAT_REUSE_MATRIX) PetscCall(MatSeqAIJHybridGPUHostWrites(*B)); /* the parent writes the array itself */
-    PetscCall((*HYB_PARENT.transpose)(A, reuse, B));
+    PetscCall(HybTransposeOfParent(A, reuse, B));
     if (reuse == MAT_INPLACE_MATRIX) { /* it is another matrix's data now */
       PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
       hyb->choices   = choices;

@@ -174,6 +174,10 @@ typedef struct {
     PetscObjectId id;
     HybPatternKey own, other;
   } equal; /* a matrix whose pattern was seen to be this one's */
+  struct {
+    PetscObjectId id;
+    HybPatternKey own, other;
+  } transposed; /* a matrix whose transpose the host has written here */
 
   PetscObjectState assembling; /* of values from coordinates that MatAssemblyEnd() is about to count once more */
   PetscCount       coocount;   /* entries of the last MatSetPreallocationCOO() */
