@@ -188,6 +188,20 @@ PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The parent's first final assembly numbers the columns of the block of others' anew, where they are: a block that the
+   program has made on a device and handed over may still be read there. */
+static PetscErrorCode MatMPIAIJHybridGPUQuietOthers(Mat A)
+{
+  Mat             blocks[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  if (!A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  if (!garray && blocks[1] && MatIsSeqAIJHybridGPU(blocks[1]) && blocks[1]->spptr) PetscCall(HybStorageQuiet((Mat_SeqAIJHybridGPU *)blocks[1]->spptr));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
@@ -202,6 +216,7 @@ PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
     A->ass_nonzerostate = assembled;
   }
   hyb->assembling = PETSC_FALSE;
+  if (mode == MAT_FINAL_ASSEMBLY) PetscCall(MatMPIAIJHybridGPUQuietOthers(A));
   PetscCall((*HybGlueState.mpi.assemblyend)(A, mode));
   hyb->coopattern = PETSC_FALSE;
   if (mode == MAT_FINAL_ASSEMBLY) {

@@ -129,6 +129,7 @@ static PetscErrorCode HybMultDense(Mat A, const HybExec *x, const HybLent *l, Pe
     PetscCall(HybDeviceDenseRestore(x, &c, (PetscBool)!ierr));
     PetscCall(HybDeviceDenseRestore(x, &b, (PetscBool)!ierr));
     PetscCall(ierr);
+    PetscCall(MatSeqAIJHybridGPUReadEnd(A, x)); /* with B and C on the card nobody has waited */
     PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)csr.nnz * C->cmap->n));
   } else {
     const PetscScalar *ba;
