@@ -9,11 +9,10 @@
 
   Never more than so many bytes are kept, and where memory runs out all of them go (HybDeviceTrim()).
 
-  Off under the emulator, which else would not see that a block is read before it is written: but where
-  HYB_DEVICE_BLOCKS says how many MiB may be kept, as one test does; 0 is for measurements.
+  None are kept where memory is limited (-mat_aijhybridgpu_memory_limit), and under the emulator, which else would not
+  see that a block is read before it is written, but for the test of this.
 */
 #include "hybdevicestate.h"
-#include <cstdlib>
 
 enum {
   BLOCKS_LEAST   = 9,  /* bits: 512 bytes */
@@ -22,11 +21,7 @@ enum {
   BLOCKS_DEEP    = 32
 };
 
-#if defined(HYB_EMULATOR)
-static const size_t BlocksLimit = 0;
-#else
 static const size_t BlocksLimit = (size_t)64 << 20;
-#endif
 
 static struct {
   bool         asked;
@@ -55,10 +50,13 @@ size_t HybBlocksSize(size_t bytes)
 {
   size_t size;
 
-  if (!blocks_.asked) {
-    const char *mib = getenv("HYB_DEVICE_BLOCKS");
-
-    blocks_.limit = mib ? (size_t)atoi(mib) << 20 : BlocksLimit;
+  if (!blocks_.asked) { /* once: what was taken by its class is given back so */
+#if defined(HYB_EMULATOR)
+    blocks_.limit = emu::KeptBlocks();
+#else
+    blocks_.limit = BlocksLimit;
+#endif
+    if (hybdevice_.services.memory_limit) blocks_.limit = 0;
     blocks_.asked = true;
   }
   return blocks_.limit && BlocksClass(bytes, &size) >= 0 ? size : bytes;
