@@ -51,8 +51,9 @@ struct _HybParAggStep;
 typedef struct _HybParAggOps {
   /* a step of the rules (vertex.h) for each of the first n vertices, entries or rows */
   PetscErrorCode (*each)(const HybExec *, int step, PetscInt n, const struct _HybParAggStep *);
-  /* key as of HybAggRoots_CUDA(): the roots that a loop over the open vertices of G finds get 0 */
-  PetscErrorCode (*roots)(const HybExec *, HybArena *work, const HybCSR *G, int hops, PetscInt *key);
+  /* key as of HybAggRoots_CUDA(): the roots that a loop over the open vertices of G finds get 0. longest: entries of
+     G's longest row, 0: nobody knows. */
+  PetscErrorCode (*roots)(const HybExec *, HybArena *work, const HybCSR *G, PetscInt longest, int hops, PetscInt *key);
   /* number[k] = the sum of flag[0..k-1]; *sum of all. flag and number are different arrays. */
   PetscErrorCode (*number)(const HybExec *, HybArena *work, PetscInt n, const PetscInt *flag, PetscInt *number, PetscInt *sum);
   /* The members of nc aggregates, none of which is empty. parent of n vertices, -1: none; in a list, kinds 0..kinds-1

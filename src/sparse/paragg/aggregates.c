@@ -81,7 +81,7 @@ static PetscErrorCode HybParAggSweep(HybParAgg p, HybParAggFinding *f)
 
   PetscFunctionBegin;
   PetscCall(HybParAggEach(p, HYB_STEP_KEY, s->all, s));
-  if (s->n) PetscCall((*x->backend->paragg->roots)(x, &f->work, &p->G, p->hops, s->key));
+  if (s->n) PetscCall((*x->backend->paragg->roots)(x, &f->work, &p->G, p->longest, p->hops, s->key));
   PetscCall(HybParAggEach(p, HYB_STEP_NEAR, s->all, s));
   PetscCall(HybParAggEach(p, HYB_STEP_TAKE, s->n, s));
   PetscFunctionReturn(PETSC_SUCCESS);

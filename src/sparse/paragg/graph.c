@@ -102,7 +102,13 @@ static PetscErrorCode HybParAggLook(HybParAgg p, HybParAggMaking *m, PetscBool *
   PetscErrorCode ierr  = PETSC_SUCCESS, later;
 
   PetscFunctionBegin;
-  if (m->A.D.m && !m->edges) ierr = (*x->backend->agg->look)(x, &m->work, &m->A.D, &look);
+  /* at the graph, whose two parts between processes are each other's transposes: it is symmetric where the diagonal
+     block is, and no row of others has an entry of the diagonal */
+  if (m->A.D.m && !m->edges) {
+    ierr = (*x->backend->agg->look)(x, &m->work, &p->G, &look);
+    look.nodiagonal -= m->A.O.n;
+    p->longest = look.longest;
+  }
   /* the global numbers of T's columns are the first ones of gid */
   PetscCall(HybRowsShip(p->halo, x, ierr, &m->work, &m->T, NULL, p->gid, p->N, PETSC_TRUE, &R, &rows));
   ierr  = HybParAggMatch(p, m, &R, &match);
@@ -156,6 +162,7 @@ static PetscErrorCode HybParAggMake(HybParAgg p, HybParAggMaking *m, PetscErrorC
   ierr          = HybParAggBegin(p, before, A);
   found->proper = PETSC_TRUE;
   m->A          = *A;
+  p->whole      = (PetscBool)(p->block.bs == 1 && !unite && !m->edges);
   if (!ierr && p->block.bs > 1) ierr = HybParAggVertices(p, &m->work, A, (PetscBool) !!m->edges, &m->A, &found->proper);
   PetscCall(HybCommAgree(p->comm, ierr, "A graph's description"));
   if (unite) PetscCall(HybParAggUnite(p, m, A));

@@ -12,7 +12,7 @@ static PetscErrorCode HybParAggEach_Host(const HybExec *exec, int step, PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggRoots_Host(const HybExec *exec, HybArena *work, const HybCSR *G, int hops, PetscInt *key)
+static PetscErrorCode HybParAggRoots_Host(const HybExec *exec, HybArena *work, const HybCSR *G, PetscInt longest, int hops, PetscInt *key)
 {
   PetscFunctionBegin;
   PetscCall(HybAggFinish_Host(work, G->m, G->i, G->j, hops, key));

@@ -34,20 +34,17 @@ typedef struct {
 static PetscErrorCode HybNamedTable(HybParAgg p, HybParAggNamed *t, PetscInt n)
 {
   const HybExec *x = &p->exec;
-  HybParAggStep  s = HybParAggStepOf(p);
+  HybAggregates  agg;
   HybScalar     *nothing;
   HybCSR         U;
   PetscInt      *perm;
 
   PetscFunctionBegin;
+  PetscCall(HybParAggNumber(p, &t->work, &t->work, n, &t->nlist, &t->list, &t->garray, &t->local));
+  agg = (HybAggregates){n, p->nc + t->nlist, t->local, NULL, 0};
   PetscCall(HybArenaCalloc(&t->work, HYB_WORK(x), n, sizeof(HybScalar), &nothing));
-  PetscCall(HybParAggNumber(p, &t->work, n, nothing, &U, &t->nlist, &t->list, &t->garray));
+  PetscCall((*x->backend->agg->unsmoothed)(x, &t->work, &t->work, &agg, nothing, &U));
   PetscCall(HybArenaFree(&t->work, &nothing));
-  PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), n, sizeof(PetscInt), &t->local));
-  s.pi    = U.i;
-  s.pj    = U.j;
-  s.local = t->local;
-  PetscCall(HybParAggEach(p, HYB_STEP_LOCAL, n, &s));
   PetscCall((*x->backend->csr->transposesymbolic)(x, &t->work, &t->work, &U, &t->T, &perm));
   PetscCall(HybArenaFree(&t->work, &perm));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -157,7 +154,7 @@ static PetscErrorCode HybNestedBlocks(HybParAgg p, HybParAggNamed *t, HybParCSR 
 
   PetscFunctionBegin;
   PetscCall((*ops->splitcolumns)(x, &t->work, &t->work, &t->C, p->cranges[p->comm->rank], p->cranges[p->comm->rank + 1], part, perm));
-  PetscCall(HybParAggOutside(p, &t->work, &t->work, &part[1], 0, 0, &n, &list, &garray));
+  PetscCall(HybParAggOutside(p, &t->work, &t->work, part[1].nnz, part[1].j, 0, 0, &n, &list, &garray));
   PetscCall((*ops->numbercolumns)(x, part[1].nnz, part[1].j, 0, 0, n, 0, list));
   part[0].n = p->nc;
   part[1].n = n;

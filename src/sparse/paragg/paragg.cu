@@ -24,7 +24,7 @@ typedef void (*Kernel)(PetscInt, HybParAggStep);
 
 /* in the order of vertex.h */
 const Kernel Kernels[] = {Each<HYB_STEP_START>, Each<HYB_STEP_REACH>, Each<HYB_STEP_KEY>, Each<HYB_STEP_NEAR>, Each<HYB_STEP_TAKE>, Each<HYB_STEP_LEAVE>, Each<HYB_STEP_ROOT>, Each<HYB_STEP_COARSE>, Each<HYB_STEP_BESIDE>,
-                          Each<HYB_STEP_PARENT>, Each<HYB_STEP_LEAD>, Each<HYB_STEP_ALONE>, Each<HYB_STEP_COMPOSE>, Each<HYB_STEP_SMALLEST>, Each<HYB_STEP_OWN>, Each<HYB_STEP_FIRST>, Each<HYB_STEP_ENTRY>, Each<HYB_STEP_NUMBER>, Each<HYB_STEP_LOCAL>, Each<HYB_STEP_COLUMN>, Each<HYB_STEP_BEYOND>,
+                          Each<HYB_STEP_PARENT>, Each<HYB_STEP_LEAD>, Each<HYB_STEP_ALONE>, Each<HYB_STEP_COMPOSE>, Each<HYB_STEP_SMALLEST>, Each<HYB_STEP_OWN>, Each<HYB_STEP_FIRST>, Each<HYB_STEP_ENTRY>, Each<HYB_STEP_LOCAL>, Each<HYB_STEP_APART>, Each<HYB_STEP_COLUMN>, Each<HYB_STEP_BEYOND>,
                           Each<HYB_STEP_MATCH>, Each<HYB_STEP_KIND>, Each<HYB_STEP_TRANSLATIONS>, Each<HYB_STEP_TOCOLUMNS>, Each<HYB_STEP_TOROWS>};
 static_assert(sizeof(Kernels) / sizeof(Kernels[0]) == HYB_STEP_TOROWS + 1, "a kernel for each step");
 
@@ -46,7 +46,7 @@ static PetscErrorCode HybParAggEach_CUDA(const HybExec *exec, int step, PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCSR *G, int hops, PetscInt *key)
+static PetscErrorCode HybParAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCSR *G, PetscInt longest, int hops, PetscInt *key)
 {
   AggLong   l;
   PetscInt *spare;
@@ -55,7 +55,7 @@ static PetscErrorCode HybParAggRoots_CUDA(const HybExec *exec, HybArena *work, c
   PetscFunctionBegin;
   PetscCall(HybCheckEntries(exec, G->nnz, "a graph"));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, G->m, sizeof(PetscInt), &spare));
-  PetscCall(HybAggLongRows(exec, work, G, 0, &l));
+  PetscCall(HybAggLongRows(exec, work, G, longest, &l));
   PetscCall(HybAggRoots_CUDA(exec, work, G, &l, hops, key, spare, &rounds));
   PetscCall(HybAggLongFree(work, &l));
   PetscCall(HybArenaFree(work, &spare));

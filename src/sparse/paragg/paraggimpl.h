@@ -9,11 +9,13 @@ HYB_EXTERN_C_BEGIN
 struct _HybParAgg {
   MPI_Comm    mpi; /* the caller's */
   HybComm     comm;
-  HybExec     exec; /* its result: working memory */
-  HybArena    keep; /* of what follows */
-  HybHalo     halo; /* of the vertices; its ghosts are the graph's */
-  PetscBool   lent; /* it is the caller's */
-  HybCSR      G;    /* the graph, see vertex.h */
+  HybExec     exec;    /* its result: working memory */
+  HybArena    keep;    /* of what follows */
+  HybHalo     halo;    /* of the vertices; its ghosts are the graph's */
+  PetscBool   lent;    /* it is the caller's */
+  HybCSR      G;       /* the graph, see vertex.h */
+  PetscInt    longest; /* entries of its longest row; 0: nobody knows */
+  PetscBool   whole;   /* its rows of own vertices are A's, D's columns and then O's */
   PetscInt   *gid, N;
   PetscInt   *ranges, *cranges; /* of the host: whose vertices, whose aggregates */
   int         hops;
@@ -21,8 +23,11 @@ struct _HybParAgg {
   PetscBool   again; /* its vertices are another one's aggregates (nested.c) */
   PetscInt    nc;
   PetscInt   *parent, *lead, *first; /* see vertex.h; parent of all */
-  HybScalar  *q;                     /* of all; others' come when P is smoothed; of blocks by columns, all rows apart */
-  PetscInt   *garray;                /* of the last prolongator, of the host */
+  /* once they are wanted: others' aggregates that vertices here belong to, names of the host, and of each vertex its
+     aggregate by the numbers of this process (HYB_STEP_LOCAL) */
+  PetscInt   nlist, *list, *names, *local;
+  HybScalar *q;      /* of all; others' come when P is smoothed; of blocks by columns, all rows apart */
+  PetscInt  *garray; /* of the last prolongator, of the host */
   /* where a vertex has several unknowns, or there are several vectors */
   HybAggBlock block;
   HybHalo     rowhalo;         /* of the unknowns: all those of the graph's ghosts */
@@ -39,11 +44,12 @@ static inline PetscBool HybParAggIsScalar(HybParAgg p)
   return (PetscBool)(p->block.bs == 1 && p->block.nvec == 1);
 }
 
-/* step.c. Step: with the graph's part filled in. Ghosts: others' part of an array of all vertices, by their owners;
-   collective, before: of what this process did since they last agreed. Its error is this process's alone until the next
-   sum, which all go on to, or HybCommAgree(). Sum: v[0..n-1] over all processes, of which v has room for one more; an
-   error of one is one of all. */
+/* step.c. Step: with the graph's part filled in. Exchange: of a halo. Ghosts: others' part of an array of all vertices,
+   by their owners; collective, before: of what this process did since they last agreed. Its error is this process's
+   alone until the next sum, which all go on to, or HybCommAgree(). Sum: v[0..n-1] over all processes, of which v has
+   room for one more; an error of one is one of all. */
 extern HybParAggStep         HybParAggStepOf(HybParAgg);
+extern PetscErrorCode        HybParAggExchange(HybParAgg, HybHalo, PetscErrorCode before, size_t unit, const void *array, void *ghost);
 extern PetscErrorCode        HybParAggGhosts(HybParAgg, PetscErrorCode before, size_t unit, void *array);
 extern PetscErrorCode        HybParAggSum(HybParAgg, PetscErrorCode before, const char *what, PetscInt n, PetscInt64 *v);
 static inline PetscErrorCode HybParAggEach(HybParAgg p, int step, PetscInt n, const HybParAggStep *s)
@@ -80,16 +86,16 @@ extern PetscErrorCode HybParAggWide(HybParAgg, HybArena *work, const HybCSR *O, 
 /* tentativeblocks.c: HybParAggTentative() of several unknowns or vectors */
 extern PetscErrorCode HybParAggTentativeBlocks(HybParAgg, PetscErrorCode before, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *coarse, PetscInt *doubtful);
 
-/* prolong.c: the columns of U outside of begin..end-1, each once, ascending: list where the backend executes, from
-   work, and garray, from host, of the host. Not collective. */
-extern PetscErrorCode HybParAggOutside(HybParAgg, HybArena *work, HybArena *host, const HybCSR *U, PetscInt begin, PetscInt end, PetscInt *nlist, PetscInt **list, PetscInt **garray);
-/* U: of the first n vertices a row each, with the vertex's aggregate for column and its v for entry, from work. The
-   aggregates are numbered: own ones from 0 on, others', which are listed as above, behind them. garray from p->keep.
-   Not collective. */
-extern PetscErrorCode HybParAggNumber(HybParAgg, HybArena *work, PetscInt n, const HybScalar *v, HybCSR *U, PetscInt *nlist, PetscInt **list, PetscInt **garray);
-/* S has a row for each aggregate of others that own vertices belong to, with an entry of v for each of
-   them; from work, the rest as above. Not collective. */
-extern PetscErrorCode HybParAggToOthers(HybParAgg, HybArena *work, const HybScalar *v, HybCSR *S, PetscInt *nlist, PetscInt **list, PetscInt **garray);
+/* prolong.c: those of j[0..n-1] outside of begin..end-1, each once, ascending: list where the backend executes, and
+   garray, of the host. Not collective. */
+extern PetscErrorCode HybParAggOutside(HybParAgg, HybArena *keep, HybArena *work, PetscCount n, const PetscInt *j, PetscInt begin, PetscInt end, PetscInt *nlist, PetscInt **list, PetscInt **garray);
+/* Of the first n vertices the aggregates: local as HYB_STEP_LOCAL has it, of those of others a list as above. Names: of
+   all vertices, as p keeps them. Not collective. */
+extern PetscErrorCode HybParAggNumber(HybParAgg, HybArena *keep, HybArena *work, PetscInt n, PetscInt *nlist, PetscInt **list, PetscInt **garray, PetscInt **local);
+extern PetscErrorCode HybParAggNames(HybParAgg, HybArena *work);
+/* S has a row for each aggregate of others that p names, with an entry of v for each own vertex that belongs to it;
+   from work. Not collective. */
+extern PetscErrorCode HybParAggToOthers(HybParAgg, HybArena *work, const HybScalar *v, HybCSR *S);
 
 HYB_EXTERN_C_END
 #endif

@@ -6,7 +6,7 @@
   the aggregates numbered as they occur here, own ones first.
 
     tell q; parent was told when aggregates were found
-    number the aggregates that the vertices name
+    number the aggregates that the vertices name, if the tentative prolongator has not
     P = P0 - omega D^-1 [D O] P0, rows of this process
     P's own columns, and the others
 
@@ -18,13 +18,13 @@
 */
 #include "paraggimpl.h"
 
-PetscErrorCode HybParAggOutside(HybParAgg p, HybArena *work, HybArena *host, const HybCSR *U, PetscInt begin, PetscInt end, PetscInt *nlist, PetscInt **list, PetscInt **garray)
+PetscErrorCode HybParAggOutside(HybParAgg p, HybArena *keep, HybArena *work, PetscCount n, const PetscInt *j, PetscInt begin, PetscInt end, PetscInt *nlist, PetscInt **list, PetscInt **garray)
 {
   const HybExec *x = &p->exec;
 
   PetscFunctionBegin;
-  PetscCall((*x->backend->csr->outsidecolumns)(x, work, work, U->nnz, U->j, begin, end, nlist, list));
-  PetscCall(HybArenaAlloc(host, HYB_MEM_HOST, *nlist, sizeof(PetscInt), garray));
+  PetscCall((*x->backend->csr->outsidecolumns)(x, keep, work, n, j, begin, end, nlist, list));
+  PetscCall(HybArenaAlloc(keep, HYB_MEM_HOST, *nlist, sizeof(PetscInt), garray));
   if (*nlist) {
     PetscCall(x->backend->copy(x, *garray, *list, sizeof(PetscInt) * (size_t)*nlist, HYB_COPY_DEVICE_TO_HOST));
     PetscCall(x->backend->sync(x));
@@ -32,40 +32,54 @@ PetscErrorCode HybParAggOutside(HybParAgg p, HybArena *work, HybArena *host, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParAggNumber(HybParAgg p, HybArena *work, PetscInt n, const HybScalar *v, HybCSR *U, PetscInt *nlist, PetscInt **list, PetscInt **garray)
+PetscErrorCode HybParAggNumber(HybParAgg p, HybArena *keep, HybArena *work, PetscInt n, PetscInt *nlist, PetscInt **list, PetscInt **garray, PetscInt **local)
 {
-  const HybExec      *x     = &p->exec;
-  const HybAggregates agg   = {n, p->cranges[p->comm->size], p->parent, NULL, 0};
-  const PetscInt      begin = p->cranges[p->comm->rank], end = p->cranges[p->comm->rank + 1];
-  HybParAggStep       s = HybParAggStepOf(p);
+  HybParAggStep s = HybParAggStepOf(p);
 
   PetscFunctionBegin;
-  PetscCall((*x->backend->agg->unsmoothed)(x, work, work, &agg, v, U));
-  PetscCall(HybParAggOutside(p, work, &p->keep, U, begin, end, nlist, list, garray));
+  PetscCall(HybParAggOutside(p, keep, work, n, p->parent, s.cbegin, s.cend, nlist, list, garray));
+  while (*nlist && (*garray)[0] < 0) { /* vertices of no aggregate, which the host lists each time */
+    --*nlist;
+    ++*list;
+    ++*garray;
+  }
+  PetscCall(HybArenaAlloc(keep, HYB_WORK(&p->exec), n, sizeof(PetscInt), local));
   s.nlist = *nlist;
   s.list  = *list;
-  s.local = U->j;
-  PetscCall(HybParAggEach(p, HYB_STEP_NUMBER, (PetscInt)U->nnz, &s));
-  U->n = end - begin + *nlist;
+  s.local = *local;
+  PetscCall(HybParAggEach(p, HYB_STEP_LOCAL, n, &s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParAggToOthers(HybParAgg p, HybArena *work, const HybScalar *v, HybCSR *S, PetscInt *nlist, PetscInt **list, PetscInt **garray)
+/* but for those that only the transpose's edges lead to */
+PetscErrorCode HybParAggNames(HybParAgg p, HybArena *work)
 {
-  const HybExec   *x   = &p->exec;
-  const HybCSROps *ops = x->backend->csr;
-  HybCSR           U, T;
-  const HybCSR    *piece = &T;
-  PetscInt         begin, end, *perm;
-  PetscCount       first, place[2];
+  HybParAggStep s = HybParAggStepOf(p);
 
   PetscFunctionBegin;
-  PetscCall(HybParAggNumber(p, work, p->halo->n, v, &U, nlist, list, garray));
-  PetscCall((*ops->transpose)(x, work, work, &U, PETSC_FALSE, &T, &perm));
-  begin = p->nc;
-  end   = p->nc + *nlist;
-  PetscCall((*ops->stackrows)(x, work, 1, &piece, &begin, &end, S, &first, place));
-  S->a = T.a ? T.a + first : NULL;
+  if (p->local) PetscFunctionReturn(PETSC_SUCCESS);
+  s.list = p->beyond;
+  PetscCall(HybParAggEach(p, HYB_STEP_BEYOND, p->nbeyond, &s));
+  PetscCall(HybParAggNumber(p, &p->keep, work, p->G.m, &p->nlist, &p->list, &p->names, &p->local));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParAggToOthers(HybParAgg p, HybArena *work, const HybScalar *v, HybCSR *S)
+{
+  const HybExec *x = &p->exec;
+  HybParAggStep  s = HybParAggStepOf(p);
+  HybAggregates  agg;
+  HybCSR         U;
+  PetscInt      *perm;
+
+  PetscFunctionBegin;
+  PetscCall(HybParAggNames(p, work));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(x), s.n, sizeof(PetscInt), &s.member));
+  s.local = p->local;
+  PetscCall(HybParAggEach(p, HYB_STEP_APART, s.n, &s));
+  agg = (HybAggregates){s.n, p->nlist, s.member, NULL, 0};
+  PetscCall((*x->backend->agg->unsmoothed)(x, work, work, &agg, v, &U));
+  PetscCall((*x->backend->csr->transpose)(x, work, work, &U, PETSC_FALSE, S, &perm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -74,28 +88,24 @@ typedef struct {
   HybParAggStep s;
 } HybParAggProl;
 
-/* rows of P0, of so many vertices, with this process's numbers for columns; of blocks a column stands for all of an
-   aggregate's */
-static PetscErrorCode HybParAggUnsmoothed(HybParAgg p, HybParAggProl *r, PetscInt n, HybCSR *U)
-{
-  PetscFunctionBegin;
-  PetscCall(HybParAggNumber(p, &r->work, n, p->q, U, &r->s.nlist, (PetscInt **)&r->s.list, &p->garray));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* the aggregates of so many vertices by this process's numbers */
-static PetscErrorCode HybParAggLocal(HybParAgg p, HybParAggProl *r, PetscInt n, HybAggregates *agg)
+/* the aggregates of own vertices, or of all, by this process's numbers */
+static PetscErrorCode HybParAggLocal(HybParAgg p, HybParAggProl *r, PetscBool all, HybAggregates *agg)
 {
   HybParAggStep *s = &r->s;
-  HybCSR         U;
+  PetscInt      *local, *list;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggUnsmoothed(p, r, n, &U));
-  s->pi = U.i;
-  s->pj = U.j;
-  PetscCall(HybArenaAlloc(&r->work, HYB_WORK(&p->exec), n, sizeof(PetscInt), &s->local));
-  PetscCall(HybParAggEach(p, HYB_STEP_LOCAL, n, s));
-  *agg = (HybAggregates){n, U.n, s->local, NULL, 0};
+  if (all) {
+    PetscCall(HybParAggNames(p, &r->work));
+    s->nlist  = p->nlist;
+    s->list   = p->list;
+    p->garray = p->names;
+    *agg      = (HybAggregates){s->all, p->nc + p->nlist, p->local, NULL, 0};
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybParAggNumber(p, &p->keep, &r->work, s->n, &s->nlist, &list, &p->garray, &local));
+  s->list = list;
+  *agg    = (HybAggregates){s->n, p->nc + s->nlist, local, NULL, 0};
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -114,38 +124,54 @@ static PetscErrorCode HybParAggRowsOfQ(HybParAgg p, HybParAggProl *r, PetscInt n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggUnsmoothedBlocks(HybParAgg p, HybParAggProl *r, HybCSR *P)
+/* rows of P0, of own vertices */
+static PetscErrorCode HybParAggUnsmoothed(HybParAgg p, HybParAggProl *r, HybCSR *P)
 {
   const HybExec *x = &p->exec;
   HybAggregates  agg;
   HybScalar     *q;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggLocal(p, r, r->s.n, &agg));
+  PetscCall(HybParAggLocal(p, r, PETSC_FALSE, &agg));
+  if (HybParAggIsScalar(p)) {
+    PetscCall((*x->backend->agg->unsmoothed)(x, &r->work, &r->work, &agg, p->q, P));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(HybParAggRowsOfQ(p, r, r->s.n, &q));
   PetscCall((*x->backend->agg->unsmoothedblocks)(x, &r->work, &r->work, &agg, &p->block, q, P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggSmoothed(HybParAgg p, HybParAggProl *r, const HybParCSR *A, PetscReal omega, HybCSR *P)
+/* the rows of A as one matrix, whose pattern the graph may have */
+static PetscErrorCode HybParAggJoined(HybParAgg p, HybParAggProl *r, const HybParCSR *A, HybCSR *M)
 {
   const HybExec   *x   = &p->exec;
   const HybCSROps *ops = x->backend->csr;
-  HybParAggStep    s   = HybParAggStepOf(p);
-  HybAggregates    agg;
-  HybCSR           O, M;
-  HybScalar       *q;
+  HybCSR           O;
 
   PetscFunctionBegin;
-  s.list = p->beyond;
-  PetscCall(HybParAggEach(p, HYB_STEP_BEYOND, p->nbeyond, &s));
-  PetscCall(HybParAggLocal(p, r, r->s.all, &agg));
   PetscCall(HybParAggWide(p, &r->work, &A->O, &O));
-  PetscCall((*ops->mergeblocks)(x, &r->work, &A->D, &O, 0, &M));
-  PetscCall(HybArenaAlloc(&r->work, HYB_WORK(x), M.nnz, sizeof(HybScalar), &M.a));
-  PetscCall((*ops->mergevalues)(x, &A->D, &O, 0, &M));
+  if (p->whole)
+    *M = (HybCSR){A->D.m, p->G.n, A->D.nnz + O.nnz, p->G.i, p->G.j, NULL};
+  else
+    PetscCall((*ops->mergeblocks)(x, &r->work, &A->D, &O, 0, M));
+  PetscCall(HybArenaAlloc(&r->work, HYB_WORK(x), M->nnz, sizeof(HybScalar), &M->a));
+  PetscCall((*ops->mergevalues)(x, &A->D, &O, 0, M));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParAggSmoothed(HybParAgg p, HybParAggProl *r, const HybParCSR *A, PetscReal omega, HybCSR *P)
+{
+  const HybExec *x = &p->exec;
+  HybAggregates  agg;
+  HybCSR         M;
+  HybScalar     *q;
+
+  PetscFunctionBegin;
+  PetscCall(HybParAggLocal(p, r, PETSC_TRUE, &agg));
+  PetscCall(HybParAggJoined(p, r, A, &M));
   if (HybParAggIsScalar(p)) {
-    PetscCall((*x->backend->agg->smoothed)(x, &r->work, &r->work, &M, 0, &agg, p->q, omega, P));
+    PetscCall((*x->backend->agg->smoothed)(x, &r->work, &r->work, &M, p->whole ? p->longest : 0, &agg, p->q, omega, P));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybParAggRowsOfQ(p, r, r->s.all, &q));
@@ -202,43 +228,41 @@ static PetscErrorCode HybParAggParts(HybParAgg p, HybParAggProl *r, const HybCSR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective: others' part of q. Its error is this process's alone until the next HybCommAgree(). */
-static PetscErrorCode HybParAggTellQ(HybParAgg p)
+/* Collective: others' part of q. before: an error of this process's; its error is this process's alone until the next
+   HybCommAgree(). */
+static PetscErrorCode HybParAggTellQ(HybParAgg p, PetscErrorCode before)
 {
   const HybExec *x    = &p->exec;
   const HybHalo  halo = p->rowhalo ? p->rowhalo : p->halo;
   const size_t   rows = (size_t)p->G.m * p->block.bs;
-  PetscErrorCode ierr;
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
-  halo->early = PETSC_TRUE;
   for (PetscInt t = 0; t < p->block.nvec; t++) {
-    HybScalar *q     = p->q + t * rows;
+    HybScalar *q     = ierr ? NULL : p->q + t * rows;
     void      *ghost = NULL;
 
-    ierr = HybHaloExchange(halo, x, sizeof(HybScalar), q, PETSC_FALSE, &ghost);
+    ierr = HybParAggExchange(p, halo, ierr, sizeof(HybScalar), q, &ghost);
     if (!ierr && halo->nghost) ierr = x->backend->copy(x, q + halo->n, ghost, sizeof(HybScalar) * (size_t)halo->nghost, HYB_COPY_DEVICE_TO_DEVICE);
-    if (t < p->block.nvec - 1) ierr = HybCommAgree(p->comm, ierr, "The entries of a tentative prolongator");
-    PetscCall(ierr);
   }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybParAggProlongatorIn(HybParAgg p, HybParAggProl *r, PetscErrorCode before, const HybParCSR *A, PetscReal omega, HybArena out[2], HybParCSR *P)
 {
   HybCSR         local;
-  PetscErrorCode ierr;
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
-  PetscCall(HybCommAgree(p->comm, before, "A matrix whose prolongator is to be smoothed"));
-  ierr = A ? HybParAggTellQ(p) : PETSC_SUCCESS;
+  if (A) ierr = HybParAggTellQ(p, ierr);
+  PetscCall(ierr);
   r->s = HybParAggStepOf(p);
-  if (!ierr && A)
-    ierr = HybParAggSmoothed(p, r, A, omega, &local);
-  else if (!ierr)
-    ierr = HybParAggIsScalar(p) ? HybParAggUnsmoothed(p, r, r->s.n, &local) : HybParAggUnsmoothedBlocks(p, r, &local);
-  if (!ierr) ierr = HybParAggParts(p, r, &local, out, P);
-  PetscCall(HybCommAgree(p->comm, ierr, "The prolongator of a level"));
+  if (A)
+    PetscCall(HybParAggSmoothed(p, r, A, omega, &local));
+  else
+    PetscCall(HybParAggUnsmoothed(p, r, &local));
+  PetscCall(HybParAggParts(p, r, &local, out, P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -253,7 +277,6 @@ PetscErrorCode HybParAggProlongator(HybParAgg p, PetscErrorCode before, const Hy
   PetscCall(HybArenaInit(&r.work, &p->exec));
   ierr  = HybParAggProlongatorIn(p, &r, before, A, omega, out, P);
   later = HybArenaReset(&r.work);
-  PetscCall(ierr);
-  PetscCall(HybCommAgree(p->comm, later, "Memory for a prolongator"));
+  PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "The prolongator of a level"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

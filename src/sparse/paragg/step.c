@@ -35,6 +35,21 @@ HybParAggStep HybParAggStepOf(HybParAgg p)
 /* what every exchange has room for from the first */
 #define HYB_PARAGG_UNIT (PetscMax(sizeof(HybScalar), sizeof(PetscInt)))
 
+PetscErrorCode HybParAggExchange(HybParAgg p, HybHalo halo, PetscErrorCode before, size_t unit, const void *array, void *ghost)
+{
+  const HybExec *x = &p->exec;
+
+  PetscFunctionBegin;
+  halo->early = PETSC_TRUE;   /* nothing is queued meanwhile */
+  if (unit > HYB_PARAGG_UNIT) /* all take more room together */
+    PetscCall(HybCommAgree(p->comm, before, "What vertices tell each other"));
+  else if (before)
+    HybHaloAbandon(halo, x, PETSC_FALSE, before);
+  PetscCall(before);
+  PetscCall(HybHaloExchange(halo, x, unit, array, PETSC_FALSE, ghost));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybParAggGhosts(HybParAgg p, PetscErrorCode before, size_t unit, void *array)
 {
   const HybExec *x     = &p->exec;
@@ -42,13 +57,7 @@ PetscErrorCode HybParAggGhosts(HybParAgg p, PetscErrorCode before, size_t unit, 
   void          *ghost = NULL;
 
   PetscFunctionBegin;
-  p->halo->early = PETSC_TRUE; /* nothing is queued meanwhile */
-  if (unit > HYB_PARAGG_UNIT)  /* all take more room together */
-    PetscCall(HybCommAgree(p->comm, before, "What vertices tell each other"));
-  else if (before)
-    HybHaloAbandon(p->halo, x, PETSC_FALSE, before);
-  PetscCall(before);
-  PetscCall(HybHaloExchange(p->halo, x, unit, array, PETSC_FALSE, &ghost));
+  PetscCall(HybParAggExchange(p, p->halo, before, unit, array, &ghost));
   if (p->halo->nghost) PetscCall(x->backend->copy(x, (char *)array + own, ghost, unit * (size_t)p->halo->nghost, HYB_COPY_DEVICE_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

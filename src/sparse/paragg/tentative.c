@@ -6,7 +6,8 @@
   matrix that has a row for each aggregate; it factors the column as agg's tentative.c does, own members first, and
   tells R, by which the others divide. A halo of the aggregates' numbers says who tells whom:
 
-    U: row v has the entry (parent(v), b(v)), v an own vertex;  its columns of others are the halo's ghosts
+    U: row v has the entry (parent(v), b(v)), v an own vertex; aggregates of others that vertices of others here belong
+    to, which the smoothed prolongator names, get empty columns;  its columns of others are the halo's ghosts
     U^T: rows of others' aggregates go to their owners
     own members, and those that came:  Q and R of each own aggregate
     tell R;  q(v) = b(v) / R where the aggregate is another process's
@@ -21,7 +22,6 @@ typedef struct {
   HybArena      work;
   HybParAggStep s;
   HybHalo       halo; /* of aggregates */
-  PetscInt     *garray;
   HybCSR        S, R; /* what goes to others, and what comes */
   HybRows       rows;
   HybScalar    *ones;
@@ -42,7 +42,9 @@ static PetscErrorCode HybParAggEntries(HybParAgg p, HybParAggTent *t, const HybS
     PetscCall((*x->backend->csr->set)(x, p->halo->n, &one, t->ones));
     b = t->ones;
   }
-  PetscCall(HybParAggToOthers(p, &t->work, b, &t->S, &t->s.nlist, (PetscInt **)&t->s.list, &t->garray));
+  PetscCall(HybParAggToOthers(p, &t->work, b, &t->S));
+  t->s.nlist = p->nlist;
+  t->s.list  = p->list;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -76,42 +78,41 @@ static PetscErrorCode HybParAggColumns(HybParAgg p, HybParAggTent *t, const HybS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective: R and the first members of others' aggregates */
-static PetscErrorCode HybParAggTold(HybParAgg p, HybParAggTent *t, const HybScalar *coarse)
+/* Collective: R of others' aggregates, and their first members, which are asked for where R may be 0. before: an error
+   of this process's; its error is this process's alone. */
+static PetscErrorCode HybParAggTold(HybParAgg p, HybParAggTent *t, PetscErrorCode before, PetscBool some, const HybScalar *coarse)
 {
-  const HybExec *x = &p->exec;
-  PetscErrorCode ierr;
+  const HybExec *x    = &p->exec;
+  PetscErrorCode ierr = before;
   void          *r = NULL, *first = NULL;
   PetscInt      *kept = NULL;
 
   PetscFunctionBegin;
-  ierr = HybHaloExchange(t->halo, x, sizeof(PetscInt), p->first, PETSC_FALSE, &first);
-  if (!ierr) ierr = HybArenaAlloc(&t->work, HYB_WORK(x), t->s.nlist, sizeof(PetscInt), &kept);
-  if (!ierr && t->s.nlist) ierr = x->backend->copy(x, kept, first, sizeof(PetscInt) * (size_t)t->s.nlist, HYB_COPY_DEVICE_TO_DEVICE);
-  PetscCall(HybCommAgree(p->comm, ierr, "The first vertices of aggregates"));
-  ierr           = HybHaloExchange(t->halo, x, sizeof(HybScalar), coarse, PETSC_FALSE, &r);
+  if (some) {
+    ierr = HybParAggExchange(p, t->halo, ierr, sizeof(PetscInt), p->first, &first);
+    if (!ierr) ierr = HybArenaAlloc(&t->work, HYB_WORK(x), t->s.nlist, sizeof(PetscInt), &kept);
+    if (!ierr && t->s.nlist) ierr = x->backend->copy(x, kept, first, sizeof(PetscInt) * (size_t)t->s.nlist, HYB_COPY_DEVICE_TO_DEVICE);
+  }
+  PetscCall(HybParAggExchange(p, t->halo, ierr, sizeof(HybScalar), coarse, &r));
   t->s.listfirst = kept;
   t->s.listr     = (const HybScalar *)r;
-  if (!ierr) ierr = HybParAggEach(p, HYB_STEP_ENTRY, p->halo->n, &t->s);
-  PetscCall(HybCommAgree(p->comm, ierr, "The entries of a tentative prolongator"));
+  PetscCall(HybParAggEach(p, HYB_STEP_ENTRY, p->halo->n, &t->s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybParAggTentativeIn(HybParAgg p, HybParAggTent *t, PetscErrorCode before, const HybScalar *b, HybScalar *coarse)
 {
-  PetscInt64 some = b != NULL;
+  PetscInt64 some[2] = {b != NULL, 0};
 
   PetscFunctionBegin;
-  PetscCall(HybCommAgree(p->comm, before, "Memory for a tentative prolongator"));
-  PetscCall(HybCommMax(p->comm, 1, &some));
+  PetscCall(HybParAggSum(p, before, "Memory for a tentative prolongator", 1, some));
   PetscCall(HybCommAgree(p->comm, HybParAggEntries(p, t, b), "Aggregates of other processes"));
-  if (some && !b) b = t->ones; /* not all processes' entries are 1 */
+  if (some[0] && !b) b = t->ones; /* not all processes' entries are 1 */
   t->s.b = b;
-  if (!some) t->S.a = NULL;
-  PetscCall(HybHaloCreate(p->comm, &p->exec, p->cranges, t->s.nlist, t->garray, &t->halo));
+  if (!some[0]) t->S.a = NULL;
+  PetscCall(HybHaloCreate(p->comm, &p->exec, p->cranges, t->s.nlist, p->names, &t->halo));
   PetscCall(HybRowsShip(t->halo, &p->exec, PETSC_SUCCESS, &t->work, &t->S, NULL, p->gid, p->N, PETSC_TRUE, &t->R, &t->rows));
-  PetscCall(HybCommAgree(p->comm, HybParAggColumns(p, t, b, coarse), "The columns of a tentative prolongator"));
-  PetscCall(HybParAggTold(p, t, coarse));
+  PetscCall(HybParAggTold(p, t, HybParAggColumns(p, t, b, coarse), (PetscBool) !!some[0], coarse));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -132,7 +133,8 @@ PetscErrorCode HybParAggTentative(HybParAgg p, PetscErrorCode before, const HybS
   later[0] = HybRowsDestroy(&t.rows);
   later[1] = HybHaloDestroy(&t.halo);
   later[2] = HybArenaReset(&t.work);
-  PetscCall(ierr);
-  for (int k = 0; k < 3; k++) PetscCall(HybCommAgree(p->comm, later[k], "Memory for a tentative prolongator"));
+  for (int k = 0; k < 3; k++)
+    if (!ierr) ierr = later[k];
+  PetscCall(HybCommAgree(p->comm, ierr, "The entries of a tentative prolongator"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -25,8 +25,7 @@ typedef struct {
   HybArena      work;
   HybParAggStep s;
   HybHalo       owners, members; /* of aggregates; of the unknowns of others' members */
-  PetscInt      nlist, *list, *garray;
-  HybCSR        S, R; /* what goes to others, and what comes */
+  HybCSR        S, R;            /* what goes to others, and what comes */
   HybRows       rows;
   PetscInt      nother, *unknowns; /* others' members; their unknowns, of the host */
   PetscInt      nmember;           /* own vertices, and these */
@@ -44,7 +43,7 @@ static PetscErrorCode HybMembersKinds(HybParAgg p, HybParAggMembers *t)
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), (PetscCount)p->G.m * p->block.bs, sizeof(HybScalar) * (size_t)p->block.nvec, &p->q));
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), p->halo->n, sizeof(HybScalar), &t->s.to));
   PetscCall(HybParAggEach(p, HYB_STEP_KIND, p->halo->n, &t->s));
-  PetscCall(HybParAggToOthers(p, &t->work, t->s.to, &t->S, &t->nlist, &t->list, &t->garray));
+  PetscCall(HybParAggToOthers(p, &t->work, t->s.to, &t->S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -187,7 +186,7 @@ static PetscErrorCode HybMembersDo(HybParAgg p, HybParAggMembers *t, PetscErrorC
   PetscCall(HybCommAgree(p->comm, before, "Memory for a tentative prolongator"));
   PetscCall(HybCommMax(p->comm, 1, &some));
   PetscCall(HybCommAgree(p->comm, HybMembersKinds(p, t), "Aggregates of other processes"));
-  PetscCall(HybHaloCreate(p->comm, &p->exec, p->cranges, t->nlist, t->garray, &t->owners));
+  PetscCall(HybHaloCreate(p->comm, &p->exec, p->cranges, p->nlist, p->names, &t->owners));
   PetscCall(HybRowsShip(t->owners, &p->exec, PETSC_SUCCESS, &t->work, &t->S, NULL, p->gid, p->N, PETSC_TRUE, &t->R, &t->rows));
   PetscCall(HybCommAgree(p->comm, HybMembersFind(p, t), "The members of aggregates"));
   PetscCall(HybHaloCreate(p->comm, &p->exec, p->rows, t->nother * p->block.bs, t->unknowns, &t->members));
@@ -210,7 +209,8 @@ PetscErrorCode HybParAggTentativeBlocks(HybParAgg p, PetscErrorCode before, cons
   later[1] = HybHaloDestroy(&t.owners);
   later[2] = HybHaloDestroy(&t.members);
   later[3] = HybArenaReset(&t.work);
-  PetscCall(ierr);
-  for (int k = 0; k < 4; k++) PetscCall(HybCommAgree(p->comm, later[k], "Memory for a tentative prolongator"));
+  for (int k = 0; k < 4; k++)
+    if (!ierr) ierr = later[k];
+  PetscCall(HybCommAgree(p->comm, ierr, "Memory for a tentative prolongator"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

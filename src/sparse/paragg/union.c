@@ -103,7 +103,7 @@ static PetscErrorCode HybParAggUniteBlocks(HybParAgg p, HybParAggMaking *m, cons
   PetscInt         ncame, *list, *came;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggOutside(p, &m->work, &m->work, &u->R, 0, 0, &ncame, &list, &came));
+  PetscCall(HybParAggOutside(p, &m->work, &m->work, u->R.nnz, u->R.j, 0, 0, &ncame, &list, &came));
   PetscCall(HybParAggGhostsOfBoth(p, m, A, ncame, came, u));
   PetscCall(HybParAggSortRows(p, m, u, &S));
   PetscCall(HybArenaAlloc(&m->work, HYB_WORK(x), O.nnz, sizeof(PetscInt), &O.j)); /* they may be the matrix's */

@@ -45,8 +45,8 @@ enum {
   HYB_STEP_FIRST,
   HYB_STEP_ENTRY,
   /* prolong.c */
-  HYB_STEP_NUMBER,
   HYB_STEP_LOCAL,
+  HYB_STEP_APART,
   HYB_STEP_COLUMN,
   HYB_STEP_BEYOND,
   /* graph.c */
@@ -90,7 +90,7 @@ typedef struct _HybParAggStep {
   const HybScalar *listr;            /* and R */
   const HybScalar *b, *r;            /* the vector, or NULL; r: entries of Q of own aggregates' members */
   HybScalar       *q;
-  const PetscInt  *pi, *pj; /* P0 with columns of this process's numbering */
+  const PetscInt  *pi, *pj; /* of each own aggregate its members, ascending */
   PetscInt        *local;   /* see the steps */
   PetscInt         columns; /* the own ones of them */
   /* vectors of several unknowns a vertex, by columns `rows` apart, and by rows */
@@ -325,17 +325,23 @@ HYB_VERTEX_FUNCTION void HybVertexEntry(const HybParAggStep *s, PetscInt v)
     s->q[v] = s->b[v] / s->listr[k];
 }
 
-/* entry e of P0, own aggregates first */
-HYB_VERTEX_FUNCTION void HybVertexNumber(const HybParAggStep *s, PetscInt e)
-{
-  const PetscInt c = s->local[e];
-
-  s->local[e] = c >= s->cbegin && c < s->cend ? c - s->cbegin : s->cend - s->cbegin + HybVertexFind(s->nlist, s->list, c);
-}
-
+/* the number of its aggregate here: own ones first, then those of others that are listed */
 HYB_VERTEX_FUNCTION void HybVertexLocal(const HybParAggStep *s, PetscInt v)
 {
-  s->local[v] = s->pi[v + 1] > s->pi[v] ? s->pj[s->pi[v]] : -1;
+  const PetscInt c = s->parent[v];
+
+  if (c < 0)
+    s->local[v] = -1;
+  else
+    s->local[v] = c >= s->cbegin && c < s->cend ? c - s->cbegin : s->cend - s->cbegin + HybVertexFind(s->nlist, s->list, c);
+}
+
+/* those of others alone, counted from 0 */
+HYB_VERTEX_FUNCTION void HybVertexApart(const HybParAggStep *s, PetscInt v)
+{
+  const PetscInt own = s->cend - s->cbegin;
+
+  s->member[v] = s->local[v] < own ? -1 : s->local[v] - own;
 }
 
 /* of the columns of P, own ones first: which are own (local), which are others' (local + all columns) */
@@ -447,11 +453,11 @@ HYB_VERTEX_FUNCTION void HybVertexStep(int step, const HybParAggStep *s, PetscIn
   case HYB_STEP_ENTRY:
     HybVertexEntry(s, k);
     break;
-  case HYB_STEP_NUMBER:
-    HybVertexNumber(s, k);
-    break;
   case HYB_STEP_LOCAL:
     HybVertexLocal(s, k);
+    break;
+  case HYB_STEP_APART:
+    HybVertexApart(s, k);
     break;
   case HYB_STEP_BEYOND: /* no row of A names it */
     s->parent[s->list[k]] = -1;
