@@ -613,7 +613,10 @@ PetscErrorCode HybDeviceUse(void *stream)
 
   PetscFunctionBegin;
   /* all streams: the one before may be gone, its work need not be done */
-  if (d->inuse && d->stream != (cudaStream_t)stream) HybCallCUDA(cudaDeviceSynchronize());
+  if (d->inuse && d->stream != (cudaStream_t)stream) {
+    HybCallCUDA(cudaDeviceSynchronize());
+    HybBlocksFollow((cudaStream_t)stream);
+  }
   d->inuse  = true;
   d->stream = (cudaStream_t)stream;
   PetscFunctionReturn(PETSC_SUCCESS);
