@@ -240,55 +240,82 @@ PetscErrorCode HybCSRPickMet_CUDA(const HybExec *exec, HybArena *keep, HybArena 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+template <int W>
 static __global__ __launch_bounds__(CSR_THREADS) void PickMappedLengths(PetscInt m, const PetscInt *__restrict__ colmap, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ flag, PetscInt *__restrict__ length)
 {
-  const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (r < m) {
+  const int lane = HybLane() & (W - 1);
+  ROW_LOOP(r, m, W)
+  {
     PetscInt n = 0;
-    for (PetscInt k = i[r]; k < i[r + 1]; k++) n += colmap[j[k]] >= 0;
-    length[r] = n;
-    flag[r]   = n > 0;
+    if (r < m) {
+      const PetscInt end = i[r + 1];
+      for (PetscInt k = i[r] + lane; k < end; k += W) n += colmap[j[k]] >= 0;
+    }
+    n = HybSubwarpSum<W>(n);
+    if (r < m && lane == 0) {
+      length[r] = n;
+      flag[r]   = n > 0;
+    }
   }
 }
 
-/* and the rows' list and offsets */
+/* And the rows' list and offsets. Lanes look at neighbours, and a ballot tells each one how many stay before it. */
+template <int W>
 static __global__ __launch_bounds__(CSR_THREADS) void PickMappedFill(PetscInt m, const PetscInt *__restrict__ colmap, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ place, const PetscInt *__restrict__ at, PetscInt *__restrict__ list, PetscInt *__restrict__ ic, PetscInt *__restrict__ jc, PetscInt *__restrict__ perm)
 {
-  const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (r < m) {
-    const PetscInt p = place[r], end = i[r + 1];
-    PetscInt       to = at[r];
-    if (place[r + 1] > p) {
-      list[p] = (PetscInt)r;
-      ic[p]   = to;
-      for (PetscInt k = i[r]; k < end; k++) {
-        const PetscInt c = colmap[j[k]];
-        if (c < 0) continue;
-        jc[to]   = c;
-        perm[to] = k;
-        to++;
+  const int      lane = HybLane() & (W - 1), first = HybLane() & ~(W - 1);
+  const unsigned mask = HybSubwarpMask<W>();
+  ROW_LOOP(r, m, W)
+  {
+    if (r < m) {
+      const PetscInt p = place[r], end = i[r + 1];
+      PetscInt       to = at[r];
+      if (place[r + 1] > p) {
+        if (lane == 0) {
+          list[p] = (PetscInt)r;
+          ic[p]   = to;
+        }
+        for (PetscInt k = i[r]; k < end; k += W) {
+          const PetscInt c    = k + lane < end ? colmap[j[k + lane]] : (PetscInt)-1;
+          const unsigned stay = (__ballot_sync(mask, c >= 0) & mask) >> first;
+          if (c >= 0) {
+            const PetscInt e = to + (PetscInt)__popc(stay & ((1u << lane) - 1u));
+            jc[e]            = c;
+            perm[e]          = k + lane;
+          }
+          to += (PetscInt)__popc(stay);
+        }
       }
+      if (r == m - 1 && lane == 0) ic[place[m]] = at[m];
     }
-    if (r == m - 1) ic[place[m]] = at[m];
   }
 }
 
 PetscErrorCode HybCSRPickMapped_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt ncols, const PetscInt *colmap, HybCSR *C, PetscInt **rows, PetscInt **perm)
 {
+  const int  w = RowWidth(A->nnz, A->m, 1);
   PetscInt  *flag, *length, *ci, *cj, *list, *where;
   PetscCount total[2] = {0, 0};
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)A->m + 1, sizeof(*flag), &flag));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)A->m + 1, sizeof(*length), &length));
-  HYB_LAUNCH(PickMappedLengths, HybBlocks(A->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, colmap, A->i, A->j, flag, length);
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((PickMappedLengths<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
+               colmap, A->i, A->j, flag, length);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(PickCount(exec, work, A->m, flag, length, total));
   PetscCall(HybArenaAlloc(keep, exec->result, total[0] + 1, sizeof(*ci), &ci));
   PetscCall(HybArenaAlloc(keep, exec->result, total[1], sizeof(*cj), &cj));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), total[1], sizeof(*where), &where));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), total[0], sizeof(*list), &list));
   if (A->m == 0) PetscCall(exec->backend->zero(exec, ci, sizeof(*ci)));
-  HYB_LAUNCH(PickMappedFill, HybBlocks(A->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, colmap, A->i, A->j, flag, length, list, ci, cj, where);
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((PickMappedFill<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
+               colmap, A->i, A->j, flag, length, list, ci, cj, where);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(HybArenaFree(work, &flag));
   PetscCall(HybArenaFree(work, &length));
   C->m   = (PetscInt)total[0];
