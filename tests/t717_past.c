@@ -2,9 +2,9 @@
   Results that PETSc writes again past the type's functions, where their arrays are: the matrix of all processes on each
   of them, by MatCreateSubMatricesMPI(), which calls PETSc's own MatCreateSubMatrices(); and products by algorithms of
   PETSc's, of which A B^T clears one value more than there are. Products with vectors and products that are made again
-  are compared with MATAIJ's.
+  are compared with MATAIJ's. And what PETSc keeps of a matrix: the inverses of blocks that PCPBJACOBI goes by.
 
-TEST np=2,3
+TEST np=1,2,3
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1
 TEST np=2+3 @emulated
@@ -113,12 +113,66 @@ static PetscErrorCode Named(MatProductType type, const char *algorithm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* y = the preconditioner of a product before it got an entry, and may have got other data, times b */
+static PetscErrorCode Inverses(const char *type, Vec *y)
+{
+  const PetscInt row = M * Rank;
+  PetscScalar   *other[16];
+  Mat            A, C;
+  Vec            b;
+  PC             pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(Make(type, 1, &A));
+  PetscCall(MatTestProduct(MATPRODUCT_AB, A, A, NULL, &C));
+  PetscCall(MatSetBlockSize(C, 2));
+  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
+  PetscCall(PCSetType(pc, PCPBJACOBI));
+  PetscCall(PCSetOperators(pc, C, C));
+  PetscCall(PCSetUp(pc));
+  PetscCall(PCSetReusePreconditioner(pc, PETSC_TRUE));
+  PetscCall(MatSetValue(C, row, row + 1, 1.0, ADD_VALUES));
+  PetscCall(MatTestAssemble(C));
+  /* who lies where something was freed? */
+  for (int k = 0; k < 16; k++) {
+    PetscCall(PetscMalloc1(2 * M, &other[k]));
+    for (int e = 0; e < 2 * M; e++) other[k][e] = 1e30;
+  }
+  PetscCall(MatCreateVecs(C, &b, y));
+  PetscCall(VecSet(b, 1.0));
+  PetscCall(PCApply(pc, b, *y));
+  for (int k = 0; k < 16; k++) PetscCall(PetscFree(other[k]));
+  PetscCall(VecDestroy(&b));
+  PetscCall(PCDestroy(&pc));
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Kept(void)
+{
+  Vec       y[2];
+  PetscReal difference;
+
+  PetscFunctionBeginUser;
+  MatTestName = "PCPBJACOBI that is used again";
+  for (int t = 0; t < 2; t++) PetscCall(Inverses(Types[t], &y[t]));
+  PetscCall(VecAXPY(y[1], -1.0, y[0]));
+  PetscCall(VecNorm(y[1], NORM_INFINITY, &difference));
+  MatTestCheck(difference < 1e-12, "PCApply");
+  for (int t = 0; t < 2; t++) PetscCall(VecDestroy(&y[t]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int code = 1;
 
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   for (int born = 0; born < 2 && Size > 1; born++) PetscCall(Whole((PetscBool)born));
+  PetscCall(Kept());
   if (Size == 1) {
     PetscCall(Named(MATPRODUCT_ABt, "color"));
     PetscCall(Named(MATPRODUCT_AB, "sorted"));

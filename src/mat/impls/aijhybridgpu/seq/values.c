@@ -161,6 +161,19 @@ static PetscErrorCode MatFDColoringSetUp_SeqAIJHybridGPU(Mat A, ISColoring iscol
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* *values lie in the parent's data */
+static PetscErrorCode MatInvertBlockDiagonal_SeqAIJHybridGPU(Mat A, const PetscScalar **values)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, invertblockdiagonal, A, values);
+  PetscCall((*HybGlueState.seq.invertblockdiagonal)(A, values));
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->inverted = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   Functions that PETSc finds by name. PETSc copies an object's list of them to plain matrices too
   (MatGetMultiProcBlock(), factors): of such A nothing of ours is true.
@@ -342,10 +355,11 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat A, PetscBool on)
 #if PETSC_VERSION_GE(3, 20, 0)
     .eliminatezeros = MatEliminateZeros_SeqAIJHybridGPU,
 #endif
-    .zerorowscolumns = MatZeroRowsColumns_SeqAIJHybridGPU,
-    .fdcoloringsetup = MatFDColoringSetUp_SeqAIJHybridGPU,
-    .getrow          = MatGetRow_SeqAIJHybridGPU,
-    .restorerow      = MatRestoreRow_SeqAIJHybridGPU,
+    .zerorowscolumns     = MatZeroRowsColumns_SeqAIJHybridGPU,
+    .fdcoloringsetup     = MatFDColoringSetUp_SeqAIJHybridGPU,
+    .invertblockdiagonal = MatInvertBlockDiagonal_SeqAIJHybridGPU,
+    .getrow              = MatGetRow_SeqAIJHybridGPU,
+    .restorerow          = MatRestoreRow_SeqAIJHybridGPU,
   };
   struct _MatOps *ops = A->ops, *p = &HybGlueState.seq;
 

@@ -30,6 +30,17 @@ PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* T has what were A's data. MatInvertBlockDiagonal() has lent inverses that lie there, for which AIJ has one place as
+   long as the matrix lives, and a preconditioner that is used again goes by: these last ones stay as long. */
+static PetscErrorCode HybDataGone(Mat A, Mat_SeqAIJHybridGPU *hyb, Mat *T)
+{
+  PetscFunctionBegin;
+  if (hyb->inverted) PetscCall(PetscObjectCompose((PetscObject)A, "HybInverses", (PetscObject)*T));
+  hyb->inverted = PETSC_FALSE;
+  PetscCall(MatDestroy(T));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   The base class adopts the arrays: a throw-away MATSEQAIJ is made round them by MatCreateSeqAIJWithArrays(), and its
   data is exchanged with C's. The arrays stay ours (C's private data frees them after the parent's destroy); everything
@@ -70,7 +81,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   hyb->adoptions++;
   PetscCall(HybStorageGo(hyb, lives));
   /* whatever C held before goes with T, before the arrays under it */
-  PetscCall(MatDestroy(&T));
+  PetscCall(HybDataGone(C, hyb, &T));
   PetscCall(HybStorageRetire(hyb, &old));
   C->preallocated  = PETSC_TRUE;
   C->assembled     = PETSC_TRUE;
@@ -291,7 +302,7 @@ static PetscErrorCode HybTakeHostData(Mat A, Mat *D)
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
   PetscCall(HybStorageGo(hyb, HYB_LIVES_HOST));
   PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
-  PetscCall(MatDestroy(D));
+  PetscCall(HybDataGone(A, hyb, D));
   PetscCall(HybStorageRetire(hyb, &arrays));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

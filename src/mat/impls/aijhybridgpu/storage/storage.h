@@ -153,6 +153,7 @@ typedef struct {
   PetscInt *preallocated;   /* with these lengths of rows, where entries came since; or NULL */
   /* the base class's arrays may be the program's own, or somebody remembers where they lie */
   PetscBool     lentarrays;
+  PetscBool     inverted;   /* somebody has got inverses of diagonal blocks, which lie in AIJ's data (adopt.c) */
   PetscCount    adoptions;  /* how often this matrix got another pattern as a result */
   PetscCount    generation; /* how often column indices were changed where they are */
   PetscCount    moves;      /* how often the values moved where the object's state may not have */
