@@ -43,8 +43,9 @@ PETSC_INTERN PetscErrorCode HybMatGetParCSR(Mat A, const HybExec *x, PetscBool v
 PETSC_INTERN PetscErrorCode HybMatRestoreParCSR(Mat A, const HybExec *x, HybParCSR *csr);
 /* Not collective: this process's part; no after an error */
 PETSC_INTERN PetscErrorCode HybMatAscendsPar(Mat A, const HybExec *x, PetscBool *yes);
-/* Collective; an error of one process is one of all. Rows as A's, out: of csr->D and csr->O, which are taken over. */
-PETSC_INTERN PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);
+/* Collective; an error of one process is one of all, and so is that which this one has had before. Rows as A's, out: of
+   csr->D and csr->O, which are taken over. */
+PETSC_INTERN PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, PetscErrorCode before, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);
 
 /* y = A x of a parallel matrix and arrays on its devices, by its own product with vectors. Begin: collective, and so is
    its answer: may that be? x: where the arrays are to be. MultArrays: collective; before: an error of this process's

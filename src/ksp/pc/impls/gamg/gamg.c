@@ -106,7 +106,8 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
     *why = "a filter of the prolongator";
   #endif
   if (!*why) PetscCall(HybGAMGViews(why));
-  if (size > 1) PetscCall(HybGAMGAgreeWhy(pc, why)); /* a program may have replaced the block of one process */
+  /* a program may have replaced the block of one process */
+  if (size > 1) PetscCall(HybGAMGAgreeWhy(pc, PETSC_SUCCESS, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

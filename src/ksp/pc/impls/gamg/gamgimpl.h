@@ -113,7 +113,8 @@ PETSC_INTERN PetscErrorCode HybGAMGUnites(const HybGAMG *, Mat A, PetscBool *uni
 PETSC_INTERN PetscErrorCode HybGAMGInfoEdges(PC, const HybGAMG *, PetscCount left, PetscCount whole, PetscCount close);
 /* parallel.c: the same on several processes. Decide: is the level ours, *why is NULL if it is. Prolongator: omega 0:
    without smoothing. */
-PETSC_INTERN PetscErrorCode HybGAMGAgreeWhy(PC, const char **why); /* NULL stays where it is on all processes */
+/* NULL stays where it is on all processes */
+PETSC_INTERN PetscErrorCode HybGAMGAgreeWhy(PC, PetscErrorCode, const char **why);
 PETSC_INTERN PetscErrorCode HybGAMGParDecide(PC, HybGAMG *, Mat A, const char **why);
 PETSC_INTERN PetscErrorCode HybGAMGParProlongator(PC, HybGAMG *, Mat A, PetscReal omega, Mat *P);
 /* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator; longest: entries of A's

@@ -392,19 +392,20 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
   PetscCall(HybRecordPhase(HYB_PHASE_TENTATIVE, A, PETSC_FALSE));
   PetscCall(HybArenaInit(&work, &h->exec));
   ierr = HybGAMGTentative(pc, h, &work);
-  if (h->par) ierr = HybGAMGAgree(pc, ierr);
-  if (!ierr && !h->nsmooths) ierr = HybGAMGUnsmoothed(pc, h, &work, A, P);
+  if (!h->nsmooths) {
+    if (h->par) ierr = HybGAMGAgree(pc, ierr);
+    if (!ierr) ierr = HybGAMGUnsmoothed(pc, h, &work, A, P);
+  }
   (void)HybArenaReset(&work);
   PetscCall(HybRecordPhase(HYB_PHASE_TENTATIVE, A, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(HYB_GAMGTentative, A, 0, 0, 0));
-  PetscCall(ierr);
   columns = h->agg.nc * h->block.nvec;
-  if (!*P) { /* for the driver, which asks for the block size */
-    PetscCall(MatCreate(PetscObjectComm((PetscObject)A), P));
-    PetscCall(MatSetSizes(*P, A->rmap->n, columns, A->rmap->N, PETSC_DETERMINE));
-    PetscCall(MatSetBlockSizes(*P, h->block.bs, h->block.nvec));
+  if (!ierr && !*P) { /* for the driver, which asks for the block size */
+    ierr = MatCreate(PetscObjectComm((PetscObject)A), P);
+    if (!ierr) ierr = MatSetSizes(*P, A->rmap->n, columns, A->rmap->N, PETSC_DETERMINE);
+    if (!ierr) ierr = MatSetBlockSizes(*P, h->block.bs, h->block.nvec);
   }
-  ierr = HybGAMGDataDummy(pc, h, columns, h->block.nvec, h->block.nvec);
+  if (!ierr) ierr = HybGAMGDataDummy(pc, h, columns, h->block.nvec, h->block.nvec);
   if (!ierr && h->hostdata) ierr = HybGAMGDataToHost(pc, h, columns);
   PetscCall(h->par ? HybGAMGAgree(pc, ierr) : ierr);
   PetscCall(PetscLogEventEnd(EVENT(PROLB), 0, 0, 0, 0));

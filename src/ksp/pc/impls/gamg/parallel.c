@@ -8,28 +8,31 @@
 #include "gamgimpl.h"
 
 #if HYB_GAMG
-PetscErrorCode HybGAMGAgreeWhy(PC pc, const char **why)
+PetscErrorCode HybGAMGAgreeWhy(PC pc, PetscErrorCode ierr, const char **why)
 {
-  int fails = *why != NULL;
+  int fails[2] = {ierr != PETSC_SUCCESS, *why != NULL};
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
-  if (fails && !*why) *why = "another process's part of the matrix";
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, fails, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
+  if (fails[0]) PetscCall(HybGAMGAgree(pc, ierr)); /* which error it is */
+  if (fails[1] && !*why) *why = "another process's part of the matrix";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* does every process say the same? */
-static PetscErrorCode HybGAMGParAlike(PC pc, PetscInt n, const PetscInt *says, PetscBool *alike)
+/* does every process say the same? ierr: an error of this one's */
+static PetscErrorCode HybGAMGParAlike(PC pc, PetscErrorCode ierr, PetscInt n, const PetscInt *says, PetscBool *alike)
 {
-  PetscInt found[18];
+  PetscInt found[19];
 
   PetscFunctionBegin;
-  PetscCheck(2 * n <= (PetscInt)PETSC_STATIC_ARRAY_LENGTH(found), PETSC_COMM_SELF, PETSC_ERR_PLIB, "No room for %" PetscInt_FMT " numbers", n);
+  PetscCheck(2 * n < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(found), PETSC_COMM_SELF, PETSC_ERR_PLIB, "No room for %" PetscInt_FMT " numbers", n);
   for (PetscInt k = 0; k < n; k++) {
     found[k]     = says[k];
     found[n + k] = -says[k];
   }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, found, (PetscMPIInt)(2 * n), MPIU_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+  found[2 * n] = ierr ? -1 : 0;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, found, (PetscMPIInt)(2 * n + 1), MPIU_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
+  if (found[2 * n]) PetscCall(HybGAMGAgree(pc, ierr)); /* which error it is */
   *alike = PETSC_TRUE;
   for (PetscInt k = 0; k < n; k++)
     if (found[k] != -found[n + k]) *alike = PETSC_FALSE;
@@ -46,9 +49,8 @@ static PetscErrorCode HybGAMGParBlock(PC pc, HybGAMG *h, Mat A, const char **why
 
   PetscFunctionBegin;
   h->block = (HybAggBlock){gamg->data_cell_rows, gamg->data_cell_cols};
-  PetscCall(HybGAMGParAlike(pc, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(says), says, &alike));
+  PetscCall(HybGAMGParAlike(pc, ierr, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(says), says, &alike));
   if (alike && ascends) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybGAMGAgree(pc, ierr));
   *why = HYB_GAMG_DISORDER;
   if (ascends) *why = "processes have different numbers of near-null vectors, or rows of another one are out of order";
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -58,18 +60,20 @@ static PetscErrorCode HybGAMGParBlock(PC pc, HybGAMG *h, Mat A, const char **why
    also which edges it leaves, and whether it adds the transpose's. */
 static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool *unites, const char **why)
 {
-  PetscBool edges, alike;
-  Mat       local;
+  PetscBool      edges = PETSC_FALSE, alike;
+  Mat            local;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  *unites = PETSC_FALSE;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &local, NULL, NULL));
-  PetscCall(HybGAMGAgree(pc, HybGAMGWitness(pc, h, local, ask, &edges)));
-  PetscCall(HybGAMGEdges(pc, h, A));
-  PetscCall(HybGAMGUnites(h, A, unites));
+  ierr = HybGAMGWitness(pc, h, local, ask, &edges);
+  if (!ierr) ierr = HybGAMGEdges(pc, h, A);
+  if (!ierr) ierr = HybGAMGUnites(h, A, unites);
   {
     const PetscInt says[] = {edges, h->rules.hops, h->rules.distance, h->rules.order, h->nsmooths, HybGAMGHasThreshold(pc), h->edges.symmetrize, h->edges.diagonal, *unites};
 
-    PetscCall(HybGAMGParAlike(pc, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(says), says, &alike));
+    PetscCall(HybGAMGParAlike(pc, ierr, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(says), says, &alike));
   }
   if (!alike)
     *why = "processes have different options";
@@ -144,8 +148,7 @@ PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   PetscFunctionBegin;
   ierr = h->failed;
   if (!ierr) ierr = HybGAMGKnown(pc, h, A, PETSC_TRUE, why);
-  PetscCall(HybGAMGAgree(pc, ierr));
-  PetscCall(HybGAMGAgreeWhy(pc, why));
+  PetscCall(HybGAMGAgreeWhy(pc, ierr, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetParExec(A, &h->exec));
   PetscCall(HybGAMGParBlock(pc, h, A, why));
@@ -168,8 +171,8 @@ PetscErrorCode HybGAMGParProlongator(PC pc, HybGAMG *h, Mat A, PetscReal omega, 
   if (omega) ierr = HybMatGetParCSR(A, x, PETSC_TRUE, &a);
   ierr  = HybParAggProlongator(h->par, ierr, omega ? &a : NULL, omega, out, &p);
   later = omega ? HybMatRestoreParCSR(A, x, &a) : PETSC_SUCCESS;
-  if (!ierr) ierr = HybGAMGAgree(pc, later);
-  if (!ierr) ierr = HybMatCreateFromParCSR(A, x, out, &p, h->block.bs, h->block.nvec, P);
+  if (!ierr && !later && x->backend->device) later = HybGAMGAhead(A);
+  if (!ierr) ierr = HybMatCreateFromParCSR(A, x, later, out, &p, h->block.bs, h->block.nvec, P);
   for (int k = 0; k < 2; k++) (void)HybArenaReset(&out[k]);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -79,12 +79,22 @@ PetscErrorCode HybMatAscendsPar(Mat A, const HybExec *x, PetscBool *yes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* All ranges are known: nobody is asked. Collective, for a PETSc that debugs. */
+static PetscErrorCode HybParLayout(MPI_Comm comm, const PetscInt *ranges, PetscInt bs, PetscLayout *map)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscLayoutDestroy(map));
+  PetscCall(PetscLayoutCreateFromRanges(comm, ranges, PETSC_COPY_VALUES, bs, map));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Not collective, once all have their layouts */
-static PetscErrorCode HybParType(Mat A, Mat C)
+static PetscErrorCode HybParType(Mat A, PetscErrorCode before, Mat C)
 {
   Mat_MPIAIJHybridGPU *a = NULL, *c = NULL;
 
   PetscFunctionBegin;
+  PetscCall(before);
   PetscCall(MatSetType(C, MATMPIAIJHYBRIDGPU));
   PetscCall(MatMPIAIJHybridGPUGetData(A, &a));
   PetscCall(MatMPIAIJHybridGPUGetData(C, &c));
@@ -92,31 +102,32 @@ static PetscErrorCode HybParType(Mat A, Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParCreate(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat C)
+static PetscErrorCode HybParCreate(Mat A, const HybExec *x, PetscErrorCode before, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat C)
 {
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
-  PetscCall(MatSetSizes(C, A->rmap->n, csr->D.n, A->rmap->N, PETSC_DETERMINE));
-  PetscCall(MatSetBlockSizes(C, rbs, cbs));
-  PetscCall(PetscLayoutSetUp(C->rmap));
-  PetscCall(PetscLayoutSetUp(C->cmap));
-  PetscCall(HybAgree(PetscObjectComm((PetscObject)C), HybParType(A, C), "A parallel matrix"));
+  PetscCall(HybParLayout(PetscObjectComm((PetscObject)C), A->rmap->range, rbs, &C->rmap));
+  PetscCall(HybParLayout(PetscObjectComm((PetscObject)C), csr->columns, cbs, &C->cmap));
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)C), HybParType(A, before, C), "A parallel matrix"));
   PetscCall(MatMPIAIJHybridGPUSetFrame(C, csr->O.n, csr->garray));
-  PetscCall(HybAgree(PetscObjectComm((PetscObject)C), MatMPIAIJHybridGPUAdoptBlocks(C, x, out, csr), "A part of a parallel matrix"));
+  ierr = MatMPIAIJHybridGPUAdoptBlocks(C, x, out, csr);
   PetscCall(MatMPIAIJHybridGPUSumStates(C));
   C->preallocated = C->assembled = PETSC_TRUE;
   C->num_ass                     = 1;
   PetscCall(PetscObjectStateIncrease((PetscObject)C));
-  PetscCall(HybAgree(PetscObjectComm((PetscObject)C), MatMPIAIJHybridGPUSetBlocks(C), "A part of a parallel matrix"));
+  if (!ierr) ierr = MatMPIAIJHybridGPUSetBlocks(C);
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)C), ierr, "A part of a parallel matrix"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C)
+PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, PetscErrorCode before, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C)
 {
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(MatCreate(PetscObjectComm((PetscObject)A), C));
-  ierr = HybParCreate(A, x, out, csr, rbs, cbs, *C);
+  ierr = HybParCreate(A, x, before, out, csr, rbs, cbs, *C);
   if (ierr) (void)MatDestroy(C);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
