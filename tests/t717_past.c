@@ -2,7 +2,8 @@
   Results that PETSc writes again past the type's functions, where their arrays are: the matrix of all processes on each
   of them, by MatCreateSubMatricesMPI(), which calls PETSc's own MatCreateSubMatrices(); and products by algorithms of
   PETSc's, of which A B^T clears one value more than there are. Products with vectors and products that are made again
-  are compared with MATAIJ's. And what PETSc keeps of a matrix: the inverses of blocks that PCPBJACOBI goes by.
+  are compared with MATAIJ's. And what PETSc keeps of a matrix: the inverses of blocks that PCPBJACOBI goes by, and
+  the data that MatZeroRows() goes back to.
 
 TEST np=1,2,3
 TEST np=1 @emulated
@@ -166,6 +167,44 @@ static PetscErrorCode Kept(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a product with fewer columns than rows, zeroed rows of which get an entry; may it get others then? */
+static PetscErrorCode Zeroed(const char *type, Mat *C, PetscErrorCode *refused)
+{
+  const PetscInt row = M * Rank + 1;
+  PetscInt       start, end;
+  Mat            A, R;
+
+  PetscFunctionBeginUser;
+  PetscCall(Make(type, 1, &A));
+  PetscCall(MatTestRoom(type, M, M / 2, PETSC_DETERMINE, PETSC_DETERMINE, 1, &R, &start, &end));
+  for (PetscInt r = start; r < end; r++) PetscCall(MatSetValue(R, r, r / 2, 1.0 + (PetscReal)r, INSERT_VALUES));
+  PetscCall(MatTestAssemble(R));
+  PetscCall(MatTestProduct(MATPRODUCT_AB, A, R, NULL, C));
+  PetscCall(MatZeroRows(*C, 1, &row, 2.0, NULL, NULL));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  *refused = MatSetValue(*C, row, (row + 1) % (M / 2 * Size), 1.0, INSERT_VALUES);
+  PetscCall(PetscPopErrorHandler());
+  PetscCall(MatDestroy(&R));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Options(void)
+{
+  Mat            C[2];
+  PetscErrorCode refused[2];
+
+  PetscFunctionBeginUser;
+  MatTestName = "MatZeroRows() of a product that is not square";
+  for (int t = 0; t < 2; t++) PetscCall(Zeroed(Types[t], &C[t], &refused[t]));
+  MatTestCheck(refused[0] == refused[1], "new entries are refused as before");
+  for (int t = 0; t < 2; t++) PetscCall(MatTestAssemble(C[t]));
+  MatTestCheckSame(C[1], C[0], "entries");
+  MatTestCheckMult(C[1], C[0], "MatMult");
+  for (int t = 0; t < 2; t++) PetscCall(MatDestroy(&C[t]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int code = 1;
@@ -173,6 +212,7 @@ int main(int argc, char **argv)
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   for (int born = 0; born < 2 && Size > 1; born++) PetscCall(Whole((PetscBool)born));
   PetscCall(Kept());
+  if (Size > 1) PetscCall(Options());
   if (Size == 1) {
     PetscCall(Named(MATPRODUCT_ABt, "color"));
     PetscCall(Named(MATPRODUCT_AB, "sorted"));

@@ -146,7 +146,12 @@ static PetscErrorCode MatMPIAIJHybridGPUDemoteBlocks(Mat A)
 
 PetscErrorCode MatZeroRows_MPIAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
 {
+  PetscBool square;
+
   PetscFunctionBegin;
+  /* the parent lets new entries in and sets them by MatSetValues(), and goes back to the blocks' data of before */
+  PetscCall(MatHasCongruentLayouts(A, &square));
+  if (!square && diag != (PetscScalar)0) PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
   PetscCall(MatMPIAIJHybridGPUDemoteBlocks(A));
   PetscCall((*HybGlueState.mpi.zerorows)(A, n, rows, diag, x, b));
   PetscFunctionReturn(PETSC_SUCCESS);
