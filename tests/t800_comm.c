@@ -300,6 +300,29 @@ static PetscErrorCode GivenUp(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* An exchange that process 0 gave up, of which all know: the next one tells nobody of it */
+static PetscErrorCode GivenUpKnown(HybComm comm)
+{
+  HybHalo h;
+  int     errors = 0, later = 0;
+
+  PetscFunctionBegin;
+  HybTestBegin("an exchange given up, of which all know");
+  LayoutDraw(30, 1, -1);
+  HybTestCall(HaloGet(comm, &h));
+  if (Rank)
+    PetscCall(Hear(h, &errors));
+  else
+    HybHaloAbandon(h, HybTestExec(), PETSC_FALSE, PETSC_ERR_MEM);
+  HybHaloForget(h);
+  PetscCall(Hear(h, &later));
+  HybTestCheck(!later, "process %d had %d errors, and then one more", Rank, errors);
+  PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 2));
+  HybTestCall(HybHaloDestroy(&h));
+  LayoutFree();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The first of large ones is given up by process 0: the others, who are to have room for messages there, all hear of
    it */
 static PetscErrorCode GivenUpLarge(HybComm comm)
@@ -748,6 +771,7 @@ static PetscErrorCode Body(HybComm comm)
   PetscCall(Layouts(comm));
   PetscCall(Way(comm));
   PetscCall(GivenUp(comm));
+  PetscCall(GivenUpKnown(comm));
   PetscCall(GivenUpLarge(comm));
   PetscCall(GivenUpThen(comm));
   PetscCall(LateRows(comm));

@@ -169,6 +169,9 @@ extern PetscErrorCode HybHaloMult(HybHalo, const HybExec *, HybPeerProduct *);
    those who wait for it get one instead of waiting. Fails in no way that matters beside that. */
 extern void HybHaloAbandon(HybHalo, const HybExec *, PetscBool reverse, PetscErrorCode why);
 
+/* Not collective: all know of an error in its exchanges by other ways, so the next one is not to tell of it */
+extern void HybHaloForget(HybHalo);
+
 /*
   Rows of a matrix that is distributed as the halo's entries are. A: this process's rows; colmap[c], where the backend
   executes, is column c's global number, of N; ascending: so is colmap. colmap NULL: A's rows are those that are sent,

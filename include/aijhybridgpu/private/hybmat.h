@@ -51,6 +51,8 @@ PETSC_INTERN PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, Pets
    its answer: may that be? x: where the arrays are to be. MultArrays: collective; before: an error of this process's
    alone, so that nobody waits for its entries; an error may be one of some processes. */
 PETSC_INTERN PetscErrorCode HybMatParArraysBegin(Mat A, HybExec *x, PetscBool *may);
+/* Not collective: an error in these products is known to all, and the next one is not to tell of it */
+PETSC_INTERN PetscErrorCode HybMatParForget(Mat A);
 /* the exchange of these products, which stays A's; NULL: there is none. Collective, and so is its answer. */
 PETSC_INTERN PetscErrorCode HybMatParHalo(Mat A, HybHalo *halo);
 PETSC_INTERN PetscErrorCode HybMatParMultArrays(Mat A, PetscErrorCode before, const PetscScalar *x, PetscScalar *y);

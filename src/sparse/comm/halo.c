@@ -277,6 +277,17 @@ void HybHaloAbandon(HybHalo h, const HybExec *exec, PetscBool reverse, PetscErro
     HybExchangeAbandon(reverse ? h->reverse : h->forward, exec);
 }
 
+void HybHaloForget(HybHalo h)
+{
+  for (int k = 0; k < 2; k++) {
+    HybExchange e = k ? h->reverse : h->forward;
+
+    if (!e || !e->status) continue;
+    (void)HYB_QUIETLY(e->arena.exec.backend->sync(&e->arena.exec)); /* the device may be about to find it */
+    e->status[0] = 0;
+  }
+}
+
 #define HYB_HALO_ALONE 2048 /* entries that one block of threads puts in the time that the others need for their rows */
 
 PetscBool HybHaloMultiplies(HybHalo h, PetscBool transpose)

@@ -266,10 +266,14 @@ static PetscErrorCode HybParAggNest(HybParAgg p, const HybAggRules *rules)
 
 PetscErrorCode HybParAggFind(HybParAgg p, const HybAggRules *rules, PetscInt *n, PetscInt *N, int *sweeps)
 {
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
   PetscCheck(rules->distance == 1 ? rules->hops == 1 || rules->hops == 2 : rules->hops == 1 && rules->distance > 1 && rules->distance <= HYB_AGG_DISTANCES, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Aggregates of several processes by %d steps, of distance %d", rules->hops, rules->distance);
-  PetscCall(HybParAggOfOne(p, rules->hops, rules->order, sweeps));
-  if (rules->distance > 1) PetscCall(HybParAggNest(p, rules));
+  ierr = HybParAggOfOne(p, rules->hops, rules->order, sweeps);
+  if (!ierr && rules->distance > 1) ierr = HybParAggNest(p, rules);
+  if (ierr) p->failed = PETSC_TRUE;
+  PetscCall(ierr);
   *n = p->nc;
   *N = p->cranges[p->comm->size];
   PetscFunctionReturn(PETSC_SUCCESS);

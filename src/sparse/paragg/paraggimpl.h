@@ -13,6 +13,7 @@ struct _HybParAgg {
   HybArena    keep;    /* of what follows */
   HybHalo     halo;    /* of the vertices; its ghosts are the graph's */
   PetscBool   lent;    /* it is the caller's */
+  PetscBool   failed;  /* something of this graph did, on any process: exchanges may have been abandoned */
   HybCSR      G;       /* the graph, see vertex.h */
   PetscInt    longest; /* entries of its longest row; 0: nobody knows */
   PetscBool   whole;   /* its rows of own vertices are A's, D's columns and then O's */

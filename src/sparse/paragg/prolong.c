@@ -277,6 +277,8 @@ PetscErrorCode HybParAggProlongator(HybParAgg p, PetscErrorCode before, const Hy
   PetscCall(HybArenaInit(&r.work, &p->exec));
   ierr  = HybParAggProlongatorIn(p, &r, before, A, omega, out, P);
   later = HybArenaReset(&r.work);
-  PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "The prolongator of a level"));
+  ierr  = HybCommAgree(p->comm, ierr ? ierr : later, "The prolongator of a level");
+  if (ierr) p->failed = PETSC_TRUE;
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -193,7 +193,9 @@ static PetscErrorCode HybEstimateArnoldiPar(Mat A, const HybExec *x, HybArena *w
   PetscErrorCode     ierr = HybEstimateParVectors(A, x, work, &dinv, &b);
 
   PetscFunctionBegin;
-  PetscCall(HybKrylovArnoldiPar(x, work, &op, ierr, A->rmap->n, dinv, b, ESTIMATE_STEPS, H, done));
+  ierr = HybKrylovArnoldiPar(x, work, &op, ierr, A->rmap->n, dinv, b, ESTIMATE_STEPS, H, done);
+  if (ierr) (void)HybMatParForget(A); /* an error of one is one of all by now */
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -289,6 +289,16 @@ PetscErrorCode HybMatParArraysBegin(Mat A, HybExec *x, PetscBool *may)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMatParForget(Mat A)
+{
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  if (hyb->halo.halo) HybHaloForget(hyb->halo.halo);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybMatParHalo(Mat A, HybHalo *halo)
 {
   Mat     blocks[2] = {NULL, NULL};
