@@ -85,11 +85,6 @@ PetscErrorCode HybBlocksTrim(cudaStream_t stream)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void HybBlocksFollow(cudaStream_t stream)
-{
-  blocks_.stream = stream;
-}
-
 PetscErrorCode HybBlocksTake(size_t bytes, cudaStream_t stream, void **ptr)
 {
   size_t    size;

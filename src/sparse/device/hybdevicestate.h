@@ -89,8 +89,6 @@ extern PetscErrorCode HybBlocksTake(size_t bytes, cudaStream_t, void **);
 extern bool           HybBlocksKeep(size_t bytes, cudaStream_t, void *);
 extern PetscErrorCode HybBlocksTrim(cudaStream_t);
 extern size_t         HybBlocksKept(void);
-/* memory is taken in the order of this stream from here on, and the device has nothing to do now */
-extern void HybBlocksFollow(cudaStream_t);
 /* what is offered (HybSpare) goes, unless so many bytes are more than the card has; whether any memory came of it.
    After an error too. */
 extern PetscErrorCode HybSpareGiveBack(size_t bytes, bool *any);

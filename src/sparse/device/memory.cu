@@ -613,10 +613,7 @@ PetscErrorCode HybDeviceUse(void *stream)
 
   PetscFunctionBegin;
   /* all streams: the one before may be gone, its work need not be done */
-  if (d->inuse && d->stream != (cudaStream_t)stream) {
-    HybCallCUDA(cudaDeviceSynchronize());
-    HybBlocksFollow((cudaStream_t)stream);
-  }
+  if (d->inuse && d->stream != (cudaStream_t)stream) HybCallCUDA(cudaDeviceSynchronize());
   d->inuse  = true;
   d->stream = (cudaStream_t)stream;
   PetscFunctionReturn(PETSC_SUCCESS);
