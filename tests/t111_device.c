@@ -537,6 +537,6 @@ static PetscErrorCode Body(void)
 
 int main(int argc, char **argv)
 {
-  setenv("HYB_EMULATOR_BLOCKS", "2", 1); /* MiB */
+  setenv("HYB_DEVICE_BLOCKS", "2", 1); /* the emulator keeps none */
   return HybTestMain(argc, argv, Body);
 }

@@ -67,8 +67,6 @@ bool Unwritten(const void *p, size_t bytes, size_t *at);
 /* In a kernel that copies this to the host by its own stores: as by cudaMemcpyAsync(), bytes are counted and must have
    been written. */
 void GoesToHost(const void *p, size_t bytes);
-/* how many bytes of small blocks that were given back may be kept (device/blocks.cu) */
-size_t KeptBlocks(void);
 
 /* pointers among a kernel's arguments: const ones are read, others may be written; in structs all words that look like
    pointers */

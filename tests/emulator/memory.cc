@@ -145,12 +145,6 @@ bool Unwritten(const void *p, size_t bytes, size_t *at)
     }
   return false;
 }
-size_t KeptBlocks(void)
-{
-  const char *mib = getenv("HYB_EMULATOR_BLOCKS");
-  return mib ? (size_t)atoi(mib) << 20 : 0;
-}
-
 void GoesToHost(const void *p, size_t bytes)
 {
   size_t at;

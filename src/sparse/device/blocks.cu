@@ -9,10 +9,11 @@
 
   Never more than so many bytes are kept, and where memory runs out all of them go (HybDeviceTrim()).
 
-  None are kept where memory is limited (-mat_aijhybridgpu_memory_limit), and under the emulator, which else would not
-  see that a block is read before it is written, but for the test of this.
+  Off under the emulator, which else would not see that a block is read before it is written: but where
+  HYB_DEVICE_BLOCKS says how many MiB may be kept, as one test does; 0 is for measurements.
 */
 #include "hybdevicestate.h"
+#include <cstdlib>
 
 enum {
   BLOCKS_LEAST   = 9,  /* bits: 512 bytes */
@@ -21,7 +22,11 @@ enum {
   BLOCKS_DEEP    = 32
 };
 
+#if defined(HYB_EMULATOR)
+static const size_t BlocksLimit = 0;
+#else
 static const size_t BlocksLimit = (size_t)64 << 20;
+#endif
 
 static struct {
   bool         asked;
@@ -50,13 +55,10 @@ size_t HybBlocksSize(size_t bytes)
 {
   size_t size;
 
-  if (!blocks_.asked) { /* once: what was taken by its class is given back so */
-#if defined(HYB_EMULATOR)
-    blocks_.limit = emu::KeptBlocks();
-#else
-    blocks_.limit = BlocksLimit;
-#endif
-    if (hybdevice_.services.memory_limit) blocks_.limit = 0;
+  if (!blocks_.asked) {
+    const char *mib = getenv("HYB_DEVICE_BLOCKS");
+
+    blocks_.limit = mib ? (size_t)atoi(mib) << 20 : BlocksLimit;
     blocks_.asked = true;
   }
   return blocks_.limit && BlocksClass(bytes, &size) >= 0 ? size : bytes;
