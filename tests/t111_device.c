@@ -39,37 +39,6 @@ static void Stamp(HybGetBackendFn get, HybStamp stamp, const char *words)
   HybTestCheck(strstr(message, words), "the message is: %s", message);
 }
 
-/* What is given back is there for who asks next for as much, zeroed or not, and of another stream's nothing is kept */
-static PetscErrorCode BlocksAgain(void)
-{
-  const PetscCount sizes[] = {1, 512, 513, 640, 1024, 5000, 65536, 100000, (PetscCount)1 << 19};
-  HybMemoryReport  before, after;
-  char            *p, *q, *many[40], back[8];
-
-  PetscFunctionBegin;
-  HybTestBegin("small blocks of device memory that come again");
-  PetscCall(exec->backend->usage(&before, PETSC_FALSE));
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
-    PetscCall(HybArenaAlloc(&arena, HYB_MEM_DEVICE, sizes[k], 1, &p));
-    q = p;
-    PetscCall(HybArenaFree(&arena, &p));
-    PetscCall(HybArenaCalloc(&arena, HYB_MEM_DEVICE, PetscMax(sizes[k] - 1, 1), 1, &p));
-    HybTestCheck(p == q || sizes[k] == 513 || sizes[k] == 1, "%td bytes came from elsewhere", sizes[k] - 1);
-    HybTestCall(exec->backend->copy(exec, back, p, 1, HYB_COPY_DEVICE_TO_HOST));
-    HybTestCheck(!back[0], "byte %d", back[0]);
-    PetscCall(HybArenaFree(&arena, &p));
-  }
-  for (int turn = 0; turn < 2; turn++) { /* more than are kept */
-    for (int k = 0; k < 40; k++) PetscCall(HybArenaAlloc(&arena, HYB_MEM_DEVICE, 30000 + k, 1, &many[k]));
-    for (int k = 0; k < 40; k++)
-      for (int l = 0; l < k; l++) HybTestCheck(many[k] != many[l], "one block was given twice");
-    PetscCall(HybArenaReset(&arena));
-  }
-  PetscCall(exec->backend->usage(&after, PETSC_FALSE));
-  HybTestCheck(after.device_bytes == before.device_bytes, "%zu bytes before, %zu after", before.device_bytes, after.device_bytes);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Lists of a few thousand numbers go to the device one after the other, and the host waits for none of them; more of
    them than there are buffers, and all arrive */
 static PetscErrorCode ManyCopies(void)
@@ -528,7 +497,6 @@ static PetscErrorCode Body(void)
     HybTestCall(HybArenaAlloc(&arena, HYB_MEM_DEVICE, 1000, 2, &p));
     PetscCall(HybArenaReset(&arena));
   }
-  PetscCall(BlocksAgain());
   PetscCall(ManyCopies());
   PetscCall(Timers());
   PetscCall(Stamps());
@@ -537,6 +505,5 @@ static PetscErrorCode Body(void)
 
 int main(int argc, char **argv)
 {
-  setenv("HYB_DEVICE_BLOCKS", "2", 1); /* the emulator keeps none */
   return HybTestMain(argc, argv, Body);
 }

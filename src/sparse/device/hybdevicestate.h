@@ -82,13 +82,6 @@ extern PetscErrorCode HybManagedAlloc(size_t, cudaStream_t, void **, cudaError_t
 extern bool           HybManagedFree(void *, cudaStream_t);
 extern PetscErrorCode HybManagedTrim(void);
 extern size_t         HybManagedKept(void);
-/* blocks.cu: how large a block for so many bytes is; one that is kept, or NULL; false if this one is not kept; bytes
-   that are kept */
-extern size_t         HybBlocksSize(size_t bytes);
-extern PetscErrorCode HybBlocksTake(size_t bytes, cudaStream_t, void **);
-extern bool           HybBlocksKeep(size_t bytes, cudaStream_t, void *);
-extern PetscErrorCode HybBlocksTrim(cudaStream_t);
-extern size_t         HybBlocksKept(void);
 /* what is offered (HybSpare) goes, unless so many bytes are more than the card has; whether any memory came of it.
    After an error too. */
 extern PetscErrorCode HybSpareGiveBack(size_t bytes, bool *any);

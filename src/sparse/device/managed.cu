@@ -195,7 +195,6 @@ size_t HybManagedKept(void)
 PetscErrorCode HybDeviceTrim(cudaStream_t stream)
 {
   PetscFunctionBegin;
-  PetscCall(HybBlocksTrim(stream));
   HybCallCUDA(cudaStreamSynchronize(stream)); /* what was freed in stream order is free only now */
   HybCallCUDA(cudaMemPoolTrimTo(hybdevice_.pool, 0));
   if (hybdevice_.managedpool) HybCallCUDA(cudaMemPoolTrimTo(hybdevice_.managedpool, 0));

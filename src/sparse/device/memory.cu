@@ -86,7 +86,7 @@ static cudaError_t HybDeviceFreeBytes(size_t *freebytes, size_t *total)
     if (err != cudaSuccess) return err;
     if (reserved > used) f += (size_t)(reserved - used);
   }
-  f += HybManagedKept() + HybBlocksKept();
+  f += HybManagedKept();
   if (f > t) f = t;
   if (limit && t > limit) t = limit;
   if (limit && f > (limit > ours ? limit - ours : 0)) f = limit > ours ? limit - ours : 0;
@@ -242,10 +242,7 @@ PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, voi
           if (used + bytes - reserved > f) err = cudaErrorMemoryAllocation;
         }
       }
-      if (err == cudaSuccess && HybDeviceFault("cudaMallocFromPoolAsync")) err = cudaErrorUnknown;
-      *ptr = nullptr;
-      if (err == cudaSuccess && mem == HYB_MEM_DEVICE) PetscCall(HybBlocksTake(bytes, stream, ptr));
-      if (err == cudaSuccess && !*ptr) err = cudaMallocFromPoolAsync(ptr, mem == HYB_MEM_DEVICE ? HybBlocksSize(bytes) : bytes, pool, stream);
+      if (err == cudaSuccess) err = HybDeviceFault("cudaMallocFromPoolAsync") ? cudaErrorUnknown : cudaMallocFromPoolAsync(ptr, bytes, pool, stream);
     }
     if (err != cudaErrorMemoryAllocation) break;
     (void)cudaGetLastError();
@@ -296,8 +293,7 @@ PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   /* given back before the fault hook is asked: a free that is made to fail is reported, but loses nothing */
-  const bool        kept = mem == HYB_MEM_MANAGED ? bytes >= HybManagedLarge && HybManagedFree(ptr, HybDeviceOrder(exec)) : HybBlocksKeep(bytes, HybDeviceOrder(exec), ptr);
-  const cudaError_t err  = kept ? cudaSuccess : cudaFreeAsync(ptr, HybDeviceOrder(exec));
+  const cudaError_t err = mem == HYB_MEM_MANAGED && bytes >= HybManagedLarge && HybManagedFree(ptr, HybDeviceOrder(exec)) ? cudaSuccess : cudaFreeAsync(ptr, HybDeviceOrder(exec));
   if (err == cudaSuccess) {
     if (mem == HYB_MEM_MANAGED)
       d->managed_bytes -= bytes;
