@@ -362,7 +362,7 @@ PetscErrorCode HybTestOption(const char option[], char value[], size_t length, P
 void HybTestInit(int *argc, char ***argv)
 {
   char      backend[PETSC_MAX_PATH_LEN] = "host", result[32] = "device", message[1024] = "", part[32] = "1/1", rest;
-  PetscBool mirror = PETSC_FALSE, limited = PETSC_FALSE;
+  PetscBool mirror = PETSC_FALSE;
 
   PetscCallAbort(PETSC_COMM_SELF, PetscInitialize(argc, argv, NULL, NULL));
   PetscCallAbort(PETSC_COMM_SELF, HybTuningRead(HybTestOption));
@@ -374,7 +374,6 @@ void HybTestInit(int *argc, char ***argv)
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetString(NULL, NULL, "-matrices", T.matrices, sizeof(T.matrices), NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetInt(NULL, NULL, "-seed", &T.seed, NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetBool(NULL, NULL, "-mirror", &mirror, NULL));
-  PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetBool(NULL, NULL, "-limited", &limited, NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetBool(NULL, NULL, "-times", &T.times, NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetBool(NULL, NULL, "-small", &T.slow, NULL));
   PetscCallAbort(PETSC_COMM_SELF, PetscOptionsGetString(NULL, NULL, "-part", part, sizeof(part), NULL));
@@ -393,8 +392,7 @@ void HybTestInit(int *argc, char ***argv)
     Services.managed_fraction = 0.5;
     Services.locked_fraction  = 0.1;
     Services.mirror           = (int)mirror;
-    if (limited) Services.memory_limit = (size_t)1 << 40; /* then what is given back is given back */
-    Services.fault = FaultHook;
+    Services.fault            = FaultHook;
     PetscCallAbort(PETSC_COMM_SELF, PetscStrncpy(Library, backend, sizeof(Library)));
     PetscCallAbort(PETSC_COMM_SELF, HybBackendLoad(backend, &Services, &T.exec.backend, message, sizeof(message)));
     if (!T.exec.backend) {

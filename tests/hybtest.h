@@ -20,8 +20,8 @@
     }
 
   It is run as tNNN_name [-backend host|/abs/lib.so] [-seed N] [-matrices DIR] [-part K/N] [-result device|managed]
-  [-mirror] [-limited] [-times] [-small] and ends with the line "N passed, N failed, N skipped", counted in cases. A
-  case that checked nothing counts as failed, and so does a program that leaves memory of the library allocated.
+  [-mirror] [-times] [-small] and ends with the line "N passed, N failed, N skipped", counted in cases. A case that
+  checked nothing counts as failed, and so does a program that leaves memory of the library allocated.
 
   The same source runs on the host, under the emulator and on a real device: inputs are made on the host and uploaded,
   results are downloaded and compared with the reference (reference/ref.h).

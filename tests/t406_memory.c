@@ -351,9 +351,9 @@ static void Tiles(void)
     heldnow = heldpeak = 0;
     if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
       if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, kind == 2 ? &DB : &DA, &result, &DC))) {
-        const PetscCount chunks = HybCountersGet(&mm.counters, "tiles") / 8 + A.csr.m / 8 + 1, entries = A.csr.nnz + (kind == 2 ? B.csr.nnz : 0);
+        const PetscCount chunks = HybCountersGet(&mm.counters, "tiles") / 8 + A.csr.m / 8 + 1;
 
-        most = DC.nnz * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar)) + entries * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar)) + tiles * 16 + HybCountersGet(&mm.counters, "products of tiles") * 8 + chunks * (12 + 16 * 8) + A.csr.m * 8 + 8000;
+        most = DC.nnz * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar)) + tiles * 64 + HybCountersGet(&mm.counters, "products of tiles") * 8 + chunks * (8 * 12 + 48) + A.csr.m * 8 + 4000;
         HybTestCheck((PetscCount)heldpeak <= most * (PetscCount)sizeof(PetscInt) / 4, "%zu bytes are held beside the operands, %td at most by its numbers", heldpeak, most);
       }
       HybTestCall(HybSpGEMMDestroy(&mm));
