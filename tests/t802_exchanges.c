@@ -140,6 +140,37 @@ static PetscErrorCode Many(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Process 0 gives up the first reverse exchange, before which all agree upon its lists: all hear of it there, and the
+   next one is the first */
+static PetscErrorCode GivenUpFirst(HybComm comm)
+{
+  const HybExec *exec = HybTestExec();
+  HybArena       arena;
+  HybHalo        h;
+  PetscScalar   *ghost;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  HybTestBegin("the first reverse exchange given up");
+  LayoutDraw(30, 1, -1);
+  if (HybTestCall(HaloMake(comm, &h))) {
+    PetscCall(HybArenaInit(&arena, exec));
+    PetscCall(HybArenaCalloc(&arena, HYB_WORK(exec), h->nghost, sizeof(*ghost), &ghost));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    if (Rank)
+      ierr = HybHaloReverseBegin(h, exec, PETSC_TRUE, ghost);
+    else
+      HybHaloAbandon(h, exec, PETSC_TRUE, PETSC_ERR_MEM);
+    PetscCall(PetscPopErrorHandler());
+    HybTestCheck(ierr == (Rank ? PETSC_ERR_MEM : PETSC_SUCCESS), "process %d has error %d", Rank, (int)ierr);
+    for (PetscInt k = 0; k < 4; k++) PetscCall(Reverse(h, PETSC_TRUE, k));
+    HybTestCall(HybHaloDestroy(&h));
+    PetscCall(HybArenaReset(&arena));
+  }
+  LayoutFree();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The longest message of all processes decides for each of them, also for those that send and get nothing: page-locked
    buffers below the bound, the card's memory from there on. Longer units may bring an exchange beyond it. */
 static PetscErrorCode Bound(HybComm comm)
@@ -191,6 +222,7 @@ static PetscErrorCode Body(HybComm comm)
 {
   PetscFunctionBegin;
   PetscCall(Several(comm));
+  PetscCall(GivenUpFirst(comm));
   PetscCall(Queued(comm, PETSC_FALSE));
   /* by peer access the others would hear of it at the next one */
   if (HybTuningGet()->comm == HYB_COMM_GPUAWARE || HybTuningGet()->comm == HYB_COMM_MPI) PetscCall(Queued(comm, PETSC_TRUE));

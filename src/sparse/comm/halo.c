@@ -248,9 +248,7 @@ PetscErrorCode HybHaloRoom(HybHalo h, HybScalar **ghost)
 PetscErrorCode HybHaloReverseBegin(HybHalo h, const HybExec *exec, PetscBool scalars, const void *ghost)
 {
   PetscFunctionBegin;
-  if (!h->reverse) {
-    PetscCall(HybExchangeCreate(h->comm, &h->arena.exec, h->row ? PETSC_SUCCESS : HybHaloLists(h), "A halo's lists", &h->from, &h->to, PETSC_TRUE, &h->reverse));
-  }
+  if (!h->reverse) PetscCall(HybExchangeCreate(h->comm, &h->arena.exec, h->row ? PETSC_SUCCESS : HybHaloLists(h), "A halo's lists", &h->from, &h->to, PETSC_TRUE, &h->reverse));
   h->reverse->early = h->early;
   PetscCall(HybExchangeBegin(h->reverse, exec, scalars ? sizeof(HybScalar) : sizeof(PetscInt), NULL, ghost, PETSC_FALSE));
   h->scalars = scalars;
@@ -269,9 +267,9 @@ PetscErrorCode HybHaloReverseEnd(HybHalo h, const HybExec *exec, PetscErrorCode 
 
 void HybHaloAbandon(HybHalo h, const HybExec *exec, PetscBool reverse, PetscErrorCode why)
 {
-  if (reverse && !h->reverse) { /* others are about to agree upon its making */
+  if (reverse && !h->reverse) { /* the others are about to agree upon its making, by this */
     (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
-    (void)HybCommAgree(h->comm, why ? why : PETSC_ERR_LIB, "A product with a vector");
+    (void)HybExchangeCreate(h->comm, &h->arena.exec, why ? why : PETSC_ERR_LIB, "A product with a vector", &h->from, &h->to, PETSC_TRUE, &h->reverse);
     (void)PetscPopErrorHandler();
   } else
     HybExchangeAbandon(reverse ? h->reverse : h->forward, exec);
