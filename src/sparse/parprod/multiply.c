@@ -17,7 +17,7 @@
   keep their order, slabs of a stencil stay banded and blocks stay blocks: the sequential methods that live by that
   still take the product.
 
-    symbolic: halo of A's columns of others; rows of B that others need, merged, sent; F's columns split; two products
+    symbolic: halo of A's columns of others; rows of B that others need, picked, sent; F's columns split; two products
     on patterns; X's columns numbered, which are C's columns of others
     numeric:  values of these rows go out; meanwhile L's and R's are put in their places; F's come in; two products
               where B has the values of the last numeric phase on all processes: L's, two products

@@ -94,8 +94,9 @@ static PetscErrorCode HybParType(Mat A, PetscErrorCode before, Mat C)
   Mat_MPIAIJHybridGPU *a = NULL, *c = NULL;
 
   PetscFunctionBegin;
-  PetscCall(before);
+  /* also after an error: it takes PETSc's tags, of which all must have taken as many */
   PetscCall(MatSetType(C, MATMPIAIJHYBRIDGPU));
+  PetscCall(before);
   PetscCall(MatMPIAIJHybridGPUGetData(A, &a));
   PetscCall(MatMPIAIJHybridGPUGetData(C, &c));
   c->choices = a->choices;
