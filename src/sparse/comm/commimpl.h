@@ -98,6 +98,7 @@ extern PetscErrorCode HybPeerEnd(HybExchange, const HybExec *, PetscErrorCode be
 extern PetscErrorCode HybPeerStatus(HybExchange); /* not collective, of an exchange by peer access */
 extern PetscErrorCode HybPeerMult(HybExchange, const HybExec *, const HybPeerProduct *);
 extern void           HybPeerAbandon(HybExchange, const HybExec *);
+extern void           HybPeerForget(HybExchange);
 extern PetscErrorCode HybPeerClose(HybComm);
 /* *all: has it succeeded on every process? */
 extern PetscErrorCode HybPeerAll(HybComm, PetscErrorCode, PetscBool *all);

@@ -280,9 +280,7 @@ void HybHaloForget(HybHalo h)
   for (int k = 0; k < 2; k++) {
     HybExchange e = k ? h->reverse : h->forward;
 
-    if (!e || !e->status) continue;
-    (void)HYB_QUIETLY(e->arena.exec.backend->sync(&e->arena.exec)); /* the device may be about to find it */
-    e->status[0] = 0;
+    if (e && e->status) HybPeerForget(e);
   }
 }
 

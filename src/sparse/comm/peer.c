@@ -458,6 +458,17 @@ void HybPeerAbandon(HybExchange e, const HybExec *exec)
   (void)PetscPopErrorHandler();
 }
 
+/* All know of what failed so far. What this process gave up it has not waited for: its neighbours may have given that
+   up too, which else the next exchange would find. */
+void HybPeerForget(HybExchange e)
+{
+  const HybExec *exec = &e->arena.exec;
+
+  (void)HYB_QUIETLY(HybPeerCatchUp(e, exec, e->count));
+  (void)HYB_QUIETLY(exec->backend->sync(exec)); /* the device may be about to find it */
+  e->status[0] = 0;
+}
+
 PetscErrorCode HybPeerBegin(HybExchange e, const HybExec *exec, size_t unit, const PetscInt *index, const void *src)
 {
   PetscErrorCode ierr;
