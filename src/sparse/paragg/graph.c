@@ -213,8 +213,10 @@ PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode
   ierr  = HybParAggMake(p, &m, before, A, halo, unite, found);
   later = HybArenaReset(&m.work);
   if (!ierr) ierr = HybCommAgree(comm, later, "Memory for a graph");
-  p->failed = (PetscBool)(ierr != PETSC_SUCCESS);
-  if (ierr) (void)HybParAggDestroy(&p);
+  if (ierr) {
+    HybParAggForget(p);
+    (void)HybParAggDestroy(&p);
+  }
   PetscCall(ierr);
   *agg = p;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -228,8 +230,7 @@ PetscErrorCode HybParAggDestroy(HybParAgg *agg)
   PetscFunctionBegin;
   *agg = NULL;
   if (!p) PetscFunctionReturn(PETSC_SUCCESS);
-  if (p->lent && p->failed) HybHaloForget(p->halo);
-  if (p->lent) p->halo = NULL;
+  if (p->lent) p->halo = NULL; /* after an error it may be gone */
   ierr[0] = HybHaloDestroy(&p->halo);
   ierr[1] = HybHaloDestroy(&p->rowhalo);
   ierr[2] = HybArenaReset(&p->keep);

@@ -272,7 +272,7 @@ PetscErrorCode HybParAggFind(HybParAgg p, const HybAggRules *rules, PetscInt *n,
   PetscCheck(rules->distance == 1 ? rules->hops == 1 || rules->hops == 2 : rules->hops == 1 && rules->distance > 1 && rules->distance <= HYB_AGG_DISTANCES, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Aggregates of several processes by %d steps, of distance %d", rules->hops, rules->distance);
   ierr = HybParAggOfOne(p, rules->hops, rules->order, sweeps);
   if (!ierr && rules->distance > 1) ierr = HybParAggNest(p, rules);
-  if (ierr) p->failed = PETSC_TRUE;
+  if (ierr) HybParAggForget(p);
   PetscCall(ierr);
   *n = p->nc;
   *N = p->cranges[p->comm->size];

@@ -13,7 +13,6 @@ struct _HybParAgg {
   HybArena    keep;    /* of what follows */
   HybHalo     halo;    /* of the vertices; its ghosts are the graph's */
   PetscBool   lent;    /* it is the caller's */
-  PetscBool   failed;  /* something of this graph did, on any process: exchanges may have been abandoned */
   HybCSR      G;       /* the graph, see vertex.h */
   PetscInt    longest; /* entries of its longest row; 0: nobody knows */
   PetscBool   whole;   /* its rows of own vertices are A's, D's columns and then O's */
@@ -48,11 +47,13 @@ static inline PetscBool HybParAggIsScalar(HybParAgg p)
 /* step.c. Step: with the graph's part filled in. Exchange: of a halo. Ghosts: others' part of an array of all vertices,
    by their owners; collective, before: of what this process did since they last agreed. Its error is this process's
    alone until the next sum, which all go on to, or HybCommAgree(). Sum: v[0..n-1] over all processes, of which v has
-   room for one more; an error of one is one of all. */
+   room for one more; an error of one is one of all. Forget: after an error that is one of all, at once: a caller's
+   halo, in which exchanges may have been given up, is to tell nobody of them later. */
 extern HybParAggStep         HybParAggStepOf(HybParAgg);
 extern PetscErrorCode        HybParAggExchange(HybParAgg, HybHalo, PetscErrorCode before, size_t unit, const void *array, void *ghost);
 extern PetscErrorCode        HybParAggGhosts(HybParAgg, PetscErrorCode before, size_t unit, void *array);
 extern PetscErrorCode        HybParAggSum(HybParAgg, PetscErrorCode before, const char *what, PetscInt n, PetscInt64 *v);
+extern void                  HybParAggForget(HybParAgg);
 static inline PetscErrorCode HybParAggEach(HybParAgg p, int step, PetscInt n, const HybParAggStep *s)
 {
   return n ? p->exec.backend->paragg->each(&p->exec, step, n, s) : PETSC_SUCCESS;

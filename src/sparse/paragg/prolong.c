@@ -278,7 +278,7 @@ PetscErrorCode HybParAggProlongator(HybParAgg p, PetscErrorCode before, const Hy
   ierr  = HybParAggProlongatorIn(p, &r, before, A, omega, out, P);
   later = HybArenaReset(&r.work);
   ierr  = HybCommAgree(p->comm, ierr ? ierr : later, "The prolongator of a level");
-  if (ierr) p->failed = PETSC_TRUE;
+  if (ierr) HybParAggForget(p);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -70,3 +70,8 @@ PetscErrorCode HybParAggSum(HybParAgg p, PetscErrorCode before, const char *what
   if (v[n]) PetscCall(HybCommAgree(p->comm, before, what)); /* which error it is */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+void HybParAggForget(HybParAgg p)
+{
+  if (p->lent) HybHaloForget(p->halo);
+}
