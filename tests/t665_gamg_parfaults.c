@@ -93,6 +93,7 @@ static PetscErrorCode Faults(Mat A, Mat H, PetscMPIInt faulty, int from, int eve
   PetscCall(KSPGetPC(a, &pa));
   for (int k = from; fired && k < 100000; k += k < 8 ? 1 : every) {
     KSP            h;
+    PetscMPIInt    tag[2];
     PetscErrorCode ierr;
 
     PetscCall(Solver(H, &h));
@@ -121,6 +122,11 @@ static PetscErrorCode Faults(Mat A, Mat H, PetscMPIInt faulty, int from, int eve
     MatTestCheck(errors == 0 || errors == size || own, "all processes get the error, or none");
     if (errors != 0 && errors != size) fprintf(stderr, "[%d] call %d (%s): %d of %d processes\n", rank, k, F.what ? F.what : "", errors, (int)size);
     failed += errors != 0;
+    /* so that messages meet afterwards */
+    PetscCall(PetscObjectGetNewTag((PetscObject)h, &tag[0]));
+    tag[1] = -tag[0];
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, tag, 2, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
+    MatTestCheck(tag[0] == -tag[1], "all processes have taken as many of PETSc's tags");
     if (errors == size) {
       PetscCall(KSPSetUp(h));
       PetscCall(KSPGetPC(h, &ph));
