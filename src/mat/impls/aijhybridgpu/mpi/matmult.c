@@ -271,7 +271,14 @@ PetscErrorCode MatResidual_MPIAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   if (HybGlueState.mpi.residual)
     PetscCall((*HybGlueState.mpi.residual)(A, b, x, r));
-  else {
+  else if (r == b) { /* the product would take b's place before it is read */
+    Vec w;
+
+    PetscCall(VecDuplicate(r, &w));
+    PetscCall(MatMult(A, x, w));
+    PetscCall(VecAXPY(r, -1.0, w));
+    PetscCall(VecDestroy(&w));
+  } else {
     PetscCall(MatMult(A, x, r));
     PetscCall(VecAYPX(r, -1.0, b));
   }
