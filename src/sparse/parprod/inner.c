@@ -8,7 +8,7 @@
   run is multiplied while rows of others are on their way and the border waits for them.
 
     look:      rows with columns of others, and rows that name rows of B with such: the host gets a bit for each, and
-               takes the longest run between them if it has three quarters of the rows
+               takes the run without them around the middle one, if it has three quarters of the rows
     symbolic:  border = those rows of A, one below the other, and the rows of B that they name; its product (multiply.c)
                run's product on patterns; C: the border's first rows, the run, the border's last rows
     numeric:   run's product, into C                        beside it, from the third phase on; before that after
@@ -28,42 +28,15 @@
 #define INNER_HOST  64 /* as many times smaller matrices are looked at on the host */
 #define INNER_AHEAD 32 /* rows among which one is looked for that begins so */
 
-/* The first row from here on whose bit is set, or, with all ones in flip, is not; m if there is none. Most words have
-   nothing to find, and are passed over by as little as that takes. */
-static PetscInt InnerNext(PetscInt m, const unsigned *mask, unsigned flip, PetscInt row)
-{
-  const size_t words = ((size_t)m + 31) / 32;
-  size_t       w     = (size_t)row / 32;
-  unsigned     bits;
-
-  if (row >= m) return m;
-  bits = (mask[w] ^ flip) >> row % 32 << row % 32;
-  if (!bits) {
-    for (w++; w < words && mask[w] == flip;) w++;
-    if (w == words) return m;
-    bits = mask[w] ^ flip;
-  }
-  row = (PetscInt)(32 * w);
-  while (!(bits & 1u)) {
-    bits >>= 1;
-    row++;
-  }
-  return PetscMin(row, m);
-}
-
-/* the longest run of rows whose bits are not set */
+/* The run of rows without a bit that has the middle row, or ends before it. Others are shorter than half of the rows,
+   which is not worth it. Most words of a long one are zero. */
 static void InnerRun(PetscInt m, const unsigned *mask, PetscInt *first, PetscInt *end)
 {
-  PetscInt after;
-
-  *first = *end = 0;
-  for (PetscInt row = InnerNext(m, mask, ~0u, 0); row < m; row = InnerNext(m, mask, ~0u, after)) {
-    after = InnerNext(m, mask, 0, row);
-    if (after - row > *end - *first) {
-      *first = row;
-      *end   = after;
-    }
-  }
+#define INNER_BIT(row) (mask[(row) / 32] >> (row) % 32 & 1u)
+  *first = *end = m / 2;
+  while (*end < m && !INNER_BIT(*end)) *end = *end % 32 || mask[*end / 32] ? *end + 1 : PetscMin(*end + 32, m);
+  while (*first > 0 && !INNER_BIT(*first - 1)) *first -= *first % 32 || mask[*first / 32 - 1] ? 1 : 32;
+#undef INNER_BIT
 }
 
 /* Where the run's entries of A begin, and how many there are. It has whole blocks, where there are some, and begins
