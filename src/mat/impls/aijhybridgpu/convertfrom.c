@@ -8,40 +8,23 @@
 */
 #include "family.h"
 
-static PetscErrorCode HybConvertBlocks(Mat B, Mat blocks[2])
-{
-  const PetscInt *garray;
-  PetscBool       mpi;
-
-  PetscFunctionBegin;
-  blocks[0] = B;
-  blocks[1] = NULL;
-  PetscCall(PetscObjectTypeCompare((PetscObject)B, MATMPIAIJHYBRIDGPU, &mpi));
-  if (mpi && B->preallocated) PetscCall(MatMPIAIJGetSeqAIJ(B, &blocks[0], &blocks[1], &garray));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* PETSc's converters write a matrix that is used again as one of the parent's, some past the operations, and its
    pattern too: its arrays have to be the parent's own */
 static PetscErrorCode HybConvertInto(Mat A, MatType type, Mat *B)
 {
   Mat            blocks[2];
-  HybInPlace     w[2];
+  HybMPIInPlace  w;
   PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
-  PetscCall(HybConvertBlocks(*B, blocks));
-  for (int k = 0; k < 2; k++) {
-    PetscCall(HybInPlaceBegin(blocks[k], &w[k]));
+  PetscCall(HybMPIInPlaceBegin(*B, &w));
+  PetscCall(HybMPIInPlaceBlocks(*B, blocks));
+  for (int k = 0; k < 2; k++)
     if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUDisown(blocks[k]));
-  }
-  ierr = HybConvertByPETSc(A, type, MAT_REUSE_MATRIX, B);
-  PetscCall(HybConvertBlocks(*B, blocks));
-  for (int k = 0; k < 2; k++) {
-    later = HybInPlaceEnd(blocks[k], &w[k]);
-    if (!ierr) ierr = later;
-  }
+  ierr  = HybConvertByPETSc(A, type, MAT_REUSE_MATRIX, B);
+  later = HybMPIInPlaceEnd(*B, &w);
   PetscCall(ierr);
+  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

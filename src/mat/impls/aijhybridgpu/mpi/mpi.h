@@ -89,6 +89,14 @@ PETSC_INTERN PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat, MatAssemblyType)
 PETSC_INTERN PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat, IS, IS, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatCreateSubMatrices_MPIAIJHybridGPU(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]);
 PETSC_INTERN PetscErrorCode MatCreateSubMatricesMPI_MPIAIJHybridGPU(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]);
+/* HybInPlaceBegin() and HybInPlaceEnd() of a matrix of either type, which may be another one at the end; the first: it,
+   or its blocks as they are now */
+typedef struct {
+  HybInPlace block[2];
+} HybMPIInPlace;
+PETSC_INTERN PetscErrorCode HybMPIInPlaceBlocks(Mat B, Mat blocks[2]);
+PETSC_INTERN PetscErrorCode HybMPIInPlaceBegin(Mat B, HybMPIInPlace *);
+PETSC_INTERN PetscErrorCode HybMPIInPlaceEnd(Mat B, const HybMPIInPlace *);
 
 /* matproduct.c; the second: what computes C, if it is a parallel product of ours */
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);

@@ -10,11 +10,7 @@
   frees them with it: they have to be AIJ's own. A result that is used again, parallel or sequential, the parent writes
   past all functions, its pattern too.
 */
-typedef struct {
-  HybInPlace block[2];
-} HybMPIInPlace;
-
-static PetscErrorCode HybMPIBlocks(Mat B, Mat blocks[2])
+PetscErrorCode HybMPIInPlaceBlocks(Mat B, Mat blocks[2])
 {
   const PetscInt *garray;
   PetscBool       mpi;
@@ -27,23 +23,29 @@ static PetscErrorCode HybMPIBlocks(Mat B, Mat blocks[2])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMPIInPlaceBegin(Mat B, HybMPIInPlace *w)
+PetscErrorCode HybMPIInPlaceBegin(Mat B, HybMPIInPlace *w)
 {
   Mat blocks[2];
 
   PetscFunctionBegin;
-  PetscCall(HybMPIBlocks(B, blocks));
+  PetscCall(HybMPIInPlaceBlocks(B, blocks));
   for (int k = 0; k < 2; k++) PetscCall(HybInPlaceBegin(blocks[k], &w->block[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMPIInPlaceEnd(Mat B, const HybMPIInPlace *w)
+PetscErrorCode HybMPIInPlaceEnd(Mat B, const HybMPIInPlace *w)
 {
-  Mat blocks[2];
+  Mat            blocks[2];
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(HybMPIBlocks(B, blocks));
-  for (int k = 0; k < 2; k++) PetscCall(HybInPlaceEnd(blocks[k], &w->block[k]));
+  PetscCall(HybMPIInPlaceBlocks(B, blocks));
+  for (int k = 0; k < 2; k++) {
+    const PetscErrorCode later = HybInPlaceEnd(blocks[k], &w->block[k]);
+
+    if (!ierr) ierr = later;
+  }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -319,6 +319,7 @@ static PetscErrorCode HybTransposeOfParent(Mat A, MatReuse reuse, Mat *B)
   PetscObjectId        id;
   HybPatternKey        own, other;
   HybInPlace           w;
+  PetscErrorCode       ierr, later;
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX && MatIsSeqAIJHybridGPU(*B) && (*B)->assembled) {
@@ -328,8 +329,10 @@ static PetscErrorCode HybTransposeOfParent(Mat A, MatReuse reuse, Mat *B)
     if (known) PetscCall(MatSeqAIJHybridGPUHostWrites(*B));
   }
   PetscCall(HybInPlaceBegin(reuse == MAT_REUSE_MATRIX && !known ? *B : NULL, &w));
-  PetscCall((*HYB_PARENT.transpose)(A, reuse, B));
-  PetscCall(HybInPlaceEnd(reuse == MAT_REUSE_MATRIX && !known ? *B : NULL, &w));
+  ierr  = (*HYB_PARENT.transpose)(A, reuse, B);
+  later = HybInPlaceEnd(reuse == MAT_REUSE_MATRIX && !known ? *B : NULL, &w);
+  PetscCall(ierr);
+  PetscCall(later);
   if (reuse == MAT_INPLACE_MATRIX || known || !MatIsSeqAIJHybridGPU(*B)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
   PetscCall(HybTransposeKeys(A, *B, &b->transposed.id, &b->transposed.own, &b->transposed.other));

@@ -184,19 +184,6 @@ static PetscErrorCode HybOperandsRestore(HybOperands *o)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybOperandHash(const HybExec *x, const HybCSR *M, uint64_t *hash)
-{
-  HybArena       work;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, x));
-  ierr = x->backend->csr->patternhash(x, &work, 1, &M, hash);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Whose rows are the result's, and whose columns: operand dim[d] / 2, its rows if dim[d] is even, else its columns */
 static void HybMatProductShape(HybProductType type, const HybOperands *o, int dim[2], PetscInt size[2])
 {
@@ -269,7 +256,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
     mp->operand[k].m   = o->csr[k].m;
     mp->operand[k].n   = o->csr[k].n;
     mp->operand[k].nnz = o->csr[k].nnz;
-    PetscCall(HybOperandHash(x, &o->csr[k], &mp->operand[k].pattern));
+    PetscCall(HybPatternHash(x, &o->csr[k], &mp->operand[k].pattern));
   }
   PetscCall(HybKeptReset(&mp->kept));
   PetscCall(HybArenaInit(&arrays, x));
@@ -315,7 +302,7 @@ static PetscErrorCode HybMatProductSamePattern(HybMatProduct *mp, HybOperands *o
     if (key[k].made && id[k] == mp->operand[k].id && HybPatternKeyEqual(&key[k], &mp->operand[k].key)) continue;
     *same = (PetscBool)(M->m == mp->operand[k].m && M->n == mp->operand[k].n && M->nnz == mp->operand[k].nnz);
     if (!*same) break;
-    PetscCall(HybOperandHash(&mp->exec, M, &hash));
+    PetscCall(HybPatternHash(&mp->exec, M, &hash));
     *same = (PetscBool)(hash == mp->operand[k].pattern);
   }
   for (PetscInt k = 0; k < o->n && *same; k++) {

@@ -5,19 +5,28 @@
 */
 #include "storage.h"
 
+PetscErrorCode HybPatternHash(const HybExec *x, const HybCSR *M, uint64_t *hash)
+{
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, x));
+  ierr = x->backend->csr->patternhash(x, &work, 1, &M, hash);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybInPlaceHash(Mat A, uint64_t *hash)
 {
   const HybExec  x = {&HybBackendHost, NULL, HYB_MEM_HOST};
-  HybArena       work;
   HybLent        l;
-  const HybCSR  *one = &l.csr;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybLentGet(A, PETSC_FALSE, &l));
-  PetscCall(HybArenaInit(&work, &x));
-  ierr = x.backend->csr->patternhash(&x, &work, 1, &one, hash);
-  PetscCall(HybArenaReset(&work));
+  ierr = HybPatternHash(&x, &l.csr, hash);
   PetscCall(HybLentRestore(A, &l));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

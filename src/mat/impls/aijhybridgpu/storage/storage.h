@@ -348,6 +348,8 @@ typedef struct {
 } HybInPlace;
 PETSC_INTERN PetscErrorCode HybInPlaceBegin(Mat A, HybInPlace *);
 PETSC_INTERN PetscErrorCode HybInPlaceEnd(Mat A, const HybInPlace *);
+/* of the pattern, where the arrays are */
+PETSC_INTERN PetscErrorCode HybPatternHash(const HybExec *, const HybCSR *, uint64_t *hash);
 
 /* given.c: arrays that PETSc gives to another matrix as it destroys this one */
 PETSC_INTERN PetscErrorCode HybGivenParallel(PetscBool young);
