@@ -184,6 +184,56 @@ static PetscErrorCode Locked(PetscCount n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Small blocks are pieces of slabs of 2 MiB, which are given back when all of their pieces are and the room is
+   wanted */
+static PetscErrorCode LockedPieces(void)
+{
+  enum {
+    N = 700
+  };
+  HybMemoryReport before, during, after;
+  unsigned       *p[N], *q;
+  int             wrong = 0, apart = 0;
+
+  PetscFunctionBegin;
+  if (!exec->backend->device) PetscFunctionReturn(PETSC_SUCCESS);
+  HybTestBegin("%d small blocks of page-locked memory", (int)N);
+  PetscCall(exec->backend->usage(&before, PETSC_FALSE));
+  /* what is kept goes */
+  HybTestCallFails(PETSC_ERR_MEM, exec->backend->alloc(exec, HYB_MEM_LOCKED, before.locked_share - before.locked_bytes + 1, (void **)&q));
+  PetscCall(exec->backend->usage(&before, PETSC_FALSE));
+  for (unsigned k = 0; k < N; k++) {
+    const size_t bytes = k % 7 ? 256 : 9000;
+
+    PetscCall(exec->backend->alloc(exec, HYB_MEM_LOCKED, bytes, (void **)&p[k]));
+    for (size_t l = 0; l < bytes / sizeof(unsigned); l++) p[k][l] = k;
+  }
+  for (unsigned k = 0; k < N; k++) {
+    const size_t bytes = k % 7 ? 256 : 9000;
+
+    for (size_t l = 0; l < bytes / sizeof(unsigned); l++) wrong += p[k][l] != k;
+    apart += ((size_t)p[k] & 4095) != 0;
+  }
+  HybTestCheck(!wrong && !apart, "%d words were another block's, %d blocks begin within a page", wrong, apart);
+  PetscCall(exec->backend->usage(&during, PETSC_FALSE));
+  HybTestCheck(during.pinned_bytes - before.pinned_bytes == (size_t)4 << 20, "%zu bytes were locked for two slabs' pieces", during.pinned_bytes - before.pinned_bytes);
+  for (unsigned k = 0; k < N; k += 2) PetscCall(exec->backend->free(exec, HYB_MEM_LOCKED, k % 7 ? 256 : 9000, p[k]));
+  HybTestCall(exec->backend->alloc(exec, HYB_MEM_LOCKED, 256, (void **)&q));
+  HybTestCheck(q == p[0], "the first free page was not taken");
+  for (unsigned k = 1; k < N; k += 2) {
+    for (size_t l = 0; l < 256 / sizeof(unsigned); l++) wrong += p[k][l] != k;
+    PetscCall(exec->backend->free(exec, HYB_MEM_LOCKED, k % 7 ? 256 : 9000, p[k]));
+  }
+  HybTestCheck(!wrong, "%d words were written meanwhile", wrong);
+  HybTestCallFails(PETSC_ERR_MEM, exec->backend->alloc(exec, HYB_MEM_LOCKED, during.locked_share, (void **)&p[0]));
+  PetscCall(exec->backend->usage(&after, PETSC_FALSE));
+  HybTestCheck(after.pinned_bytes - before.pinned_bytes == (size_t)2 << 20, "%zu bytes are locked for one piece", after.pinned_bytes - before.pinned_bytes);
+  PetscCall(exec->backend->free(exec, HYB_MEM_LOCKED, 256, q));
+  PetscCall(exec->backend->usage(&after, PETSC_FALSE));
+  HybTestCheck(after.locked_bytes == before.locked_bytes, "%zu bytes are still in use", after.locked_bytes - before.locked_bytes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Memory of somebody else's: touched, and page-locked for one copy */
 static PetscErrorCode LockRun(void *ctx)
 {
@@ -466,6 +516,7 @@ static PetscErrorCode Body(void)
   PetscCall(Locked(5));
   PetscCall(Locked(((PetscCount)3 << 20) + 7));
   PetscCall(Locked((PetscCount)17 << 20));
+  PetscCall(LockedPieces());
   PetscCall(Lock(100));
   PetscCall(Lock(((size_t)5 << 20) + 3));
   HybTestBegin("what memory says");

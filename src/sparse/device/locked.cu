@@ -5,20 +5,22 @@
   for the device. Every exchange between processes has such blocks, and a first product makes several exchanges. So
   blocks of up to HybLockedMost bytes are kept when they are given back, and go to the next who asks for one of their
   size; sizes are rounded up to four steps between powers of two. Larger ones, the values of host matrices, are released
-  at once.
+  at once. Small ones, of which a first set-up asks for some dozens, are pieces of slabs of 2 MiB.
 
-    alloc   a kept block of that size; else fresh memory, in large pages if it is large, touched by all threads and
+    alloc   small: the first free pages of a slab that are enough; else a new slab, if it may be kept
+            a kept block of that size; else fresh memory, in large pages if it is large, touched by all threads and
             registered
     free    kept, unless HybLockedSlots blocks are, HybLockedKeep bytes or a quarter of the process's share; else
-            released
-    trim    all kept ones released: before the share of page-locked memory, or what the host has unused, makes an
-            allocation fail
+            released. Pages of a slab are free
+    trim    all kept ones and the slabs of which nothing is in use released: before the share of page-locked memory, or
+            what the host has unused, makes an allocation fail
 
   Memory: what is in use stays within the process's share; what is kept counts as pinned.
 */
 #include "hybdevicestate.h"
 #include "crew.h"
 #include <cstdlib>
+#include <cstring>
 #include <unistd.h>
 
 static const size_t HybLargePage   = (size_t)2 << 20;
@@ -27,11 +29,20 @@ static const size_t HybLockedMost  = (size_t)16 << 20;
 static const size_t HybLockedKeep  = (size_t)128 << 20;
 static const int    HybLockedSlots = 128;
 
+static const size_t HybSlabMost  = (size_t)256 << 10; /* of a piece */
+static const int    HybSlabPages = (int)(HybLargePage / HybLockedPage);
+
 static struct {
   void  *ptr[HybLockedSlots];
-  size_t size[HybLockedSlots], bytes;
+  size_t size[HybLockedSlots], bytes; /* all bytes that are locked and nobody's, of slabs too */
   int    n;
 } kept_;
+
+static struct {
+  char *ptr;
+  int   free; /* pages */
+  bool  taken[HybSlabPages];
+} slab_[8];
 
 PetscErrorCode HybDeviceLock(const HybExec *, void *ptr, size_t bytes, PetscBool on)
 {
@@ -82,6 +93,14 @@ static PetscErrorCode HybLockedTrim(void)
     kept_.bytes -= kept_.size[k];
     if (!ierr) ierr = later;
   }
+  for (auto &s : slab_) {
+    if (!s.ptr || s.free < HybSlabPages) continue;
+    const PetscErrorCode later = HybLockedRelease(s.ptr, HybLargePage);
+
+    s.ptr = nullptr;
+    kept_.bytes -= HybLargePage;
+    if (!ierr) ierr = later;
+  }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -121,7 +140,7 @@ static PetscErrorCode HybLockedFresh(size_t bytes, size_t size, void **ptr)
   cudaError_t     err    = cudaSuccess;
 
   PetscFunctionBegin;
-  if (kept_.n > 0 && (d->locked_bytes > d->locked_share || size + kept_.bytes > d->locked_share - d->locked_bytes || (unused > 0 && page > 0 && size / (size_t)page >= (size_t)unused))) {
+  if (kept_.bytes > 0 && (d->locked_bytes > d->locked_share || size + kept_.bytes > d->locked_share - d->locked_bytes || (unused > 0 && page > 0 && size / (size_t)page >= (size_t)unused))) {
     PetscCall(HybLockedTrim());
     unused = sysconf(_SC_AVPHYS_PAGES);
   }
@@ -136,12 +155,71 @@ static PetscErrorCode HybLockedFresh(size_t bytes, size_t size, void **ptr)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the first pages in a row, if there are any */
+static void *HybSlabTake(int pages)
+{
+  for (auto &s : slab_)
+    for (int k = 0, run = 0; s.ptr && pages <= s.free && k < HybSlabPages; k++) {
+      run = s.taken[k] ? 0 : run + 1;
+      if (run < pages) continue;
+      for (int l = 0; l < pages; l++) s.taken[k - l] = true;
+      s.free -= pages;
+      kept_.bytes -= (size_t)pages * HybLockedPage;
+      return s.ptr + (size_t)(k - pages + 1) * HybLockedPage;
+    }
+  return nullptr;
+}
+
+static bool HybSlabGive(void *ptr, int pages)
+{
+  for (auto &s : slab_) {
+    const char *p = (const char *)ptr;
+    if (!s.ptr || p < s.ptr || p >= s.ptr + HybLargePage) continue;
+    for (int l = 0; l < pages; l++) s.taken[(size_t)(p - s.ptr) / HybLockedPage + l] = false;
+    s.free += pages;
+    kept_.bytes += (size_t)pages * HybLockedPage;
+    return true;
+  }
+  return false;
+}
+
+/* Nothing where there is no room for one that stays: then a block of its own does */
+static PetscErrorCode HybSlabMake(void)
+{
+  HybDeviceState *d      = &hybdevice_;
+  const size_t    locked = PetscMin(d->locked_bytes, d->locked_share);
+  const long      page = sysconf(_SC_PAGESIZE), unused = sysconf(_SC_AVPHYS_PAGES);
+  cudaError_t     err = cudaSuccess;
+  void           *ptr = nullptr;
+
+  PetscFunctionBegin;
+  if (kept_.bytes + HybLargePage > PetscMin(PetscMin(HybLockedKeep, d->locked_share / 4), d->locked_share - locked) || unused <= 0 || page <= 0 || HybLargePage / (size_t)page >= (size_t)unused) PetscFunctionReturn(PETSC_SUCCESS);
+  for (auto &s : slab_) {
+    if (s.ptr) continue;
+    PetscCall(HybLockedMake(HybLargePage, &ptr, &err));
+    PetscCall(HybDeviceError(err, "cudaHostRegister", __FILE__, __LINE__));
+    s.ptr  = (char *)ptr;
+    s.free = HybSlabPages;
+    memset(s.taken, 0, sizeof(s.taken));
+    kept_.bytes += HybLargePage;
+    break;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybLockedAlloc(size_t bytes, void **ptr)
 {
   const size_t size = HybLockedSize(bytes);
 
   PetscFunctionBegin;
   *ptr = nullptr;
+  if (size <= HybSlabMost) {
+    *ptr = HybSlabTake((int)(size / HybLockedPage));
+    if (!*ptr) {
+      PetscCall(HybSlabMake());
+      *ptr = HybSlabTake((int)(size / HybLockedPage));
+    }
+  }
   for (int k = kept_.n - 1; k >= 0 && !*ptr && size <= HybLockedMost; k--) {
     if (kept_.size[k] != size) continue;
     *ptr = kept_.ptr[k];
@@ -162,6 +240,7 @@ PetscErrorCode HybLockedFree(size_t bytes, void *ptr)
 
   PetscFunctionBegin;
   hybdevice_.locked_bytes -= bytes;
+  if (HybSlabGive(ptr, (int)(size / HybLockedPage))) PetscFunctionReturn(PETSC_SUCCESS);
   if (size <= HybLockedMost && kept_.n < HybLockedSlots && kept_.bytes + size <= PetscMin(HybLockedKeep, hybdevice_.locked_share / 4)) {
     kept_.ptr[kept_.n]    = ptr;
     kept_.size[kept_.n++] = size;
