@@ -33,8 +33,13 @@
 */
 #include "where.h"
 
-#define HYB_HOST_COPY_MIN  ((PetscCount)1 << 14) /* nonzeros from which on it is worth the trouble */
-#define HYB_HOST_TOUCH_MIN ((size_t)8 << 20)     /* bytes of a block from which on it is touched by several threads */
+/* nonzeros from which on it is worth the trouble */
+#define HYB_HOST_COPY_MIN ((PetscCount)1 << 14)
+/* bytes of a block from which on it is touched by several threads */
+#define HYB_HOST_TOUCH_MIN ((size_t)8 << 20)
+#define HYB_HEAP_MOST      (((size_t)32 << 20) - ((size_t)64 << 10)) /* of a block that glibc may take from its heap */
+/* for the large pages at both ends, and what is allocated besides */
+#define HYB_HEAP_SPARE ((size_t)4 << 20)
 
 static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
@@ -74,7 +79,22 @@ static void HybKeepPages(PetscInt rows)
 
   if (HybGlueState.watch.keeps || (size_t)rows * sizeof(PetscInt) < ((size_t)128 << 10)) return;
   HybGlueState.watch.keeps = PETSC_TRUE;
-  block                    = malloc(((size_t)32 << 20) - ((size_t)64 << 10));
+  block                    = malloc(HYB_HEAP_MOST);
+  free(block);
+#endif
+}
+
+/* The heap grows block by block, so one of less than some large pages gets small ones. Here it grows for a matrix's
+   row offsets and lengths at once: what is free at its end stays there, by HybKeepPages(), and is what PETSc gets. */
+static void HybHeapAhead(PetscInt rows)
+{
+#if defined(__GLIBC__)
+  const size_t bytes = 3 * sizeof(PetscInt) * ((size_t)rows + 1) + HYB_HEAP_SPARE;
+  void *volatile block;
+
+  if (!HybGlueState.watch.keeps || bytes < 2 * HYB_HEAP_SPARE || bytes > HYB_HEAP_MOST) return;
+  block = malloc(bytes);
+  if (block) HybAskLargePages(block, bytes);
   free(block);
 #endif
 }
@@ -83,6 +103,7 @@ void HybLargePagesBegin(PetscInt rows)
 {
   HybKeepPages(rows);
   if (PetscDefined(HAVE_THREADSAFETY) || HybGlueState.watch.depth++) return;
+  HybHeapAhead(rows);
   /* some releases allocate two of a row's numbers as one block; with debugging there is a head */
   HybGlueState.watch.touched = 2 * sizeof(PetscInt) * ((size_t)rows + 1) + 1024;
   HybGlueState.watch.least   = PTRDIFF_MAX;
