@@ -27,6 +27,7 @@ typedef enum {
   SEVEN,
   TWENTYSEVEN,
   BAND,
+  RING, /* a band round and round, of which more lies left of the diagonal */
   DIAGONAL,
   EMPTY,
   LASTCOLUMN /* all entries in one column, of the last process */
@@ -94,6 +95,10 @@ static PetscInt Columns(Kind kind, PetscInt M, PetscInt N, PetscInt r, PetscInt 
   case BAND:
     for (PetscInt k = -3; k <= 3; k++)
       if ((k % 2 || !k) && r + k >= 0 && r + k < N) c[n++] = r + k;
+    break;
+  case RING:
+    for (PetscInt k = -5; k <= 2; k++)
+      if (k > -3 || k == -5) c[n++] = (r + k + N) % N;
     break;
   case DIAGONAL:
     if (r < N) c[n++] = r;
@@ -351,6 +356,15 @@ static PetscErrorCode Test(MatProductType type, const Shape s[3])
       PetscCall((*GetCounter)(C, "inner rows", &inner));
       /* from aligned values on */
       MatTestCheck(inner <= rows && inner > rows - 4, "rows that meet nobody else's are multiplied apart");
+    }
+    if (Apart && Size > 1 && s[0].kind == RING && type == MATPRODUCT_AB) {
+      /* 5 rows at the beginning, 2 at the end, and those that name them */
+      PetscInt64 inner, bands;
+
+      PetscCall((*GetCounter)(C, "inner rows", &inner));
+      MatTestCheck(inner <= 50 && inner > 46, "rows of a ring that meet nobody else's are multiplied apart");
+      PetscCall((*GetCounter)(C, "border bands", &bands));
+      MatTestCheck(bands == 2, "rows at one end are not multiplied apart from those at the other");
     }
     PetscCall(MatGetBlockSizes(C, &bs[0], &bs[1]));
     if (type == MATPRODUCT_AB && s[0].bs[0]) MatTestCheck(bs[0] == s[0].bs[0] && bs[1] == s[1].bs[1], "block sizes");
@@ -646,6 +660,33 @@ static PetscErrorCode GivenSizes(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* bands, of whose rows most meet nobody else's */
+static PetscErrorCode Bands(MatProductType type)
+{
+  const PetscInt  n = 64 * Size, c = n / 5;
+  const PetscBool square = (PetscBool)(type != MATPRODUCT_PtAP && type != MATPRODUCT_RARt);
+
+  PetscFunctionBeginUser;
+  for (int uneven = 0; uneven < 2; uneven++) {
+    const Shape band = {
+                  BAND, n, n, 0, (PetscBool)uneven, {0, 0}
+    },
+                across = {INTERPOLATION, type == MATPRODUCT_PtAP ? n : c, type == MATPRODUCT_PtAP ? c : n, 1, (PetscBool)uneven, {0, 0}};
+    const Shape s[3]   = {band, square ? band : across, band};
+
+    PetscCall(Test(type, s));
+  }
+  if (square) {
+    const Shape ring = {
+      RING, n, n, 0, PETSC_FALSE, {0, 0}
+    };
+    const Shape s[3] = {ring, ring, ring};
+
+    PetscCall(Test(type, s));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   static const MatProductType types[]     = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
@@ -713,20 +754,7 @@ int main(int argc, char **argv)
  };
     PetscCall(Test(types[t], s));
   }
-  for (int t = 0; t < 6 && Apart && !given; t++) { /* bands, of whose rows most meet nobody else's */
-    const PetscInt  n = 64 * Size, c = n / 5;
-    const PetscBool square = (PetscBool)(types[t] != MATPRODUCT_PtAP && types[t] != MATPRODUCT_RARt);
-
-    for (int uneven = 0; uneven < 2; uneven++) {
-      const Shape band = {
-                    BAND, n, n, 0, (PetscBool)uneven, {0, 0}
-      },
-                  across = {INTERPOLATION, types[t] == MATPRODUCT_PtAP ? n : c, types[t] == MATPRODUCT_PtAP ? c : n, 1, (PetscBool)uneven, {0, 0}};
-      const Shape s[3]   = {band, square ? band : across, band};
-
-      PetscCall(Test(types[t], s));
-    }
-  }
+  for (int t = 0; t < 6 && Apart && !given; t++) PetscCall(Bands(types[t]));
   if (!Off && !given) {
     const Shape s[3] = {
       {RANDOM, 24 * Size, 12 * Size, 1, PETSC_FALSE, {2, 3}},

@@ -4,23 +4,25 @@
   Where processes have slabs of a grid, or bands, most of a process's rows of A name no column of others, and none of
   the rows of B that they name does. These rows of C are A's diagonal block times B's, nothing else. Where they are one
   run of rows, they are multiplied where they lie, straight into C; the other rows, the border, go their way
-  (multiply.c) as a small matrix of their own. So nothing of A and B is merged and copied but for the border, and the
-  run is multiplied while rows of others are on their way and the border waits for them.
+  (multiply.c) as a small matrix of their own. Of a process between two others these are two bands, one before the run
+  and one after it, which name different rows of B: each is a product of its own, so that it has as few diagonals as
+  one band has, and their values go straight into C as well. So nothing of A and B is merged and copied but for the
+  border, and the run is multiplied while rows of others are on their way and the border waits for them.
 
     look:      rows with columns of others, and rows that name rows of B with such: the host gets a bit for each, and
                takes the run without them around the middle one, if it has three quarters of the rows
-    symbolic:  border = those rows of A, one below the other, and the rows of B that they name; its product (multiply.c)
-               run's product on patterns; C: the border's first rows, the run, the border's last rows
+    symbolic:  border = those rows of A, one below the other, and the rows of B that they name: L and R (multiply.c)
+               products on patterns: the border's first rows of L, with the rows of R from the first to the last one
+               that they name; its last rows, the same way; the run; C: these results, one below the other
     numeric:   run's product, into C                        beside it, from the third phase on; before that after
                                                             what others need has gone out:
                                                             values of what others need go out, the border's are picked
-                                                            and merged, others' come in, its product
-               the border's values to both ends of C
+                                                            and merged, others' come in, its products, into C
 
   Each entry is the sum that it would be else: same bits. Each process decides for itself: what travels is the same.
 
-  Memory: row offsets of the run's rows of A and C; the border's operands and result. In the symbolic phase the run's
-  columns of C twice. Cost: a look at A's columns, once.
+  Memory: row offsets of A and C; the border's operands, the columns of its last rows twice. In the symbolic phase C's
+  columns twice. Cost: a look at A's columns, once.
 */
 #include "parprodimpl.h"
 
@@ -39,27 +41,47 @@ static void InnerRun(PetscInt m, const unsigned *mask, PetscInt *first, PetscInt
 #undef INNER_BIT
 }
 
-/* Where the run's entries of A begin, and how many there are. It has whole blocks, where there are some, and begins
-   with the first one whose values are aligned. The offsets that tell come together. */
-static PetscErrorCode InnerBegin(HybParMultiply *s, const HybCSR *D)
+/* Rows begin to end-1 of M, whose nnz entries begin at the one that is given. They have offsets of their own in any
+   case: methods take operands of the same arrays for one matrix. */
+static PetscErrorCode InnerRows(HybParMultiply *s, const HybCSR *M, PetscInt begin, PetscInt end, PetscCount first, PetscCount nnz, HybCSR *rows)
+{
+  const HybExec *x = &s->exec;
+
+  PetscFunctionBegin;
+  rows->m   = end - begin;
+  rows->n   = M->n;
+  rows->nnz = nnz;
+  rows->j   = M->j + first;
+  rows->a   = M->a ? M->a + first : NULL;
+  PetscCall(HybArenaAlloc(&s->inner.keep, x->result, (PetscCount)rows->m + 1, sizeof(PetscInt), &rows->i));
+  PetscCall(x->backend->copy(x, rows->i, M->i + begin, sizeof(PetscInt) * ((size_t)rows->m + 1), HYB_COPY_DEVICE_TO_DEVICE));
+  if (first) PetscCall(x->backend->csr->numbercolumns(x, (PetscCount)rows->m + 1, rows->i, (PetscInt)first, (PetscInt)(first + nnz + 1), 0, 0, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where the run's entries of A begin, and how many there are, and O's entries before them. It has whole blocks, where
+   there are some, and begins with the first one whose values are aligned. The offsets that tell come together. */
+static PetscErrorCode InnerBegin(HybParMultiply *s, const HybCSR *D, const HybCSR *O)
 {
   const HybExec *x  = &s->exec;
   const PetscInt bs = PetscMax(1, s->blocksize);
-  PetscInt       begin[INNER_AHEAD + 1], *there, n, k = 0;
+  PetscInt       begin[INNER_AHEAD + 2], *there, n, k = 0;
 
   PetscFunctionBegin;
   s->inner.first = (s->inner.first + bs - 1) / bs * bs;
   s->inner.end   = s->inner.end / bs * bs;
   n              = PetscMin(INNER_AHEAD, s->inner.end - s->inner.first);
-  PetscCall(HybArenaAlloc(&s->work, HYB_WORK(x), n + 1, sizeof(*there), &there));
+  PetscCall(HybArenaAlloc(&s->work, HYB_WORK(x), n + 2, sizeof(*there), &there));
   PetscCall(x->backend->copy(x, there, D->i + s->inner.first, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
   PetscCall(x->backend->copy(x, there + n, D->i + s->inner.end, sizeof(PetscInt), HYB_COPY_DEVICE_TO_DEVICE));
-  PetscCall(x->backend->copy(x, begin, there, sizeof(PetscInt) * ((size_t)n + 1), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->copy(x, there + n + 1, O->i + s->inner.first, sizeof(PetscInt), HYB_COPY_DEVICE_TO_DEVICE));
+  PetscCall(x->backend->copy(x, begin, there, sizeof(PetscInt) * ((size_t)n + 2), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x));
   while (k < n && begin[k] * sizeof(HybScalar) % INNER_BYTES) k += bs;
   if (k >= n) k = 0;
   s->inner.first += k;
   s->inner.a     = begin[k];
+  s->inner.o     = begin[n + 1]; /* the run's rows have none */
   s->inner.A.m   = s->inner.end - s->inner.first;
   s->inner.A.n   = D->n;
   s->inner.A.nnz = begin[n] - begin[k];
@@ -78,7 +100,7 @@ PetscErrorCode HybParInnerLook(HybParMultiply *s, const HybParCSR *A, const HybP
 
   PetscFunctionBegin;
   s->inner.made = PETSC_FALSE;
-  if (!A->O.nnz || A->D.nnz < least || A->D.nnz >= PETSC_MAX_INT) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!A->O.nnz || A->D.nnz < least || A->D.nnz + A->O.nnz >= PETSC_MAX_INT) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&s->work, HYB_WORK(x), (PetscCount)words, sizeof(unsigned), &there));
   PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, (PetscCount)words, sizeof(unsigned), &mask));
   PetscCall(x->backend->csr->meetrows(x, &A->D, A->O.i, B->O.nnz ? B->O.i : NULL, there));
@@ -86,7 +108,7 @@ PetscErrorCode HybParInnerLook(HybParMultiply *s, const HybParCSR *A, const HybP
   PetscCall(x->backend->sync(x));
   InnerRun(m, mask, &s->inner.first, &s->inner.end);
   if (s->inner.end - s->inner.first < PetscMax(m - m / 4, 2 * s->blocksize)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(InnerBegin(s, &A->D));
+  PetscCall(InnerBegin(s, &A->D, &A->O));
   s->inner.made = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -125,6 +147,73 @@ PetscErrorCode HybParInnerOperands(HybParMultiply *s, const HybParCSR *A, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* L's rows before the run and after it, with what they name of R. Rows before and after the run that name rows of R
+   between are as right, if not as few. */
+static PetscErrorCode InnerSplit(HybParMultiply *s)
+{
+  const HybExec   *x    = &s->exec;
+  const HybCSROps *ops  = x->backend->csr;
+  const PetscCount l[3] = {0, s->inner.a + s->inner.o, s->L.nnz};
+  const PetscInt   r[3] = {0, s->inner.first, s->L.m};
+  PetscInt        *list, *map, *there, at[2][4] = {{0}}, named[2];
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&s->work, HYB_WORK(x), 8, sizeof(*there), &there));
+  PetscCall(x->backend->zero(x, there, 8 * sizeof(*there)));
+  for (int e = 0; e < 2; e++) {
+    /* the first and the last row of R that these name, and where its entries begin and end */
+    PetscInt *mine = there + 4 * e;
+
+    PetscCall(InnerRows(s, &s->L, r[e], r[e + 1], l[e], l[e + 1] - l[e], &s->inner.band[e].L));
+    PetscCall(ops->usedcolumns(x, &s->work, &s->work, &s->inner.band[e].L, &named[e], &list, &map));
+    if (!named[e]) continue;
+    PetscCall(x->backend->copy(x, mine, list, sizeof(PetscInt), HYB_COPY_DEVICE_TO_DEVICE));
+    PetscCall(x->backend->copy(x, mine + 1, list + named[e] - 1, sizeof(PetscInt), HYB_COPY_DEVICE_TO_DEVICE));
+    PetscCall(x->backend->copy(x, mine + 2, mine, 2 * sizeof(PetscInt), HYB_COPY_DEVICE_TO_DEVICE));
+    for (int k = 0; k < 2; k++) PetscCall(ops->mapcolumns(x, 1, s->R.i + k, mine + 2 + k));
+  }
+  PetscCall(x->backend->copy(x, at, there, sizeof(at), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->sync(x));
+  for (int e = 0; e < 2; e++) {
+    HybCSR        *L     = &s->inner.band[e].L;
+    PetscInt      *j     = L->j;
+    const PetscInt first = at[e][0], end = named[e] ? at[e][1] + 1 : 0;
+
+    PetscCall(InnerRows(s, &s->R, first, end, at[e][2], at[e][3] - at[e][2], &s->inner.band[e].R));
+    L->n = end - first;
+    if (!first) continue;
+    PetscCall(HybArenaAlloc(&s->inner.keep, x->result, L->nnz, sizeof(PetscInt), &L->j));
+    PetscCall(x->backend->copy(x, L->j, j, sizeof(PetscInt) * (size_t)L->nnz, HYB_COPY_DEVICE_TO_DEVICE));
+    PetscCall(ops->numbercolumns(x, L->nnz, L->j, first, end, 0, 0, NULL));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static const int InnerBandProduct[] = {HYB_PAR_OWN, HYB_PAR_LAST};
+
+PetscErrorCode HybParInnerBands(HybParMultiply *s, const char *method, PetscInt width)
+{
+  PetscFunctionBegin;
+  if (s->inner.first > 0 && s->inner.first < s->L.m && s->R.nnz < PETSC_MAX_INT) {
+    s->inner.nbands = 2;
+    PetscCall(InnerSplit(s));
+  } else {
+    s->inner.nbands    = 1;
+    s->inner.band[0].L = s->L;
+    s->inner.band[0].R = s->R;
+  }
+  for (PetscInt e = 0; e < s->inner.nbands; e++) {
+    HybProduct *product = &s->product[InnerBandProduct[e]];
+
+    PetscCall(HybProductCreate(&s->exec, HYB_PRODUCT_AB, method, width, product));
+    PetscCall(HybProductSetBlockSize(*product, s->blocksize));
+    if (s->reuse) PetscCall(HybProductSetReuse(*product));
+    PetscCall(HybProductSetPattern(*product));
+    PetscCall(HybProductSymbolic(*product, &s->inner.band[e].L, &s->inner.band[e].R, NULL, &s->inner.keep, &s->inner.band[e].C));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* C's block of others' columns: that of the border, among empty rows */
 static PetscErrorCode InnerOthers(HybParMultiply *s, const HybExec *result, PetscInt m, HybArena *out, HybParCSR *C)
 {
@@ -143,29 +232,29 @@ static PetscErrorCode InnerOthers(HybParMultiply *s, const HybExec *result, Pets
 
 PetscErrorCode HybParInnerSymbolic(HybParMultiply *s, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
 {
-  const HybExec *x        = &s->exec;
-  HybCSR        *inner    = &s->inner.A;
-  HybParCSR     *border   = &s->inner.result;
-  const HybCSR  *piece[3] = {&border->D, &s->inner.C, &border->D};
-  const PetscInt begin[3] = {0, 0, s->inner.first}, end[3] = {s->inner.first, inner->m, border->D.m};
+  const HybExec *x       = &s->exec;
+  HybCSR        *inner   = &s->inner.A, *piece[3];
+  const PetscInt zero[3] = {0}, n = s->inner.nbands + 1, run = s->inner.first > 0; /* which piece that is */
+  PetscInt       m[3];
   PetscCount     first[3], place[4];
 
   PetscFunctionBegin;
   PetscCall(InnerOthers(s, result, A->D.m, &out[1], C));
-  /* an array of its own in any case: methods take operands of the same arrays for one matrix */
-  PetscCall(HybArenaAlloc(&s->inner.keep, x->result, (PetscCount)inner->m + 1, sizeof(PetscInt), &inner->i));
-  PetscCall(x->backend->copy(x, inner->i, A->D.i + s->inner.first, sizeof(PetscInt) * ((size_t)inner->m + 1), HYB_COPY_DEVICE_TO_DEVICE));
-  PetscCall(x->backend->csr->numbercolumns(x, (PetscCount)inner->m + 1, inner->i, (PetscInt)s->inner.a, (PetscInt)(s->inner.a + inner->nnz + 1), 0, 0, NULL));
-  inner->j = A->D.j + s->inner.a;
-  PetscCall(HybProductCreate(x, HYB_PRODUCT_AB, method, width, &s->product[2]));
-  if (s->reuse) PetscCall(HybProductSetReuse(s->product[2]));
-  PetscCall(HybProductSetBlockSize(s->product[2], s->blocksize));
-  PetscCall(HybProductSetPattern(s->product[2]));
-  PetscCall(HybProductSymbolic(s->product[2], inner, &B->D, NULL, &s->inner.keep, &s->inner.C));
-  PetscCall(x->backend->csr->stackrows(result, &out[0], 3, piece, begin, end, &C->D, first, place));
-  s->inner.c[0] = place[1];
-  s->inner.c[1] = place[2];
-  PetscCall(HybArenaFree(&s->inner.keep, &s->inner.C.j));
+  PetscCall(InnerRows(s, &A->D, s->inner.first, s->inner.end, s->inner.a, inner->nnz, inner));
+  PetscCall(HybProductCreate(x, HYB_PRODUCT_AB, method, width, &s->product[HYB_PAR_INNER]));
+  if (s->reuse) PetscCall(HybProductSetReuse(s->product[HYB_PAR_INNER]));
+  PetscCall(HybProductSetBlockSize(s->product[HYB_PAR_INNER], s->blocksize));
+  PetscCall(HybProductSetPattern(s->product[HYB_PAR_INNER]));
+  PetscCall(HybProductSymbolic(s->product[HYB_PAR_INNER], inner, &B->D, NULL, &s->inner.keep, &s->inner.C));
+  for (PetscInt p = 0, e = 0; p < n; p++) {
+    piece[p] = p == run ? &s->inner.C : &s->inner.band[e++].C;
+    m[p]     = piece[p]->m;
+  }
+  PetscCall(x->backend->csr->stackrows(result, &out[0], n, (const HybCSR *const *)piece, zero, m, &C->D, first, place));
+  for (PetscInt p = 0, e = 0; p < n; p++) {
+    *(p == run ? &s->inner.c : &s->inner.band[e++].c) = place[p];
+    PetscCall(HybArenaFree(&s->inner.keep, &piece[p]->j));
+  }
   PetscCall(HybArenaAlloc(&out[0], result->result, C->D.nnz, sizeof(HybScalar), &C->D.a));
   /* the border's rows of B have their values where they are multiplied */
   s->inner.right.D.a = s->R.a + s->place[0][1];
@@ -194,20 +283,21 @@ PetscErrorCode HybParInnerNumeric(HybParMultiply *s, const HybParCSR *A, const H
   PetscFunctionBegin;
   inner->j   = A->D.j + s->inner.a;
   inner->a   = A->D.a + s->inner.a;
-  product->j = C->D.j + s->inner.c[0];
-  product->a = C->D.a + s->inner.c[0];
-  PetscCall(HybProductNumeric(s->product[2], inner, &B->D, NULL, product));
+  product->j = C->D.j + s->inner.c;
+  product->a = C->D.a + s->inner.c;
+  PetscCall(HybProductNumeric(s->product[HYB_PAR_INNER], inner, &B->D, NULL, product));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParInnerPut(HybParMultiply *s, HybParCSR *C)
+PetscErrorCode HybParInnerBandsNumeric(HybParMultiply *s, HybParCSR *C)
 {
-  const HybExec    *x = &s->exec;
-  const HybCSR     *D = &s->inner.result.D;
-  const PetscCount *c = s->inner.c, after = D->nnz - c[0];
-
   PetscFunctionBegin;
-  if (c[0]) PetscCall(x->backend->copy(x, C->D.a, D->a, sizeof(HybScalar) * (size_t)c[0], HYB_COPY_DEVICE_TO_DEVICE));
-  if (after) PetscCall(x->backend->copy(x, C->D.a + c[1], D->a + c[0], sizeof(HybScalar) * (size_t)after, HYB_COPY_DEVICE_TO_DEVICE));
+  for (PetscInt e = 0; e < s->inner.nbands; e++) {
+    HybCSR *product = &s->inner.band[e].C;
+
+    product->j = C->D.j + s->inner.band[e].c;
+    product->a = C->D.a + s->inner.band[e].c;
+    PetscCall(HybProductNumeric(s->product[InnerBandProduct[e]], &s->inner.band[e].L, &s->inner.band[e].R, NULL, product));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

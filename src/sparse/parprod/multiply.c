@@ -47,12 +47,11 @@ static PetscErrorCode HybParMultiplySent(HybParMultiply *s, const HybParCSR *B, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* L, R and what of the result lies in this process's columns */
-static PetscErrorCode HybParMultiplyOwn(HybParMultiply *s, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena *out, HybCSR *C)
+/* L and R, where they are no blocks of A's and B's */
+static PetscErrorCode HybParMultiplyMerge(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B)
 {
-  const HybExec   *x   = &s->exec;
-  const HybCSROps *ops = x->backend->csr;
-  const HybCSR    *L = &A->D, *R = &B->D;
+  const HybExec   *x     = &s->exec;
+  const HybCSROps *ops   = x->backend->csr;
   const PetscInt   first = B->columns[s->comm->rank];
   HybCSR           part[2];
 
@@ -70,13 +69,23 @@ static PetscErrorCode HybParMultiplyOwn(HybParMultiply *s, const HybExec *result
     PetscCall(HybArenaAlloc(&s->keep, x->result, s->L.nnz, sizeof(HybScalar), &s->L.a));
     PetscCall(ops->stackrows(x, &s->keep, 3, piece, begin, end, &s->R, s->first[0], s->place[0]));
     PetscCall(HybArenaAlloc(&s->keep, x->result, s->R.nnz, sizeof(HybScalar), &s->R.a));
-    L = &s->L;
-    R = &s->R;
   }
-  PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[0]));
-  PetscCall(HybProductSetBlockSize(s->product[0], s->blocksize));
-  if (s->reuse) PetscCall(HybProductSetReuse(s->product[0]));
-  PetscCall(HybProductSymbolic(s->product[0], L, R, NULL, out, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What of the result lies in this process's columns */
+static PetscErrorCode HybParMultiplyOwn(HybParMultiply *s, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena *out, HybCSR *C)
+{
+  const HybCSR *L, *R;
+
+  PetscFunctionBegin;
+  PetscCall(HybParMultiplyMerge(s, A, B));
+  L = s->apart ? &s->L : &A->D;
+  R = s->apart ? &s->R : &B->D;
+  PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[HYB_PAR_OWN]));
+  PetscCall(HybProductSetBlockSize(s->product[HYB_PAR_OWN], s->blocksize));
+  if (s->reuse) PetscCall(HybProductSetReuse(s->product[HYB_PAR_OWN]));
+  PetscCall(HybProductSymbolic(s->product[HYB_PAR_OWN], L, R, NULL, out, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -136,10 +145,10 @@ static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *res
   PetscCall(PetscMalloc1(n + 1, &s->garray));
   PetscCall(x->backend->copy(x, s->garray, list, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x)); /* it is read next */
-  PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[1]));
-  PetscCall(HybProductSetBlockSize(s->product[1], s->blocksize));
-  if (s->reuse) PetscCall(HybProductSetReuse(s->product[1]));
-  PetscCall(HybProductSymbolic(s->product[1], &s->Z, &s->Y, NULL, out, &s->C));
+  PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[HYB_PAR_OTHERS]));
+  PetscCall(HybProductSetBlockSize(s->product[HYB_PAR_OTHERS], s->blocksize));
+  if (s->reuse) PetscCall(HybProductSetReuse(s->product[HYB_PAR_OTHERS]));
+  PetscCall(HybProductSymbolic(s->product[HYB_PAR_OTHERS], &s->Z, &s->Y, NULL, out, &s->C));
   PetscCall(HybArenaMove(out, &s->keep, s->C.i));
   PetscCall(ops->expandrows(x, C->O.m, s->Z.m, rows, s->C.i, C->O.i));
   C->O.n    = n;
@@ -163,7 +172,8 @@ static PetscErrorCode HybParMultiplyBlocks(HybParMultiply *s, const HybExec *res
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybParInnerOperands(s, A, B));
-  PetscCall(HybParMultiplyOwn(s, &s->exec, method, width, &s->inner.left, &s->inner.right, &s->inner.keep, &border->D));
+  PetscCall(HybParMultiplyMerge(s, &s->inner.left, &s->inner.right));
+  PetscCall(HybParInnerBands(s, method, width));
   PetscCall(HybParMultiplyOthers(s, result, method, width, &s->inner.left, &s->inner.right, &out[1], border));
   PetscCall(HybParInnerSymbolic(s, result, method, width, A, B, out, C));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -278,13 +288,22 @@ static PetscBool HybParMultiplyMayFork(const HybParMultiply *s)
   return PETSC_TRUE;
 }
 
+static PetscErrorCode HybParMultiplyComputeOwn(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
+{
+  PetscFunctionBegin;
+  if (s->inner.made)
+    PetscCall(HybParInnerBandsNumeric(s, C));
+  else
+    PetscCall(HybProductNumeric(s->product[HYB_PAR_OWN], s->apart ? &s->L : &A->D, s->apart ? &s->R : &B->D, NULL, &C->D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Others' columns: few rows, which leave most of a device idle. So they are computed beside the other product, once
    both took no memory, which would be taken and given back in the order of one stream. Should it be otherwise this
    time, the other product waits: what was given back is still in use. */
 static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, PetscBool maybeside, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
 {
-  const HybExec  *x = &s->exec;
-  const HybCSR   *L = s->apart ? &s->L : &A->D, *R = s->apart ? &s->R : &B->D;
+  const HybExec  *x      = &s->exec;
   const PetscBool beside = (PetscBool)(maybeside && s->some && HybParMultiplyMayFork(s));
   HybExec         side;
   PetscBool       joined;
@@ -294,18 +313,18 @@ static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, PetscBool maybesi
   s->C.j = C->O.j;
   s->C.a = C->O.a;
   if (!beside) {
-    PetscCall(HybProductNumeric(s->product[0], L, R, NULL, &C->D));
-    if (s->some) PetscCall(HybProductNumeric(s->product[1], &s->Z, &s->Y, NULL, &s->C));
+    PetscCall(HybParMultiplyComputeOwn(s, A, B, C));
+    if (s->some) PetscCall(HybProductNumeric(s->product[HYB_PAR_OTHERS], &s->Z, &s->Y, NULL, &s->C));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(x->backend->comm->fork(x, &side));
-  ierr = HybProductSetStream(s->product[1], side.stream);
-  if (!ierr) ierr = HybProductNumeric(s->product[1], &s->Z, &s->Y, NULL, &s->C);
-  later = HybProductSetStream(s->product[1], x->stream);
+  ierr = HybProductSetStream(s->product[HYB_PAR_OTHERS], side.stream);
+  if (!ierr) ierr = HybProductNumeric(s->product[HYB_PAR_OTHERS], &s->Z, &s->Y, NULL, &s->C);
+  later = HybProductSetStream(s->product[HYB_PAR_OTHERS], x->stream);
   if (!ierr) ierr = later;
-  joined = (PetscBool)(!ierr && !HybProductWasFrugal(s->product[1]));
+  joined = (PetscBool)(!ierr && !HybProductWasFrugal(s->product[HYB_PAR_OTHERS]));
   if (joined) ierr = x->backend->comm->join(x);
-  if (!ierr) ierr = HybProductNumeric(s->product[0], L, R, NULL, &C->D);
+  if (!ierr) ierr = HybParMultiplyComputeOwn(s, A, B, C);
   later = joined ? PETSC_SUCCESS : x->backend->comm->join(x);
   PetscCall(ierr);
   PetscCall(later);
@@ -317,11 +336,9 @@ static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, PetscBool maybesi
 static PetscErrorCode HybParMultiplyBorder(HybParMultiply *s, PetscErrorCode before, PetscBool maybeside, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B, HybParCSR *C)
 {
   const HybParCSR *left = &s->inner.left, *right = &s->inner.right;
-  HybParCSR        border = s->inner.result;
-  PetscErrorCode   ierr   = before;
+  PetscErrorCode   ierr = before;
 
   PetscFunctionBegin;
-  border.O = C->O;
   if (!ierr) ierr = HybParInnerPick(s, sameA, stays, A, B);
   if (!ierr) ierr = HybParMultiplyPlaceOwn(s, sameA, stays, left, right);
   if (!stays) {
@@ -330,7 +347,7 @@ static PetscErrorCode HybParMultiplyBorder(HybParMultiply *s, PetscErrorCode bef
     s->Rcurrent = PETSC_TRUE;
   }
   PetscCall(ierr);
-  PetscCall(HybParMultiplyCompute(s, maybeside, left, right, &border));
+  PetscCall(HybParMultiplyCompute(s, maybeside, left, right, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -338,8 +355,8 @@ static PetscErrorCode HybParMultiplySetStream(HybParMultiply *s, void *stream)
 {
   PetscFunctionBegin;
   s->exec.stream = stream;
-  for (int q = 0; q < 2; q++)
-    if (s->product[q]) PetscCall(HybProductSetStream(s->product[q], stream));
+  for (int q = 0; q < HYB_PAR_PRODUCTS; q++)
+    if (s->product[q] && q != HYB_PAR_INNER) PetscCall(HybProductSetStream(s->product[q], stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -371,7 +388,7 @@ static PetscErrorCode HybParMultiplyApart(HybParMultiply *s, PetscErrorCode befo
     beside = (PetscBool)!ierr;
     if (!ierr) ierr = HybParInnerNumeric(s, A, B, C);
   }
-  if (beside && (ierr || !HybProductWasFrugal(s->product[2]))) {
+  if (beside && (ierr || !HybProductWasFrugal(s->product[HYB_PAR_INNER]))) {
     later  = own.backend->comm->join(&own);
     beside = PETSC_FALSE;
     if (!ierr) ierr = later;
@@ -385,7 +402,6 @@ static PetscErrorCode HybParMultiplyApart(HybParMultiply *s, PetscErrorCode befo
     if (!ierr) ierr = later;
   }
   PetscCall(ierr);
-  PetscCall(HybParInnerPut(s, C)); /* the same array as the inner rows' */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

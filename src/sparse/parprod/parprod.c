@@ -252,7 +252,7 @@ PetscErrorCode HybParProductGetInfo(HybParProduct p, PetscLogDouble *flops, size
 
 PetscErrorCode HybParProductDescribe(HybParProduct p, char text[], size_t length)
 {
-  static const char *const columns[HYB_PAR_PRODUCTS] = {"own columns", "others' columns", "inner rows"};
+  static const char *const columns[HYB_PAR_PRODUCTS] = {"own columns", "others' columns", "inner rows", "last rows"};
   char                     one[512];
   size_t                   bytes;
   PetscLogDouble           flops;
@@ -278,7 +278,7 @@ PetscErrorCode HybParProductGetMethod(HybParProduct p, const char **method)
 {
   PetscFunctionBegin;
   *method = "none";
-  if (p->nstages) PetscCall(HybProductGetMethod(p->stage[p->nstages - 1].product[p->stage[p->nstages - 1].inner.made ? 2 : 0], method));
+  if (p->nstages) PetscCall(HybProductGetMethod(p->stage[p->nstages - 1].product[p->stage[p->nstages - 1].inner.made ? HYB_PAR_INNER : HYB_PAR_OWN], method));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -288,6 +288,7 @@ PetscErrorCode HybParProductGetCounter(HybParProduct p, const char *name, PetscC
   *value = 0;
   for (int k = 0; k < p->nstages; k++) {
     if (p->stage[k].inner.made && !strcmp(name, "inner rows")) *value += p->stage[k].inner.A.m;
+    if (p->stage[k].inner.made && !strcmp(name, "border bands")) *value += p->stage[k].inner.nbands;
     for (int q = 0; q < HYB_PAR_PRODUCTS; q++) {
       PetscCount one;
 

@@ -3,7 +3,14 @@
 #define AIJHYBRIDGPU_PARPRODIMPL_H
 #include <aijhybridgpu/private/hybparprod.h>
 
-#define HYB_PAR_PRODUCTS 3
+/* the sequential products of one of the first stage */
+enum {
+  HYB_PAR_OWN,    /* for the columns that this process owns; of a border of two bands (inner.c) the first one's rows */
+  HYB_PAR_OTHERS, /* for those of others */
+  HYB_PAR_INNER,  /* rows that meet nobody else's */
+  HYB_PAR_LAST,   /* the border's last rows */
+  HYB_PAR_PRODUCTS
+};
 
 /* multiply.c: C = A B */
 typedef struct {
@@ -25,8 +32,8 @@ typedef struct {
   HybCSR     L, R;    /* A's blocks merged, and B's rows that it multiplies, own columns alone */
   PetscCount first[2][3], place[2][4];
   PetscBool  reuse;
-  PetscInt   blocksize;                 /* see HybProductSetBlockSize() */
-  HybProduct product[HYB_PAR_PRODUCTS]; /* for the columns that this process owns, and for others'; inner rows' */
+  PetscInt   blocksize; /* see HybProductSetBlockSize() */
+  HybProduct product[HYB_PAR_PRODUCTS];
   /* R's rows in the columns of others, those that have entries and are multiplied, and L's rows and columns that meet
      them */
   HybCSR    X, Y, Z;
@@ -47,10 +54,16 @@ typedef struct {
     PetscBool  made;
     HybArena   keep;
     PetscInt   first, end;
-    PetscCount a, c[2]; /* entries of A's diagonal block before them, and of C's before and up to them */
+    PetscCount a, o, c; /* entries before them: of A's two blocks, and of C's diagonal one */
     HybCSR     A, C;    /* these rows: of the operands and the result that a phase has */
-    /* the other rows of A, one below the other, what they name of B, and their result */
+    /* the other rows of A, one below the other, what they name of B, and what they have in others' columns of C */
     HybParCSR left, right, result;
+    struct {           /* those before the run and those after it, or those of the two that there are */
+      HybCSR     L, R; /* rows of L, and the rows of R between the first and the last one that they name */
+      HybCSR     C;
+      PetscCount c; /* entries of C's diagonal block before them */
+    } band[2];
+    PetscInt  nbands;
     PetscInt *row, *perm[4]; /* which these are, where the backend executes; of left's and right's blocks */
   } inner;
 } HybParMultiply;
@@ -72,14 +85,15 @@ extern PetscErrorCode HybParMultiplySendValues(HybParMultiply *, const HybParCSR
 extern PetscErrorCode HybParMultiplyPlaceOwn(HybParMultiply *, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B);
 extern PetscErrorCode HybParMultiplyPlaceCame(HybParMultiply *);
 
-/* inner.c. Are there enough of such rows? A's and B's parts for the others; their result and that of the inner ones
-   become C. The border's operands get their values; inner rows' product; the border's values to their places in C. */
+/* inner.c. Are there enough of such rows? A's and B's parts for the others; of these made L and R: their products;
+   results of all become C. The border's operands get their values; inner rows' product; the border's own columns. */
 extern PetscErrorCode HybParInnerLook(HybParMultiply *, const HybParCSR *A, const HybParCSR *B);
 extern PetscErrorCode HybParInnerOperands(HybParMultiply *, const HybParCSR *A, const HybParCSR *B);
+extern PetscErrorCode HybParInnerBands(HybParMultiply *, const char *method, PetscInt width);
 extern PetscErrorCode HybParInnerSymbolic(HybParMultiply *, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
 extern PetscErrorCode HybParInnerPick(HybParMultiply *, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B);
 extern PetscErrorCode HybParInnerNumeric(HybParMultiply *, const HybParCSR *A, const HybParCSR *B, HybParCSR *C);
-extern PetscErrorCode HybParInnerPut(HybParMultiply *, HybParCSR *C);
+extern PetscErrorCode HybParInnerBandsNumeric(HybParMultiply *, HybParCSR *C);
 
 /* collect.c: the same of a small product in two launches; is it one? */
 extern PetscBool      HybParCollectTakes(HybParMultiply *, const HybParCSR *A, const HybParCSR *B);
