@@ -276,7 +276,7 @@ static PetscErrorCode Make(PetscInt n, PetscBool interpolation, Mat *A)
   PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, n, interpolation ? n / 2 : n, 4, NULL, 4, NULL, A));
   PetscCall(MatGetOwnershipRange(*A, &start, &end));
   for (PetscInt r = start; r < end; r++) {
-    const PetscInt    N = interpolation ? n / 2 : n, c[4] = {interpolation ? r / 2 : r, interpolation ? PetscMin(r / 2 + 1, N - 1) : (r + 1) % N, ((interpolation && Band ? r / 2 - 1 + N : r) + (Band ? 3 : N / 2)) % N, (r + 2) % N};
+    const PetscInt    N = interpolation ? n / 2 : n, c[4] = {interpolation ? r / 2 : r, interpolation ? PetscMin(r / 2 + 1, N - 1) : (r + 1) % N, ((interpolation && Band ? r / 2 - 1 + N : r) + (Band ? 3 : N / 2)) % N, (Band ? r - 1 + N : r + 2) % N};
     const PetscScalar v[4] = {2.0, -0.5, 0.25 + 0.001 * (PetscReal)r, 0.125};
 
     for (int k = 0; k < (interpolation ? 3 : 4); k++) PetscCall(MatSetValue(*A, r, c[k], v[k], ADD_VALUES));
