@@ -14,15 +14,17 @@ TEST np=2 -mat_aijhybridgpu_backend host -band -every 97 -mat_aijhybridgpu_diago
 TEST np=2 @emulated -band -few -every 997 -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=+2 @emulated -band -few -every 41 -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=1,2 @emulated -first -every 41
+TEST np=2 @emulated -few -every 997 -reported
 TEST np=2 @emulated -mults -every 41
 TEST np=+2 @emulated -mults -every 41 -mat_aijhybridgpu_comm mpi
 
 -every N: the first ones, and of the others one in N. -few: fewer first ones, and P^T A P alone. -first: products made
-for the first time, alone. -mults: products with vectors instead of those of matrices. -band: of matrices most of whose
-rows meet nobody else's (parprod/inner.c).
+for the first time, alone. -reported: a report of the run is written, whose timers may fail too. -mults: products with
+vectors instead of those of matrices. -band: of matrices most of whose rows meet nobody else's (parprod/inner.c).
 */
 #include "matfault.h"
 #include <stdlib.h>
+#include <unistd.h>
 
 static PetscMPIInt Rank, Size;
 static PetscBool   Few, Band;
@@ -286,8 +288,25 @@ static PetscErrorCode Make(PetscInt n, PetscBool interpolation, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A report's file of this process, before PETSc reads its options; NULL: none is asked for */
+static char *Reported(int argc, char **argv)
+{
+  static char name[] = "/tmp/aijhybridgpu-t711-XXXXXX.html";
+  char        options[2048];
+  int         asked = 0, file;
+
+  for (int k = 1; k < argc; k++) asked = asked || !strcmp(argv[k], "-reported");
+  file = asked ? mkstemps(name, 5) : -1;
+  if (file < 0) return NULL;
+  (void)close(file);
+  (void)snprintf(options, sizeof(options), "%s -mat_aijhybridgpu_report %s", getenv("PETSC_OPTIONS") ? getenv("PETSC_OPTIONS") : "", name);
+  (void)setenv("PETSC_OPTIONS", options, 1);
+  return name;
+}
+
 int main(int argc, char **argv)
 {
+  char     *report = Reported(argc, argv);
   Mat       A, P, twice, other;
   PetscBool mults = PETSC_FALSE, first = PETSC_FALSE;
   int       code = 0;
@@ -342,5 +361,6 @@ int main(int argc, char **argv)
   PetscCall(MatTestFinalize(&code));
   MatFaultWatch(PETSC_FALSE);
   PetscCall(PetscFinalize());
+  if (report) (void)unlink(report);
   return code;
 }

@@ -174,6 +174,14 @@ static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, PetscBool rep
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Where a report is written its timer may fail: ierr, of this process's, is one of all */
+static PetscErrorCode HybMPIProductRecorded(HybMPIProduct *mp, PetscErrorCode ierr)
+{
+  PetscFunctionBegin;
+  if (HybRecording()) PetscCall(HybParProductAgree(mp->product, ierr, "The report's time of a parallel product"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Symbolic phase on operands that are where it runs; C's old contents, if any, are replaced, or kept (again) */
 static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscBool again, PetscErrorCode before, HybMPIOperands *o)
 {
@@ -183,13 +191,14 @@ static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscBool 
   const char    *method;
   char           text[2048];
   PetscBool      kept = PETSC_FALSE;
-  PetscErrorCode ierr = before;
+  PetscErrorCode ierr = before, later;
 
   PetscFunctionBegin;
   mp->noperands = 0; /* of none, if this fails */
   mp->again     = PETSC_FALSE;
   HybRecordProduct(C, MatProductTypes[C->product->type], o->mat[0]);
-  PetscCall(HybRecordBegin(HYB_RECORD_SYMBOLIC, C, x));
+  later = HybRecordBegin(HYB_RECORD_SYMBOLIC, C, x); /* others wait for the end in any case */
+  if (!ierr) ierr = later;
   for (int k = 0; k < 2 && !ierr; k++) ierr = HybKeptReset(&mp->kept[k]);
   if (!ierr) ierr = HybMPIOperandsNote(mp, o);
   PetscCall(PetscMemzero(&result, sizeof(result)));
@@ -203,12 +212,12 @@ static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscBool 
   PetscCall(ierr);
   PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   if (HybExecOnDevice(x)) HybGlueState.counts.deviceops++;
-  mp->noperands = o->n;
   PetscCall(HybParProductGetMethod(mp->product, &method));
   PetscCall(HybGlueCountProduct(method));
   PetscCall(HybParProductDescribe(mp->product, text, sizeof(text)));
   HybRecordTell(text);
-  PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
+  PetscCall(HybMPIProductRecorded(mp, HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0)));
+  mp->noperands = o->n;
   PetscCall(PetscInfo(C, "Parallel product on the %s: %s; result here %" PetscInt_FMT " rows, %" PetscInt64_FMT " nonzeros in own columns, %" PetscInt64_FMT " in %" PetscInt_FMT " of others\n", HybExecOnDevice(x) ? "device" : "host", text, result.D.m, (PetscInt64)result.D.nnz, (PetscInt64)result.O.nnz,
                       result.O.n));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -297,18 +306,19 @@ static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOpera
   PetscLogDouble flops;
   size_t         bytes;
   const char    *method;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybMPIProductPlan(C, mp, o));
-  PetscCall(HybRecordBegin(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec));
+  ierr = HybRecordBegin(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec);
   PetscCall(HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
-  PetscCall(HybMPIProductCompute(C, mp, o));
+  PetscCall(HybMPIProductCompute(C, mp, ierr, o));
   PetscCall(HybParProductGetInfo(mp->product, &flops, &bytes));
   PetscCall(HybLogFlops(&mp->exec, flops));
   PetscCall(HybEventEnd(HybGlueState.event.productnumeric, C, 0, 0, 0));
   if (HybRecording()) {
     PetscCall(HybParProductGetMethod(mp->product, &method));
-    PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
+    PetscCall(HybMPIProductRecorded(mp, HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0)));
   }
   mp->again = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -214,17 +214,17 @@ void HybMPIProductHalfMade(Mat C, HybMPIProduct *mp)
 }
 
 /* Not collective, but for the room's numeric phase. Into C's storage. */
-static PetscErrorCode HybMPIProductValuesOf(Mat C, HybMPIProduct *mp, HybMPIOperands *o, HybKeptWrite w[2])
+static PetscErrorCode HybMPIProductValuesOf(Mat C, HybMPIProduct *mp, PetscErrorCode before, HybMPIOperands *o, HybKeptWrite w[2])
 {
   HybParCSR       result;
   Mat             block[2] = {NULL, NULL};
   const PetscInt *garray   = NULL;
   PetscBool       seen[3]  = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
-  PetscErrorCode  ierr, later;
+  PetscErrorCode  ierr     = before, later;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&result, sizeof(result)));
-  ierr = MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray);
+  if (!ierr) ierr = MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray);
   if (!ierr) ierr = HybMPIProductValuesSeen(mp, o, PETSC_TRUE, seen);
   /* after an error too: what stays on all processes decides which messages they wait for */
   later = HybParProductUnchanged(mp->product, seen, mp->stays);
@@ -244,8 +244,8 @@ static PetscErrorCode HybMPIProductValuesOf(Mat C, HybMPIProduct *mp, HybMPIOper
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The values. An error of one process is one of all. */
-PetscErrorCode HybMPIProductCompute(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
+/* The values. An error of one process is one of all; before: one of this process's. */
+PetscErrorCode HybMPIProductCompute(Mat C, HybMPIProduct *mp, PetscErrorCode before, HybMPIOperands *o)
 {
   HybKeptWrite   w[2];
   PetscErrorCode ierr;
@@ -253,7 +253,7 @@ PetscErrorCode HybMPIProductCompute(Mat C, HybMPIProduct *mp, HybMPIOperands *o)
   PetscFunctionBegin;
   PetscCall(PetscMemzero(w, sizeof(w)));
   for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&w[k].side, &mp->exec));
-  ierr = HybMPIProductValuesOf(C, mp, o, w);
+  ierr = HybMPIProductValuesOf(C, mp, before, o, w);
   for (int k = 0; k < 2; k++) {
     PetscErrorCode later = HybKeptFree(&w[k]);
 

@@ -65,7 +65,7 @@ PETSC_INTERN PetscBool      HybMPIPatternIsWhole(Mat A);
 
 /* mpikept.c. Collective but for the third, which says whether C's blocks are those that the plan was made for. */
 PETSC_INTERN PetscErrorCode HybMPIKeep(Mat C, HybMPIProduct *, PetscErrorCode before, HybArena out[2], const HybParCSR *result, PetscBool *kept);
-PETSC_INTERN PetscErrorCode HybMPIProductCompute(Mat C, HybMPIProduct *, HybMPIOperands *);
+PETSC_INTERN PetscErrorCode HybMPIProductCompute(Mat C, HybMPIProduct *, PetscErrorCode before, HybMPIOperands *);
 PETSC_INTERN void           HybMPIProductHalfMade(Mat C, HybMPIProduct *);
 PETSC_INTERN PetscErrorCode HybMPIProductSameResult(Mat C, HybMPIProduct *, PetscBool *same);
 PETSC_INTERN PetscErrorCode HybMPIProductNoteBlocks(Mat C, HybMPIProduct *);
