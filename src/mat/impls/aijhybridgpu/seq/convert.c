@@ -361,7 +361,7 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
   PetscCall(HybGlueReadChoices(&choices));
   PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
   PetscCall(HybGlueGetExec(A, &choices, (PetscCount)info.nz_used, &x));
-  if (!HybExecOnDevice(&x) || HybGlueState.nopetscstream || !A->rmap->n || !(info.nz_used > 0) || A->structure_only) {
+  if (!HybExecOnDevice(&x) || HybStorageServed() || HybGlueState.nopetscstream || !A->rmap->n || !(info.nz_used > 0) || A->structure_only) {
     PetscCall(MatConvert_Derived_SeqAIJHybridGPU(A, type, reuse, newmat));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -252,7 +252,7 @@ static PetscErrorCode MatSetPreallocationCOO_SeqAIJHybridGPU(Mat A, PetscCount n
     PetscCall(HybCOOIsOnDevice(i, &idevice));
     PetscCall(HybCOOIsOnDevice(j, &jdevice));
     PetscCall(HybGlueGetExec(A, &hyb->choices, idevice && jdevice ? HYB_ANY_SIZE : n, &x));
-    if (HybExecOnDevice(&x)) {
+    if (HybExecOnDevice(&x) && !HybStorageServed()) {
       PetscCall(MatSetPreallocationCOO_Device(A, &x, n, i, j));
       PetscFunctionReturn(PETSC_SUCCESS);
     }

@@ -77,6 +77,7 @@ static PetscErrorCode MatSeqAIJHybridGPUBirthExec(Mat A, HybExec *x, PetscBool *
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDeriveExec(A, x, device));
+  if (HybStorageServed()) *device = PETSC_FALSE;
   if (!*device) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_FALSE, &csr));
   PetscCall(MatSeqAIJHybridGPURowsAscend(A, x, &csr, device));

@@ -566,8 +566,8 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
   }
   if (missing) {
     PetscCheck(str != SAME_NONZERO_PATTERN, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The patterns of the two matrices differ, though SAME_NONZERO_PATTERN was said");
-    if (str == SUBSET_NONZERO_PATTERN)
-      *done = PETSC_FALSE; /* AIJ inserts what is missing, or refuses it */
+    if (str == SUBSET_NONZERO_PATTERN || HybStorageServed())
+      *done = PETSC_FALSE; /* AIJ inserts what is missing, or refuses it; or makes the sum */
     else
       PetscCall(HybAXPYUnion(Y, alpha, x, &xc, &yc));
   } else {

@@ -50,7 +50,7 @@ static PetscErrorCode MatSeqAIJHybridGPULockDue(Mat A, Mat_SeqAIJHybridGPU *hyb,
   PetscFunctionBegin;
   *due = PETSC_FALSE;
   if (!HybGlueState.options.lockafter || hyb->sendings < HybGlueState.options.lockafter || bytes < (size_t)HybGlueState.options.lockmin) PetscFunctionReturn(PETSC_SUCCESS);
-  if (hyb->lives != HYB_LIVES_COPIED || hyb->locknever || hyb->arrays.blocks || hyb->lentarrays || hyb->block || HybStorageHeld(hyb) || !HybDoorIsOurs(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (hyb->lives != HYB_LIVES_COPIED || hyb->locknever || hyb->arrays.blocks || hyb->lentarrays || HybStorageServed() || hyb->block || HybStorageHeld(hyb) || !HybDoorIsOurs(A)) PetscFunctionReturn(PETSC_SUCCESS);
   if (!A->assembled || A->structure_only || A->factortype != MAT_FACTOR_NONE) PetscFunctionReturn(PETSC_SUCCESS);
   if ((hyb->inserted || A->sortedfull) && !HybNewEntriesRefused(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &plain));

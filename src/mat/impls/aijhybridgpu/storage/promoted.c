@@ -13,7 +13,7 @@
   AIJ's own array of values is put aside. When the program returns to the host's way (MatSetValues(), MatZeroRows(), a
   new preallocation) the values go back there (MatSeqAIJHybridGPUDemote()), and it is as if the matrix had never moved.
   Arrays that the program lent to PETSc (MatCreateSeqAIJWithArrays()) are never left: the program may write them. Nor
-  are values that somebody holds.
+  are values that somebody holds, or that PETSc's solver server reads.
 
   Neither way is seen from outside: PetscObjectState and nonzerostate stand.
 */
@@ -31,7 +31,7 @@ PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat A, Mat_SeqAIJHybridGPU *hyb, c
   *due = PETSC_FALSE;
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (!HybMarkCurrent(&hyb->written, state)) hyb->writes = 0;
-  if ((!hyb->writes && !first) || HybGlueState.options.promotenever || hyb->lentarrays || x->result != HYB_MEM_MANAGED) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((!hyb->writes && !first) || HybGlueState.options.promotenever || hyb->lentarrays || HybStorageServed() || x->result != HYB_MEM_MANAGED) PetscFunctionReturn(PETSC_SUCCESS);
   if ((hyb->lives != HYB_LIVES_COPIED && hyb->lives != HYB_LIVES_LOCKED) || hyb->arrays.blocks || HybStorageHeld(hyb) || !HybDoorIsOurs(A)) PetscFunctionReturn(PETSC_SUCCESS);
   /* by -mat_seqaij_type: such a matrix may have lent arrays, unseen */
   PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &plain));

@@ -198,6 +198,17 @@ static inline PetscBool HybShared(const Mat_SeqAIJHybridGPU *hyb)
 {
   return (PetscBool)(hyb->lives == HYB_LIVES_PROMOTED || hyb->lives == HYB_LIVES_SHARED);
 }
+/* PETSc's solver server (-mpi_linear_solver_server) lets other processes read matrices of this one where AIJ has
+   allocated them, in memory that they share, and keeps the addresses. So values stay there, and what AIJ allocates is
+   AIJ's to make. It does not allocate the results of products so: the server refuses those of either type. */
+static inline PetscBool HybStorageServed(void)
+{
+#if PETSC_VERSION_GE(3, 22, 0)
+  return (PetscBool)(PCMPIServerActive && PCMPIServerUseShmget && !PCMPIServerInSolve);
+#else
+  return PETSC_FALSE;
+#endif
+}
 /* Calls a function of the parent's on A, whose accesses are part of an operation of ours */
 #define HybInside(A, call)                             \
   do {                                                 \
