@@ -13,7 +13,7 @@ TEST np=3+2 @emulated -few -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=+2 @emulated -few -mat_aijhybridgpu_diagonal_fewest 0 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 TEST np=3 @emulated -few -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_comm mpi
 TEST np=2+4 @emulated -few -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
-TEST np=1,2 @emulated -sizes -mat_aijhybridgpu_diagonal_fewest 0
+TEST np=1,2+3 @emulated -sizes -mat_aijhybridgpu_diagonal_fewest 0
 */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "matfault.h"
@@ -604,11 +604,11 @@ static PetscErrorCode GivenSizes(void)
     {2, 1}
   };
   static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt};
-  const PetscInt              n = 42, local = Size == 1 ? n * n : (Rank ? n * n / 2 : n * n - n * n / 2);
+  const PetscInt              n = Size > 2 ? 54 : 42, local = n * n / Size, neighbours = (Rank > 0) + (Rank < Size - 1);
 
   PetscFunctionBeginUser;
   MatTestName = "block sizes that are given";
-  PetscCheck(Size <= 2, PETSC_COMM_WORLD, PETSC_ERR_USER, "This part wants one process or two");
+  PetscCheck(Size <= 3, PETSC_COMM_WORLD, PETSC_ERR_USER, "This part wants one to three processes");
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
     PetscInt start, end;
     Mat      A;
@@ -647,7 +647,8 @@ static PetscErrorCode GivenSizes(void)
         PetscInt64 inner;
 
         PetscCall((*GetCounter)(C, "inner rows", &inner));
-        MatTestCheck(inner == 2 * local - 4 * n, "rows that meet nobody else's"); /* all but two lines */
+        /* all but two lines at each end */
+        MatTestCheck(inner == 2 * local - 4 * n * neighbours, "rows that meet nobody else's");
       }
       if (types[t] == MATPRODUCT_AB) PetscCall(MatMatMultEqual(A, A, C, 3, &right));
       if (types[t] == MATPRODUCT_AtB) PetscCall(MatTransposeMatMultEqual(A, A, C, 3, &right));
