@@ -146,8 +146,11 @@ PetscErrorCode HybMPIOperandsNote(HybMPIProduct *mp, HybMPIOperands *o)
     mp->operand[k].nnz[0] = M->D.nnz;
     mp->operand[k].nnz[1] = M->O.nnz;
     PetscCall(PetscFree(mp->operand[k].garray));
-    PetscCall(PetscMalloc1(M->O.n, &mp->operand[k].garray));
-    PetscCall(PetscArraycpy(mp->operand[k].garray, M->garray, M->O.n));
+    mp->operand[k].as = k && o->mat[k] == o->mat[k - 1] ? mp->operand[k - 1].as : k;
+    if (mp->operand[k].as == k) {
+      PetscCall(PetscMalloc1(M->O.n, &mp->operand[k].garray));
+      PetscCall(PetscArraycpy(mp->operand[k].garray, M->garray, M->O.n));
+    }
     known[k][0] = known[k][1] = PETSC_FALSE;
   }
   PetscCall(HybMPIOperandsHash(&mp->exec, o, known, hash));
@@ -181,8 +184,8 @@ PetscErrorCode HybMPIOperandsSame(HybMPIProduct *mp, HybMPIOperands *o, PetscBoo
   if (*same) PetscCall(HybMPIOperandsHash(&mp->exec, o, known, hash));
   for (PetscInt k = 0; k < o->n && *same; k++) {
     for (int b = 0; b < 2; b++) *same = (PetscBool)(*same && (known[k][b] || hash[k][b] == mp->operand[k].pattern[b]));
-    /* garray is looked at each time, since PETSc numbers it anew where no state tells */
-    if (*same) PetscCall(PetscArraycmp(o->csr[k].garray, mp->operand[k].garray, o->csr[k].O.n, same));
+    /* garray is looked at each time, since PETSc numbers it anew where no state tells; of one matrix once */
+    if (*same && (mp->operand[k].as == k || o->mat[k] != o->mat[mp->operand[k].as])) PetscCall(PetscArraycmp(o->csr[k].garray, mp->operand[mp->operand[k].as].garray, o->csr[k].O.n, same));
   }
   for (PetscInt k = 0; k < o->n && *same; k++) {
     PetscCall(PetscArraycpy(mp->operand[k].id, id[k], 2));

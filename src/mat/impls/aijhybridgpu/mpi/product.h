@@ -22,7 +22,8 @@ typedef struct {
     PetscInt      m, n[2];
     PetscCount    nnz[2];
     uint64_t      pattern[2]; /* hashes of i and j of each block */
-    PetscInt     *garray;     /* n[1] of them */
+    PetscInt     *garray;     /* n[1] of them, of the first operand that is this matrix */
+    PetscInt      as;         /* which operand that is */
   } operand[3];
   struct { /* whose values the last numeric phase saw; id 0: nobody's */
     PetscObjectId    id[2];
