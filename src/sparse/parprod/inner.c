@@ -12,8 +12,9 @@
     look:      rows with columns of others, and rows that name rows of B with such: the host gets a bit for each, and
                takes the run without them around the middle one, if it has three quarters of the rows
     symbolic:  border = those rows of A, one below the other, and the rows of B that they name: L and R (multiply.c)
-               products on patterns: the border's first rows of L, with the rows of R from the first to the last one
-               that they name; its last rows, the same way; the run; C: these results, one below the other
+               products on patterns: the border's first rows of L, its last ones, the run; C: these results, one below
+               the other. Where the border may be `diagonal`, each band has the rows of R from the first to the last
+               one that it names.
     numeric:   run's product, into C                        beside it, from the third phase on; before that after
                                                             what others need has gone out:
                                                             values of what others need go out, the border's are picked
@@ -147,14 +148,12 @@ PetscErrorCode HybParInnerOperands(HybParMultiply *s, const HybParCSR *A, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* L's rows before the run and after it, with what they name of R. Rows before and after the run that name rows of R
-   between are as right, if not as few. */
-static PetscErrorCode InnerSplit(HybParMultiply *s)
+/* Of L's rows before the run and after it: L and R from the first to the last row of R that each names. Where both name
+   rows between, R's are as right, if not as few. */
+static PetscErrorCode InnerNarrow(HybParMultiply *s)
 {
-  const HybExec   *x    = &s->exec;
-  const HybCSROps *ops  = x->backend->csr;
-  const PetscCount l[3] = {0, s->inner.a + s->inner.o, s->L.nnz};
-  const PetscInt   r[3] = {0, s->inner.first, s->L.m};
+  const HybExec   *x   = &s->exec;
+  const HybCSROps *ops = x->backend->csr;
   PetscInt        *list, *map, *there, at[2][4] = {{0}}, named[2];
 
   PetscFunctionBegin;
@@ -164,7 +163,6 @@ static PetscErrorCode InnerSplit(HybParMultiply *s)
     /* the first and the last row of R that these name, and where its entries begin and end */
     PetscInt *mine = there + 4 * e;
 
-    PetscCall(InnerRows(s, &s->L, r[e], r[e + 1], l[e], l[e + 1] - l[e], &s->inner.band[e].L));
     PetscCall(ops->usedcolumns(x, &s->work, &s->work, &s->inner.band[e].L, &named[e], &list, &map));
     if (!named[e]) continue;
     PetscCall(x->backend->copy(x, mine, list, sizeof(PetscInt), HYB_COPY_DEVICE_TO_DEVICE));
@@ -189,6 +187,28 @@ static PetscErrorCode InnerSplit(HybParMultiply *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* L's rows before the run and after it, with what they name of R where that matters: to `diagonal`, which is made for
+   square blocks and looks at large operands unless it is asked for by name; others see rows that nobody names, and pass
+   them by. */
+static PetscErrorCode InnerSplit(HybParMultiply *s, const char *method)
+{
+  const PetscCount before = s->inner.a + s->inner.o, after = s->L.nnz - before;
+  const PetscBool  large = (PetscBool)(PetscMin(before, after) >= HybTuningGet()->diagonal_fewest);
+  PetscBool        automatic;
+
+  PetscFunctionBegin;
+  PetscCall(PetscStrcmp(method, "auto", &automatic));
+  for (int e = 0; e < 2; e++) {
+    s->inner.band[e].L = s->L;
+    s->inner.band[e].R = s->R;
+  }
+  s->inner.band[0].L.m   = s->inner.first; /* its offsets are L's first ones */
+  s->inner.band[0].L.nnz = before;
+  PetscCall(InnerRows(s, &s->L, s->inner.first, s->L.m, before, after, &s->inner.band[1].L));
+  if (s->exec.backend->device && s->R.n == s->inner.A.n && (large || !automatic)) PetscCall(InnerNarrow(s));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static const int InnerBandProduct[] = {HYB_PAR_OWN, HYB_PAR_LAST};
 
 PetscErrorCode HybParInnerBands(HybParMultiply *s, const char *method, PetscInt width)
@@ -196,7 +216,7 @@ PetscErrorCode HybParInnerBands(HybParMultiply *s, const char *method, PetscInt 
   PetscFunctionBegin;
   if (s->inner.first > 0 && s->inner.first < s->L.m && s->R.nnz < PETSC_MAX_INT) {
     s->inner.nbands = 2;
-    PetscCall(InnerSplit(s));
+    PetscCall(InnerSplit(s, method));
   } else {
     s->inner.nbands    = 1;
     s->inner.band[0].L = s->L;

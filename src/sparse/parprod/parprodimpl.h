@@ -59,7 +59,7 @@ typedef struct {
     /* the other rows of A, one below the other, what they name of B, and what they have in others' columns of C */
     HybParCSR left, right, result;
     struct {           /* those before the run and those after it, or those of the two that there are */
-      HybCSR     L, R; /* rows of L, and the rows of R between the first and the last one that they name */
+      HybCSR     L, R; /* rows of L, and R or what they name of it */
       HybCSR     C;
       PetscCount c; /* entries of C's diagonal block before them */
     } band[2];
