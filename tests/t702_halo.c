@@ -26,6 +26,7 @@ TEST np=2 @emulated -ours -faults -mat_aijhybridgpu_comm gpuaware -mat_aijhybrid
 #include <aijhybridgpu/private/hyb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static PetscMPIInt Rank, Size;
 
@@ -323,6 +324,58 @@ static PetscErrorCode Failing(Mat A, PetscMPIInt which, PetscBool transpose, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode Residual(Mat A, Vec x, Vec b, Vec r)
+{
+  return MatResidual(A, b, x, r);
+}
+
+/* Two processes whose parts of x are too long and too short have an error, where PETSc compares no parts itself before
+   any product; of the others none waits for ever, and the product is right afterwards */
+static PetscErrorCode Misfit(Mat A)
+{
+  PetscInt m, n, wrong;
+  Vec      b[3], x[3], y[3], z[3];
+
+  PetscFunctionBeginUser;
+  if (Size < 3) PetscFunctionReturn(PETSC_SUCCESS);
+  (void)alarm(60);
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  for (int t = 0; t < 3; t++) {
+    PetscErrorCode (*const mult)(Mat, Vec, Vec, Vec) = t == 2 ? Residual : t ? MatMultTransposeAdd
+                                                                             : MatMultAdd;
+    PetscErrorCode ierr;
+    Vec            bad;
+
+    PetscCall(MatCreateVecs(A, t == 1 ? &y[t] : &x[t], t == 1 ? &x[t] : &y[t]));
+    PetscCall(VecDuplicate(y[t], &z[t]));
+    PetscCall(VecSetRandom(x[t], NULL));
+    PetscCall(VecDuplicate(y[t], &b[t]));
+    PetscCall(VecSet(b[t], 1.0));
+    PetscCall((*mult)(A, x[t], b[t], z[t]));
+    wrong = (t == 1 ? m : n) + (Rank == 1) - (Rank == 2);
+    PetscCall(VecCreate(PETSC_COMM_WORLD, &bad));
+    PetscCall(VecSetSizes(bad, wrong, PETSC_DETERMINE));
+    PetscCall(VecSetType(bad, VECMPI));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = (*mult)(A, bad, b[t], y[t]);
+    if (Rank == 1 || Rank == 2) MatTestCheck(ierr != PETSC_SUCCESS, "a part of a vector that does not fit is an error");
+    /* by peer access the others hear of it at their next product at the latest */
+    (void)(*mult)(A, x[t], b[t], y[t]);
+    PetscCall(PetscPopErrorHandler());
+    PetscCall((*mult)(A, x[t], b[t], y[t]));
+    PetscCall(SameBits(y[t], z[t], "the product after one that did not fit"));
+    PetscCall(VecDestroy(&bad));
+  }
+  for (int t = 0; t < 3; t++) {
+    PetscCall(VecDestroy(&b[t]));
+    PetscCall(VecDestroy(&x[t]));
+    PetscCall(VecDestroy(&y[t]));
+    PetscCall(VecDestroy(&z[t]));
+  }
+  (void)alarm(0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A product that is so short is one launch on each process that gets others' entries by peer access: exchange and both
    blocks. By messages it is several. */
 static PetscErrorCode OneLaunch(Mat A, PetscInt ghosts, PetscBool mpi)
@@ -422,6 +475,7 @@ static PetscErrorCode Run(void)
       PetscCall(Products(A));
       if (ours && !kind && !layout) PetscCall(Hook(&device)); /* the first product has opened the device */
       if (ours) PetscCall(Ours(A));
+      if (ours && !layout) PetscCall(Misfit(A));
       PetscCall(MatScale(A, 1.5));
       PetscCall(Products(A));
       PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));

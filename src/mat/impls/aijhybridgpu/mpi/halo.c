@@ -147,8 +147,8 @@ PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, PetscBool device, Mat blocks[2],
   }
   if (HybMPIHaloBound(A)) blocks[1] = NULL; /* nobody is told that it goes through the host */
   if (!m->serves[device]) PetscFunctionReturn(PETSC_SUCCESS);
+  *halo = m->halo; /* also where what follows fails: others go by it */
   PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
   PetscCheck(HybExecOnDevice(x), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The device of this process is gone");
-  *halo = m->halo;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -167,10 +167,10 @@ static PetscErrorCode HybMPIMultArrays(HybMPIMult *m, PetscErrorCode ierr, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z)
+static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscErrorCode before, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z)
 {
   PetscFunctionBegin;
-  PetscCall(HybMPIMultArrays(m, HybMPIMultVectors(m, x, y, z), transpose, mode));
+  PetscCall(HybMPIMultArrays(m, before ? before : HybMPIMultVectors(m, x, y, z), transpose, mode));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dz));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dy));
   PetscCall(HybVecRestore(&m->x, &m->work, &m->dx));
@@ -188,25 +188,47 @@ static PetscErrorCode HybMPIMultCheckSize(Vec v, const char *name, PetscLayout m
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* *done: PETSC_FALSE where it is the parent's to do */
-static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z, PetscBool *done)
+static PetscErrorCode HybMPIMultCheckSizes(Mat A, PetscBool transpose, Vec x, Vec y, Vec z)
+{
+  const PetscLayout from = transpose ? A->rmap : A->cmap, to = transpose ? A->cmap : A->rmap;
+
+  PetscFunctionBegin;
+  PetscCall(HybMPIMultCheckSize(x, "x", from));
+  if (y) PetscCall(HybMPIMultCheckSize(y, "y", to));
+  PetscCall(HybMPIMultCheckSize(z, "z", to));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The halo that serves; where only this process cannot go by it, those are told who wait for its entries */
+static PetscErrorCode HybMPIMultHalo(HybMPIMult *m, PetscBool device, PetscBool transpose)
+{
+  PetscErrorCode ierr = MatMPIAIJHybridGPUGetHalo(m->A, device, m->blocks, &m->x, &m->halo);
+
+  PetscFunctionBegin;
+  if (ierr && m->halo) HybHaloAbandon(m->halo, &m->halo->arena.exec, transpose, ierr);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* before: an error of this process's, of which those are told who wait for its entries. *done: PETSC_FALSE where it is
+   the parent's to do. */
+static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscErrorCode before, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z, PetscBool *done)
 {
   HybMPIMult     m;
   PetscBool      xdevice, zdevice, xkind, zkind;
-  PetscErrorCode ierr;
+  PetscErrorCode fits, ierr;
 
   PetscFunctionBegin;
   m.A         = A;
   m.blocks[1] = NULL;
-  PetscCall(HybMPIMultCheckSize(x, "x", transpose ? A->rmap : A->cmap));
-  if (mode != HYB_SPMV_SET) PetscCall(HybMPIMultCheckSize(y, "y", transpose ? A->cmap : A->rmap));
-  PetscCall(HybMPIMultCheckSize(z, "z", transpose ? A->cmap : A->rmap));
+  fits        = before ? before : HybMPIMultCheckSizes(A, transpose, x, mode == HYB_SPMV_SET ? NULL : y, z);
   PetscCall(HybVecOnDevice(x, &xdevice));
   PetscCall(HybVecOnDevice(z, &zdevice));
   PetscCall(HybVecOfDevice(x, &xkind));
   PetscCall(HybVecOfDevice(z, &zkind));
-  PetscCall(MatMPIAIJHybridGPUGetHalo(A, (PetscBool)(xkind || zkind), m.blocks, &m.x, &m.halo));
+  PetscCall(HybMPIMultHalo(&m, (PetscBool)(xkind || zkind), transpose));
   *done = (PetscBool)(m.halo != NULL);
+  if (!*done) PetscCall(fits);
   if (!*done && m.blocks[1] && (xdevice || zdevice || (HybGlueState.device && HybGlueState.choices.backend == HYB_BACKEND_CUDA)))
     HybMPIMultThroughHost(sizeof(PetscScalar) * (PetscLogDouble)m.blocks[1]->cmap->n, HybMPIMultScatter((PetscBool)(xdevice || zdevice)));
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
@@ -214,7 +236,7 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscBool transpose, Vec x, 
   m.inplace = (PetscBool)(mode != HYB_SPMV_SET && y == z);
   if (mode == HYB_SPMV_SET) y = NULL;
   PetscCall(HybArenaInit(&m.work, &m.x));
-  ierr = HybMPIMultApply(&m, transpose, x, mode, y, z);
+  ierr = HybMPIMultApply(&m, fits, transpose, x, mode, y, z);
   PetscCall(HybArenaReset(&m.work));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -225,7 +247,7 @@ PetscErrorCode MatMult_MPIAIJHybridGPU(Mat A, Vec x, Vec y)
   PetscBool done = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &done));
+  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_SUCCESS, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &done));
   if (!done) PetscCall((*HybGlueState.mpi.mult)(A, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -235,7 +257,7 @@ PetscErrorCode MatMultAdd_MPIAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
   PetscBool done = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &done));
+  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_SUCCESS, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &done));
   if (!done) PetscCall((*HybGlueState.mpi.multadd)(A, x, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -245,7 +267,7 @@ PetscErrorCode MatMultTranspose_MPIAIJHybridGPU(Mat A, Vec x, Vec y)
   PetscBool done = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_TRUE, x, HYB_SPMV_SET, NULL, y, &done));
+  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_SUCCESS, PETSC_TRUE, x, HYB_SPMV_SET, NULL, y, &done));
   if (!done) PetscCall((*HybGlueState.mpi.multtranspose)(A, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -255,7 +277,7 @@ PetscErrorCode MatMultTransposeAdd_MPIAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
   PetscBool done = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_TRUE, x, HYB_SPMV_ADD, y, z, &done));
+  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_SUCCESS, PETSC_TRUE, x, HYB_SPMV_ADD, y, z, &done));
   if (!done) PetscCall((*HybGlueState.mpi.multtransposeadd)(A, x, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -266,8 +288,7 @@ PetscErrorCode MatResidual_MPIAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
   PetscBool done = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(HybResidualCheck(A, b, x, r));
-  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, &done));
+  PetscCall(MatMPIAIJHybridGPUMult(A, HybResidualCheck(A, b, x, r), PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   if (HybGlueState.mpi.residual)
     PetscCall((*HybGlueState.mpi.residual)(A, b, x, r));
@@ -323,7 +344,7 @@ PetscErrorCode HybMatParMultArrays(Mat A, PetscErrorCode before, const PetscScal
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&m, sizeof(m)));
   m.A = A;
-  PetscCall(MatMPIAIJHybridGPUGetHalo(A, PETSC_TRUE, m.blocks, &m.x, &m.halo));
+  PetscCall(HybMPIMultHalo(&m, PETSC_TRUE, PETSC_FALSE));
   PetscCheck(m.halo, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "A product of arrays whose exchange is gone");
   m.dx.there = (PetscScalar *)x;
   m.dz.there = y;
