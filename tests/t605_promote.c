@@ -565,6 +565,29 @@ static PetscErrorCode CheckBlocks(void)
 }
 #endif
 
+/* -fp_trap ends a program that divides by zero: what MatScale() by zero does with NaN, AIJ is asked without that. It is
+   asked once in a process. */
+static PetscErrorCode CheckTraps(void)
+{
+  Mat M[2], C[2];
+
+  PetscFunctionBeginUser;
+  MatTestName = "traps";
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatTestStencil(2, 6, PETSC_FALSE, 0.0, k ? "aijhybridgpu" : MATAIJ, &M[k]));
+    PetscCall(MatTestProduct(MATPRODUCT_AB, M[k], M[k], NULL, &C[k]));
+    PetscCall(PetscFPTrapPush(PETSC_FP_TRAP_ON));
+    PetscCall(MatScale(C[k], 0.0));
+    PetscCall(PetscFPTrapPop());
+  }
+  MatTestCheckSame(C[1], C[0], "MatScale() by zero");
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatDestroy(&C[k]));
+    PetscCall(MatDestroy(&M[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   int         code  = 0;
@@ -588,6 +611,7 @@ int main(int argc, char **argv)
     *(void **)&BytesToHost = dlsym(library, "HybEmulatorBytesToHost");
     dlclose(library);
   }
+  PetscCall(CheckTraps());
   PetscCall(CheckMarks("aijhybridgpu"));
   PetscCall(CheckMarks(MATAIJ));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-only_marks", &flg));

@@ -21,14 +21,13 @@ static PetscErrorCode HybZeroWins(PetscBool *zero)
 {
   PetscInt    i[2] = {0, 32}, j[32];
   PetscScalar a[32];
-  PetscReal   nothing = 0;
   Mat         T;
 
   PetscFunctionBegin;
   if (!HybGlueState.zeroknown) {
     for (PetscInt k = 0; k < 32; k++) {
       j[k] = k;
-      a[k] = nothing / nothing;
+      a[k] = (PetscReal)NAN; /* 0 / 0 would be a trap with -fp_trap */
     }
     PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 1, 32, i, j, a, &T));
     PetscCall((*HYB_PARENT.scale)(T, 0.0));
