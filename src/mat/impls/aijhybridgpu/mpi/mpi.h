@@ -58,9 +58,8 @@ PETSC_INTERN PetscErrorCode HybScatterSetGraph(Mat C, Mat T, Mat block, PetscInt
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposeScatter(Mat, PetscBool on);
 #endif
 
-/* halo.c: the one that serves a product of A with vectors of this kind, NULL: PETSc's scatter does. Collective. After
-   an
-   error: not NULL where it is this process's alone, and others are about to go by it. */
+/* halo.c: the one that serves a product of A with vectors of this kind, NULL: PETSc's scatter does. Collective. With an
+   error of this process alone it is there too, since others are about to go by it. */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, PetscBool vectorsondevice, Mat blocks[2], HybExec *x, HybHalo *);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUTellWay(Mat A, PetscBool transpose);
 
