@@ -444,7 +444,8 @@ static PetscErrorCode CheckLarge(void)
   MatTestCheck(same, "large, scaled");
   MatTestCheck(work[0] == work[1], "large, scaled: its work is logged");
   MatTestCheck(after[0] - before[0] == after[1] - before[1], "large, scaled, counted");
-  if (Expected) MatTestCheck(more == copies + 1, "large, scaled by the device");
+  /* complex: its bits are not the host's */
+  if (Expected && !PetscDefined(USE_COMPLEX)) MatTestCheck(more == copies + 1, "large, scaled by the device");
   MatTestCheckMult(M[1], M[0], "large, scaled");
   for (int k = 0; k < 2; k++) PetscCall(MatScale(M[k], 3.0));
   MatTestCheckSame(M[1], M[0], "large, scaled twice");
@@ -493,7 +494,7 @@ static PetscErrorCode CheckStays(PetscMPIInt size)
     PetscCall(MatScale(M[1], -1.0 / 3));
   PetscCall(MatTestEventCount("HybCopyFr", &more));
   PetscCall(Values(M[1], &a[1]));
-  MatTestCheck((a[1] != a[0]) == Expected, "large, scaled: moves at once, where this is to be");
+  MatTestCheck((a[1] != a[0]) == (Expected && !PetscDefined(USE_COMPLEX)), "large, scaled: moves at once, where this is to be");
   if (Expected) MatTestCheck(more == copies, "large, scaled: no copy from the device");
   MatTestCheckMult(M[1], M[0], "large, scaled where it is");
   MatTestCheckSame(M[1], M[0], "large, scaled where it is");
