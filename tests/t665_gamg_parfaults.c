@@ -20,11 +20,12 @@ TEST np=2 @emulated -sided -every 211
 TEST np=2 -mat_aijhybridgpu_backend host -nested -every 19
 TEST np=2 @emulated -nested -every 331
 TEST np=2 -mat_aijhybridgpu_backend host -blocks -thresholds -sided -every 37
+TEST np=2 -mat_aijhybridgpu_backend host -layouts
 
 -every N: the first eight, and of the others one in N; -from K: from the K-th on; -problem R: process R alone fails;
 -blocks: two unknowns a vertex and three near-null vectors; -thresholds: weak edges are left out; -smooths: prolongators
 are smoothed twice; -injection: the finest level injects; -sided: some rows are zeroed, so that edges have one
-direction; -nested: MIS-2; -verbose: says which
+direction; -nested: MIS-2; -layouts: nothing but PETSc's layouts of given ranges fails; -verbose: says which
 */
 #include "gamgtest.h"
 #include "matfault.h"
@@ -43,8 +44,11 @@ static struct {
 
 static PetscBool Smooths; /* prolongators are smoothed twice */
 
+static PetscBool Layouts; /* nothing but PETSc's layouts of given ranges fails */
+
 static int DeviceFault(const char *what)
 {
+  if (Layouts && strcmp(what, "PetscLayoutCreateFromRanges")) return 0;
   if (!F.target || ++F.count != F.target) return 0;
   F.what = what;
   return 1;
@@ -52,7 +56,7 @@ static int DeviceFault(const char *what)
 
 static PetscErrorCode Malloc(size_t bytes, PetscBool clear, int line, const char func[], const char file[], void **ptr)
 {
-  if (file && (strstr(file, "src/ksp/pc/impls/gamg/") || strstr(file, "src/sparse/") || strstr(file, "src/mat/impls/aijhybridgpu/")) && !strstr(file, "petsc-") && DeviceFault(func)) {
+  if (Layouts ? func && DeviceFault(func) : file && (strstr(file, "src/ksp/pc/impls/gamg/") || strstr(file, "src/sparse/") || strstr(file, "src/mat/impls/aijhybridgpu/")) && !strstr(file, "petsc-") && DeviceFault(func)) {
     *ptr = NULL;
     return PetscError(PETSC_COMM_SELF, line, func, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "injected");
   }
@@ -178,6 +182,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-injection", &inject, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-sided", &sided, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-nested", &nested, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-layouts", &Layouts, NULL));
   if (Covers) {
     if (inject) PetscCall(Options("-pc_gamg_injection_index 1", PETSC_TRUE));
     PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2 -pc_gamg_process_eq_limit 1 -pc_gamg_parallel_coarse_grid_solver -mg_coarse_ksp_type richardson -mg_coarse_pc_type jacobi -mg_levels_ksp_type richardson", PETSC_TRUE));

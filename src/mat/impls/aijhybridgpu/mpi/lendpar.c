@@ -79,12 +79,16 @@ PetscErrorCode HybMatAscendsPar(Mat A, const HybExec *x, PetscBool *yes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* All ranges are known: nobody is asked. Collective, for a PETSc that debugs. */
+/* All ranges are known: nobody is asked. Collective, for a PETSc that debugs. After an error there is the former
+   one. */
 static PetscErrorCode HybParLayout(MPI_Comm comm, const PetscInt *ranges, PetscInt bs, PetscLayout *map)
 {
+  PetscLayout made = NULL;
+
   PetscFunctionBegin;
+  PetscCall(PetscLayoutCreateFromRanges(comm, ranges, PETSC_COPY_VALUES, bs, &made));
   PetscCall(PetscLayoutDestroy(map));
-  PetscCall(PetscLayoutCreateFromRanges(comm, ranges, PETSC_COPY_VALUES, bs, map));
+  *map = made;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -105,12 +109,15 @@ static PetscErrorCode HybParType(Mat A, PetscErrorCode before, Mat C)
 
 static PetscErrorCode HybParCreate(Mat A, const HybExec *x, PetscErrorCode before, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat C)
 {
-  PetscErrorCode ierr;
+  PetscErrorCode ierr = before, later;
 
   PetscFunctionBegin;
-  PetscCall(HybParLayout(PetscObjectComm((PetscObject)C), A->rmap->range, rbs, &C->rmap));
-  PetscCall(HybParLayout(PetscObjectComm((PetscObject)C), csr->columns, cbs, &C->cmap));
-  PetscCall(HybAgree(PetscObjectComm((PetscObject)C), HybParType(A, before, C), "A parallel matrix"));
+  /* after an error too: the others are on their way to agree */
+  later = HybParLayout(PetscObjectComm((PetscObject)C), A->rmap->range, rbs, &C->rmap);
+  if (!ierr) ierr = later;
+  later = HybParLayout(PetscObjectComm((PetscObject)C), csr->columns, cbs, &C->cmap);
+  if (!ierr) ierr = later;
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)C), HybParType(A, ierr, C), "A parallel matrix"));
   PetscCall(MatMPIAIJHybridGPUSetFrame(C, csr->O.n, csr->garray));
   ierr = MatMPIAIJHybridGPUAdoptBlocks(C, x, out, csr);
   PetscCall(MatMPIAIJHybridGPUSumStates(C));
