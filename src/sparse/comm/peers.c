@@ -50,6 +50,7 @@ PetscErrorCode HybCommAgreeMax(HybComm comm, PetscErrorCode ierr, const char *wh
   PetscInt64 all[HYB_COMM_AGREED + 1];
 
   PetscFunctionBegin;
+  PetscCheck(n >= 0 && n <= HYB_COMM_AGREED, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%" PetscInt_FMT " numbers are agreed upon at once, of at most %d", n, HYB_COMM_AGREED);
   if (comm->size == 1) { /* waits for nobody */
     PetscCall(ierr);
     PetscFunctionReturn(PETSC_SUCCESS);
