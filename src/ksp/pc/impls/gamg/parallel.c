@@ -89,13 +89,13 @@ static PetscErrorCode HybGAMGParLookIn(PC pc, HybGAMG *h, Mat A, PetscBool unite
   const PetscBool filter = HybGAMGHasThreshold(pc);
   HybHalo         halo   = NULL;
   HybParCSR       csr;
-  PetscErrorCode  ierr, later;
+  PetscErrorCode  ierr = PETSC_SUCCESS, later;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&csr, sizeof(csr)));
   /* that of A's products with vectors, which eigenvalues and smoothers need in any case */
-  if (x->backend->device && h->block.bs == 1 && !unite) PetscCall(HybMatParHalo(A, &halo));
-  ierr = HybGAMGNear(pc, h, A->rmap->n);
+  if (x->backend->device && h->block.bs == 1 && !unite) ierr = HybMatParHalo(A, &halo);
+  if (!ierr) ierr = HybGAMGNear(pc, h, A->rmap->n);
   if (!ierr) ierr = HybMatGetParCSR(A, x, filter, &csr);
   csr.rows = A->rmap->range;
   ierr     = HybParAggCreate(PetscObjectComm((PetscObject)A), x, ierr, &csr, halo, &h->block, unite, filter ? &h->edges : NULL, found, &h->par);
