@@ -8,6 +8,7 @@ TEST np=2 -mat_aijhybridgpu_backend host -every 5
 TEST np=2 @emulated -every 131
 TEST np=2 -mat_aijhybridgpu_backend host -blocks -every 17
 TEST np=2 @emulated -blocks -every 401
+TEST np=2 @emulated -blocks -problem 1 -from 1376 -every 401
 TEST np=2 -mat_aijhybridgpu_backend host -thresholds -every 7
 TEST np=2 @emulated -thresholds -every 173
 TEST np=2 -mat_aijhybridgpu_backend host -blocks -thresholds -every 23

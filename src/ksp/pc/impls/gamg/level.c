@@ -400,14 +400,19 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
   PetscCall(HybRecordPhase(HYB_PHASE_TENTATIVE, A, PETSC_TRUE));
   PetscCall(PetscLogEventEnd(HYB_GAMGTentative, A, 0, 0, 0));
   columns = h->agg.nc * h->block.nvec;
-  if (!ierr && !*P) { /* for the driver, which asks for the block size */
-    ierr = MatCreate(PetscObjectComm((PetscObject)A), P);
+  if (!*P && (!ierr || h->par)) { /* for the driver, which asks for the block size */
+    /* on several processes after an error too: it takes one of PETSc's tags, of which all must have taken as many */
+    const PetscErrorCode later = MatCreate(PetscObjectComm((PetscObject)A), P);
+
+    if (!ierr) ierr = later;
     if (!ierr) ierr = MatSetSizes(*P, A->rmap->n, columns, A->rmap->N, PETSC_DETERMINE);
     if (!ierr) ierr = MatSetBlockSizes(*P, h->block.bs, h->block.nvec);
   }
   if (!ierr) ierr = HybGAMGDataDummy(pc, h, columns, h->block.nvec, h->block.nvec);
   if (!ierr && h->hostdata) ierr = HybGAMGDataToHost(pc, h, columns);
-  PetscCall(h->par ? HybGAMGAgree(pc, ierr) : ierr);
+  if (h->par) ierr = HybGAMGAgree(pc, ierr);
+  if (ierr) (void)MatDestroy(P);
+  PetscCall(ierr);
   PetscCall(PetscLogEventEnd(EVENT(PROLB), 0, 0, 0, 0));
   PetscCall(PetscLogEventEnd(EVENT(PROL), 0, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
