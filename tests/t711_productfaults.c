@@ -316,6 +316,8 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Every allocation and every device call of one process failing in turn\n"));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-reported", &first)); /* it was read before */
+  first = PETSC_FALSE;
   MatFaultWatch(PETSC_TRUE);
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-band", &Band, NULL));
   PetscCall(Make(Band ? 64 : 24, PETSC_FALSE, &A));
