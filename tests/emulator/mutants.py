@@ -25,12 +25,13 @@ elsewhere.
 """
 import argparse, concurrent.futures, itertools, os, random, re, resource, shlex, shutil, signal, subprocess, sys, threading, time
 
-ROOM_TESTS = {"csr": ["t1", "t501"], "plan": ["t2", "t5", "t4"], "segmerge": ["t3"], "tile": ["t404"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t5"], "device": ["t1", "t3", "t5"]}
+ROOM_TESTS = {"csr": ["t1", "t501"], "plan": ["t2", "t5", "t4"], "segmerge": ["t3"], "tile": ["t404"], "krylov": ["t510"], "comm": ["t80"], "paragg": ["t81"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t5"], "device": ["t1", "t3", "t5"]}
 ROOMS = ["device", "csr", "plan", "segmerge", "tile", "spmv", "spgemm", "ptap"]
 # the methods of SpGEMM that a file is about; a file that is not named here is about all
 METHODS = {"hash.cu": "hash", "maskrows.cu": "hash"}
 # files that few of their room's tests reach: these alone, the one that is about them first
 OWN_TESTS = {
+    "src/sparse/csr/pick.cu": ["t115"],
     "src/sparse/csr/rowblocks.cu": ["t402", "t405", "t50"],
     "src/sparse/spgemm/blockfind.cu": ["t402", "t409"],
     "src/sparse/spgemm/maskrows.cu": ["t407", "t409", "t451"],
@@ -274,6 +275,8 @@ class Worker:
             return line.startswith("FAILED")
 
         program = [lib] if test[0] == "helpers" else [os.path.join(self.args.tests, test[0]), "-backend", lib, "-seed", str(self.args.seed)] + test[1]
+        if test[0].startswith("t8"): # of several processes
+            program = ["mpiexec", "-n", "2"] + program
         code, spent = self.execute(["stdbuf", "-oL"] + program, min(limit, left), each, env=env)
         if code in (-signal.SIGKILL, -signal.SIGXCPU) and not why: # too long
             if kind != "emulated":
