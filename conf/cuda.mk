@@ -181,8 +181,8 @@ check-emulated-petsc:
 JOBS ?= 2
 .PHONY: mutants
 mutants: $(EMULATED_LIB) $(RACES_LIB) $(HELPERS) $(HELPERS_RACES)
-	@$(MAKE) --no-print-directory $(UNIT_BIN)
-	@python3 tests/emulator/mutants.py --build $(BUILD) --cxx "$(PETSC_CXX)" --flags "$(EMU_FLAGS)" --racesflags "$(EMU_FLAGS) -DEMU_RACES=1 $(RACES_TSAN)" --rooms $(BUILD)/librooms.a \
+	@$(MAKE) --no-print-directory $(UNIT_BIN) $(RANKS_BIN)
+	@$(TEST_ENV) python3 tests/emulator/mutants.py --build $(BUILD) --cxx "$(PETSC_CXX)" --flags "$(EMU_FLAGS)" --racesflags "$(EMU_FLAGS) -DEMU_RACES=1 $(RACES_TSAN)" --rooms $(BUILD)/librooms.a \
 	  --ldflags "-Wl,--version-script=conf/cuda.map -Wl,-z,now $(PETSC_LIBS) -ldl -lpthread" --seed $(SEED) --jobs $(JOBS) $(if $(ALL),--all) $(MUTANTS_OPTIONS)
 
 # Coverage: the unit tests over libraries built with counters; own objects in their own folder
