@@ -343,8 +343,9 @@ static PetscErrorCode Misfit(Mat A)
   for (int t = 0; t < 3; t++) {
     PetscErrorCode (*const mult)(Mat, Vec, Vec, Vec) = t == 2 ? Residual : t ? MatMultTransposeAdd
                                                                              : MatMultAdd;
-    PetscErrorCode ierr;
-    Vec            bad;
+    const PetscScalar *ended;
+    PetscErrorCode     ierr;
+    Vec                bad;
 
     PetscCall(MatCreateVecs(A, t == 1 ? &y[t] : &x[t], t == 1 ? &x[t] : &y[t]));
     PetscCall(VecDuplicate(y[t], &z[t]));
@@ -359,7 +360,9 @@ static PetscErrorCode Misfit(Mat A)
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     ierr = (*mult)(A, bad, b[t], y[t]);
     if (Rank == 1 || Rank == 2) MatTestCheck(ierr != PETSC_SUCCESS, "a part of a vector that does not fit is an error");
-    /* by peer access the others hear of it at their next product at the latest */
+    /* by peer access the others hear of it at the next product that they begin when that one has ended on their card */
+    PetscCall(VecGetArrayRead(y[t], &ended));
+    PetscCall(VecRestoreArrayRead(y[t], &ended));
     (void)(*mult)(A, x[t], b[t], y[t]);
     PetscCall(PetscPopErrorHandler());
     PetscCall((*mult)(A, x[t], b[t], y[t]));
