@@ -205,7 +205,7 @@ static PetscErrorCode InnerSplit(HybParMultiply *s, const char *method)
   s->inner.band[0].L.m   = s->inner.first; /* its offsets are L's first ones */
   s->inner.band[0].L.nnz = before;
   PetscCall(InnerRows(s, &s->L, s->inner.first, s->L.m, before, after, &s->inner.band[1].L));
-  if (s->exec.backend->device && s->R.n == s->inner.A.n && (large || !automatic)) PetscCall(InnerNarrow(s));
+  if (s->exec.backend->device && s->R.n == s->inner.A.n && s->R.nnz < PETSC_MAX_INT && (large || !automatic)) PetscCall(InnerNarrow(s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -214,7 +214,7 @@ static const int InnerBandProduct[] = {HYB_PAR_OWN, HYB_PAR_LAST};
 PetscErrorCode HybParInnerBands(HybParMultiply *s, const char *method, PetscInt width)
 {
   PetscFunctionBegin;
-  if (s->inner.first > 0 && s->inner.first < s->L.m && s->R.nnz < PETSC_MAX_INT) {
+  if (s->inner.first > 0 && s->inner.first < s->L.m) {
     s->inner.nbands = 2;
     PetscCall(InnerSplit(s, method));
   } else {
