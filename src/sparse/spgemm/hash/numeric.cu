@@ -17,10 +17,10 @@
   are fetched and their places looked up, then they are added one after the other. Sub-warps, whose rows of B are often
   longer than they are wide, fetch two pieces of each row, and fewer rows.
 */
-template <int N>
+template <int N, int BATCH>
 struct HashBatch {
   static constexpr int PIECES = N > 4 && N <= HYB_WARP ? 2 : 1;
-  static constexpr int ROWS   = HASH_BATCH / PIECES;
+  static constexpr int ROWS   = BATCH / PIECES;
   PetscInt             p[ROWS], end[ROWS], at[ROWS][PIECES]; /* at: a column, then its place */
   HybScalar            b[ROWS][PIECES];
 
@@ -81,15 +81,15 @@ struct HashBatch {
   }
 };
 
-template <typename G, int N>
+template <typename G, int N, int BATCH>
 static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const HashTable &t, PetscInt abegin, PetscInt aend, HybScalar *acc, PetscInt *stagebegin, PetscInt *stageend, HybScalar *stagevalue)
 {
-  constexpr int ROWS = HashBatch<N>::ROWS;
+  constexpr int ROWS = HashBatch<N, BATCH>::ROWS;
 
   if (G::SUBWARP) {
     for (PetscInt k = abegin; k < aend; k += ROWS) {
-      HashBatch<N> now;
-      HybScalar    av[ROWS];
+      HashBatch<N, BATCH> now;
+      HybScalar           av[ROWS];
 
 #pragma unroll
       for (int u = 0; u < ROWS; u++) {
@@ -115,8 +115,8 @@ static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const H
     }
   } else {
     for (PetscInt k0 = abegin; k0 < aend; k0 += HASH_STAGE) {
-      const int    n = (int)HybMin()((PetscInt)HASH_STAGE, aend - k0);
-      HashBatch<N> now, next;
+      const int           n = (int)HybMin()((PetscInt)HASH_STAGE, aend - k0);
+      HashBatch<N, BATCH> now, next;
 
       for (int k = (int)threadIdx.x; k < n; k += N) {
         const PetscInt c = x.aj[k0 + k];
@@ -160,7 +160,7 @@ static __device__ __forceinline__ void HashAccumulate(const HashArgs &x, const H
   Fill and numeric of a row. MODE 0: table and accumulators in shared memory; 1: accumulators are C's values; 2: the
   table in global memory as well.
 */
-template <int N, int MODE>
+template <int N, int MODE, int BATCH = HASH_BATCH>
 static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscInt row, unsigned char *mine, unsigned *scratch, PetscInt *stagebegin, PetscInt *stageend, HybScalar *stagevalue)
 {
   using G               = HybGroup<N>;
@@ -242,7 +242,7 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
     }
   }
   if (x.values) {
-    HashAccumulate<G, N>(x, t, abegin, aend, acc, stagebegin, stageend, stagevalue);
+    HashAccumulate<G, N, BATCH>(x, t, abegin, aend, acc, stagebegin, stageend, stagevalue);
     if (MODE == 0) {
       for (unsigned e = (unsigned)G::rank(); e < nnz; e += N) x.ca[cbegin + e] = acc[e];
     }
@@ -250,7 +250,7 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
   G::sync();
 }
 
-template <int N, int MODE>
+template <int N, int MODE, int BATCH = HASH_BATCH>
 static __device__ __forceinline__ void HashNumericRows(const HashArgs &x)
 {
   using G = HybGroup<N>;
@@ -265,7 +265,7 @@ static __device__ __forceinline__ void HashNumericRows(const HashArgs &x)
     const PetscInt row = x.order[q];
 
     if (!x.values && HashListed(x, row)) continue;
-    HashNumericRow<N, MODE>(x, row, shared + (size_t)G::index() * x.bytes, scratch, stagebegin, stageend, stagevalue);
+    HashNumericRow<N, MODE, BATCH>(x, row, shared + (size_t)G::index() * x.bytes, scratch, stagebegin, stageend, stagevalue);
   }
 }
 
@@ -273,6 +273,13 @@ template <int N>
 __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashNumericKernel(HashArgs x)
 {
   HashNumericRows<N, 0>(x);
+}
+
+/* few rows: none waits for a multiprocessor, and each takes as long as its entries of A, one after the other */
+template <int N>
+__global__ void __launch_bounds__(N) HashNumericFewKernel(HashArgs x)
+{
+  HashNumericRows<N, 0, 2 * HASH_BATCH>(x);
 }
 
 /* Rows without room for accumulators or for a table in shared memory: one block a multiprocessor. Of 1024 threads each
@@ -348,6 +355,13 @@ static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybH
       else if (b == HASH_SMALL)
         lanes = hash->mean <= HASH_NARROW ? 64 : 128;
 
+      if (b > HASH_SMALL && rows <= hash->multiprocessors) {
+        PetscCall(HybDispatch(lanes, HybCases<128, 256, 512>(), [&](auto N) {
+          HYB_LAUNCH((HashNumericFewKernel<N>), rows, N, x.bytes, exec->stream, x);
+          return PETSC_SUCCESS;
+        }));
+        continue;
+      }
       PetscCall(HybDispatch(lanes, HybCases<4, 8, 16, 32, 64, 128, 256, 512>(), [&](auto N) {
         HYB_LAUNCH((HashNumericKernel<N>), HybBlocks(rows, HybGroup<N>::GROUPS), HybGroup<N>::THREADS,
                    HybGroup<N>::GROUPS * x.bytes, exec->stream, x);
