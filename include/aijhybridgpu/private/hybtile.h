@@ -17,8 +17,8 @@ HYB_EXTERN_C_BEGIN
 
 /* bit 8 r + c of map: entry (r, c) of the tile is there. Loaded as one access of 16 bytes. */
 typedef struct {
-  uint64_t map;
-  PetscInt column; /* of tiles */
+  uint64_t   map;
+  PetscInt64 column; /* of tiles; 64 bits, so that no byte is left out where it is copied */
 } __attribute__((aligned(16))) HybTile;
 
 /* A row of a tile, as products look entries up. For each column four bits, the first one's the lowest: 8 where there is

@@ -9,7 +9,9 @@
     for each task of the chunk:
       the task three behind it is loaded, rows of the tiles two behind it, entries one behind it
       this one's are multiplied and added
-      behind the last one of a tile of C: entries to their places in CSR, columns ascending
+      behind the last one of a tile of C: values to their places in CSR
+
+  Columns, where they are wanted, are written before, row by row of the chunk.
 
   Order of sums. A tensor core adds the products of an entry one by one, k ascending, each by a fused multiply-add:
   measured, not documented. So an entry of C is a chain of fma() in A's order. A host gets the same bits in the same
@@ -41,6 +43,8 @@
 #if !defined(PETSC_USE_COMPLEX) && defined(PETSC_USE_REAL_DOUBLE)
   #define TILE_WARPS   4   /* of a block; none waits for another */
   #define TILE_THREADS 256 /* of kernels that have a thread a value */
+
+static_assert(4 * HYB_TILE_CHUNK == HYB_WARP, "four lanes have a row of a tile of C");
 
 struct TileMultiplyArgs {
   PetscInt           m, chunks;
@@ -221,18 +225,28 @@ static __device__ __forceinline__ PetscInt TilePlace(uint64_t map, PetscInt *bef
   return at;
 }
 
-template <bool VALUES>
-static __device__ __forceinline__ void TileWrite(const TileMultiplyArgs &x, PetscInt at, unsigned two, PetscInt column, const double c[2])
+static __device__ __forceinline__ void TileWrite(const TileMultiplyArgs &x, PetscInt at, unsigned two, const double c[2])
 {
-  const PetscInt next = at + (PetscInt)(two & 1), j = column * HYB_TILE + 2 * (HybLane() & 3);
+  if (two & 1) x.ca[at] = c[0];
+  if (two & 2) x.ca[at + (PetscInt)(two & 1)] = c[1];
+}
 
-  if (two & 1) {
-    if (VALUES) x.ca[at] = c[0];
-    if (x.cj) x.cj[at] = j;
-  }
-  if (two & 2) {
-    if (VALUES) x.ca[next] = c[1];
-    if (x.cj) x.cj[next] = j + 1;
+/* The columns of a chunk's entries, row by row, in which they are neighbours: four lanes a tile, two columns each. Lane
+   t < HYB_TILE_CHUNK has tile t's map; before: where in C the chunk's entries of row lane / 4 begin */
+static __device__ __forceinline__ void TileColumns(const TileMultiplyArgs &x, PetscCount chunk, uint64_t map, PetscInt before)
+{
+  const int      lane = HybLane(), tile = lane >> 2, j = 2 * (lane & 3);
+  const uint64_t mine   = HybShfl(HYB_FULL_MASK, map, tile);
+  const PetscInt column = mine ? x.column[chunk * HYB_TILE_CHUNK + tile] * HYB_TILE + j : 0;
+
+  #pragma unroll
+  for (int r = 0; r < HYB_TILE; r++) {
+    const unsigned two = (unsigned)(mine >> (8 * r + j)) & 3u;
+    const unsigned one = __ballot_sync(HYB_FULL_MASK, two & 1), other = __ballot_sync(HYB_FULL_MASK, two & 2);
+    const PetscInt at = HybShfl(HYB_FULL_MASK, before, 4 * r) + __popc(one & HybLanesBelow()) + __popc(other & HybLanesBelow());
+
+    if (two & 1) x.cj[at] = column;
+    if (two & 2) x.cj[at + (PetscInt)(two & 1)] = column + 1;
   }
 }
 
@@ -264,13 +278,13 @@ static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, 32 / TILE_WARPS) 
   const uint64_t   map = lane < HYB_TILE_CHUNK ? x.map[chunk * HYB_TILE_CHUNK + lane] : 0;
   /* of each tile's tasks */
   const unsigned  end     = map ? x.end[chunk * HYB_TILE_CHUNK + lane] - (unsigned)begin : 0;
-  const PetscInt  column  = x.cj && map ? x.column[chunk * HYB_TILE_CHUNK + lane] : 0;
   PetscInt        before  = r < x.m ? x.ci[r] + x.before[chunk * HYB_TILE_CHUNK + (lane >> 2)] : 0;
   unsigned        doubted = 0;                                      /* tiles of C */
   int             number  = 0;                                      /* of the tile of C in the chunk */
   unsigned        done = 0, until = HybShfl(HYB_FULL_MASK, end, 0); /* tasks */
   typename P::Sum c[2] = {-(typename P::Sum)0, -(typename P::Sum)0};
 
+  if (x.cj) TileColumns(x, chunk, map, before);
   /* a pair is three steps ahead when its task is loaded, two when rows of its tiles are, one when their entries are */
   const HybTileTask *task = x.tasks + begin;
   HybTileTask        t[2] = {
@@ -295,7 +309,7 @@ static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, 32 / TILE_WARPS) 
 
         if (((two & 1) && TileDoubtful(c[0])) || ((two & 2) && TileDoubtful(c[1]))) doubted |= 1u << number;
         const double value[2] = {P::result(x, c[0]), P::result(x, c[1])};
-        TileWrite<true>(x, at, two, HybShfl(HYB_FULL_MASK, column, number), value);
+        TileWrite(x, at, two, value);
         c[0] = c[1] = -(typename P::Sum)0;
         until       = HybShfl(HYB_FULL_MASK, end, ++number); /* 0 behind the last */
         if (!until) break;
@@ -319,8 +333,7 @@ static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, 32 / TILE_WARPS) 
       TileExact<P>(x, begin + done, begin + until, c);
       const double value[2] = {P::result(x, c[0]), P::result(x, c[1])};
 
-      if (two & 1) x.ca[at] = value[0];
-      if (two & 2) x.ca[at + (PetscInt)(two & 1)] = value[1];
+      TileWrite(x, at, two, value);
     }
     done = until;
   }
@@ -329,20 +342,13 @@ static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP, 32 / TILE_WARPS) 
 /* the columns alone, for a pattern without values */
 static __global__ void __launch_bounds__(TILE_WARPS *HYB_WARP) TilesColumns(TileMultiplyArgs x)
 {
-  const PetscCount chunk   = (PetscCount)blockIdx.x * TILE_WARPS + threadIdx.x / HYB_WARP;
-  const double     none[2] = {0, 0};
+  const int        lane  = HybLane();
+  const PetscCount chunk = (PetscCount)blockIdx.x * TILE_WARPS + threadIdx.x / HYB_WARP;
 
   if (chunk >= x.chunks) return;
-  const PetscCount r      = (PetscCount)x.chunkrow[chunk] * HYB_TILE + (HybLane() >> 2);
-  PetscInt         before = r < x.m ? x.ci[r] + x.before[chunk * HYB_TILE_CHUNK + (HybLane() >> 2)] : 0;
+  const PetscCount r = (PetscCount)x.chunkrow[chunk] * HYB_TILE + (lane >> 2);
 
-  for (PetscCount t = chunk * HYB_TILE_CHUNK; t < (chunk + 1) * HYB_TILE_CHUNK; t++) {
-    const uint64_t map = x.map[t];
-    unsigned       two;
-    const PetscInt at = TilePlace(map, &before, &two);
-
-    if (map) TileWrite<false>(x, at, two, x.column[t], none);
-  }
+  TileColumns(x, chunk, lane < HYB_TILE_CHUNK ? x.map[chunk * HYB_TILE_CHUNK + lane] : 0, r < x.m ? x.ci[r] + x.before[chunk * HYB_TILE_CHUNK + (lane >> 2)] : 0);
 }
 
 /* of |a|, where it is finite: bits of numbers that are not negative have their order */

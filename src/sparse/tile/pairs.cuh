@@ -26,7 +26,7 @@ struct TileMeets {
 
 static __device__ __forceinline__ TileMeets TileMeetsOf(const TilePairs &x, PetscInt a)
 {
-  const PetscInt K = x.a[a].column, from = x.bptr[K];
+  const PetscInt K = (PetscInt)x.a[a].column, from = x.bptr[K];
 
   return {from, x.bptr[K + 1] - from, (unsigned)x.amask[a] >> 8};
 }
@@ -69,7 +69,7 @@ static __device__ __forceinline__ void TileEachPair(const TilePairs &x, PetscInt
         const unsigned columns = HybShfl(mask, my.columns, q, L);
 
         meets[u]  = f < all && (x.bmask[p[u]] & columns);
-        column[u] = f < all ? x.b[p[u]].column : 0;
+        column[u] = f < all ? (PetscInt)x.b[p[u]].column : 0;
       }
 #pragma unroll
       for (int u = 0; u < TILE_AHEAD; u++)

@@ -6,6 +6,8 @@
     the bits of the columns of tiles that have entries; which tile a column is: the number of bits below its own
     the map of each tile, by "or"
 
+  Entries that a row has in one tile are neighbours and have one bit of the first kind, which the first of them sets.
+
   Where a row of tiles spans more columns than there are bits, eight lanes take its rows, which are sorted. The next
   tile is the smallest one that any of their next entries is in; each lane takes what its row has in there, so that
   there are as many steps as tiles. Rows of more than TILES_LONG entries are left to blocks of threads, which go through
@@ -31,8 +33,10 @@
 #define TILES_EACH         (TILES_WINDOW / TILES_THREADS)
 #define TILES_PACK         16 /* lanes a row of tiles that are packed */
 #define TILES_PAIRS_A_WORD 64 /* so many pairs count as a word */
+#define TILES_NONE         0xffffffffu
 
 static_assert(HYB_TILE == 8, "a tile's map is one word of 64 bits");
+static_assert(32 * TILES_WORDS <= 65536, "a warp's columns of tiles have 16 bits");
 
 struct TilesArgs {
   PetscInt        m;
@@ -105,27 +109,27 @@ struct TilesRoom {
   unsigned short before[TILES_WORDS], column[TILES_FOUND];
 };
 
-/* the entries of a row of tiles, by a warp: see(entry, row, column) */
+/* the entries of a row of tiles, by a warp: see(there, row, column), by all lanes, also those that have none */
 template <typename F>
 static __device__ __forceinline__ void TilesEntries(const TilesArgs &x, PetscInt begin, PetscInt all, const PetscInt end[HYB_TILE - 1], F see)
 {
   constexpr int UNDER = 4; /* loads on their way together */
 
-  for (PetscInt e0 = HybLane(); e0 < all; e0 += UNDER * HYB_WARP) {
+  for (PetscInt e0 = 0; e0 < all; e0 += UNDER * HYB_WARP) {
     PetscInt c[UNDER];
 
 #pragma unroll
-    for (int u = 0; u < UNDER; u++) c[u] = e0 + u * HYB_WARP < all ? x.j[begin + e0 + u * HYB_WARP] : 0;
+    for (int u = 0; u < UNDER; u++) c[u] = e0 + u * HYB_WARP + HybLane() < all ? x.j[begin + e0 + u * HYB_WARP + HybLane()] : 0;
 #pragma unroll
     for (int u = 0; u < UNDER; u++) {
       if (e0 + u * HYB_WARP >= all) break;
 
-      const PetscInt e = begin + e0 + u * HYB_WARP;
+      const PetscInt e = e0 + u * HYB_WARP + HybLane();
       int            r = 0;
 
 #pragma unroll
-      for (int k = 0; k < HYB_TILE - 1; k++) r += e >= end[k];
-      see(e, r, c[u]);
+      for (int k = 0; k < HYB_TILE - 1; k++) r += begin + e >= end[k];
+      see(e < all, r, c[u]);
     }
   }
 }
@@ -160,10 +164,10 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesShort(TilesArgs x)
   for (int k = 0; k < HYB_TILE - 1; k++) end[k] = x.i[HybMin()(R * HYB_TILE + k + 1, (PetscCount)x.m)];
   for (int w = lane; w < words; w += HYB_WARP) my.bits[w] = 0;
   __syncwarp();
-  TilesEntries(x, begin, all, end, [&](PetscInt, int, PetscInt c) {
-    const unsigned t = (unsigned)(c / HYB_TILE - least);
+  TilesEntries(x, begin, all, end, [&](bool there, int, PetscInt c) {
+    const unsigned t = there ? (unsigned)(c / HYB_TILE - least) : TILES_NONE, before = HybShflUp(HYB_FULL_MASK, t, 1);
 
-    HybAtomicOr(&my.bits[t / 32], 1u << (t % 32));
+    if (there && (lane == 0 || before != t)) HybAtomicOr(&my.bits[t / 32], 1u << (t % 32));
   });
   __syncwarp();
   for (int w = 0; w < words; w += HYB_WARP) {
@@ -179,16 +183,13 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesShort(TilesArgs x)
   }
   for (int k = lane; k < 2 * n; k += HYB_WARP) my.map[k] = 0;
   __syncwarp();
-  auto which = [&](PetscInt c) {
+  TilesEntries(x, begin, all, end, [&](bool there, int row, PetscInt c) {
+    if (!there) return;
     const unsigned t = (unsigned)(c / HYB_TILE - least);
-
-    return (int)my.before[t / 32] + __popc(my.bits[t / 32] & ((1u << (t % 32)) - 1));
-  };
-  TilesEntries(x, begin, all, end, [&](PetscInt, int row, PetscInt c) {
-    const int k = which(c);
+    const int      k = my.before[t / 32] + __popc(my.bits[t / 32] & ((1u << (t % 32)) - 1));
 
     HybAtomicOr(&my.map[2 * k + row / 4], 1u << (row % 4 * 8 + c % HYB_TILE));
-    my.column[k] = (unsigned short)(c / HYB_TILE - least);
+    my.column[k] = (unsigned short)t;
   });
   __syncwarp();
   for (int k = lane; k < n; k += HYB_WARP) {
@@ -321,11 +322,11 @@ static __global__ __launch_bounds__(TILES_THREADS) void TilesSpans(HybTiles a, H
     PetscCount     here = 0;
 
     for (PetscInt k = lane; k < n; k += W) {
-      const PetscInt K = a.tile[first + k].column, len = b.count[K], begin = TilesRoomOf(b, K);
+      const PetscInt K = (PetscInt)a.tile[first + k].column, len = b.count[K], begin = TilesRoomOf(b, K);
 
       if (len) {
-        least = HybMin()(least, b.tile[begin].column);
-        last  = HybMax()(last, b.tile[begin + len - 1].column);
+        least = HybMin()(least, (PetscInt)b.tile[begin].column);
+        last  = HybMax()(last, (PetscInt)b.tile[begin + len - 1].column);
       }
       here += len;
     }

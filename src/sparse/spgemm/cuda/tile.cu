@@ -55,22 +55,24 @@
 static const PetscCount TileSpanLimit[TILE_SPANS - 1] = {0, 64, 256, 2048};
 
 /* Bins of the filling, by bytes of shared memory; one more for all that it has, and one for windows */
-#define TILE_SIZES 8
-static const PetscCount TileSizeLimit[TILE_SIZES - 2] = {0, 1024, 3072, 7168, 16384, 49152};
-/* bytes a word: bits, and how many are before them */
-#define TILE_LISTED (sizeof(PetscInt) + 3 * sizeof(unsigned short)) /* bytes a task */
-#define TILE_FEW    65535                                           /* tiles of a row of A's whose tasks are listed */
-#define TILE_NONE   0xffffffffu                                     /* no tile of C */
+#define TILE_SIZES     8
+#define TILE_SIZE_WARP 6144 /* the most of rows that a warp has, or a part of it */
+static const PetscCount TileSizeLimit[TILE_SIZES - 2] = {0, 1024, 3072, TILE_SIZE_WARP, 16384, 49152};
+/* bytes a task, and some more where several warps have a row */
+#define TILE_LISTED  (sizeof(PetscInt) + 2 * sizeof(unsigned short))
+#define TILE_ORDERED sizeof(unsigned short)
+#define TILE_FEW     65535       /* tiles of a row of A's whose tasks are listed */
+#define TILE_NONE    0xffffffffu /* no tile of C */
 
 /* What is found on the device, all zero before; what is brought to the host together lies together */
 struct TileLook {
-  PetscCount stats[6]; /* the plan's */
   PetscCount pairs;
   PetscCount atiles[3], btiles; /* A's: all, the most of a row */
   PetscInt   spanptr[TILE_SPANS + 1];
   /* later */
   PetscCount chunks[3]; /* all, the most of a row */
   PetscCount tasks, tiles, longest;
+  PetscCount stats[6]; /* the plan's */
   PetscInt   sizeptr[TILE_SIZES + 1];
   /* later still */
   PetscCount nnz;
@@ -140,10 +142,13 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1) TileCount(Tile
   mine  = Group::reduce(mine, scratch, HybSum());
   tiles = Group::reduce(tiles, scratch, HybSum());
   if (rank == 0) {
-    z.tilecount[R] = (PetscInt)tiles;
-    z.chunks[R]    = (PetscInt)((tiles + HYB_TILE_CHUNK - 1) / HYB_TILE_CHUNK);
-    z.tasks[R]     = mine;
-    z.cost[R]      = n > TILE_FEW ? PETSC_MAX_INT : (PetscInt)HybMin()((PetscCount)TILE_WORD * words + (PetscCount)TILE_ENTRY * tiles + (PetscCount)TILE_LISTED * mine, (PetscCount)PETSC_MAX_INT);
+    z.tilecount[R]  = (PetscInt)tiles;
+    z.chunks[R]     = (PetscInt)((tiles + HYB_TILE_CHUNK - 1) / HYB_TILE_CHUNK);
+    z.tasks[R]      = mine;
+    PetscCount cost = (PetscCount)TILE_WORD * words + (PetscCount)TILE_ENTRY * tiles + (PetscCount)TILE_LISTED * mine;
+
+    if (cost > TILE_SIZE_WARP) cost += (PetscCount)TILE_ORDERED * mine;
+    z.cost[R] = n > TILE_FEW ? PETSC_MAX_INT : (PetscInt)HybMin()(cost, (PetscCount)PETSC_MAX_INT);
     if (tiles) {
       HybAtomicAdd(&z.look->tiles, tiles);
       HybAtomicMax(&z.look->longest, mine);
@@ -222,7 +227,7 @@ static __device__ __forceinline__ int TileBits(const TilePairs &x, const TileWin
 /* the pair of A's tile a, whose map is given, and of B's tile p */
 static __device__ __forceinline__ void TileTaskOf(const TileWindow &win, PetscInt a, uint64_t map, PetscInt p, const HybTile &b, PetscInt low, unsigned width, HybTileTask *tasks)
 {
-  const PetscInt d = b.column - low;
+  const PetscInt d = (PetscInt)b.column - low;
 
   if (d >= 0 && d < (PetscInt)width) {
     const unsigned to = win.at(d), next = win.next[to];
@@ -421,7 +426,7 @@ static __global__ void __launch_bounds__(HybGroup<G>::THREADS, 1024 / HybGroup<G
 
   for (int e = rank; e < m; e += G) {
     const HybTile  tile = x.b[b[e]];
-    const unsigned t    = win.at(tile.column - low);
+    const unsigned t    = win.at((PetscInt)tile.column - low);
     const uint64_t meet = TileBoolean(x.a[first + a[e]].map, tile.map);
 
     c[e] = (unsigned short)t;
@@ -609,34 +614,21 @@ static PetscErrorCode TilePackBoth(HybSpGEMM *mm, const HybCSR *A, const HybCSR 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* what is known before pairs are looked at: one synchronisation, s->host tells. The driver's figures come beside. */
+/* what is known before pairs are looked at: one synchronisation, s->host tells */
 static PetscErrorCode TileFind(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s, TilePairs *x)
 {
   const HybExec *exec = &mm->exec;
-  HybExec        side[1];
-  PetscCount    *stats;
-  PetscErrorCode ierr, first;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*s->look), &s->look));
-  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, PETSC_STATIC_ARRAY_LENGTH(s->look->stats), sizeof(*stats), &stats));
-  PetscCall(HybDeviceFork(exec, 1, side));
-  first = HybPlanRowCosts(side, A, B->i, NULL, NULL, stats);
-  if (!first) first = TileMakeBoth(mm, A, B, s);
-  ierr = HybDeviceJoin(exec, 1);
-  if (!first) first = ierr;
-  PetscCall(first);
-  PetscCall(exec->backend->copy(exec, s->look->stats, stats, sizeof(s->look->stats), HYB_COPY_DEVICE_TO_DEVICE));
+  PetscCall(TileMakeBoth(mm, A, B, s));
   PetscCall(exec->backend->copy(exec, &s->host, s->look, offsetof(TileLook, chunks), HYB_COPY_DEVICE_TO_HOST));
   mm->waits++;
-  HybPlanStatsSet(s->host.stats, &mm->stats);
-  PetscCall(HybSpGEMMCheckCount(exec, A, B, mm->stats.lower, PETSC_TRUE));
   PetscCall(TilePackBoth(mm, A, B, s, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* tiles of C and tasks, counted, and room for them: one synchronisation */
-static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const TilePairs &x, const TileRows &y, TileProduct *s)
+/* tiles of C and tasks, counted */
+static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const TilePairs &x, const TileRows &y, TileProduct *s)
 {
   const HybExec *exec = &mm->exec;
   size_t         limit;
@@ -652,14 +644,54 @@ static PetscErrorCode TileTasksCount(HybSpGEMM *mm, const HybCSR *A, const HybCS
     PetscCall(HybPlanBinsAnyOrderInt(exec, x.rows, s->cost, TILE_SIZES, s->size, s->look->sizecount, s->order, s->look->sizeptr, &scan));
   }
   PetscCall(HybScanCounts64(exec, &mm->work, x.rows, s->taskptr, s->taskptr, &s->look->tasks, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what has been counted, and room for it: one synchronisation */
+static PetscErrorCode TileTasksRoom(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s)
+{
+  const HybExec *exec = &mm->exec;
+
+  PetscFunctionBegin;
   PetscCall(exec->backend->copy(exec, s->host.chunks, s->look->chunks, offsetof(TileLook, nnz) - offsetof(TileLook, chunks), HYB_COPY_DEVICE_TO_HOST));
   mm->waits++;
-  PetscCall(HybSpGEMMCheckCount(exec, A, B, s->host.tiles, PETSC_TRUE)); /* each has an entry at least */
+  HybPlanStatsSet(s->host.stats, &mm->stats);
+  /* a tile has an entry at least */
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, PetscMax(mm->stats.lower, s->host.tiles), PETSC_TRUE));
   PetscCheck(s->host.longest <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: eight rows of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix are sums of %" PetscCount_FMT " products of tiles, more than 2147483647; choose another method", A->m, A->n, B->m, B->n, s->host.longest);
   s->p.chunks = (PetscInt)s->host.chunks[0];
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, s->host.tasks + HYB_TILE_AHEAD, sizeof(*s->p.tasks), &s->p.tasks));
   PetscCall(TileRoomOfC(&mm->keep, s->p.chunks, &s->p));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, (PetscCount)s->p.chunks * HYB_TILE_CHUNK, sizeof(*s->p.column), &s->p.column));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Which tiles are multiplied, and C's offsets; look's number of entries comes. The driver's figures come beside what is
+   done before tasks have room. */
+static PetscErrorCode TilePattern(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s, HybCSR *C)
+{
+  const HybExec *exec = &mm->exec;
+  HybExec        side[1];
+  TilePairs      x;
+  TileRows       y;
+  PetscCount    *stats;
+  PetscErrorCode ierr, first;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 1, sizeof(*s->look), &s->look));
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, PETSC_STATIC_ARRAY_LENGTH(s->look->stats), sizeof(*stats), &stats));
+  PetscCall(HybDeviceFork(exec, 1, side));
+  first = HybPlanRowCosts(side, A, B->i, NULL, NULL, stats);
+  if (!first) first = TileFind(mm, A, B, s, &x);
+  y = {s->order, s->low, s->words, 0};
+  if (!first) first = TileTasksCount(mm, x, y, s);
+  ierr = HybDeviceJoin(exec, 1);
+  if (!first) first = ierr;
+  PetscCall(first);
+  PetscCall(exec->backend->copy(exec, s->look->stats, stats, sizeof(s->look->stats), HYB_COPY_DEVICE_TO_DEVICE));
+  PetscCall(TileTasksRoom(mm, A, B, s));
+  PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.tasks, s->p.chunktask, s->p.chunkrow, s->p.before, s->p.column, C->i, s->p.map, s->p.end}, s));
+  PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, &s->look->nnz, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -709,7 +741,6 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
   const HybExec *exec = &mm->exec;
   const bool     half = HybDeviceTuning()->tile_precision == HYB_TILE_HALF && A->a && B->a;
   TileProduct   *s;
-  TilePairs      x;
 
   PetscFunctionBegin;
   PetscCheck(PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpGEMM method tile cannot run: tensor cores multiply real numbers of double precision, and PetscScalar is %s of %zu bytes; choose another method", PetscDefined(USE_COMPLEX) ? "complex" : "real", sizeof(PetscScalar));
@@ -719,11 +750,7 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
   s->p.same = (PetscBool)(A->i == B->i && A->j == B->j && A->nnz == B->nnz);
   PetscCall(HybArenaAlloc(out, exec->result, (PetscCount)C->m + 1, sizeof(PetscInt), &C->i));
   if (A->nnz && B->nnz) {
-    PetscCall(TileFind(mm, A, B, s, &x));
-    const TileRows y = {s->order, s->low, s->words, 0};
-    PetscCall(TileTasksCount(mm, A, B, x, y, s));
-    PetscCall(TileFillAll(mm, {x, y, s->p.chunks, s->chunkptr, s->tilecount, s->taskptr, s->p.tasks, s->p.chunktask, s->p.chunkrow, s->p.before, s->p.column, C->i, s->p.map, s->p.end}, s));
-    PetscCall(HybScanCounts(exec, &mm->work, C->m, C->i, C->i, &s->look->nnz, NULL));
+    PetscCall(TilePattern(mm, A, B, s, C));
     if (half) PetscCall(HybTilesError(exec, A, &s->look->largest[0], &s->look->error[0]));
     if (half) PetscCall(HybTilesError(exec, B, &s->look->largest[1], &s->look->error[1]));
     PetscCall(exec->backend->copy(exec, &s->host.nnz, &s->look->nnz, offsetof(TileLook, spancount) - offsetof(TileLook, nnz), HYB_COPY_DEVICE_TO_HOST));
