@@ -8,7 +8,7 @@
                             read before one is in a register: a write after it does not race with that read
     different blocks        a __threadfence of the first block after its access, and an atomic operation of the second before its own
   Atomic and volatile accesses do not race with each other, nor does a plain read with an atomic write (the probe of a hash table). A write of the value that
-  is already there is no race with an earlier write.
+  is already there is no race with an earlier write, nor with what another block has read.
 
   On the way: accesses outside arrays that guard pages cannot see, and reads of words that nobody wrote.
 */
@@ -65,6 +65,19 @@ void Settle(void)
   if (memcmp(pending_.p, pending_.old, pending_.bytes)) emu::FailAt((const char *)pending_.pc - 1, "%s", Text(pending_.earlier, "write", pending_.region, pending_.p, pending_.thread).c_str());
 }
 
+/* a write that is a race unless it leaves what is there: what it wrote is known at the next access */
+void Suspect(const Access &earlier, const emu::Region &r, char *p, size_t bytes, int thread, const void *pc)
+{
+  pending_.open    = true;
+  pending_.p       = p;
+  pending_.bytes   = bytes;
+  pending_.earlier = earlier;
+  pending_.region  = r;
+  pending_.thread  = thread;
+  pending_.pc      = pc;
+  memcpy(pending_.old, p, bytes);
+}
+
 void Touch(const void *address, size_t bytes, bool write, bool atomic, const void *pc)
 {
   if (!emu::running.threads) return;
@@ -86,18 +99,15 @@ void Touch(const void *address, size_t bytes, bool write, bool atomic, const voi
     if (!write && !atomic && mask == 15 && *(const uint32_t *)(r.start + word * 4) == emu::Poison && (((uintptr_t)r.start) & 3) == 0) emu::FailAt((const char *)pc - 1, "byte %zu of %s is read, and nobody has written it", word * 4, emu::RegionName(r).c_str());
     if ((c.write.mask & mask) && !Ordered(c.write, thread, shared, false) && !(atomic && c.write.atomic) && !(!write && c.write.atomic)) {
       if (!write || atomic || bytes > sizeof(pending_.old)) emu::FailAt((const char *)pc - 1, "%s", Text(c.write, write ? "write" : "read", r, p, thread).c_str());
-      pending_.open    = true;
-      pending_.p       = p;
-      pending_.bytes   = bytes;
-      pending_.earlier = c.write;
-      pending_.region  = r;
-      pending_.thread  = thread;
-      pending_.pc      = pc;
-      memcpy(pending_.old, p, bytes);
+      Suspect(c.write, r, p, bytes, thread, pc);
     }
     if (write)
       for (const Access &a : c.read)
-        if ((a.mask & mask) && !Ordered(a, thread, shared, true) && !atomic && !a.atomic) emu::FailAt((const char *)pc - 1, "%s", Text(a, "write", r, p, thread).c_str());
+        if ((a.mask & mask) && !Ordered(a, thread, shared, true) && !atomic && !a.atomic) {
+          /* within a block such a write is strange enough */
+          if (a.block == block_ || bytes > sizeof(pending_.old)) emu::FailAt((const char *)pc - 1, "%s", Text(a, "write", r, p, thread).c_str());
+          Suspect(a, r, p, bytes, thread, pc);
+        }
     const Access me = {kernel_, block_, phase_, clock_[!write][warp][lane][lane], time_, (uint16_t)thread, mask, (uint8_t)atomic, pc};
     if (write) c.write = me;
     else {

@@ -483,6 +483,19 @@ __global__ void TwoBlocks(int n, int *x)
 {
   if (threadIdx.x == 0) x[0] = (int)blockIdx.x * n;
 }
+__global__ void TwoBlocksAfterReads(int n, int *x)
+{
+  if (threadIdx.x) return;
+  x[2 + blockIdx.x] = x[1 - blockIdx.x];
+  x[blockIdx.x]     = n;
+}
+/* both blocks leave the same there, and go on to read it */
+__global__ void TwoBlocksSameValue(int n, int *x)
+{
+  x[threadIdx.x] = n;
+  __syncthreads();
+  if (x[31 - threadIdx.x] != n) x[threadIdx.x] = 0;
+}
 __global__ void SameValue(int n, int *x)
 {
   x[0] = n;
@@ -499,12 +512,12 @@ __global__ void ReadJustBehind(int n, int *x)
 {
   x[0] = threadIdx.x == 3 ? x[n] : 0;
 }
-static int TwoBlocksCase(void)
+static int TwoBlocksCase(void (*kernel)(int, int *))
 {
   int       *x = Device(std::vector<int>(32, 0));
   const auto f = [&]() -> PetscErrorCode {
     PetscFunctionBegin;
-    HYB_LAUNCH(TwoBlocks, 2, 32, 0, nullptr, 1, x);
+    HYB_LAUNCH(kernel, 2, 32, 0, nullptr, 1, x);
     HybCallCUDA(cudaDeviceSynchronize());
     PetscFunctionReturn(PETSC_SUCCESS);
   };
@@ -584,7 +597,9 @@ static const Case cases[] = {
 #if defined(EMU_RACES)
   C("a race that no order shows", "race:", Simple(QuietRace, 32, 32, 1)),
   C("a vote in a barrier's place", "race:", Simple(ShuffleIsNoFence, 32, 32, 1)),
-  C("two blocks write one word", "race:", TwoBlocksCase()),
+  C("two blocks write one word", "race:", TwoBlocksCase(TwoBlocks)),
+  C("a block writes what another one has read", "race:", TwoBlocksCase(TwoBlocksAfterReads)),
+  C("two blocks write the same values, and read them", nullptr, TwoBlocksCase(TwoBlocksSameValue)),
   C("all write the same value", nullptr, Simple(SameValue, 32, 32, 1)),
   C("shared memory that was never written", "nobody has written it", Simple(NeverWritten, 32, 32, 31)),
   C("a read just behind an array", "read out of bounds of device array 'x'", Simple(ReadJustBehind, 32, 33, 33)),
