@@ -56,8 +56,10 @@ void Unshare(Array *a)
 
 void StoreRelease(uint64_t *p, uint64_t v)
 {
-  if (Random() % 4 == 0) usleep((useconds_t)(Random() % 300));
+  const uint64_t draw = Random() % 4;
+  if (draw == 0) usleep((useconds_t)(Random() % 300));
   __atomic_store_n(p, v, __ATOMIC_RELEASE);
+  if (draw == 1) usleep((useconds_t)(Random() % 300)); /* whoever waits for it is quicker than this block's other threads */
 }
 
 uint64_t LoadAcquire(const uint64_t *p)
