@@ -140,6 +140,30 @@ static PetscErrorCode Many(HybComm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* So much is sent that several blocks of threads put it, of which the last one tells, and waits where that is done at
+   once; the bound is 2048 words of any size */
+static PetscErrorCode Large(HybComm comm)
+{
+  HybHalo h;
+
+  PetscFunctionBegin;
+  for (int layout = 0; layout < 2; layout++) {
+    HybTestBegin("exchanges that several blocks of threads put, layout %d", layout);
+    LayoutDraw(8000, 1, -1);
+    if (HybTestCall(HaloGet(comm, &h))) {
+      for (PetscInt k = 0; k < 4; k++) {
+        PetscCall(Forward(h, 40, PETSC_FALSE, k));
+        PetscCall(Forward(h, 20, PETSC_FALSE, 10 + k));
+        PetscCall(Reverse(h, (PetscBool)(k % 2), 20 + k));
+      }
+      PetscCall(Forward(h, 9, PETSC_FALSE, 5));
+      HybTestCall(HybHaloDestroy(&h));
+    }
+    LayoutFree();
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Process 0 gives up the first reverse exchange, before which all agree upon its lists: all hear of it there, and the
    next one is the first */
 static PetscErrorCode GivenUpFirst(HybComm comm)
@@ -227,6 +251,7 @@ static PetscErrorCode Body(HybComm comm)
   /* by peer access the others would hear of it at the next one */
   if (HybTuningGet()->comm == HYB_COMM_GPUAWARE || HybTuningGet()->comm == HYB_COMM_MPI) PetscCall(Queued(comm, PETSC_TRUE));
   if (HybTuningGet()->comm == HYB_COMM_GPUAWARE && HybTestExec()->backend->device) PetscCall(Bound(comm));
+  PetscCall(Large(comm));
   PetscCall(Many(comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
