@@ -338,8 +338,8 @@ static void Random(void)
   }
 }
 
-/* NaN, infinities and negative zeros take the way that the products take: nothing is multiplied with what is not
-   there */
+/* NaN, infinities and negative zeros take the way that the products take: nothing is multiplied with what is not there,
+   be rows of B shorter than the lanes that take them or longer */
 static void Special(void)
 {
   HybSpGEMM    mm;
@@ -347,31 +347,36 @@ static void Special(void)
   RefMat       P, A, B, C;
   PetscScalar *expected;
 
-  HybTestBegin("NaN, infinities, negative zeros");
-  if (PetscDefined(USE_COMPLEX)) {
-    HybTestSkip("what inf * complex is, is the library's affair");
-    return;
-  }
-  HybTestMatRandom(40, 40, 1, 4, &P);
-  HybTestMatBlock(&P, 3, &A);
-  RefMatCopy(&A, &B);
-  RefSpGEMM(&A, &B, &C);
-  for (PetscCount k = 0; k < A.csr.nnz; k++) {
-    const PetscInt dice = HybTestRandomInt(0, 60);
+  for (PetscInt k = 0; k < 2; k++) {
+    HybTestBegin("NaN, infinities, negative zeros, %s rows", k ? "long" : "short");
+    if (PetscDefined(USE_COMPLEX)) {
+      HybTestSkip("what inf * complex is, is the library's affair");
+      continue;
+    }
+    HybTestMatRandom(40, 40, 1, 4, &P);
+    HybTestMatBlock(&P, 3, &A);
+    RefMatDestroy(&P);
+    HybTestMatRandom(40, 60, k ? 6 : 1, k ? 14 : 4, &P);
+    HybTestMatBlock(&P, 3, &B);
+    RefMatDestroy(&P);
+    RefSpGEMM(&A, &B, &C);
+    for (PetscCount e = 0; e < A.csr.nnz; e++) {
+      const PetscInt dice = HybTestRandomInt(0, 60);
 
-    if (dice == 0) A.csr.a[k] = (PetscReal)NAN;
-    if (dice == 1) A.csr.a[k] = (PetscReal)INFINITY;
-    if (dice >= 2 && dice < 20) A.csr.a[k] = (PetscReal)-0.0;
-    if (dice >= 40) B.csr.a[k] = 0.0;
+      if (dice == 0) A.csr.a[e] = (PetscReal)NAN;
+      if (dice == 1) A.csr.a[e] = (PetscReal)INFINITY;
+      if (dice >= 2 && dice < 20) A.csr.a[e] = (PetscReal)-0.0;
+    }
+    for (PetscCount e = 0; e < B.csr.nnz; e++)
+      if (HybTestRandomInt(0, 3) == 0) B.csr.a[e] = 0.0;
+    expected = RefProductInOrder(&A, &B, &C);
+    if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) SameNumbers(&DC, C.csr.nnz, expected);
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
   }
-  expected = RefProductInOrder(&A, &B, &C);
-  if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) SameNumbers(&DC, C.csr.nnz, expected);
-  Finish(&mm);
-  free(expected);
-  RefMatDestroy(&P);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
-  RefMatDestroy(&C);
 }
 
 static void Repeated(void)
