@@ -280,16 +280,18 @@ static void Long(void)
 {
   RefMat A, B;
 
-  for (PetscInt kind = 0; kind < 4; kind++) {
+  for (PetscInt kind = 0; kind < 5; kind++) {
     const PetscInt m           = kind == 3 ? 43 : 40; /* the last row of tiles is cut */
     PetscInt       lengths[43] = {0};
 
     HybTestBegin("long rows of tiles %" PetscInt_FMT, kind);
-    if (kind < 3) { /* 1535 to 1537 entries of eight rows, of one row */
-      for (PetscInt r = 0; r < 8; r++) lengths[r] = kind == 0 ? 192 - (r == 3) : kind == 1 ? 192
-                                                                                           : 192 + (r == 5);
-      lengths[12] = 1535 + kind;
-      lengths[39] = 1535 + kind;
+    if (kind != 3) { /* 1535 to 1537 entries of eight rows, of one row; those of 1536 close together and far apart */
+      const PetscInt n = kind == 0 ? 1535 : kind == 2 ? 1537
+                                                      : 1536;
+
+      for (PetscInt r = 0; r < 8; r++) lengths[r] = r == 5 ? n - 7 * 192 : 192;
+      lengths[12] = n;
+      lengths[39] = n;
     } else
       for (PetscInt r = 0; r < m; r++) lengths[r] = r % 3 ? 700 + 13 * r : r;
     HybTestMatLengths(m, kind == 1 ? 2000 : 120000, lengths, &A);
@@ -301,6 +303,26 @@ static void Long(void)
     HybTestMatRandom(9, m, 3, 30, &B);
     CheckAndDestroy(&B, &A);
   }
+}
+
+/* A few long rows of tiles among so many that each block of threads looks for them three times: six blocks to a
+   multiprocessor, of which the emulated device has two, look at a row of tiles a thread in each turn */
+static void LongAndMany(void)
+{
+  const PetscInt blocks = 12, turn = blocks * 256, m = TILE * (2 * turn + 100);
+  PetscInt      *lengths = (PetscInt *)RefAlloc(m, sizeof(*lengths));
+  RefMat         A, B;
+
+  HybTestBegin("long rows of tiles among very many");
+  /* of two blocks, found by other warps from turn to turn; where these look in the other turn the row is short */
+  for (PetscInt t = 0; t < 2; t++) {
+    for (PetscInt k = 0; k < 6; k++) lengths[TILE * (t * turn + blocks * 32 * k + k / 2 % 2) + k] = k % 2 == t ? 1600 + 50 * k : 5;
+  }
+  lengths[m - 1] = 1700;
+  HybTestMatLengths(m, 2000, lengths, &A);
+  HybTestMatRandom(2000, 40, 0, 1, &B);
+  CheckAndDestroy(&A, &B);
+  free(lengths);
 }
 
 /* Row R of tiles has tiles[R] of them, step[R] apart, of one entry each, all in one row or dealt to eight */
@@ -735,7 +757,7 @@ static void OtherScalars(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Zoo, Fills, Cuts, Long, Rooms, Bins, Far, Random, Special, Half, Lost, Denormals, Repeated, Changing, Faults, Limits};
+  static void (*const pieces[])(void) = {Zoo, Fills, Cuts, Long, LongAndMany, Rooms, Bins, Far, Random, Special, Half, Lost, Denormals, Repeated, Changing, Faults, Limits};
 
   PetscFunctionBegin;
   PetscCall(Methods("tile", "products by tiles"));
