@@ -222,15 +222,7 @@ PetscErrorCode HybParInnerBands(HybParMultiply *s, const char *method, PetscInt 
     s->inner.band[0].L = s->L;
     s->inner.band[0].R = s->R;
   }
-  for (PetscInt e = 0; e < s->inner.nbands; e++) {
-    HybProduct *product = &s->product[InnerBandProduct[e]];
-
-    PetscCall(HybProductCreate(&s->exec, HYB_PRODUCT_AB, method, width, product));
-    PetscCall(HybProductSetBlockSize(*product, s->blocksize));
-    if (s->reuse) PetscCall(HybProductSetReuse(*product));
-    PetscCall(HybProductSetPattern(*product));
-    PetscCall(HybProductSymbolic(*product, &s->inner.band[e].L, &s->inner.band[e].R, NULL, &s->inner.keep, &s->inner.band[e].C));
-  }
+  for (PetscInt e = 0; e < s->inner.nbands; e++) PetscCall(HybParMultiplyProduct(s, InnerBandProduct[e], &s->exec, PETSC_TRUE, method, width, &s->inner.band[e].L, &s->inner.band[e].R, &s->inner.keep, &s->inner.band[e].C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -261,11 +253,7 @@ PetscErrorCode HybParInnerSymbolic(HybParMultiply *s, const HybExec *result, con
   PetscFunctionBegin;
   PetscCall(InnerOthers(s, result, A->D.m, &out[1], C));
   PetscCall(InnerRows(s, &A->D, s->inner.first, s->inner.end, s->inner.a, inner->nnz, inner));
-  PetscCall(HybProductCreate(x, HYB_PRODUCT_AB, method, width, &s->product[HYB_PAR_INNER]));
-  if (s->reuse) PetscCall(HybProductSetReuse(s->product[HYB_PAR_INNER]));
-  PetscCall(HybProductSetBlockSize(s->product[HYB_PAR_INNER], s->blocksize));
-  PetscCall(HybProductSetPattern(s->product[HYB_PAR_INNER]));
-  PetscCall(HybProductSymbolic(s->product[HYB_PAR_INNER], inner, &B->D, NULL, &s->inner.keep, &s->inner.C));
+  PetscCall(HybParMultiplyProduct(s, HYB_PAR_INNER, x, PETSC_TRUE, method, width, inner, &B->D, &s->inner.keep, &s->inner.C));
   for (PetscInt p = 0, e = 0; p < n; p++) {
     piece[p] = p == run ? &s->inner.C : &s->inner.band[e++].C;
     m[p]     = piece[p]->m;

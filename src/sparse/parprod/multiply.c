@@ -76,16 +76,9 @@ static PetscErrorCode HybParMultiplyMerge(HybParMultiply *s, const HybParCSR *A,
 /* What of the result lies in this process's columns */
 static PetscErrorCode HybParMultiplyOwn(HybParMultiply *s, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena *out, HybCSR *C)
 {
-  const HybCSR *L, *R;
-
   PetscFunctionBegin;
   PetscCall(HybParMultiplyMerge(s, A, B));
-  L = s->apart ? &s->L : &A->D;
-  R = s->apart ? &s->R : &B->D;
-  PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[HYB_PAR_OWN]));
-  PetscCall(HybProductSetBlockSize(s->product[HYB_PAR_OWN], s->blocksize));
-  if (s->reuse) PetscCall(HybProductSetReuse(s->product[HYB_PAR_OWN]));
-  PetscCall(HybProductSymbolic(s->product[HYB_PAR_OWN], L, R, NULL, out, C));
+  PetscCall(HybParMultiplyProduct(s, HYB_PAR_OWN, result, PETSC_FALSE, method, width, s->apart ? &s->L : &A->D, s->apart ? &s->R : &B->D, out, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -145,10 +138,7 @@ static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *res
   PetscCall(PetscMalloc1(n + 1, &s->garray));
   PetscCall(x->backend->copy(x, s->garray, list, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x)); /* it is read next */
-  PetscCall(HybProductCreate(result, HYB_PRODUCT_AB, method, width, &s->product[HYB_PAR_OTHERS]));
-  PetscCall(HybProductSetBlockSize(s->product[HYB_PAR_OTHERS], s->blocksize));
-  if (s->reuse) PetscCall(HybProductSetReuse(s->product[HYB_PAR_OTHERS]));
-  PetscCall(HybProductSymbolic(s->product[HYB_PAR_OTHERS], &s->Z, &s->Y, NULL, out, &s->C));
+  PetscCall(HybParMultiplyProduct(s, HYB_PAR_OTHERS, result, PETSC_FALSE, method, width, &s->Z, &s->Y, out, &s->C));
   PetscCall(HybArenaMove(out, &s->keep, s->C.i));
   PetscCall(ops->expandrows(x, C->O.m, s->Z.m, rows, s->C.i, C->O.i));
   C->O.n    = n;

@@ -79,6 +79,20 @@ extern PetscErrorCode HybParMultiplyNumeric(HybParMultiply *, PetscErrorCode bef
 extern PetscErrorCode HybParMultiplyAdopt(HybParMultiply *, const HybParCSR *A, HybParCSR *B, HybArena from[2]);
 extern PetscErrorCode HybParMultiplyDestroy(HybParMultiply *);
 
+/* one of its sequential products, on patterns: C = A B; pattern: the caller has room for C's values */
+static inline PetscErrorCode HybParMultiplyProduct(HybParMultiply *s, int which, const HybExec *x, PetscBool pattern, const char *method, PetscInt width, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
+{
+  HybProduct *product = &s->product[which];
+
+  PetscFunctionBegin;
+  PetscCall(HybProductCreate(x, HYB_PRODUCT_AB, method, width, product));
+  PetscCall(HybProductSetBlockSize(*product, s->blocksize));
+  if (s->reuse) PetscCall(HybProductSetReuse(*product));
+  if (pattern) PetscCall(HybProductSetPattern(*product));
+  PetscCall(HybProductSymbolic(*product, A, B, NULL, out, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* moves.c: what its numeric phase moves before it multiplies: rows that others need; what is here already, to its
    place; what has come */
 extern PetscErrorCode HybParMultiplySendValues(HybParMultiply *, const HybParCSR *B);
