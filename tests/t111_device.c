@@ -234,6 +234,50 @@ static PetscErrorCode LockedPieces(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A host that locks small blocks and no slab: a block that is kept serves, or one of its own. most: sets how many bytes
+   it locks at once. */
+static PetscErrorCode LockedNoSlab(void (*most)(size_t))
+{
+  HybMemoryReport before, after;
+  char           *p, *q, *r;
+  PetscErrorCode  ierr;
+
+  PetscFunctionBegin;
+  HybTestBegin("page-locked memory where no slab can be had");
+  PetscCall(exec->backend->usage(&before, PETSC_FALSE));
+  HybTestCallFails(PETSC_ERR_MEM, exec->backend->alloc(exec, HYB_MEM_LOCKED, before.locked_share - before.locked_bytes + 1, (void **)&q));
+  PetscCall(exec->backend->usage(&before, PETSC_FALSE)); /* nothing is kept */
+  (*most)(65536);
+  ierr = exec->backend->alloc(exec, HYB_MEM_LOCKED, 256, (void **)&p);
+  if (HybTestCheck(!ierr, "error %d", (int)ierr)) {
+    HybTestCallFails(PETSC_ERR_MEM, exec->backend->alloc(exec, HYB_MEM_LOCKED, 131072, (void **)&q));
+    PetscCall(exec->backend->usage(&after, PETSC_FALSE));
+    HybTestCheck(after.pinned_bytes == before.pinned_bytes + 4096 && after.locked_bytes == before.locked_bytes + 256, "%zu bytes more are locked", after.pinned_bytes - before.pinned_bytes);
+    for (int k = 0; k < 256; k++) p[k] = (char)k;
+    HybTestCall(HybArenaAlloc(&arena, HYB_WORK(exec), 256, 1, &r));
+    HybTestCall(exec->backend->copy(exec, r, p, 256, HYB_COPY_HOST_TO_DEVICE));
+    HybTestCall(exec->backend->sync(exec)); /* no error of the slab's is left for others to find */
+    HybTestCall(HybArenaReset(&arena));
+    HybTestCall(exec->backend->free(exec, HYB_MEM_LOCKED, 256, p));
+    HybTestCall(exec->backend->alloc(exec, HYB_MEM_LOCKED, 200, (void **)&q));
+    HybTestCheck(p == q, "a kept block was not taken");
+    HybTestCall(exec->backend->free(exec, HYB_MEM_LOCKED, 200, q));
+    (*most)(SIZE_MAX);
+    HybTestCall(exec->backend->alloc(exec, HYB_MEM_LOCKED, 256, (void **)&q));
+    HybTestCheck(p == q, "a kept block was not taken before a slab was made");
+    HybTestCall(exec->backend->alloc(exec, HYB_MEM_LOCKED, 256, (void **)&r));
+    PetscCall(exec->backend->usage(&after, PETSC_FALSE));
+    HybTestCheck(after.pinned_bytes == before.pinned_bytes + 4096 + ((size_t)2 << 20), "%zu bytes more are locked, with a slab", after.pinned_bytes - before.pinned_bytes);
+    HybTestCall(exec->backend->free(exec, HYB_MEM_LOCKED, 256, q));
+    HybTestCall(exec->backend->free(exec, HYB_MEM_LOCKED, 256, r));
+    HybTestCallFails(PETSC_ERR_PLIB, exec->backend->free(exec, HYB_MEM_LOCKED, 256, r)); /* it is nobody's */
+    PetscCall(exec->backend->usage(&after, PETSC_FALSE));
+    HybTestCheck(after.locked_bytes == before.locked_bytes, "%zu bytes are still in use", after.locked_bytes - before.locked_bytes);
+  }
+  (*most)(SIZE_MAX);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Memory of somebody else's: touched, and page-locked for one copy */
 static PetscErrorCode LockRun(void *ctx)
 {
@@ -440,7 +484,7 @@ static PetscErrorCode Arenas(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a library that was built for another PETSc, and the emulator's streams */
+/* a library that was built for another PETSc, and what the emulator alone can do: streams, memory that is not locked */
 static PetscErrorCode Stamps(void)
 {
   char  name[PETSC_MAX_PATH_LEN] = "";
@@ -471,9 +515,12 @@ static PetscErrorCode Stamps(void)
     HybTestCheck(offsetof(HybStamp, sizes) == 24 && sizeof(good.sizes) == 3 * sizeof(size_t) && !good.sizes[0] && !good.sizes[1] && !good.sizes[2], "an old library would not refuse");
     if (!strcmp(exec->backend->name, "emulated")) {
       void *(*create)(void);
+      void (*most)(size_t);
 
       *(void **)&create = dlsym(library, "HybEmulatorStream");
       if (HybTestCheck(create, "%s", dlerror())) PetscCall(Streams(create));
+      *(void **)&most = dlsym(library, "HybEmulatorLockMost");
+      if (HybTestCheck(most, "%s", dlerror())) PetscCall(LockedNoSlab(most));
     }
     dlclose(library);
   }

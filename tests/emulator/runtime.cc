@@ -9,6 +9,7 @@
 using namespace emu;
 
 static std::map<char *, size_t> pinned_;
+static size_t                   lockmost_ = SIZE_MAX;
 
 static cudaError_t Set(cudaError_t e)
 {
@@ -98,6 +99,7 @@ cudaError_t cudaFreeHost(void *p)
 }
 cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
+  if (bytes > lockmost_) return Set(cudaErrorMemoryAllocation);
   pinned_[(char *)p] = bytes;
   return cudaSuccess;
 }
@@ -524,6 +526,12 @@ extern "C" __attribute__((visibility("default"))) void *HybEmulatorStream(void)
 {
   cudaStream_t s = nullptr;
   return cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking) == cudaSuccess ? (void *)s : nullptr;
+}
+
+/* No more bytes than these can be locked at once: on a host whose limit is low (ulimit -l), or whose memory is short */
+extern "C" __attribute__((visibility("default"))) void HybEmulatorLockMost(size_t bytes)
+{
+  lockmost_ = bytes;
 }
 
 /* For an MPI that is GPU-aware (tests/gpuaware.h): does this memory belong to a card? Then it may be handed on if other processes can map it and

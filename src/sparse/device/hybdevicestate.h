@@ -74,8 +74,8 @@ extern PetscErrorCode HybDevicePrepare(void);
 /* locked.cu */
 extern PetscErrorCode HybLockedAlloc(size_t, void **);
 extern PetscErrorCode HybLockedFree(size_t, void *);
-/* whole pages, outside of any share; *err: what registering them said */
-extern PetscErrorCode HybLockedMake(size_t, void **, cudaError_t *err);
+/* whole pages, outside of any share; what registering them said. The fault hook is the caller's to ask. */
+extern cudaError_t HybLockedMake(size_t, void **);
 /* managed.cu; *err: cudaErrorMemoryAllocation, of which a trim may be the cure, or another error; HybManagedFree():
    false if the array is not one of these */
 extern PetscErrorCode HybManagedAlloc(size_t, cudaStream_t, void **, cudaError_t *err);

@@ -7,15 +7,16 @@
   size; sizes are rounded up to four steps between powers of two. Larger ones, the values of host matrices, are released
   at once. Small ones, of which a first set-up asks for some dozens, are pieces of slabs of 2 MiB.
 
-    alloc   small: the first free pages of a slab that are enough; else a new slab, if it may be kept
-            a kept block of that size; else fresh memory, in large pages if it is large, touched by all threads and
-            registered
+    alloc   a kept block of that size; else, of a small one, the first free pages of a slab that are enough, or of a new
+            slab, if it may be kept and can be had; else fresh memory, in large pages if it is large, touched by all
+            threads and registered
     free    kept, unless HybLockedSlots blocks are, HybLockedKeep bytes or a quarter of the process's share; else
             released. Pages of a slab are free
     trim    all kept ones and the slabs of which nothing is in use released: before the share of page-locked memory, or
             what the host has unused, makes an allocation fail
 
-  Memory: what is in use stays within the process's share; what is kept counts as pinned.
+  Memory: what is in use stays within the process's share; what is kept counts as pinned. After a trim there may be
+  slabs with a piece in use, whose other pages lie beyond the share: 16 MiB at most, all eight of them.
 */
 #include "hybdevicestate.h"
 #include "crew.h"
@@ -107,28 +108,27 @@ static PetscErrorCode HybLockedTrim(void)
 
 /* cudaMallocHost() makes the pages with one thread: 16 MiB take it 6 ms. Here the crew does, if it is at work, or
    somebody has ahead of time. */
-PetscErrorCode HybLockedMake(size_t size, void **ptr, cudaError_t *err)
+cudaError_t HybLockedMake(size_t size, void **ptr)
 {
-  int   registered = 0;
-  void *p          = HybCrewAheadTake(size, &registered);
+  int         registered = 0;
+  void       *p          = HybCrewAheadTake(size, &registered);
+  cudaError_t err        = cudaSuccess;
 
-  PetscFunctionBegin;
   *ptr = nullptr;
   if (!p) {
-    PetscCheck(!posix_memalign(&p, size < HybLargePage ? HybLockedPage : HybLargePage, size), PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory: %zu bytes needed", size);
+    if (posix_memalign(&p, size < HybLargePage ? HybLockedPage : HybLargePage, size)) return cudaErrorMemoryAllocation;
     if (size >= HybLargePage) HybAskLargePages(p, size);
     HybCrewTouch(p, size); /* registering would do that with one thread */
   }
-  *err = HybDeviceFault("cudaHostRegister") ? cudaErrorUnknown : registered ? cudaSuccess
-                                                                            : cudaHostRegister(p, size, cudaHostRegisterDefault);
-  if (*err != cudaSuccess) {
-    if (registered) (void)cudaHostUnregister(p);
+  if (!registered) err = cudaHostRegister(p, size, cudaHostRegisterDefault);
+  if (err != cudaSuccess) {
+    (void)cudaGetLastError(); /* the caller may do without */
     std::free(p);
-    PetscFunctionReturn(PETSC_SUCCESS);
+    return err;
   }
   HybCountPinned(size, 0);
   *ptr = p;
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return cudaSuccess;
 }
 
 /* Memory that the system would have to take from somebody is not locked, whatever the share says */
@@ -137,7 +137,7 @@ static PetscErrorCode HybLockedFresh(size_t bytes, size_t size, void **ptr)
   HybDeviceState *d      = &hybdevice_;
   const long      page   = sysconf(_SC_PAGESIZE);
   long            unused = sysconf(_SC_AVPHYS_PAGES);
-  cudaError_t     err    = cudaSuccess;
+  cudaError_t     err    = cudaErrorUnknown;
 
   PetscFunctionBegin;
   if (kept_.bytes > 0 && (d->locked_bytes > d->locked_share || size + kept_.bytes > d->locked_share - d->locked_bytes || (unused > 0 && page > 0 && size / (size_t)page >= (size_t)unused))) {
@@ -148,9 +148,9 @@ static PetscErrorCode HybLockedFresh(size_t bytes, size_t size, void **ptr)
              d->locked_share);
   PetscCheck(unused > 0 && page > 0 && size / (size_t)page < (size_t)unused, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of page-locked memory: %zu bytes needed, the host has %ld pages free", bytes, unused);
   if (size >= HybCrewBytes) HybCrewBegin(d->services.processes);
-  const PetscErrorCode ierr = HybLockedMake(size, ptr, &err);
+  if (!HybDeviceFault("cudaHostRegister")) err = HybLockedMake(size, ptr);
   if (size >= HybCrewBytes) HybCrewEnd();
-  PetscCall(ierr);
+  PetscCheck(err != cudaErrorMemoryAllocation, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of page-locked memory: %zu bytes needed, which the host has not or cannot lock", size);
   PetscCall(HybDeviceError(err, "cudaHostRegister", __FILE__, __LINE__));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -170,41 +170,46 @@ static void *HybSlabTake(int pages)
   return nullptr;
 }
 
-static bool HybSlabGive(void *ptr, int pages)
+/* *given: it is a slab's */
+static PetscErrorCode HybSlabGive(void *ptr, int pages, bool *given)
 {
+  PetscFunctionBegin;
+  *given = false;
   for (auto &s : slab_) {
     const char *p = (const char *)ptr;
     if (!s.ptr || p < s.ptr || p >= s.ptr + HybLargePage) continue;
-    for (int l = 0; l < pages; l++) s.taken[(size_t)(p - s.ptr) / HybLockedPage + l] = false;
+    const int first = (int)((size_t)(p - s.ptr) / HybLockedPage);
+    for (int k = first; k < first + pages; k++) {
+      PetscCheck(k < HybSlabPages && s.taken[k], PETSC_COMM_SELF, PETSC_ERR_PLIB, "Page %d of a slab is given back with a block of %d from page %d on, and is nobody's", k, pages, first);
+      s.taken[k] = false;
+    }
     s.free += pages;
     kept_.bytes += (size_t)pages * HybLockedPage;
-    return true;
+    *given = true;
+    break;
   }
-  return false;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Nothing where there is no room for one that stays: then a block of its own does */
-static PetscErrorCode HybSlabMake(void)
+/* Nothing where there is no room for one that stays, or none can be had: then a block of its own does, if that can be
+   had, and so the fault hook is asked there alone */
+static void HybSlabMake(void)
 {
   HybDeviceState *d      = &hybdevice_;
   const size_t    locked = PetscMin(d->locked_bytes, d->locked_share);
   const long      page = sysconf(_SC_PAGESIZE), unused = sysconf(_SC_AVPHYS_PAGES);
-  cudaError_t     err = cudaSuccess;
   void           *ptr = nullptr;
 
-  PetscFunctionBegin;
-  if (kept_.bytes + HybLargePage > PetscMin(PetscMin(HybLockedKeep, d->locked_share / 4), d->locked_share - locked) || unused <= 0 || page <= 0 || HybLargePage / (size_t)page >= (size_t)unused) PetscFunctionReturn(PETSC_SUCCESS);
+  if (kept_.bytes + HybLargePage > PetscMin(PetscMin(HybLockedKeep, d->locked_share / 4), d->locked_share - locked) || unused <= 0 || page <= 0 || HybLargePage / (size_t)page >= (size_t)unused) return;
   for (auto &s : slab_) {
     if (s.ptr) continue;
-    PetscCall(HybLockedMake(HybLargePage, &ptr, &err));
-    PetscCall(HybDeviceError(err, "cudaHostRegister", __FILE__, __LINE__));
+    if (HybLockedMake(HybLargePage, &ptr) != cudaSuccess) return;
     s.ptr  = (char *)ptr;
     s.free = HybSlabPages;
     memset(s.taken, 0, sizeof(s.taken));
     kept_.bytes += HybLargePage;
-    break;
+    return;
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybLockedAlloc(size_t bytes, void **ptr)
@@ -213,13 +218,6 @@ PetscErrorCode HybLockedAlloc(size_t bytes, void **ptr)
 
   PetscFunctionBegin;
   *ptr = nullptr;
-  if (size <= HybSlabMost) {
-    *ptr = HybSlabTake((int)(size / HybLockedPage));
-    if (!*ptr) {
-      PetscCall(HybSlabMake());
-      *ptr = HybSlabTake((int)(size / HybLockedPage));
-    }
-  }
   for (int k = kept_.n - 1; k >= 0 && !*ptr && size <= HybLockedMost; k--) {
     if (kept_.size[k] != size) continue;
     *ptr = kept_.ptr[k];
@@ -227,6 +225,13 @@ PetscErrorCode HybLockedAlloc(size_t bytes, void **ptr)
     kept_.n--;
     kept_.ptr[k]  = kept_.ptr[kept_.n];
     kept_.size[k] = kept_.size[kept_.n];
+  }
+  if (!*ptr && size <= HybSlabMost) {
+    *ptr = HybSlabTake((int)(size / HybLockedPage));
+    if (!*ptr) {
+      HybSlabMake();
+      *ptr = HybSlabTake((int)(size / HybLockedPage));
+    }
   }
   if (!*ptr) PetscCall(HybLockedFresh(bytes, size, ptr));
   hybdevice_.locked_bytes += bytes;
@@ -237,10 +242,12 @@ PetscErrorCode HybLockedAlloc(size_t bytes, void **ptr)
 PetscErrorCode HybLockedFree(size_t bytes, void *ptr)
 {
   const size_t size = HybLockedSize(bytes);
+  bool         given;
 
   PetscFunctionBegin;
+  PetscCall(HybSlabGive(ptr, (int)(size / HybLockedPage), &given));
   hybdevice_.locked_bytes -= bytes;
-  if (HybSlabGive(ptr, (int)(size / HybLockedPage))) PetscFunctionReturn(PETSC_SUCCESS);
+  if (given) PetscFunctionReturn(PETSC_SUCCESS);
   if (size <= HybLockedMost && kept_.n < HybLockedSlots && kept_.bytes + size <= PetscMin(HybLockedKeep, hybdevice_.locked_share / 4)) {
     kept_.ptr[kept_.n]    = ptr;
     kept_.size[kept_.n++] = size;

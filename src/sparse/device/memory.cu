@@ -326,11 +326,10 @@ static PetscErrorCode HybStageGet(int k)
                                                                     : HybSmallChunk;
     const size_t bytes = (size_t)n * part;
     char        *buffer;
-    cudaError_t  err;
+    cudaError_t  err = cudaErrorUnknown;
 
-    PetscCall(HybLockedMake(bytes, (void **)&buffer, &err));
+    if (!HybDeviceFault("cudaHostRegister")) err = HybLockedMake(bytes, (void **)&buffer);
     if (err == cudaErrorNotSupported) { /* not every system registers memory */
-      (void)cudaGetLastError();
       HybCallCUDA(cudaMallocHost((void **)&buffer, bytes));
       HybCountPinned(bytes, 0);
     } else
