@@ -1,6 +1,7 @@
 /*
-  Coordinates in parallel where the device of one process alone fails, at each of its allocations and calls in turn: all
-  processes get an error, none waits for another, and the same matrix takes the same coordinates afterwards.
+  Coordinates in parallel where one process alone fails, at each of its allocations and calls of the device in turn, of
+  the pattern or of the values: all processes get an error, none waits for another, and the same matrix takes the same
+  coordinates and values afterwards.
 
 TEST np=2 @emulated -every 6
 TEST np=2 @emulated -mat_aijhybridgpu_memory mirror -every 20
@@ -11,13 +12,7 @@ TEST np=2 @emulated -mat_aijhybridgpu_memory mirror -every 20
 #include <petsc/private/matimpl.h> /* layouts */
 #include <unistd.h>
 
-static int Count, Target;
-
-static int Fault(const char *what)
-{
-  (void)what;
-  return Target && ++Count == Target;
-}
+static int Host; /* allocations of mpicoo.c that failed */
 
 #define ROWS 12
 #define COO  (4 * ROWS)
@@ -55,7 +50,14 @@ static PetscErrorCode Pattern(Mat A, PetscScalar v[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Faults(Mat A, PetscMPIInt faulty, PetscInt every)
+/* what fails: a pattern, one of a matrix that has one and values, or values */
+typedef enum {
+  PATTERN,
+  AGAIN,
+  VALUES
+} Step;
+
+static PetscErrorCode Faults(Mat A, PetscMPIInt faulty, Step step, PetscInt every)
 {
   PetscMPIInt rank, size;
   PetscScalar v[COO];
@@ -69,15 +71,21 @@ static PetscErrorCode Faults(Mat A, PetscMPIInt faulty, PetscInt every)
     PetscErrorCode ierr;
 
     PetscCall(Make("aijhybridgpu", &H));
+    if (step != PATTERN) PetscCall(Pattern(H, v));
+    if (step == AGAIN) PetscCall(MatSetValuesCOO(H, v, INSERT_VALUES));
     (void)alarm(100);
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    Count  = 0;
-    Target = rank == faulty ? k : 0;
-    ierr   = Pattern(H, v);
-    fired  = Target && Count >= Target;
-    Target = 0;
+    STACK_SAVE;
+    MatFault.count  = 0;
+    MatFault.last   = "";
+    MatFault.target = rank == faulty ? k : 0;
+    ierr            = step == VALUES ? MatSetValuesCOO(H, v, INSERT_VALUES) : Pattern(H, v);
+    fired           = MatFault.target && MatFault.count >= MatFault.target;
+    MatFault.target = 0;
+    STACK_RESTORE;
     PetscCall(PetscPopErrorHandler());
     (void)alarm(0);
+    if (rank == faulty && fired && strstr(MatFault.last, "mpicoo.c")) Host++;
     PetscCallMPI(MPI_Bcast(&fired, 1, MPI_INT, faulty, PETSC_COMM_WORLD));
     errors = ierr ? 1 : 0;
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &errors, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
@@ -85,14 +93,16 @@ static PetscErrorCode Faults(Mat A, PetscMPIInt faulty, PetscInt every)
     MatTestCheck(errors == 0 || errors == size, "all processes get the error, or none");
     if (errors != 0 && errors != size) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "call %d: %d of %d processes\n", k, errors, (int)size));
     failed += errors != 0;
-    if (errors) PetscCall(Pattern(H, v));
+    if (errors && step != VALUES) PetscCall(Pattern(H, v));
     PetscCall(MatSetValuesCOO(H, v, INSERT_VALUES));
     MatTestCheckSame(H, A, "the same coordinates afterwards");
     PetscCall(MatDestroy(&H));
     n++;
   }
   MatTestCheck(failed > 2, "calls that failed");
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "process %d: %d calls made to fail, %d errors\n", (int)faulty, n, failed));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "process %d, %s: %d calls made to fail, %d errors\n", (int)faulty, step == VALUES ? "values" : step == AGAIN ? "pattern again"
+                                                                                                                                                       : "pattern",
+                        n, failed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -105,20 +115,25 @@ int main(int argc, char **argv)
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  MatFaultWatch(PETSC_TRUE);
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(Make("aijhybridgpu", &A)); /* the plugin's first use of the device */
   PetscCall(Pattern(A, v));
+  PetscCall(MatSetValuesCOO(A, v, INSERT_VALUES));
   PetscCall(MatDestroy(&A));
-  PetscCall(MatTestHook(Fault, NULL));
+  PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
   PetscCall(Make(MATAIJ, &A));
   PetscCall(Pattern(A, v));
   PetscCall(MatSetValuesCOO(A, v, INSERT_VALUES));
   for (PetscMPIInt faulty = 0; faulty < 2; faulty++) {
     MatTestName = faulty ? "the last process fails" : "the first process fails";
-    PetscCall(Faults(A, faulty, every));
+    for (int step = PATTERN; step <= VALUES; step++) PetscCall(Faults(A, faulty, (Step)step, every));
   }
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &Host, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
+  MatTestCheck(Host > 0, "no allocation of the host's has failed");
   PetscCall(MatDestroy(&A));
   PetscCall(MatTestFinalize(&code));
+  MatFaultWatch(PETSC_FALSE);
   PetscCall(PetscFinalize());
   return code;
 }

@@ -27,102 +27,21 @@ typedef struct {
 
 static PetscErrorCode HybMPICOODestroy(void *ctx)
 {
-  HybMPICOO *c = (HybMPICOO *)ctx;
+  HybMPICOO     *c = (HybMPICOO *)ctx;
+  PetscErrorCode ierr[6];
 
   PetscFunctionBegin;
-  PetscCall(PetscSFDestroy(&c->sf));
+  ierr[0] = PetscSFDestroy(&c->sf);
+  ierr[1] = HybArenaReset(&c->arena);
+  for (int k = 0; k < 2; k++) {
+    ierr[2 + 2 * k] = HybArenaReset(&c->block[k].arena);
+    ierr[3 + 2 * k] = HybArenaReset(&c->block[k].hostarena);
+  }
   PetscCall(PetscFree(c->sendhost));
   PetscCall(PetscFree(c->sendbuf));
   PetscCall(PetscFree(c->recvbuf));
-  PetscCall(HybArenaReset(&c->arena));
-  for (int k = 0; k < 2; k++) {
-    PetscCall(HybArenaReset(&c->block[k].arena));
-    PetscCall(HybArenaReset(&c->block[k].hostarena));
-  }
   PetscCall(PetscFree(c));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Sends the coordinates of other processes' rows to their owners: c->sf, whose leaves are what comes here, and *ri,
- *rj, those */
-static PetscErrorCode HybMPICOOExchange(Mat A, const PetscInt *i, const PetscInt *j, HybMPICOO *c, PetscInt **ri, PetscInt **rj)
-{
-  MPI_Comm     comm = PetscObjectComm((PetscObject)A);
-  PetscMPIInt  size, nto = 0, nfrom, *to, *from, *order;
-  PetscInt    *count, *place, *data, *fromdata, *si, *sj, n = 0, used = 0;
-  PetscSFNode *remote;
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(comm, &size));
-  PetscCall(PetscCalloc2(size, &count, size, &place));
-  for (PetscInt k = 0; k < c->nsend; k++) {
-    PetscMPIInt owner;
-
-    PetscCall(PetscLayoutFindOwner(A->rmap, i[c->sendhost[k]], &owner));
-    count[owner]++;
-  }
-  for (PetscMPIInt r = 0; r < size; r++) nto += count[r] > 0;
-  PetscCall(PetscMalloc2(nto, &to, 2 * (size_t)nto, &data));
-  nto = 0;
-  for (PetscMPIInt r = 0; r < size; r++) {
-    place[r] = n;
-    if (!count[r]) continue;
-    to[nto]           = r;
-    data[2 * nto]     = count[r];
-    data[2 * nto + 1] = n;
-    n += count[r];
-    nto++;
-  }
-  { /* by owner, in the order given */
-    PetscInt *sorted;
-
-    PetscCall(PetscMalloc1(c->nsend, &sorted));
-    for (PetscInt k = 0; k < c->nsend; k++) {
-      PetscMPIInt owner;
-
-      PetscCall(PetscLayoutFindOwner(A->rmap, i[c->sendhost[k]], &owner));
-      sorted[place[owner]++] = c->sendhost[k];
-    }
-    PetscCall(PetscFree(c->sendhost));
-    c->sendhost = sorted;
-  }
-  PetscCall(PetscCommBuildTwoSided(comm, 2, MPIU_INT, nto, to, data, &nfrom, &from, &fromdata));
-  PetscCall(PetscMalloc1(nfrom, &order));
-  for (PetscMPIInt k = 0; k < nfrom; k++) { /* they come in any order */
-    PetscMPIInt p = k;
-
-    for (; p > 0 && from[order[p - 1]] > from[k]; p--) order[p] = order[p - 1];
-    order[p] = k;
-    c->nrecv += fromdata[2 * k];
-  }
-  PetscCall(PetscMalloc1(c->nrecv, &remote));
-  for (PetscMPIInt k = 0; k < nfrom; k++) {
-    for (PetscInt q = 0; q < fromdata[2 * order[k]]; q++, used++) {
-      remote[used].rank  = from[order[k]];
-      remote[used].index = fromdata[2 * order[k] + 1] + q;
-    }
-  }
-  PetscCall(PetscFree(order));
-  PetscCall(PetscFree(from));
-  PetscCall(PetscFree(fromdata));
-  PetscCall(PetscFree2(to, data));
-  PetscCall(PetscFree2(count, place));
-  PetscCall(PetscSFCreate(comm, &c->sf));
-  PetscCall(PetscSFSetGraph(c->sf, c->nsend, c->nrecv, NULL, PETSC_OWN_POINTER, remote, PETSC_OWN_POINTER));
-  PetscCall(PetscMalloc2(c->nsend, &si, c->nsend, &sj));
-  PetscCall(PetscMalloc1(c->nrecv, ri));
-  PetscCall(PetscMalloc1(c->nrecv, rj));
-  for (PetscInt k = 0; k < c->nsend; k++) {
-    si[k] = i[c->sendhost[k]];
-    sj[k] = j[c->sendhost[k]];
-  }
-  PetscCall(PetscSFBcastBegin(c->sf, MPIU_INT, si, *ri, MPI_REPLACE));
-  PetscCall(PetscSFBcastEnd(c->sf, MPIU_INT, si, *ri, MPI_REPLACE));
-  PetscCall(PetscSFBcastBegin(c->sf, MPIU_INT, sj, *rj, MPI_REPLACE));
-  PetscCall(PetscSFBcastEnd(c->sf, MPIU_INT, sj, *rj, MPI_REPLACE));
-  PetscCall(PetscFree2(si, sj));
-  PetscCall(PetscMalloc1(c->nsend, &c->sendbuf));
-  PetscCall(PetscMalloc1(c->nrecv, &c->recvbuf));
+  for (int k = 0; k < 6; k++) PetscCall(ierr[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -131,6 +50,111 @@ static PetscErrorCode HybMPICOOAgree(Mat A, PetscErrorCode ierr)
 {
   PetscFunctionBegin;
   PetscCall(HybAgree(PetscObjectComm((PetscObject)A), ierr, "Sorting coordinates"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* To which processes coordinates go: how many, and where they begin among all that are sent */
+typedef struct {
+  PetscMPIInt n, *rank;
+  PetscInt   *piece; /* two numbers for each */
+  HybArena    work;  /* of the host; has these */
+} HybMPICOOTo;
+
+/* Not collective: c->sendhost by owners, and of each in the order given */
+static PetscErrorCode HybMPICOOSort(Mat A, const PetscInt *i, HybMPICOO *c, HybMPICOOTo *to)
+{
+  PetscMPIInt size, owner = 0;
+  PetscInt   *count, *sorted, n = 0;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  PetscCall(HybArenaCalloc(&to->work, HYB_MEM_HOST, size, sizeof(PetscInt), &count));
+  for (PetscInt k = 0; k < c->nsend; k++) {
+    PetscCall(PetscLayoutFindOwner(A->rmap, i[c->sendhost[k]], &owner));
+    count[owner]++;
+  }
+  for (PetscMPIInt r = 0; r < size; r++) to->n += count[r] > 0;
+  PetscCall(HybArenaAlloc(&to->work, HYB_MEM_HOST, to->n, sizeof(PetscMPIInt), &to->rank));
+  PetscCall(HybArenaAlloc(&to->work, HYB_MEM_HOST, 2 * (PetscCount)to->n, sizeof(PetscInt), &to->piece));
+  for (PetscMPIInt r = 0, q = 0; r < size; r++) {
+    const PetscInt begin = n;
+
+    if (!count[r]) continue;
+    to->rank[q]          = r;
+    to->piece[2 * q]     = count[r];
+    to->piece[2 * q + 1] = begin;
+    n += count[r];
+    count[r] = begin; /* from now on: where the next one goes */
+    q++;
+  }
+  PetscCall(PetscMalloc1(c->nsend, &sorted));
+  for (PetscInt k = 0; k < c->nsend; k++) {
+    (void)PetscLayoutFindOwner(A->rmap, i[c->sendhost[k]], &owner); /* as above */
+    sorted[count[owner]++] = c->sendhost[k];
+  }
+  PetscCall(PetscFree(c->sendhost));
+  c->sendhost = sorted;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: what comes from whom, in the order of ranks, which is the leaves of c->sf; and room for all that goes
+   and comes. from, piece: in any order. */
+static PetscErrorCode HybMPICOOReceives(HybMPICOO *c, PetscMPIInt nfrom, const PetscMPIInt *from, const PetscInt *piece, HybArena *work, PetscInt *sent[2], PetscInt *came[2])
+{
+  PetscMPIInt *order;
+  PetscSFNode *remote;
+  PetscInt     used = 0;
+  PetscInt64   all  = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, nfrom, sizeof(PetscMPIInt), &order));
+  for (PetscMPIInt k = 0; k < nfrom; k++) {
+    PetscMPIInt p = k;
+
+    for (; p > 0 && from[order[p - 1]] > from[k]; p--) order[p] = order[p - 1];
+    order[p] = k;
+    all += piece[2 * k];
+  }
+  PetscCheck(all <= PETSC_MAX_INT, PETSC_COMM_SELF, PETSC_ERR_SUP, "%" PetscInt64_FMT " coordinates of rows of this process are given on %d others, at most %" PetscInt_FMT " may be: give them where the rows are, or use a PETSc with 64-bit indices", all, nfrom, (PetscInt)PETSC_MAX_INT);
+  c->nrecv = (PetscInt)all;
+  for (int k = 0; k < 2; k++) {
+    PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, c->nsend, sizeof(PetscInt), &sent[k]));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, c->nrecv, sizeof(PetscInt), &came[k]));
+  }
+  PetscCall(PetscCalloc1(c->nsend, &c->sendbuf)); /* after an error it goes out as it is */
+  PetscCall(PetscMalloc1(c->nrecv, &c->recvbuf));
+  PetscCall(PetscMalloc1(c->nrecv, &remote));
+  for (PetscMPIInt k = 0; k < nfrom; k++) {
+    for (PetscInt q = 0; q < piece[2 * order[k]]; q++, used++) {
+      remote[used].rank  = from[order[k]];
+      remote[used].index = piece[2 * order[k] + 1] + q;
+    }
+  }
+  PetscCall(PetscSFSetGraph(c->sf, c->nsend, c->nrecv, NULL, PETSC_OWN_POINTER, remote, PETSC_OWN_POINTER));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Sends the coordinates of other processes' rows to their owners: c->sf, whose leaves are what comes here, and came,
+   those, in to->work. An error of one process is one of all. */
+static PetscErrorCode HybMPICOOExchange(Mat A, const PetscInt *ij[2], HybMPICOO *c, HybMPICOOTo *to, PetscInt *came[2])
+{
+  MPI_Comm       comm  = PetscObjectComm((PetscObject)A);
+  PetscMPIInt    nfrom = 0, *from = NULL;
+  PetscInt      *piece = NULL, *sent[2] = {NULL, NULL};
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCommBuildTwoSided(comm, 2, MPIU_INT, to->n, to->rank, to->piece, &nfrom, &from, &piece));
+  ierr = PetscSFCreate(comm, &c->sf);
+  if (!ierr) ierr = HybMPICOOReceives(c, nfrom, from, piece, &to->work, sent, came);
+  PetscCall(PetscFree(from));
+  PetscCall(PetscFree(piece));
+  PetscCall(HybMPICOOAgree(A, ierr));
+  for (int d = 0; d < 2; d++) {
+    for (PetscInt k = 0; k < c->nsend; k++) sent[d][k] = ij[d][c->sendhost[k]];
+    PetscCall(PetscSFBcastBegin(c->sf, MPIU_INT, sent[d], came[d], MPI_REPLACE));
+    PetscCall(PetscSFBcastEnd(c->sf, MPIU_INT, sent[d], came[d], MPI_REPLACE));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -187,25 +211,42 @@ static PetscErrorCode HybMPICOOAdoptBlocks(Mat T, const HybChoices *choices, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Not collective: the lists go to A, in any case, and its new blocks get the options that the old ones had */
+static PetscErrorCode HybMPICOOAdopted(Mat A, HybMPICOO *c, const HybAsked asked[2][HYB_LEFT])
+{
+  Mat             block[2];
+  const PetscInt *garray;
+  PetscErrorCode  ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+  c->block[1].n = block[1]->cmap->n; /* no longer all columns */
+  ierr          = HybContainerCompose((PetscObject)A, "HybMPICOO", c, HybMPICOODestroy);
+  /* after an error too: assemblies go by them, on all processes alike */
+  PetscCall(MatMPIAIJHybridGPUSetLeftOptions(A, asked));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A's data become those of a parallel matrix with these blocks; the off-diagonal one has global columns still. Errors
-   are all processes' alike. */
-static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOOHost *h, HybArena arrays[2], HybCSR csr[2])
+   are all processes' alike. *c goes to A. */
+static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOO **c, const HybAsked asked[2][HYB_LEFT], HybMPICOOHost *h, HybArena arrays[2], HybCSR csr[2])
 {
   PetscInt             none    = 0;
   PetscScalar          nothing = 0;
   Mat                  T;
   void                *data;
-  Mat_MPIAIJHybridGPU *hyb = NULL;
-  PetscErrorCode       ierr;
+  Mat_MPIAIJHybridGPU *hyb = (Mat_MPIAIJHybridGPU *)A->spptr;
+  PetscErrorCode       ierr, later;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)A), A->rmap->n, A->cmap->n, A->rmap->N, A->cmap->N, h->zeros, &none, &nothing, h->i, h->j, h->a, &T));
   ierr = HybMPICOOAgree(A, HybMPICOOAdoptBlocks(T, &hyb->choices, x, h->j, arrays, csr));
   if (ierr) (void)MatDestroy(&T);
   PetscCall(ierr);
-  PetscCall(MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc));
-  PetscCall(MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns));
+  /* from here on an error is this process's own, and the others are told of it at the end */
+  ierr = MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc);
+  if (!ierr) ierr = MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns);
   data             = A->data;
   A->data          = T->data;
   T->data          = data;
@@ -220,9 +261,21 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOOHost *h, 
     PetscCall(MatMPIAIJHybridGPUSumStates(A));
     A->ass_nonzerostate = seen;
   }
-  PetscCall(MatDestroy(&T));
+  later = MatDestroy(&T);
+  if (later) (void)MatDestroy(&T); /* the rest of it */
+  if (!ierr) ierr = later;
   /* products may come before the values do: halos are of other columns, which the sum of states may not tell */
-  PetscCall(HybMPICOOAgree(A, MatMPIAIJHybridGPUSetBlocks(A)));
+  later = MatMPIAIJHybridGPUSetBlocks(A);
+  if (!ierr) ierr = later;
+  later = HybMPICOOAdopted(A, *c, asked);
+  *c    = NULL;
+  if (!ierr) ierr = later;
+  ierr = HybMPICOOAgree(A, ierr);
+  if (ierr) { /* no values for what is not whole */
+    (void)PetscObjectCompose((PetscObject)A, "HybMPICOO", NULL);
+    hyb->coocount = -1;
+  }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -255,8 +308,8 @@ static PetscErrorCode HybMPICOOBlocks(Mat A, const HybExec *x, PetscCount ncoo, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Which coordinates go to other processes */
-static PetscErrorCode HybMPICOOSends(Mat A, const PetscInt *i, const PetscInt *j, HybMPICOO *c)
+/* Not collective: which coordinates go to other processes, and to which */
+static PetscErrorCode HybMPICOOSends(Mat A, const PetscInt *i, const PetscInt *j, HybMPICOO *c, HybMPICOOTo *to)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
   PetscInt             rstart, rend;
@@ -272,38 +325,49 @@ static PetscErrorCode HybMPICOOSends(Mat A, const PetscInt *i, const PetscInt *j
     PetscCheck(i[k] < A->rmap->N && j[k] < A->cmap->N, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Coordinate %" PetscCount_FMT ", (%" PetscInt_FMT ",%" PetscInt_FMT "), is outside of the matrix, %" PetscInt_FMT " x %" PetscInt_FMT, k, i[k], j[k], A->rmap->N, A->cmap->N);
     if (!hyb->ignoreoffproc) c->sendhost[c->nsend++] = (PetscInt)k;
   }
+  PetscCall(HybMPICOOSort(A, i, c, to));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* began: what happened before, here alone */
-static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, const PetscInt *i, const PetscInt *j, HybMPICOO *c, PetscErrorCode began)
+/* Not collective: both blocks of these coordinates and of those that came, where they are executed, and the second
+   one's pattern on the host */
+static PetscErrorCode HybMPICOOMake(Mat A, const HybExec *x, const PetscInt *ij[2], PetscInt *came[2], HybMPICOO *c, HybArena arrays[2], HybCSR csr[2], HybMPICOOHost *h)
 {
-  PetscInt       *ri, *rj;
-  HybArena        arrays[2];
-  HybCSR          csr[2];
-  HybMPICOOHost   host = {NULL, NULL, NULL, NULL};
-  PetscErrorCode  ierr;
-  Mat             block[2];
-  const PetscInt *garray;
+  PetscFunctionBegin;
+  PetscCall(HybMPICOOBlocks(A, x, c->ncoo, ij[0], ij[1], came[0], came[1], c, arrays, csr));
+  PetscCall(HybArenaAlloc(&c->arena, HYB_MEM_DEVICE, c->nsend, sizeof(PetscInt), &c->senddevice));
+  PetscCall(x->backend->copy(x, c->senddevice, c->sendhost, sizeof(PetscInt) * (size_t)c->nsend, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(HybMPICOOHostGet(x, &csr[1], h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* began: what happened before, here alone. *c goes to A, or stays after an error. */
+static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, const PetscInt *ij[2], HybMPICOO **c, const HybAsked asked[2][HYB_LEFT], PetscErrorCode began)
+{
+  PetscInt      *came[2] = {NULL, NULL};
+  HybArena       arrays[2];
+  HybCSR         csr[2];
+  HybMPICOOHost  host = {NULL, NULL, NULL, NULL};
+  HybMPICOOTo    to   = {.n = 0};
+  PetscErrorCode ierr = began, later;
 
   PetscFunctionBegin;
-  PetscCall(HybMPICOOAgree(A, began ? began : HybMPICOOSends(A, i, j, c)));
-  PetscCall(HybMPICOOExchange(A, i, j, c, &ri, &rj));
   for (int b = 0; b < 2; b++) PetscCall(HybArenaInit(&arrays[b], x));
-  ierr = HybMPICOOBlocks(A, x, c->ncoo, i, j, ri, rj, c, arrays, csr);
-  PetscCall(PetscFree(ri));
-  PetscCall(PetscFree(rj));
-  if (!ierr) ierr = HybArenaAlloc(&c->arena, HYB_MEM_DEVICE, c->nsend, sizeof(PetscInt), &c->senddevice);
-  if (!ierr) ierr = x->backend->copy(x, c->senddevice, c->sendhost, sizeof(PetscInt) * (size_t)c->nsend, HYB_COPY_HOST_TO_DEVICE);
-  if (!ierr) ierr = HybMPICOOHostGet(x, &csr[1], &host);
+  PetscCall(HybArenaInit(&to.work, x));
+  if (!ierr) ierr = HybMPICOOSends(A, ij[0], ij[1], *c, &to);
   ierr = HybMPICOOAgree(A, ierr);
-  if (!ierr) ierr = HybMPICOOAdopt(A, x, &host, arrays, csr);
-  PetscCall(HybMPICOOHostFree(&host));
-  if (ierr)
-    for (int b = 0; b < 2; b++) (void)HybArenaReset(&arrays[b]);
+  if (!ierr) ierr = HybMPICOOExchange(A, ij, *c, &to, came);
+  if (!ierr) {
+    ierr = HybMPICOOMake(A, x, ij, came, *c, arrays, csr, &host);
+    ierr = HybMPICOOAgree(A, ierr);
+  }
+  if (!ierr) ierr = HybMPICOOAdopt(A, x, c, asked, &host, arrays, csr);
+  later = HybMPICOOHostFree(&host);
+  if (!ierr) ierr = later;
+  for (int b = 0; b < 2; b++) (void)HybArenaReset(&arrays[b]); /* nothing is left there but after an error */
+  later = HybArenaReset(&to.work);
+  if (!ierr) ierr = later;
   PetscCall(ierr);
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
-  c->block[1].n = block[1]->cmap->n; /* no longer all columns */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -357,50 +421,59 @@ PetscErrorCode MatMPIAIJHybridGPUSetLeftOptions(Mat A, const HybAsked asked[2][H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* not done where a process lacks the device, then the parent's do it */
-static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const PetscInt *i, const PetscInt *j, PetscBool *done)
+/* Collective: all can have their coordinates sorted on the device, and for one at least it is worth while */
+static PetscErrorCode HybMPICOOWhere(Mat A, PetscCount ncoo, const PetscInt *i, HybExec *x, PetscBool *there)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
-  HybExec              x;
-  HybMPICOO           *c = NULL;
-  HybAsked             asked[2][HYB_LEFT];
-  PetscInt             want[2];
-  PetscBool            idevice, wanted;
-  const PetscInt      *ij[2]   = {i, j};
-  void                *host[2] = {NULL, NULL}, *copy[2] = {NULL, NULL};
+  int                  mine[3], all[3];
+  PetscBool            idevice = PETSC_FALSE, wanted = PETSC_FALSE, fails = PETSC_TRUE;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  *done = PETSC_FALSE;
-  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
-  PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
-  PetscCall(HybCOOIsOnDevice(i, &idevice));
-  PetscCall(HybWhereCOO(A, &hyb->choices, idevice, ncoo, &wanted));
-  want[0] = !HybExecOnDevice(&x) || A->structure_only || ncoo > PETSC_MAX_INT;
+  ierr = MatMPIAIJHybridGPUGetData(A, &hyb);
+  if (!ierr) ierr = HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x);
+  if (!ierr) ierr = HybCOOIsOnDevice(i, &idevice);
+  if (!ierr) ierr = HybWhereCOO(A, &hyb->choices, idevice, ncoo, &wanted);
+  if (!ierr) fails = (PetscBool)(!HybExecOnDevice(x) || A->structure_only || ncoo > PETSC_MAX_INT);
 #if PETSC_VERSION_GE(3, 19, 0)
-  if (A->hash_active) want[0] = 1;
+  if (A->hash_active) fails = PETSC_TRUE;
 #endif
-  want[1] = wanted;
-  { /* all can, and for one at least it is worth while */
-    PetscInt all[2];
+  mine[0] = fails;
+  mine[1] = wanted;
+  mine[2] = ierr != PETSC_SUCCESS;
+  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
+  PetscCall(ierr);
+  PetscCheck(!all[2], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot sort its coordinates, and says why");
+  *there = (PetscBool)(!all[0] && all[1]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    PetscCallMPI(MPI_Allreduce(want, all, 2, MPIU_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
-    if (all[0] || !all[1]) {
-      PetscCall(PetscObjectCompose((PetscObject)A, "HybMPICOO", NULL));
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
+/* not done where a process lacks the device, then the parent's do it */
+static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, const PetscInt *i, const PetscInt *j, PetscBool *done)
+{
+  HybExec         x;
+  HybMPICOO      *c = NULL;
+  HybAsked        asked[2][HYB_LEFT];
+  const PetscInt *ij[2]   = {i, j};
+  void           *host[2] = {NULL, NULL}, *copy[2] = {NULL, NULL};
+  PetscErrorCode  ierr;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  PetscCall(HybMPICOOWhere(A, ncoo, i, &x, done));
+  if (!*done) {
+    PetscCall(HybMPICOOAgree(A, PetscObjectCompose((PetscObject)A, "HybMPICOO", NULL)));
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
-  PetscCall(MatMPIAIJHybridGPULeftOptions(A, asked));
-  ierr = HybMPICOOBegin(&x, ncoo, ij, host, copy, &c);
-  ierr = HybMPICOOBuild(A, &x, (const PetscInt *)host[0], (const PetscInt *)host[1], c, ierr);
-  if (ierr && c) (void)HybMPICOODestroy(c);
+  ierr = HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0);
+  if (!ierr) ierr = MatMPIAIJHybridGPULeftOptions(A, asked);
+  if (!ierr) ierr = HybMPICOOBegin(&x, ncoo, ij, host, copy, &c);
+  for (int k = 0; k < 2; k++) ij[k] = (const PetscInt *)host[k];
+  ierr = HybMPICOOBuild(A, &x, ij, &c, (const HybAsked(*)[HYB_LEFT])asked, ierr);
+  if (c) (void)HybMPICOODestroy(c);
   for (int k = 0; k < 2; k++) PetscCall(PetscFree(copy[k]));
   PetscCall(ierr);
-  PetscCall(HybContainerCompose((PetscObject)A, "HybMPICOO", c, HybMPICOODestroy));
-  PetscCall(MatMPIAIJHybridGPUSetLeftOptions(A, (const HybAsked(*)[HYB_LEFT])asked));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
-  *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -418,14 +491,14 @@ static PetscErrorCode HybMPICOOGatherSent(const HybExec *x, HybArena *work, HybM
 }
 
 /* Values for other processes go out, theirs come into c->recvbuf. They do so after an error too: the others wait. */
-static PetscErrorCode HybMPICOOSendValues(const HybExec *x, HybArena *work, HybMPICOO *c, const PetscScalar *v, PetscBool vdevice)
+static PetscErrorCode HybMPICOOSendValues(PetscErrorCode before, const HybExec *x, HybArena *work, HybMPICOO *c, const PetscScalar *v, PetscBool vdevice)
 {
-  PetscErrorCode ierr = PETSC_SUCCESS;
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
-  if (vdevice && c->nsend)
+  if (vdevice && c->nsend && !ierr)
     ierr = HybMPICOOGatherSent(x, work, c, v);
-  else
+  else if (!ierr)
     for (PetscInt k = 0; k < c->nsend; k++) c->sendbuf[k] = v ? v[c->sendhost[k]] : 0;
   PetscCall(PetscSFBcastBegin(c->sf, MPIU_SCALAR, c->sendbuf, c->recvbuf, MPI_REPLACE));
   PetscCall(PetscSFBcastEnd(c->sf, MPIU_SCALAR, c->sendbuf, c->recvbuf, MPI_REPLACE));
@@ -456,66 +529,82 @@ static PetscErrorCode HybMPICOOValuesOnDevice(const HybExec *x, HybArena *work, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, InsertMode mode, PetscBool *done)
+/* The same on the host, which has taken over */
+static PetscErrorCode HybMPICOOValuesOnHost(Mat block[2], HybMPICOO *c, const PetscScalar *v, PetscBool add)
 {
-  Mat_MPIAIJHybridGPU *hyb = NULL;
-  HybMPICOO           *c   = NULL;
-  Mat                  block[2];
-  const PetscInt      *garray;
-  HybExec              x;
-  HybArena             work;
-  PetscBool            device[2], vdevice, add = (PetscBool)(mode == ADD_VALUES);
-  PetscErrorCode       ierr;
+  PetscScalar   *all = NULL;
+  void          *hv, *cv;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *done = PETSC_FALSE;
-  PetscCall(HybContainerGet((PetscObject)A, "HybMPICOO", &c));
-  if (!c) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybCOOToHost(v, c->ncoo, sizeof(PetscScalar), &hv, &cv));
+  ierr = PetscCalloc1(c->ncoo + c->nrecv, &all);
+  if (!ierr && hv) ierr = PetscArraycpy(all, (PetscScalar *)hv, c->ncoo);
+  if (!ierr) ierr = PetscArraycpy(all + c->ncoo, c->recvbuf, c->nrecv);
+  for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUSetValuesCOOHost(block[k], &c->block[k], all, add);
+  PetscCall(PetscFree(cv));
+  PetscCall(PetscFree(all));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: both blocks can be written, and where */
+static PetscErrorCode HybMPICOOValuesBegin(Mat A, HybMPICOO *c, const PetscScalar *v, Mat block[2], PetscBool *device, PetscBool *vdevice)
+{
+  const PetscInt *garray;
+  PetscBool       on;
+
+  PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
   PetscCall(HybExecRefresh(&c->arena.exec));
-  x = c->arena.exec;
-  for (int k = 0; k < 2; k++) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(block[k], &x, &device[k]));
-  if (!device[0] || !device[1]) x = c->arena.exec;
-  PetscCall(HybCOOIsOnDevice(v, &vdevice));
-  PetscCall(HybArenaInit(&work, &c->arena.exec));
-  ierr = HybMPICOOSendValues(&c->arena.exec, &work, c, v, vdevice);
-  if (!ierr && device[0] && device[1]) {
-    const PetscScalar *all = NULL;
+  *device = PETSC_TRUE;
+  for (int k = 0; k < 2; k++) {
+    HybExec x;
 
-    if (!ierr) ierr = HybMPICOOValuesOnDevice(&x, &work, c, v, vdevice, &all);
-    for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUSetValuesCOODevice(block[k], &c->block[k], &x, all, add);
-    if (!ierr) hyb->assembling = PETSC_TRUE;
-  } else if (!ierr) { /* the host has taken over */
-    PetscScalar *all;
-    void        *hv, *cv;
-
-    PetscCall(HybCOOToHost(v, c->ncoo, sizeof(PetscScalar), &hv, &cv));
-    PetscCall(PetscMalloc1(c->ncoo + c->nrecv, &all));
-    if (hv)
-      PetscCall(PetscArraycpy(all, (PetscScalar *)hv, c->ncoo));
-    else
-      PetscCall(PetscArrayzero(all, c->ncoo));
-    PetscCall(PetscArraycpy(all + c->ncoo, c->recvbuf, c->nrecv));
-    PetscCall(PetscFree(cv));
-    for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUSetValuesCOOHost(block[k], &c->block[k], all, add);
-    PetscCall(PetscFree(all));
-    if (!ierr) hyb->assembling = PETSC_TRUE;
+    PetscCall(MatSeqAIJHybridGPUWriteOnDevice(block[k], &x, &on));
+    *device = (PetscBool)(*device && on);
   }
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
-  *done = PETSC_TRUE;
+  PetscCall(HybCOOIsOnDevice(v, vdevice));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* An error of one process is one of all: the values' assembly comes next */
+static PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v, InsertMode mode, PetscBool *done)
+{
+  HybMPICOO         *c = NULL;
+  Mat                block[2];
+  const HybExec     *x;
+  HybArena           work;
+  PetscBool          device = PETSC_FALSE, vdevice = PETSC_FALSE, add = (PetscBool)(mode == ADD_VALUES);
+  const PetscScalar *all = NULL;
+  PetscErrorCode     ierr, later;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)A, "HybMPICOO", &c));
+  *done = (PetscBool)(c != NULL);
+  if (!c) PetscFunctionReturn(PETSC_SUCCESS);
+  x    = &c->arena.exec;
+  ierr = HybMPICOOValuesBegin(A, c, v, block, &device, &vdevice);
+  PetscCall(HybArenaInit(&work, x));
+  ierr = HybMPICOOSendValues(ierr, x, &work, c, v, vdevice);
+  if (device) {
+    if (!ierr) ierr = HybMPICOOValuesOnDevice(x, &work, c, v, vdevice, &all);
+    for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUSetValuesCOODevice(block[k], &c->block[k], x, all, add);
+  } else if (!ierr)
+    ierr = HybMPICOOValuesOnHost(block, c, v, add);
+  later = HybArenaReset(&work);
+  if (!ierr) ierr = later;
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)A), ierr, "Setting the values of coordinates"));
+  ((Mat_MPIAIJHybridGPU *)A->spptr)->assembling = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatSetPreallocationCOO_MPIAIJHybridGPU(Mat A, PetscCount n, PetscInt i[], PetscInt j[])
 {
-  Mat_MPIAIJHybridGPU *hyb = NULL;
-  PetscBool            done;
+  Mat_MPIAIJHybridGPU *hyb  = NULL;
+  PetscBool            done = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
-  hyb->coocount = n;
   PetscCall(MatMPIAIJHybridGPUPreallocateCOO(A, n, i, j, &done));
   if (!done) {
     PetscCall(HybCOOPreallocateOnHost(A, HybGlueState.coopreallocation[1], n, i, j));
@@ -527,13 +616,15 @@ static PetscErrorCode MatSetPreallocationCOO_MPIAIJHybridGPU(Mat A, PetscCount n
       hyb->halo.setups++;
     hyb->coopattern = PETSC_TRUE;
   }
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  hyb->coocount = n;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatSetValuesCOO_MPIAIJHybridGPU(Mat A, const PetscScalar v[], InsertMode mode)
 {
-  Mat_MPIAIJHybridGPU *hyb = NULL;
-  PetscBool            done;
+  Mat_MPIAIJHybridGPU *hyb  = NULL;
+  PetscBool            done = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
