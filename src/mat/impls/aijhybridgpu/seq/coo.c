@@ -11,6 +11,7 @@
 */
 #include "coo.h"
 #include "../storage/where.h"
+#include "aijhybridgpu/private/hybcomm.h"
 
 #if defined(PETSC_HAVE_DEVICE)
   #include <petscdevice.h>
@@ -208,16 +209,17 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The parent's function gets arrays of the host's */
+/* The parent's function gets arrays of the host's; it is collective, so an error of one process here is one of all */
 PetscErrorCode HybCOOPreallocateOnHost(Mat A, void (*parent)(void), PetscCount n, const PetscInt i[], const PetscInt j[])
 {
-  void          *hi, *hj, *ci, *cj;
+  void          *hi, *hj, *ci = NULL, *cj = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybCOOToHost(i, n, sizeof(PetscInt), &hi, &ci));
-  PetscCall(HybCOOToHost(j, n, sizeof(PetscInt), &hj, &cj));
-  ierr = (*(PetscErrorCode(*)(Mat, PetscCount, PetscInt[], PetscInt[]))parent)(A, n, (PetscInt *)hi, (PetscInt *)hj);
+  ierr = HybCOOToHost(i, n, sizeof(PetscInt), &hi, &ci);
+  if (!ierr) ierr = HybCOOToHost(j, n, sizeof(PetscInt), &hj, &cj);
+  ierr = HybAgree(PetscObjectComm((PetscObject)A), ierr, "Bringing coordinates to the host");
+  if (!ierr) ierr = (*(PetscErrorCode(*)(Mat, PetscCount, PetscInt[], PetscInt[]))parent)(A, n, (PetscInt *)hi, (PetscInt *)hj);
   PetscCall(PetscFree(ci));
   PetscCall(PetscFree(cj));
   PetscCall(ierr);
