@@ -247,12 +247,15 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOO **c, con
   /* from here on an error is this process's own, and the others are told of it at the end */
   ierr = MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc);
   if (!ierr) ierr = MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns);
-  data             = A->data;
-  A->data          = T->data;
-  T->data          = data;
+  data    = A->data;
+  A->data = T->data;
+  T->data = data;
+  /* as the parent's: the first values' assembly makes it a matrix. Its columns of others have their numbers already,
+     and so it was assembled for who looks for them there. */
   A->preallocated  = PETSC_TRUE;
-  A->assembled     = PETSC_TRUE;
-  A->was_assembled = PETSC_FALSE;
+  A->assembled     = PETSC_FALSE;
+  A->was_assembled = PETSC_TRUE;
+  hyb->coopattern  = PETSC_TRUE;
   /* as the parent's: before 3.22 it is the first values' assembly that sums, and MatSetPreallocationCOO() counts. What
      the last assembly saw stands, so that the next one finds another pattern and ends what was said of the old one */
   if (PETSC_VERSION_GE(3, 22, 0)) {
@@ -614,10 +617,10 @@ static PetscErrorCode MatSetPreallocationCOO_MPIAIJHybridGPU(Mat A, PetscCount n
       PetscCall(MatMPIAIJHybridGPUSetBlocks(A));
     else
       hyb->halo.setups++;
-    hyb->coopattern = PETSC_TRUE;
   }
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
-  hyb->coocount = n;
+  hyb->coopattern = PETSC_TRUE;
+  hyb->coocount   = n;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

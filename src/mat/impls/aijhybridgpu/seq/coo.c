@@ -47,6 +47,8 @@ PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat B)
   b->choices  = a->choices;
   b->coocount = a->coocount;
   PetscCall(PetscArraycpy(b->asked, a->asked, HYB_ASKED_GROUPS));
+  B->assembled    = A->assembled;
+  b->coopattern   = a->coopattern;
   b->optionsknown = a->optionsknown;
   PetscCall(PetscObjectQuery((PetscObject)A, "HybCOO", &container));
   if (container) PetscCall(PetscObjectCompose((PetscObject)B, "HybCOO", container));
@@ -186,7 +188,9 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   assemblies = A->num_ass;
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(A, x, &arrays, &csr);
-  A->num_ass = assemblies; /* as the parent's: the first values' assembly leaves what was said of symmetries */
+  /* as the parent's: the first values' assembly makes it a matrix, and leaves what was said of symmetries */
+  A->num_ass   = assemblies;
+  A->assembled = PETSC_FALSE;
   if (ierr) {
     (void)HybArenaReset(&arrays);
     (void)HybCOODestroy(coo);
@@ -197,6 +201,7 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
     if (k != HYB_ASKED_NEW_NONZEROS && hyb->asked[k].said) PetscCall((*HybGlueState.seq.setoption)(A, hyb->asked[k].op, hyb->asked[k].flg));
   if (unused) PetscCall((*HybGlueState.seq.setoption)(A, MAT_UNUSED_NONZERO_LOCATION_ERR, PETSC_TRUE));
   if (ended) hyb->inodesleft = PETSC_FALSE;
+  hyb->coopattern = PETSC_TRUE;
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's */
   /* nor does the parent's count the state */
   PetscCall(PetscObjectStateSet((PetscObject)A, state));

@@ -14,7 +14,7 @@ PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat A, HybExec *x, PetscBool *flg
   PetscFunctionBegin;
   *flg = PETSC_FALSE;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  if (!HybBorn(hyb) || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybBorn(hyb) || !(A->assembled || (hyb->coopattern && A->insertmode == NOT_SET_VALUES))) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
   PetscCall(HybPatternKeyGet(A, &l.csr, &key));
   PetscCall(HybLentRestore(A, &l));
