@@ -127,8 +127,10 @@ static PetscErrorCode HybMPIMultTogether(HybMPIMult *m, HybSpMVMode mode, HybPee
   p->y    = (const HybScalar *)(m->inplace ? m->dz.there : m->dy.there);
   p->z    = (HybScalar *)m->dz.there;
   p->mode = (int)mode;
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], m->A, 0, 0, 0));
-  PetscCall(PetscLogGpuTimeBegin());
+  ierr    = HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], m->A, 0, 0, 0);
+  if (!ierr) ierr = PetscLogGpuTimeBegin();
+  if (ierr) HybHaloAbandon(m->halo, &m->x, p->transpose, ierr);
+  PetscCall(ierr);
   ierr = HybHaloMult(m->halo, &m->x, p);
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(ierr);
