@@ -36,6 +36,17 @@ static PetscErrorCode Moved(const RefMat *A, PetscCount nnz, HybCSR *M)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* once it has fits and nnz: an error, or right */
+#define OPERATION(what, call, check)                               \
+  do {                                                             \
+    HybTestBegin("%s of %" PetscCount_FMT " nonzeros", what, nnz); \
+    if (!fits)                                                     \
+      HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, call);            \
+    else if (HybTestCall(call))                                    \
+      check;                                                       \
+    PetscCall(Forget());                                           \
+  } while (0)
+
 /* all operations, with so many nonzeros: refused, or right */
 static PetscErrorCode Operations(const RefMat *A, const RefMat *B, PetscCount nnz)
 {
@@ -50,15 +61,6 @@ static PetscErrorCode Operations(const RefMat *A, const RefMat *B, PetscCount nn
   RefMat            S;
 
   PetscFunctionBegin;
-#define OPERATION(what, call, check)                               \
-  do {                                                             \
-    HybTestBegin("%s of %" PetscCount_FMT " nonzeros", what, nnz); \
-    if (!fits)                                                     \
-      HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, call);            \
-    else if (HybTestCall(call))                                    \
-      check;                                                       \
-    PetscCall(Forget());                                           \
-  } while (0)
   PetscCall(Moved(A, nnz, &DA));
   PetscCall(HybTestUpload(&mine, &B->csr, &DB));
   PetscCall(HybTestUploadArray(&mine, m, sizeof(PetscScalar), hl, &l));
@@ -100,13 +102,59 @@ static PetscErrorCode Operations(const RefMat *A, const RefMat *B, PetscCount nn
     HybTestCheck(right, "a value is wrong");
     free(a);
   });
-#undef OPERATION
   PetscCall(HybArenaReset(&mine));
   free(hl);
   free(hx);
   free(hz);
   free(mag);
   free(terms);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* rows and parts of a matrix, with so many nonzeros: refused, or right */
+static PetscErrorCode Parts(const RefMat *A, PetscCount nnz)
+{
+  const PetscBool  fits = (PetscBool)(nnz <= (PetscCount)PETSC_MAX_INT - HYB_ENTRIES_BEYOND);
+  const PetscInt   m = A->csr.m, n = A->csr.n, two[2] = {m - 1, 0};
+  const PetscCount unknown[2] = {-1, -1};
+  PetscInt        *rows, *every, *none, *perm[2], *list, begin[3];
+  unsigned        *mask, words;
+  HybCSR           D, O, each, S[2];
+  const HybCSR    *both[2] = {&D, &D};
+  RefMat           R;
+
+  PetscFunctionBegin;
+  PetscCall(Moved(A, nnz, &D));
+  PetscCall(HybTestUploadArray(&mine, 2, sizeof(PetscInt), two, &rows));
+  PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), (PetscCount)n + 1, sizeof(PetscInt), &every));
+  PetscCall(ops->sequence(exec, (PetscCount)n + 1, 0, every));
+  PetscCall(HybArenaCalloc(&mine, HYB_WORK(exec), (PetscCount)m + 1, sizeof(PetscInt), &none));
+  PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), 1, sizeof(*mask), &mask));
+  O    = (HybCSR){m, 0, 0, none, none, NULL};
+  each = (HybCSR){m, m, m, every, every, NULL};
+  RefSubmatrix(A, 2, two, 0, n, &R);
+  OPERATION("rows of two blocks", ops->pickrows(exec, &keep, &work, &D, &O, 0, 0, every, 2, rows, begin, S, perm), {
+    S->n = n;
+    HybTestSamePattern(S, &R);
+  });
+  OPERATION("rows of two blocks, the other way round,", ops->pickrows(exec, &keep, &work, &O, &D, 0, 0, every, 2, rows, begin, S, perm), {
+    S->n = n;
+    HybTestSamePattern(S, &R);
+  });
+  OPERATION("rows of two matrices", ops->pickboth(exec, &keep, &work, both, unknown, 2, rows, S, perm), HybTestSamePattern(S + 1, &R));
+  RefMatDestroy(&R);
+  OPERATION("rows that are met", ops->pickmet(exec, &keep, &work, &each, &D, S, perm, &list), HybTestCheck(S->nnz == A->csr.nnz, "%td entries", S->nnz));
+  OPERATION("columns that are mapped", ops->pickmapped(exec, &keep, &work, &D, n, every, S, &list, perm), HybTestCheck(S->nnz == A->csr.nnz, "%td entries", S->nnz));
+  /* more entries than there are would be room for a part */
+  if (!fits) OPERATION("parts by columns", ops->splitcolumns(exec, &keep, &work, &D, 1, n - 1, S, perm), (void)0);
+  OPERATION("rows that meet others", ops->meetrows(exec, &D, none, every, mask), {
+    unsigned expected = 0;
+
+    for (PetscInt r = 0; r < m; r++) expected |= (unsigned)(A->csr.i[r + 1] > A->csr.i[r]) << r;
+    HybTestCall(HybTestDownloadArray(1, sizeof(words), mask, &words));
+    HybTestCheck(words == expected, "%x, not %x", words, expected);
+  });
+  PetscCall(HybArenaReset(&mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -128,8 +176,11 @@ static PetscErrorCode Body(void)
   HybTestMatRandom(20, 300, 0, 200, &A);
   HybTestMatRandom(20, 300, 1, 100, &B);
   PetscCall(Operations(&A, &B, (PetscCount)PETSC_MAX_INT - HYB_ENTRIES_BEYOND));
+  PetscCall(Parts(&A, (PetscCount)PETSC_MAX_INT - HYB_ENTRIES_BEYOND));
   PetscCall(Operations(&A, &B, (PetscCount)PETSC_MAX_INT - HYB_ENTRIES_BEYOND + 1));
+  PetscCall(Parts(&A, (PetscCount)PETSC_MAX_INT - HYB_ENTRIES_BEYOND + 1));
   PetscCall(Operations(&A, &B, (PetscCount)PETSC_MAX_INT));
+  PetscCall(Parts(&A, (PetscCount)PETSC_MAX_INT));
   RefMatDestroy(&A);
   RefMatDestroy(&B);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -123,6 +123,7 @@ PetscErrorCode HybCSRSplitColumns_CUDA(const HybExec *exec, HybArena *keep, HybA
   PetscCount nnz[2] = {0, 0};
 
   PetscFunctionBegin;
+  PetscCall(HybCheckEntries(exec, A->nnz, "A matrix that is split by columns"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->m, sizeof(*begin), &begin));
   for (int p = 0; p < 2; p++) {
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->m, sizeof(PetscInt), &count[p]));
@@ -387,6 +388,7 @@ static __global__ __launch_bounds__(CSR_THREADS) void MeetRows(PetscInt m, const
 PetscErrorCode HybCSRMeetRows_CUDA(const HybExec *exec, const HybCSR *D, const PetscInt *oi, const PetscInt *bi, unsigned *mask)
 {
   PetscFunctionBegin;
+  PetscCall(HybCheckEntries(exec, D->nnz, "A block whose rows may meet others"));
   PetscCall(exec->backend->zero(exec, mask, sizeof(*mask) * (((size_t)D->m + 31) / 32)));
   PetscCall(HybDispatch(RowWidth(bi ? D->nnz : 0, D->m, 1), RowWidths(), [&](auto W) {
     HYB_LAUNCH((MeetRows<W>), HybBlocks((PetscCount)D->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, D->m, D->i,

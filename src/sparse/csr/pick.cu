@@ -46,6 +46,7 @@ PetscErrorCode HybCSRPickRows_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCount total = 0;
 
   PetscFunctionBegin;
+  PetscCall(HybCheckEntries(exec, PetscMax(D->nnz, O->nnz), "A block that rows are picked of"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(*length), &length));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)n + 1, sizeof(*is), &is));
   HYB_LAUNCH(PickLengths, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, rows, D->i, O->i, length);
@@ -124,6 +125,7 @@ PetscErrorCode HybCSRPickBoth_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCount *there, total[2] = {nnz[0], nnz[1]};
 
   PetscFunctionBegin;
+  PetscCall(HybCheckEntries(exec, PetscMax(A[0]->nnz, A[1]->nnz), "A matrix that rows are picked of"));
   for (int p = 0; p < 2; p++) {
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*length[p]), &length[p]));
     PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)nrows + 1, sizeof(*is[p]), &is[p]));
@@ -208,6 +210,7 @@ PetscErrorCode HybCSRPickMet_CUDA(const HybExec *exec, HybArena *keep, HybArena 
   PetscCount total[2] = {0, 0};
 
   PetscFunctionBegin;
+  PetscCall(HybCheckEntries(exec, X->nnz, "A matrix that rows are picked of"));
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), (PetscCount)X->m + 1, sizeof(*flag), &flag));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)X->m + 1, sizeof(*length), &length));
   HYB_LAUNCH(PickUsed, HybBlocks(A->nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->nnz, A->j, flag);
@@ -298,6 +301,7 @@ PetscErrorCode HybCSRPickMapped_CUDA(const HybExec *exec, HybArena *keep, HybAre
   PetscCount total[2] = {0, 0};
 
   PetscFunctionBegin;
+  PetscCall(HybCheckEntries(exec, A->nnz, "A matrix that columns are picked of"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)A->m + 1, sizeof(*flag), &flag));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)A->m + 1, sizeof(*length), &length));
   PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
