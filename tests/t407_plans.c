@@ -532,6 +532,69 @@ static void Without(void)
   }
 }
 
+/* one that says of an array that it cannot be given back */
+static PetscInt unfreed;
+
+static PetscErrorCode LateFree(const HybExec *x, HybMem mem, size_t bytes, void *ptr)
+{
+  const PetscErrorCode ierr = plenty->free(x, mem, bytes, ptr);
+
+  if (!ierr && unfreed && !--unfreed) SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "cannot be given back");
+  return ierr;
+}
+
+/* An error of each array in turn that the second numeric phase gives back, which makes a plan by places (0) or by terms
+   (1): the next one is right without the columns that nobody is said to read. */
+static void Unfreed(void)
+{
+  HybBackend late = *HybTestExec()->backend;
+
+  if (width || !Is("hash")) return;
+  plenty    = HybTestExec()->backend;
+  late.free = LateFree;
+  for (int kind = 0; kind < 2; kind++) {
+    PetscBool      fired = PETSC_TRUE;
+    RefMat         A, B, C;
+    PetscScalar   *expected;
+    PetscErrorCode ierr;
+
+    HybTestBegin("%s: what a plan by %s took cannot be given back", method->name, kind ? "terms" : "places");
+    if (!kind) HybTestCall(HybTuningSet("hash_places", PLACES_ALONE));
+    HybTestMatRandom(30, 40, 2, 4, &A);
+    HybTestMatRandom(40, 500, 4, 8, &B);
+    RefSpGEMM(&A, &B, &C);
+    expected = RefProductInOrder(&A, &B, &C);
+    for (PetscInt k = 1; fired; k++) {
+      HybExec   exec = *HybTestExec();
+      HybSpGEMM mm;
+      HybCSR    DA, DB, DC;
+
+      exec.backend = &late;
+      if (HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) {
+        PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+        unfreed = k;
+        ierr    = HybSpGEMMNumeric(&mm, &DA, &DB, &DC);
+        fired   = (PetscBool)!unfreed;
+        unfreed = 0;
+        PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
+        HybTestCheck(!ierr == !fired, "error %d", (int)ierr);
+        HybTestCall(plenty->zero(&exec, DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+        if (!(mm.reads & HYB_SPGEMM_READS_A)) DA.j = NULL;
+        if (!(mm.reads & HYB_SPGEMM_READS_B)) DB.j = NULL;
+        if (!(mm.reads & HYB_SPGEMM_READS_C)) DC.j = NULL;
+        if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      } else
+        fired = PETSC_FALSE;
+      Finish(&mm);
+    }
+    HybTestCall(HybTuningSet("hash_places", NULL));
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
 /* Somebody else finds no memory: a plan is given back, once, and numeric phases go on without, with the same bits; but
    not where columns are gone that it stands for (2), none that is gone itself (3), and not for more than the card has
    (5). Of device memory, and of memory that grows (1); terms, and places (4). */
@@ -691,6 +754,7 @@ static PetscErrorCode Body(void)
     if (HybTestMine()) Masked();
     if (HybTestMine()) UnmadePlans();
     if (HybTestMine()) Without();
+    if (HybTestMine()) Unfreed();
     if (HybTestMine()) GivenBack();
     if (HybTestMine()) Counted();
   }

@@ -479,12 +479,15 @@ PetscErrorCode HybHashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   if (!found[1] && kept <= HashTermsMost(C) && taken <= spare) {
     PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, found[0], sizeof(unsigned short), &terms->term));
     PetscCall(HashTermsMake(mm, hash, x, words));
-    PetscCall(HybCountersSet(&mm->counters, "terms", mm->stats.products));
-    PetscCall(HybCountersSet(&mm->counters, "term bytes", found[0] * (PetscCount)sizeof(unsigned short)));
-    mm->reads = 0;
   } else
     PetscCall(HybArenaFree(&mm->keep, &terms->room));
   PetscCall(HybArenaReset(&mm->work));
+  /* last: who makes plans gives this one back after an error */
+  if (terms->term) {
+    PetscCall(HybCountersSet(&mm->counters, "terms", mm->stats.products));
+    PetscCall(HybCountersSet(&mm->counters, "term bytes", found[0] * (PetscCount)sizeof(unsigned short)));
+    mm->reads = 0;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
