@@ -86,6 +86,25 @@ static void ManyRows(void)
   free(lengths);
 }
 
+/* Rows of B that are empty, short, or many times a mean one's length, by rows of A of 0 to 40 entries, which are in all
+   of the count's bins; few rows leave B as it is, many compress it */
+static void Uneven(PetscInt m, PetscInt columns)
+{
+  PetscInt *a = (PetscInt *)RefAlloc(m, sizeof(PetscInt)), b[300];
+  RefMat    A, B;
+
+  HybTestBegin("%" PetscInt_FMT " rows by uneven ones of %" PetscInt_FMT " columns", m, columns);
+  for (PetscInt r = 0; r < m; r++) a[r] = r % 41;
+  for (PetscInt k = 0; k < 300; k++) b[k] = k == 17 || k == 150 ? 900 : 5 * k % 12;
+  HybTestMatLengths(m, 300, a, &A);
+  HybTestMatLengths(300, columns, b, &B);
+  Check(&A, &B, NULL, PETSC_TRUE);
+  Check(&A, &B, "0", PETSC_FALSE);
+  RefMatDestroy(&A);
+  RefMatDestroy(&B);
+  free(a);
+}
+
 /* A row of as many products as might be more nonzeros than 32 bits count. It names one row of B again and again, which
    no program has: no other one is small. */
 static void Longest(void)
@@ -121,6 +140,9 @@ static PetscErrorCode Body(void)
   PetscCall(Methods("hash", "rows by tables"));
   if (!method) PetscFunctionReturn(PETSC_SUCCESS);
   if (HybTestMine()) ManyRows();
+  for (PetscInt m = 41; m <= 410; m *= 10)
+    for (PetscInt columns = 4000; columns <= 400000; columns *= 100)
+      if (HybTestMine()) Uneven(m, columns);
   if (HybTestMine()) Longest();
   for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(each); e++) {
     for (size_t f = 0; f < PETSC_STATIC_ARRAY_LENGTH(far); f++) {

@@ -122,8 +122,19 @@ static __device__ __forceinline__ void HashKeep(const HashArgs &x, PetscInt row,
 /* entries of A whose rows of B a group of N stages */
 #define HASH_SPANS(N) ((N) <= 256 ? (N) : 256)
 
-/* Count of a row. table: capacity words, in shared memory or (MODE 1) in global memory */
-template <int N, int MODE>
+/* every pair of a row */
+template <int N, bool ALONG, typename Insert>
+static __device__ __forceinline__ void HashCountPairs(const HashArgs &x, PetscInt abegin, PetscInt aend, int rowlanes, const HashSpans &spans, Insert insert)
+{
+  if constexpr (ALONG && HybGroup<N>::SUBWARP)
+    HashForEachPairAlong<N>(x, abegin, aend, spans, insert);
+  else
+    HashForEachPair<HybGroup<N>, N>(x, abegin, aend, rowlanes, spans, insert);
+}
+
+/* Count of a row. table: capacity words, in shared memory or (MODE 1) in global memory; ALONG: sub-warps go along the
+   pairs of several rows of B */
+template <int N, int MODE, bool ALONG>
 static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt row, unsigned *table, unsigned capacity, unsigned *scratch, HashSpans spans)
 {
   using G                 = HybGroup<N>;
@@ -165,7 +176,7 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
 
     HashFill<G>(table, met ? words + bits : c.span, 0);
     G::sync();
-    HashForEachPair<G, N>(x, abegin, aend, rowlanes, spans, [&](unsigned block, unsigned mask) {
+    HashCountPairs<N, ALONG>(x, abegin, aend, rowlanes, spans, [&](unsigned block, unsigned mask) {
       const unsigned at  = block - lo;
       const unsigned old = atomicOr(table + at, mask);
 
@@ -196,7 +207,7 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
     HashFill<G>(table, wrap + 1, HASH_EMPTY);
     HashFill<G>(maskof, wrap + 1, 0);
     G::sync();
-    HashForEachPair<G, N>(x, abegin, aend, rowlanes, spans, [&](unsigned block, unsigned mask) {
+    HashCountPairs<N, ALONG>(x, abegin, aend, rowlanes, spans, [&](unsigned block, unsigned mask) {
       const unsigned old = atomicOr(maskof + HashInsert(table, block, shift, wrap), mask);
 
       nnz += __popc(mask & ~old);
@@ -226,21 +237,22 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashCountKernel(HashArgs
   const unsigned  capacity = MODE ? (unsigned)x.globalwords : (unsigned)x.bytes / 4; /* words */
   const PetscInt  first = MODE ? 0 : x.binptr[0], last = MODE ? x.over[0] : x.binptr[1];
 
-  for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) HashCountRow<N, MODE>(x, MODE ? x.over[1 + q] : x.order[q], table, capacity, scratch, {spanbegin, spanend, 0});
+  for (PetscCount q = first + (PetscCount)blockIdx.x * G::GROUPS + G::index(); q < last; q += (PetscCount)gridDim.x * G::GROUPS) HashCountRow<N, MODE, false>(x, MODE ? x.over[1 + q] : x.order[q], table, capacity, scratch, {spanbegin, spanend, 0});
 }
 
 /* task t of bin b for sub-warps of N lanes: whatever its bin, a warp keeps to its own part of shared memory */
-template <int N>
+template <int N, bool ALONG>
 static __device__ __forceinline__ void HashCountTask(const HashArgs &x, int b, PetscCount t, unsigned char *shared, unsigned *scratch, const HashSpans &spans)
 {
   using G                = HybGroup<N>;
   const int        bytes = x.bytes / G::GROUPS;
   const PetscCount q     = x.binptr[b] + t * G::GROUPS + G::index();
 
-  if (q < x.binptr[b + 1]) HashCountRow<N, 0>(x, x.order[q], (unsigned *)(shared + (size_t)G::index() * bytes), (unsigned)bytes / 4, scratch, spans);
+  if (q < x.binptr[b + 1]) HashCountRow<N, 0, ALONG>(x, x.order[q], (unsigned *)(shared + (size_t)G::index() * bytes), (unsigned)bytes / 4, scratch, spans);
 }
 
 /* bins 1 to 4 at once, the longest rows first */
+template <bool ALONG>
 __global__ void __launch_bounds__(128, 7) HashCountSmallKernel(HashArgs x)
 {
   HYB_DYNAMIC_SHARED(unsigned char, shared);
@@ -252,13 +264,13 @@ __global__ void __launch_bounds__(128, 7) HashCountSmallKernel(HashArgs x)
 
   for (PetscCount t = (PetscCount)blockIdx.x; t < n4 + n3 + n2 + n1; t += (PetscCount)gridDim.x) {
     if (t < n4)
-      HashCountTask<128>(x, 4, t, shared, scratch, spans);
+      HashCountTask<128, ALONG>(x, 4, t, shared, scratch, spans);
     else if (t < n4 + n3)
-      HashCountTask<32>(x, 3, t - n4, shared, scratch, spans);
+      HashCountTask<32, ALONG>(x, 3, t - n4, shared, scratch, spans);
     else if (t < n4 + n3 + n2)
-      HashCountTask<16>(x, 2, t - n4 - n3, shared, scratch, spans);
+      HashCountTask<16, ALONG>(x, 2, t - n4 - n3, shared, scratch, spans);
     else
-      HashCountTask<8>(x, 1, t - n4 - n3 - n2, shared, scratch, spans);
+      HashCountTask<8, ALONG>(x, 1, t - n4 - n3 - n2, shared, scratch, spans);
   }
 }
 
@@ -315,17 +327,20 @@ static PetscErrorCode HashCountLarge(HybSpGEMM *mm, const HybExec *exec, const H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HashCountSmall(const HybExec *exec, PetscCount most, PetscCount m, PetscCount products, PetscCount rows, const PetscInt *binptr, HashArgs x)
+static PetscErrorCode HashCountSmall(const HybExec *exec, bool along, PetscCount most, PetscCount m, PetscCount products, PetscCount rows, const PetscInt *binptr, HashArgs x)
 {
   PetscFunctionBegin;
   if (most > HashCountLimit[1]) {
     x.binptr = binptr;
     x.bytes  = x.where ? HASH_COUNTMEM : HASH_SMALLMEM;
-    HYB_LAUNCH(HashCountSmallKernel, PetscMin(PetscMin(m, products), rows), 128, x.bytes, exec->stream, x);
+    if (along)
+      HYB_LAUNCH((HashCountSmallKernel<true>), PetscMin(PetscMin(m, products), rows), 128, x.bytes, exec->stream, x);
+    else
+      HYB_LAUNCH((HashCountSmallKernel<false>), PetscMin(PetscMin(m, products), rows), 128, x.bytes, exec->stream, x);
   } else {
     x.binptr = binptr + 1;
     x.bytes  = 512;
-    HASH_COUNT(8, 0, PetscMin(HybBlocks(m, 16), rows), 16 * x.bytes);
+    HASH_COUNT(8, 0, PetscMin(HybBlocks(m, 16), rows), 16 * x.bytes); /* along, the longest row of B were more */
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -354,7 +369,7 @@ PetscErrorCode HybHashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const Pe
     ierr = HashCountLarge(mm, n == 2 ? &side[1] : exec, hash, 5, PetscMin((PetscCount)m, mm->stats.products / (HashCountLimit[4] + 1)), rows, binptr, x);
     if (!first) first = ierr;
   }
-  ierr = HashCountSmall(n ? &side[0] : exec, most, m, mm->stats.products, rows, binptr, x);
+  ierr = HashCountSmall(n ? &side[0] : exec, hash->mean >= HASH_ALONG && mm->stats.maxbrow / HASH_UNEVEN > hash->mean, most, m, mm->stats.products, rows, binptr, x);
   if (!first) first = ierr;
   ierr = HybDeviceJoin(exec, n);
   if (!first) first = ierr;

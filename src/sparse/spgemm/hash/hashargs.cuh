@@ -27,6 +27,11 @@
 /* the same of the count's small rows where lists are wanted: bitmaps of spans fit where a hash table would have to
    do */
 #define HASH_COUNTMEM 24576
+/* entries of a mean row of B from which the count's sub-warps take the pairs of several of them together, if the
+   longest has HASH_UNEVEN times as many (cnr-2000 first 2.66 and 2.46 ms; where rows are alike it loses up to a
+   tenth) */
+#define HASH_ALONG    4
+#define HASH_UNEVEN   16
 #define HASH_RANKMOST 3 /* a ranked table may have so many halves of a hashed one's bytes */
 /* blocks up to which it is one launch: beyond, each bin fills the card by itself, with less shared memory a block */
 #define HASH_MERGE 32768

@@ -119,6 +119,59 @@ static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscI
   }
 }
 
+/*
+  The same by a sub-warp, whose lanes go along the pairs of as many rows of B as they are, so that none waits for the
+  longest of these rows. Each finds its row among the sums of lengths. These are of different rows of B, so that they
+  stay below 2^31, and lanes go less than HYB_ENTRIES_BEYOND beyond.
+*/
+template <int N, typename Insert>
+static __device__ __forceinline__ void HashForEachPairAlong(const HashArgs &x, PetscInt abegin, PetscInt aend, const HashSpans &s, Insert insert)
+{
+  using Cursor         = HashSpans::Cursor;
+  constexpr int  AHEAD = 2; /* pairs of a lane on their way together */
+  const unsigned mask  = HybSubwarpMask<N>();
+  const int      lane  = HybLane() & (N - 1);
+
+  for (PetscInt k0 = abegin; k0 < aend; k0 += N) {
+    Cursor begin = 0, end = 0, all;
+
+    if (lane < aend - k0) HashSpan(x, s, abegin, k0 + lane, &begin, &end);
+    const Cursor before = HybSubwarpExclusiveSum<N>((Cursor)(end - begin), &all);
+
+    begin -= before;
+    for (Cursor f0 = 0; f0 < all; f0 += AHEAD * N) {
+      HybVec<unsigned, 2> pair[AHEAD];
+
+#pragma unroll
+      for (int u = 0; u < AHEAD; u++) {
+        const Cursor f = f0 + (Cursor)(u * N + lane);
+        int          q = 0;
+
+        /* the last row whose pairs begin at f or before */
+#pragma unroll
+        for (int d = N / 2; d; d >>= 1)
+          if (HybShfl(mask, before, q + d, N) <= f) q += d;
+        const Cursor p = HybShfl(mask, begin, q, N) + f;
+
+        pair[u].v[1] = 0;
+        if (f < all) {
+          if (x.pairs)
+            pair[u] = HybLoadVec<2>(&x.pairs[p].block);
+          else {
+            const PetscInt col = x.bj[p];
+
+            pair[u].v[0] = (unsigned)(col >> 5);
+            pair[u].v[1] = 1u << (col & 31);
+          }
+        }
+      }
+#pragma unroll
+      for (int u = 0; u < AHEAD; u++)
+        if (pair[u].v[1]) insert(pair[u].v[0], pair[u].v[1]);
+    }
+  }
+}
+
 /* prefix of a direct table: each thread scans neighbouring words, an odd number of them so that banks do not collide */
 template <typename G, int N>
 static __device__ __forceinline__ void HashScanWords(const unsigned *mask, unsigned *prefix, unsigned words, unsigned *scratch)
