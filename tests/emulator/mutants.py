@@ -11,11 +11,12 @@ each room in turn, by these rules in turn:
   step         a "+ 1" or "- 1" is lost (not in what a hash multiplies by a large odd constant: one hash is as good as
                the other)
 builds each into the emulator and runs the tests of its own room, first over the plain emulator, then (what survived)
-over the detector of races; a mutant of a header goes into the source files that include it, room by room (the first
-file alone, then the others of the room at once), each with its room's tests, and one of the device room into a program
-of its own before. A mutant is killed when a test fails, crashes, is stopped by the emulator or does not end. What is
-not noticed within PATIENCE, or before the whole's end, has survived. Mutants that do not compile, or whose object code
-is the original's, do not count, and neither do survivors whose reason in tests/emulator/survivors.txt begins with
+over it with each index into an array of fixed length checked, as in a sanitized build, and over the detector of
+races; a mutant of a header goes into the source files that include it, room by room (the first file alone, then the
+others of the room at once), each with its room's tests, and one of the device room into a program of its own before.
+A mutant is killed when a test fails, crashes, is stopped by the emulator or does not end. What is not noticed within
+PATIENCE, or before the whole's end, has survived. Mutants that do not compile, or whose object code is the
+original's, do not count, and neither do survivors whose reason in tests/emulator/survivors.txt begins with
 "equivalent": nothing that a test could see tells them from the original. All survivors are listed, with the reason
 where there is one, and both sums are given.
 
@@ -43,7 +44,9 @@ OWN_TESTS = {
 # a program of its own, for the headers that every kernel uses: they go into it first
 HELPERS = "tests/emulator/selftest/helpers.cc"
 # seconds of processor time that a mutant may take, compiling included
-PATIENCE = {"emulated": 300, "races": 90}
+PATIENCE = {"emulated": 300, "bounds": 300, "races": 90}
+# an index outside a thread's own array ends the program: on a card it would be another register, or none
+BOUNDS = " -fsanitize=bounds -fsanitize-undefined-trap-on-error"
 
 
 class OutOfTime(Exception):
@@ -179,6 +182,10 @@ class Worker:
             raise OutOfPatience
         return PATIENCE[kind] - self.spent
 
+    def base(self, kind):
+        """the build whose objects are taken for all but the mutant"""
+        return "races" if kind == "races" else "emulated"
+
     def objects(self, kind):
         """of sources that exist: a build folder may hold what others left"""
         base, out = os.path.abspath(os.path.join(self.args.build, kind)), []
@@ -209,7 +216,7 @@ class Worker:
     def compile(self, kind, flags, cu):
         """the object of one source file of this worker's copy; None if it does not compile, "" if it is the original's
         code"""
-        old = os.path.abspath(os.path.join(self.args.build, kind, cu[:-3] + ".o"))
+        old = os.path.abspath(os.path.join(self.args.build, self.base(kind), cu[:-3] + ".o"))
         new = os.path.join(self.dir, kind + "-" + cu[:-3].replace("/", "-") + ".o")
         code, _ = self.execute(shlex.split(self.args.cxx + " " + flags) + ["-x", "c++", "-c", cu, "-o", new], 600, cwd=self.dir)
         if code:
@@ -220,12 +227,12 @@ class Worker:
 
     def link(self, kind, objs):
         """the library with these objects in place of the originals' (source file: object)"""
-        new = {os.path.abspath(os.path.join(self.args.build, kind, cu[:-3] + ".o")): o for cu, o in objs.items()}
+        new = {os.path.abspath(os.path.join(self.args.build, self.base(kind), cu[:-3] + ".o")): o for cu, o in objs.items()}
         lib, said = os.path.join(self.dir, kind + ".so"), []
         kinds = ["-shared"]
         if HELPERS in objs:
             lib, kinds = os.path.join(self.dir, kind + "-helpers"), [objs[HELPERS]]
-        code, _ = self.execute(shlex.split(self.args.cxx) + kinds + ["-o", lib] + [new.get(o, o) for o in self.objects(kind)] + [self.args.rooms] + shlex.split(self.args.ldflags), 600, lambda line: said.append(line))
+        code, _ = self.execute(shlex.split(self.args.cxx) + kinds + ["-o", lib] + [new.get(o, o) for o in self.objects(self.base(kind))] + [self.args.rooms] + shlex.split(self.args.ldflags), 600, lambda line: said.append(line))
         if code:
             raise RuntimeError("the library does not link: " + "".join(said)[-500:])
         return lib
@@ -245,17 +252,25 @@ class Worker:
         """what noticed the mutant, or None; a test that the original fails notices nothing"""
         for test in self.tests(path, cus):
             why = self.run_test(lib, test, kind, self.left(kind))
-            if why and self.original_passes(kind, test):
+            if why and self.original_passes(kind, test, path, cus):
                 return why
         return None
 
-    def original_passes(self, kind, test):
-        key = (kind, test[0], tuple(test[1]))
+    def original(self, kind, test, path, cus):
+        """the library without a mutant"""
+        if kind != "bounds":
+            lib = ("%s/helpers" if test[0] == "helpers" else "lib/%s/libaijhybridgpu_%s.so").replace("%s", kind)
+            return os.path.abspath(os.path.join(self.args.build, lib))
+        with open(os.path.join(self.dir, path), "w") as f:
+            f.write(TEXT[path])
+        return self.link(kind, {cu: self.compile(kind, self.args.flags + BOUNDS, cu) for cu in cus})
+
+    def original_passes(self, kind, test, path, cus):
+        key = (kind, test[0], tuple(test[1])) + (tuple(cus) if kind == "bounds" else ())
         with self.lock:
             if key not in self.originals:
                 spent = self.spent
-                original = ("%s/helpers" if test[0] == "helpers" else "lib/%s/libaijhybridgpu_%s.so").replace("%s", kind)
-                why = self.run_test(os.path.abspath(os.path.join(self.args.build, original)), test, kind, 600)
+                why = self.run_test(self.original(kind, test, path, cus), test, kind, 600)
                 self.originals[key] = not why
                 self.spent = spent # not the mutant's
                 if why:
@@ -265,7 +280,7 @@ class Worker:
     def run_test(self, lib, test, kind, left):
         """over the detector of races, which is slow, a program that is not done after a minute has noticed nothing;
         over the plain emulator it does not end"""
-        limit = self.args.limit if kind == "emulated" else 60
+        limit = 60 if kind == "races" else self.args.limit
         env = dict(os.environ, HYB_EMULATOR_SECONDS="60", HYB_EMULATOR_SEED=str(self.args.seed), OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
         why = []
 
@@ -276,10 +291,10 @@ class Worker:
 
         program = [lib] if test[0] == "helpers" else [os.path.join(self.args.tests, test[0]), "-backend", lib, "-seed", str(self.args.seed)] + test[1]
         if test[0].startswith("t8"): # of several processes
-            program = ["mpiexec", "-n", "2"] + program
+            program = ["mpiexec", "-n", "3"] + program # so that some have several neighbours
         code, spent = self.execute(["stdbuf", "-oL"] + program, min(limit, left), each, env=env)
         if code in (-signal.SIGKILL, -signal.SIGXCPU) and not why: # too long
-            if kind != "emulated":
+            if kind == "races":
                 return None
             if left < limit and spent < limit:
                 raise OutOfPatience
@@ -307,7 +322,7 @@ class Worker:
         kind = ""
         try:
             changed = []
-            for kind, flags in [("emulated", self.args.flags), ("races", self.args.racesflags)]:
+            for kind, flags in [("emulated", self.args.flags), ("bounds", self.args.flags + BOUNDS), ("races", self.args.racesflags)]:
                 self.spent = 0
                 for cus in list(self.groups(path)) if kind == "emulated" else list(changed):
                     objs = {}
