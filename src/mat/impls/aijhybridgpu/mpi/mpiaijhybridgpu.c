@@ -132,13 +132,16 @@ static PetscErrorCode MatFDColoringSetUp_MPIAIJHybridGPU(Mat A, ISColoring iscol
 {
   Mat                  blocks[2];
   const PetscInt      *garray;
-  Mat_MPIAIJHybridGPU *hyb = NULL;
+  Mat_MPIAIJHybridGPU *hyb  = NULL;
+  PetscErrorCode       ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   hyb->lentarrays = PETSC_TRUE; /* each assembly tells the blocks */
   PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
-  for (int k = 0; k < 2; k++) PetscCall(MatSeqAIJHybridGPUStay(blocks[k]));
+  for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUStay(blocks[k]);
+  /* the parent's is of all processes */
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)A), ierr, "MatFDColoringSetUp()"));
   PetscCall((*HybGlueState.mpi.fdcoloringsetup)(A, iscoloring, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -264,7 +267,8 @@ PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse r
 
 PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
-  Mat B;
+  Mat            B;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
@@ -286,18 +290,21 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse r
     PetscCall(MatGetMultPetscSF(B, &sf)); /* which sets it up, while we are asked (scatter.c) */
 #endif
     PetscCall(MatMPIAIJGetSeqAIJ(B, &blocks[0], &blocks[1], &garray));
-    for (PetscInt k = 0; k < 2; k++)
-      if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatConvert(blocks[k], MATSEQAIJ, MAT_INPLACE_MATRIX, &blocks[k]));
+    for (PetscInt k = 0; k < 2 && !ierr; k++)
+      if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) ierr = MatConvert(blocks[k], MATSEQAIJ, MAT_INPLACE_MATRIX, &blocks[k]);
+    /* else it would be of one type here and of another there */
+    PetscCall(HybAgree(PetscObjectComm((PetscObject)B), ierr, "The conversion to " MATMPIAIJ));
   }
   if (B->spptr) {
     PetscCall(MatMPIAIJHybridGPULeaveOptions(B, (Mat_MPIAIJHybridGPU *)B->spptr));
-    PetscCall(HybMPIHaloDestroy(&((Mat_MPIAIJHybridGPU *)B->spptr)->halo));
+    ierr = HybMPIHaloDestroy(&((Mat_MPIAIJHybridGPU *)B->spptr)->halo); /* the conversion is done all the same */
   }
   PetscCall(PetscFree(B->spptr));
   PetscCall((*HybGlueState.compose)(B, PETSC_FALSE, PETSC_FALSE));
   PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_FALSE));
   PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATMPIAIJ));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

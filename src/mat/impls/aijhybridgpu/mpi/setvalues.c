@@ -1,5 +1,8 @@
 /*
   Entries that the program sets or takes away: the parent does both, past the blocks' own functions, which are told.
+
+  What the parent does with all processes comes after what one does alone with its blocks, so an error of that is one of
+  all (HybAgree()): else the others wait for it in the parent's. An error within the parent's is PETSc's.
 */
 #include "mpi.h"
 #include "../seq/seq.h"
@@ -144,15 +147,28 @@ static PetscErrorCode MatMPIAIJHybridGPUDemoteBlocks(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatZeroRows_MPIAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
+/* Not collective: what MatZeroRows() does with the blocks before it comes to their rows */
+static PetscErrorCode MatMPIAIJHybridGPUZeroRowsBegin(Mat A, PetscScalar diag)
 {
-  PetscBool square;
+  Mat             blocks[2];
+  const PetscInt *garray;
+  PetscBool       square, whole;
 
   PetscFunctionBegin;
   /* the parent lets new entries in and sets them by MatSetValues(), and goes back to the blocks' data of before */
   PetscCall(MatHasCongruentLayouts(A, &square));
   if (!square && diag != (PetscScalar)0) PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  for (PetscInt k = 0; k < 2; k++)
+    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUZeroRowsLook(blocks[k], &whole));
   PetscCall(MatMPIAIJHybridGPUDemoteBlocks(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatZeroRows_MPIAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
+{
+  PetscFunctionBegin;
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)A), MatMPIAIJHybridGPUZeroRowsBegin(A, diag), "MatZeroRows()"));
   PetscCall((*HybGlueState.mpi.zerorows)(A, n, rows, diag, x, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -160,35 +176,47 @@ PetscErrorCode MatZeroRows_MPIAIJHybridGPU(Mat A, PetscInt n, const PetscInt row
 PetscErrorCode MatZeroRowsColumns_MPIAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
 {
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUDemoteBlocks(A));
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)A), MatMPIAIJHybridGPUDemoteBlocks(A), "MatZeroRowsColumns()"));
   PetscCall((*HybGlueState.mpi.zerorowscolumns)(A, n, rows, diag, x, b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: arrays of ours that the program has made a block of become its own */
+static PetscErrorCode MatMPIAIJHybridGPUTakeGiven(Mat A)
+{
+  Mat             blocks[2];
+  const PetscInt *garray;
+
+  PetscFunctionBegin;
+  if (HybGlueState.given.kept) {
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+    if (blocks[1]) PetscCall(HybGivenTake(blocks[1]));
+  }
+  PetscCall(HybGivenParallel(PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  ierr = MatMPIAIJHybridGPUTakeGiven(A);
   /* entries of other processes may be new ones, and are set past MatSetValues() */
   if (!hyb->assembling && !A->nooffprocentries) {
-    PetscInt n, blocked;
-    int      sent, any;
+    PetscInt n = 0, blocked = 0;
+    int      sent[2], any[2];
 
     PetscCall(MatStashGetInfo(A, &n, NULL, &blocked, NULL));
-    sent = n || blocked;
-    PetscCallMPI(MPI_Allreduce(&sent, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
-    if (any) PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
+    sent[0] = n || blocked;
+    sent[1] = ierr != PETSC_SUCCESS;
+    PetscCallMPI(MPI_Allreduce(sent, any, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
+    if (any[0] && !ierr) ierr = MatMPIAIJHybridGPUDisownBlocks(A);
+    if (any[0] || any[1]) ierr = HybAgree(PetscObjectComm((PetscObject)A), ierr, "An assembly");
   }
-  if (HybGlueState.given.kept) {
-    Mat             blocks[2];
-    const PetscInt *garray;
-
-    PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
-    if (blocks[1]) PetscCall(HybGivenTake(blocks[1]));
-  }
-  PetscCall(HybGivenParallel(PETSC_FALSE));
+  PetscCall(ierr);
   PetscCall((*HybGlueState.mpi.assemblybegin)(A, mode));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -210,6 +238,7 @@ static PetscErrorCode MatMPIAIJHybridGPUQuietOthers(Mat A)
 PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
@@ -221,8 +250,9 @@ PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
     A->ass_nonzerostate = assembled;
   }
   hyb->assembling = PETSC_FALSE;
-  if (mode == MAT_FINAL_ASSEMBLY) PetscCall(MatMPIAIJHybridGPUQuietOthers(A));
-  PetscCall((*HybGlueState.mpi.assemblyend)(A, mode));
+  ierr            = mode == MAT_FINAL_ASSEMBLY ? MatMPIAIJHybridGPUQuietOthers(A) : PETSC_SUCCESS;
+  PetscCall((*HybGlueState.mpi.assemblyend)(A, mode)); /* after an error too: the others are there */
+  PetscCall(ierr);
   hyb->coopattern = PETSC_FALSE;
   if (mode == MAT_FINAL_ASSEMBLY) {
     hyb->unmade = PETSC_FALSE;

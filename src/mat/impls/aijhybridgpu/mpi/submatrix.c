@@ -23,6 +23,7 @@ PetscErrorCode HybMPIInPlaceBlocks(Mat B, Mat blocks[2])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Not collective */
 PetscErrorCode HybMPIInPlaceBegin(Mat B, HybMPIInPlace *w)
 {
   Mat blocks[2];
@@ -56,8 +57,8 @@ PetscErrorCode HybMPIInPlaceEnd(Mat B, const HybMPIInPlace *w)
 */
 #define HYB_MADE_ANEW "MatCreateSubMatrix_AIJHybridGPU_Anew"
 
-/* T's rows to B, which has their pattern or room for it */
-static PetscErrorCode MatMPIAIJHybridGPUCopyRows(Mat T, Mat B)
+/* Not collective: T's rows to B, which has their pattern or room for it, and is not assembled then */
+static PetscErrorCode HybMPICopyRowsHere(Mat T, Mat B)
 {
   PetscFunctionBegin;
   for (PetscInt r = T->rmap->rstart; r < T->rmap->rend; r++) {
@@ -69,6 +70,14 @@ static PetscErrorCode MatMPIAIJHybridGPUCopyRows(Mat T, Mat B)
     PetscCall(MatSetValues(B, 1, &r, n, columns, values, INSERT_VALUES));
     PetscCall(MatRestoreRow(T, r, &n, &columns, &values));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* before: an error of this process's, of which the others are told, as of one of its rows */
+static PetscErrorCode MatMPIAIJHybridGPUCopyRows(Mat T, PetscErrorCode before, Mat B)
+{
+  PetscFunctionBegin;
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)B), before ? before : HybMPICopyRowsHere(T, B), "The rows of a submatrix"));
   PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -100,14 +109,17 @@ static PetscErrorCode MatMPIAIJHybridGPUMakeAnew(Mat *B)
 {
   Mat            T = *B, S;
   PetscContainer mark;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(MatCreate(PetscObjectComm((PetscObject)T), &S));
   PetscCall(MatSetSizes(S, T->rmap->n, T->cmap->n, T->rmap->N, T->cmap->N));
   PetscCall(MatSetBlockSizesFromMats(S, T, T));
   PetscCall(MatSetType(S, ((PetscObject)T)->type_name));
-  PetscCall(MatMPIAIJHybridGPURoomLike(T, S));
-  PetscCall(MatMPIAIJHybridGPUCopyRows(T, S));
+  ierr = MatMPIAIJHybridGPURoomLike(T, S);
+  ierr = MatMPIAIJHybridGPUCopyRows(T, ierr, S);
+  if (ierr) (void)MatDestroy(&S);
+  PetscCall(ierr);
   PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &mark));
   PetscCall(PetscObjectCompose((PetscObject)S, HYB_MADE_ANEW, (PetscObject)mark));
   PetscCall(PetscContainerDestroy(&mark));
@@ -116,14 +128,15 @@ static PetscErrorCode MatMPIAIJHybridGPUMakeAnew(Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Are T and B of one pattern, on all processes? */
-static PetscErrorCode MatMPIAIJHybridGPUSamePattern(Mat T, Mat B, PetscBool *same)
+/* Not collective: are T and B of one pattern here? */
+static PetscErrorCode HybMPISamePatternHere(Mat T, Mat B, int *same)
 {
   Mat             t[2], b[2];
   const PetscInt *tcols, *bcols;
   int             own = 1;
 
   PetscFunctionBegin;
+  *same = 0;
   PetscCall(MatMPIAIJGetSeqAIJ(T, &t[0], &t[1], &tcols));
   PetscCall(MatMPIAIJGetSeqAIJ(B, &b[0], &b[1], &bcols));
   own = t[1]->cmap->n == b[1]->cmap->n;
@@ -140,8 +153,20 @@ static PetscErrorCode MatMPIAIJHybridGPUSamePattern(Mat T, Mat B, PetscBool *sam
     PetscCall(HybLentRestore(t[k], &lt));
     PetscCall(HybLentRestore(b[k], &lb));
   }
+  *same = own;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same on all processes; an error is this process's own */
+static PetscErrorCode MatMPIAIJHybridGPUSamePattern(Mat T, Mat B, PetscBool *same)
+{
+  int                  own;
+  const PetscErrorCode ierr = HybMPISamePatternHere(T, B, &own);
+
+  PetscFunctionBegin;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &own, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)B)));
   *same = (PetscBool)own;
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -185,15 +210,18 @@ static PetscErrorCode MatMPIAIJHybridGPUSortColumns(Mat *B)
 /* B, which was made anew, is used again: it gets other rows where the submatrix has others now */
 static PetscErrorCode MatMPIAIJHybridGPUAnewAgain(Mat A, IS isrow, IS iscol, Mat B)
 {
-  Mat       T;
-  PetscBool same = PETSC_FALSE;
+  Mat            T;
+  PetscBool      same = PETSC_FALSE;
+  PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
   PetscCall(MatCreateSubMatrix_MPIAIJHybridGPU(A, isrow, iscol, MAT_INITIAL_MATRIX, &T));
-  PetscCall(MatMPIAIJHybridGPUSamePattern(T, B, &same));
-  if (!same) PetscCall(MatMPIAIJHybridGPURoomLike(T, B));
-  PetscCall(MatMPIAIJHybridGPUCopyRows(T, B));
-  PetscCall(MatDestroy(&T));
+  ierr = MatMPIAIJHybridGPUSamePattern(T, B, &same);
+  if (!ierr && !same) ierr = MatMPIAIJHybridGPURoomLike(T, B);
+  ierr  = MatMPIAIJHybridGPUCopyRows(T, ierr, B);
+  later = MatDestroy(&T);
+  PetscCall(ierr);
+  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -214,7 +242,7 @@ PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS iscol, Mat
       PetscCall(MatMPIAIJHybridGPUAnewAgain(A, isrow, iscol, *B));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
-    PetscCall(HybMPIInPlaceBegin(*B, &w));
+    PetscCall(HybAgree(PetscObjectComm((PetscObject)A), HybMPIInPlaceBegin(*B, &w), "A submatrix that is used again"));
   }
   if (PETSC_VERSION_LT(3, 26, 0) && A->preallocated) {
     PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
@@ -237,16 +265,19 @@ typedef PetscErrorCode (*HybSubMatricesFn)(Mat, PetscInt, const IS[], const IS[]
 
 static PetscErrorCode HybMPISubMatrices(HybSubMatricesFn parents, Mat A, PetscInt n, const IS isrow[], const IS iscol[], MatReuse reuse, Mat *B[])
 {
-  HybMPIInPlace *w = NULL;
-  PetscErrorCode ierr, later;
+  HybMPIInPlace *w    = NULL;
+  PetscErrorCode ierr = PETSC_SUCCESS, later;
+  PetscBool      began;
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
-    PetscCall(PetscMalloc1(n, &w));
-    for (PetscInt k = 0; k < n; k++) PetscCall(HybMPIInPlaceBegin((*B)[k], &w[k]));
+    ierr = PetscMalloc1(n, &w);
+    for (PetscInt k = 0; k < n && !ierr; k++) ierr = HybMPIInPlaceBegin((*B)[k], &w[k]);
+    ierr = HybAgree(PetscObjectComm((PetscObject)A), ierr, "Submatrices that are used again");
   }
-  ierr = (*parents)(A, n, isrow, iscol, reuse, B);
-  for (PetscInt k = 0; k < n && reuse == MAT_REUSE_MATRIX; k++) {
+  began = (PetscBool)!ierr;
+  if (began) ierr = (*parents)(A, n, isrow, iscol, reuse, B);
+  for (PetscInt k = 0; k < n && reuse == MAT_REUSE_MATRIX && began; k++) {
     later = HybMPIInPlaceEnd((*B)[k], &w[k]);
     if (!ierr) ierr = later;
   }

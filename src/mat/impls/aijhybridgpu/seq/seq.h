@@ -87,6 +87,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat, PetscBool 
 PETSC_INTERN PetscErrorCode HybConvertByPETSc(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode HybConvertCopy(Mat A, Mat B, PetscBool assembled);
 PETSC_INTERN PetscErrorCode HybConvertCopyToDerived(Mat A, Mat B);
+/* values.c */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUZeroRowsLook(Mat, PetscBool *whole);
 /* dense.c */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat, PetscBool on);
 /* factor.c */

@@ -73,6 +73,19 @@ static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* MatZeroRows() makes rows shorter unless A is to keep its pattern (*whole): what AIJ knows of rows alike ends then,
+   and it has to have looked for them */
+PetscErrorCode MatSeqAIJHybridGPUZeroRowsLook(Mat A, PetscBool *whole)
+{
+  const Mat_SeqAIJHybridGPU *hyb = (const Mat_SeqAIJHybridGPU *)A->spptr;
+
+  PetscFunctionBegin;
+  if (hyb) PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+  *whole = (PetscBool)(hyb && hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg);
+  if (!*whole) PetscCall(HybInodesFind(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The parent's MatZeroRows() and MatZeroRowsColumns() go by what AIJ keeps beside the arrays (options), and insert a
    diagonal entry that a row lacks past our MatSetValues(): the base class needs arrays of its own then */
 static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, PetscBool columns)
@@ -82,11 +95,7 @@ static PetscErrorCode HybZeroRowsBegin(Mat A, PetscInt n, const PetscInt rows[],
   PetscBool            lacks = PETSC_FALSE, whole = columns, stays; /* whole: no row gets shorter */
 
   PetscFunctionBegin;
-  if (hyb) {
-    PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
-    if (hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg) whole = PETSC_TRUE;
-  }
-  if (!whole) PetscCall(HybInodesFind(A));
+  if (!columns) PetscCall(MatSeqAIJHybridGPUZeroRowsLook(A, &whole));
   stays = (PetscBool)(hyb && (hyb->lives == HYB_LIVES_LOCKED || HybStorageHeld(hyb)) && whole); /* moved values */
   if (!stays) PetscCall(MatSeqAIJHybridGPUDemote(A));
   PetscCall(MatSeqAIJHybridGPUHostWrites(A));
