@@ -53,14 +53,20 @@ static struct {
   size_t            size[MATFAULT_LIVE], bytes;
   int               n, count, target; /* calls so far, and the one that fails; 0: none */
   const char       *last;             /* that was made to fail */
+  PetscBool         logs;             /* events of the log are, instead of allocations and the device's calls */
   const HybBackend *device;
 } MatFault;
 
-static inline int MatFaultAsk(const char *what)
+static inline int MatFaultCount(const char *what)
 {
   if (!MatFault.target || ++MatFault.count != MatFault.target) return 0;
   MatFault.last = what;
   return 1;
+}
+
+static inline int MatFaultAsk(const char *what)
+{
+  return MatFault.logs ? 0 : MatFaultCount(what);
 }
 
 static inline PetscBool MatFaultOurs(const char *file)

@@ -23,6 +23,7 @@ TEST np=2 @emulated -ours -faults -mat_aijhybridgpu_comm gpuaware -mat_aijhybrid
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "mattest.h"
 #include "gpuaware.h"
+#include "logfault.h"
 #include <aijhybridgpu/private/hyb.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,35 +249,13 @@ static int       Fault(const char *what)
   return 1;
 }
 
-static PetscLogEvent  MultEvent;
-static PetscErrorCode LogBegin(PetscLogEvent event, int t, PetscObject a, PetscObject b, PetscObject c, PetscObject d)
+/* the log's events are asked from now on, and the device's calls no longer */
+static int LogAsk(const char *name)
 {
-  PetscFunctionBeginUser;
-  if (Logs && Target && event == MultEvent && ++Count == Target) {
-    May = PETSC_FALSE;
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "injected");
-  }
-  (void)t, (void)a, (void)b, (void)c, (void)d;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-static PetscErrorCode LogEnd(PetscLogEvent event, int t, PetscObject a, PetscObject b, PetscObject c, PetscObject d)
-{
-  (void)event, (void)t, (void)a, (void)b, (void)c, (void)d;
-  return PETSC_SUCCESS;
-}
-
-/* PETSc's log fails from now on where LogBegin() says so: at what comes between a process and its exchange */
-static PetscErrorCode LogFails(void)
-{
-  PetscFunctionBeginUser;
-  Logs = PETSC_TRUE;
-  PetscCall(PetscLogEventGetId("HybMult", &MultEvent));
-#if PETSC_VERSION_GE(3, 20, 0)
-  PetscCall(PetscLogLegacyCallbacksBegin(LogBegin, LogEnd, NULL, NULL));
-#else
-  PetscCall(PetscLogSet(LogBegin, LogEnd));
-#endif
-  PetscFunctionReturn(PETSC_SUCCESS);
+  (void)name;
+  if (!Target || ++Count != Target) return 0;
+  May = PETSC_FALSE;
+  return 1;
 }
 
 /* the plugin's device library once more, with a hook */
@@ -498,7 +477,8 @@ static PetscErrorCode Run(void)
     for (PetscMPIInt r = 0; r < Size; r += PetscMax(1, Size - 1)) {
       for (int way = 0; way < 4; way++) PetscCall(Failing(A, r, (PetscBool)(way & 1), (PetscBool)(way > 1)));
     }
-    PetscCall(LogFails());
+    Logs = PETSC_TRUE;
+    PetscCall(LogFaultWatch("HybMult", NULL, LogAsk));
     for (int way = 0; way < 4; way++) PetscCall(Failing(A, (PetscMPIInt)(Size - 1), (PetscBool)(way & 1), (PetscBool)(way > 1)));
     PetscCall(MatDestroy(&A));
     PetscFunctionReturn(PETSC_SUCCESS);

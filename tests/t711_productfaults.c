@@ -15,13 +15,16 @@ TEST np=2 @emulated -band -few -every 997 -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=+2 @emulated -band -few -every 41 -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=1,2 @emulated -first -every 41
 TEST np=2 @emulated -few -every 997 -reported
+TEST np=2 @emulated -few -logs
 TEST np=2 @emulated -mults -every 41
 TEST np=+2 @emulated -mults -every 41 -mat_aijhybridgpu_comm mpi
 
 -every N: the first ones, and of the others one in N. -few: fewer first ones, and P^T A P alone. -first: products made
 for the first time, alone. -reported: a report of the run is written, whose timers may fail too. -mults: products with
-vectors instead of those of matrices. -band: of matrices most of whose rows meet nobody else's (parprod/inner.c).
+vectors instead of those of matrices. -band: of matrices most of whose rows meet nobody else's (parprod/inner.c). -logs:
+the log's events of products fail, alone.
 */
+#include "logfault.h"
 #include "matfault.h"
 #include <stdlib.h>
 #include <unistd.h>
@@ -178,7 +181,7 @@ static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat ho
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &without, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
   MatTestCheck(phase != LISTS || without > 0, "no memory of the device is gone without");
   /* on the host one process takes no memory for that */
-  MatTestCheck(n > 2 || (Size == 1 && phase == AGAIN), "nothing could fail");
+  MatTestCheck(n > (MatFault.logs ? 1 : 2) || (Size == 1 && phase == AGAIN), "nothing could fail");
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: up to call %d\n", name, k));
   PetscCall(MatDestroy(&former));
   PetscCall(MatDestroy(&expected));
@@ -337,6 +340,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &Few, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-mults", &mults, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-first", &first, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-logs", &MatFault.logs, NULL));
+  if (MatFault.logs) PetscCall(LogFaultWatch("HybProdSym", "HybProdNum", MatFaultCount));
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &twice));
   PetscCall(MatScale(twice, 2.0));
   PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &other));
@@ -347,11 +352,11 @@ int main(int argc, char **argv)
     PetscCall(Faults(MATPRODUCT_AB, OWN, A, P, A));
     PetscCall(Faults(MATPRODUCT_PtAP, OWN, A, P, A));
   } else {
-    PetscCall(Clears(A, P));
+    if (!MatFault.logs) PetscCall(Clears(A, P));
     if (!Few) PetscCall(Faults(MATPRODUCT_AB, FIRST, A, P, A));
     PetscCall(Faults(MATPRODUCT_PtAP, FIRST, A, P, A));
     if (!Few) PetscCall(Faults(MATPRODUCT_AB, AGAIN, A, P, twice));
-    if (MatFault.device && Size > 1 && !Band) PetscCall(Faults(MATPRODUCT_AB, LISTS, A, P, twice));
+    if (MatFault.device && Size > 1 && !Band && !MatFault.logs) PetscCall(Faults(MATPRODUCT_AB, LISTS, A, P, twice));
     PetscCall(Faults(MATPRODUCT_PtAP, AGAIN, A, P, twice));
     PetscCall(Faults(MATPRODUCT_PtAP, OTHER, A, P, other));
     PetscCall(Faults(Few ? MATPRODUCT_PtAP : MATPRODUCT_AB, WIDER, A, P, twice));

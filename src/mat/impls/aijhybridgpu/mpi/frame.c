@@ -44,10 +44,11 @@ static PetscErrorCode HybFrameBlock(PetscInt m, PetscInt n, Mat *block)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Blocks without entries, and the ghost columns' numbers given to PETSc: it does not look for them */
+/* Blocks without entries, and the ghost columns' numbers given to PETSc: it does not look for them. With an error there
+   is T on all processes or on none. */
 static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
 {
-  Mat            block[2] = {NULL, NULL};
+  Mat            block[2] = {NULL, NULL}, made;
   PetscInt      *own      = NULL; /* T's */
   PetscSFNode   *remote   = NULL; /* its scatter's */
   PetscErrorCode ierr     = before;
@@ -57,6 +58,7 @@ static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, P
   if (!ierr) ierr = PetscMalloc1(ncols, &remote);
   if (!ierr) ierr = HybFrameBlock(ncols > 0, C->cmap->n, &block[0]);
   if (!ierr) ierr = HybFrameBlock(ncols > 0, ncols, &block[1]);
+  if (!ierr) ierr = HybScatterDefer(C, block[1]);
   ierr = HybCommAgree(comm, ierr, "Memory for the columns of others of a parallel matrix");
   if (ierr) {
     (void)PetscFree(own);
@@ -65,8 +67,8 @@ static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, P
   }
   PetscCall(ierr);
   PetscCall(PetscArraycpy(own, garray, ncols));
-  PetscCall(HybScatterDefer(C, block[1]));
-  PetscCall(MatCreateMPIAIJWithSeqAIJ(PetscObjectComm((PetscObject)C), PETSC_DETERMINE, C->cmap->N, block[0], block[1], own, T));
+  PetscCall(MatCreateMPIAIJWithSeqAIJ(PetscObjectComm((PetscObject)C), PETSC_DETERMINE, C->cmap->N, block[0], block[1], own, &made));
+  *T = made;
   PetscCall(HybScatterSetGraph(C, *T, block[1], ncols, garray, remote));
   if (ncols) block[1]->nonzerostate++; /* as where PETSc numbers the columns anew */
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -77,6 +79,7 @@ static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, P
 {
   PetscInt       i[2] = {0, 0}, oi[2] = {0, ncols}, none = 0, *oj = NULL;
   PetscScalar    nothing = 0, *oa = NULL;
+  Mat            made;
   PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
@@ -86,7 +89,8 @@ static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, P
   lent[1] = oa;
   PetscCall(HybCommAgree(comm, ierr, "Memory for the columns of others of a parallel matrix"));
   PetscCall(PetscArraycpy(oj, garray, ncols));
-  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)C), ncols > 0, C->cmap->n, PETSC_DETERMINE, C->cmap->N, i, &none, &nothing, oi, oj, oa, T));
+  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)C), ncols > 0, C->cmap->n, PETSC_DETERMINE, C->cmap->N, i, &none, &nothing, oi, oj, oa, &made));
+  *T = made;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
@@ -98,7 +102,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt 
   Mat_MPIAIJHybridGPU *hyb     = NULL;
   void                *lent[2] = {NULL, NULL}, *data;
   HybComm              comm;
-  Mat                  T, block[2];
+  Mat                  T = NULL, block[2];
   const PetscInt      *old;
   PetscObjectState     was[2] = {0, 0};
   PetscErrorCode       ierr, later;
@@ -111,9 +115,9 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt 
     if (block[k]) was[k] = block[k]->nonzerostate;
   ierr = HybMPIHoldWorld(PetscObjectComm((PetscObject)C)); /* so that what its products open stays */
   ierr = HybFrameMake(comm, ierr, C, ncols, garray, lent, &T);
-  if (!ierr) {
+  if (T) {
     /* from here on an error is this process's own, and the others are told of it below */
-    ierr = MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc);
+    if (!ierr) ierr = MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc);
     if (!ierr) ierr = MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns);
     data    = C->data;
     C->data = T->data;

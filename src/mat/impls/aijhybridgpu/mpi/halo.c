@@ -109,8 +109,8 @@ static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, M
   PetscCheck(!not [0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot multiply with its part of the matrix, and says why");
   if (!not [1] && not [2])
     PetscCall(HybMPIHaloMake(A, m, x, blocks[1]->cmap->n, garray));
-  else if (not [1] && !former && !not [3]) /* who was bound may be so no more */
-    PetscCall(HybMPIHaloDestroy(m));
+  else if (not [1] && !former && !not [3]) /* who was bound may be so no more; PETSc's scatter comes next */
+    PetscCall(HybAgree(PetscObjectComm((PetscObject)A), HybMPIHaloDestroy(m), "Giving up a halo"));
   if (!not [1]) {
     m->told[0] = m->told[1] = NULL;
     PetscCall(MatMPIAIJHybridGPUTellWay(A, PETSC_FALSE));

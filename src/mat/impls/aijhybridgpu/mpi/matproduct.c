@@ -204,7 +204,8 @@ static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscBool 
   PetscCall(PetscMemzero(&result, sizeof(result)));
   for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&out[k], x));
   PetscCall(HybParProductSetBlockSize(mp->product, HybMatProductBlockSize(o->n, o->mat)));
-  PetscCall(HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
+  later = HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0);
+  if (!ierr) ierr = later;
   ierr = HybParProductSymbolic(mp->product, ierr, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, out, &result);
   if (!ierr && again) ierr = HybMPIKeep(C, mp, ierr, out, &result, &kept);
   if (!ierr && !kept) ierr = HybMPIProductAdopt(C, mp, again, out, &result);
@@ -306,12 +307,13 @@ static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOpera
   PetscLogDouble flops;
   size_t         bytes;
   const char    *method;
-  PetscErrorCode ierr;
+  PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
   PetscCall(HybMPIProductPlan(C, mp, o));
-  ierr = HybRecordBegin(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec);
-  PetscCall(HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
+  ierr  = HybRecordBegin(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec);
+  later = HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0);
+  if (!ierr) ierr = later;
   PetscCall(HybMPIProductCompute(C, mp, ierr, o));
   PetscCall(HybParProductGetInfo(mp->product, &flops, &bytes));
   PetscCall(HybLogFlops(&mp->exec, flops));
@@ -483,10 +485,13 @@ static PetscErrorCode HybMPIProductFirst(Mat C, PetscErrorCode before, HybProduc
   const PetscObjectState nonzerostate = C->nonzerostate, assembled = C->ass_nonzerostate;
   Mat_MPIAIJHybridGPU   *hyb = NULL;
   PetscObjectState       state;
-  PetscErrorCode         ierr = before;
+  PetscBool              refuses = PETSC_FALSE;
+  PetscErrorCode         ierr    = before;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectStateGet((PetscObject)C, &state));
+  /* here: an error after the symbolic phase would be this process's alone */
+  if (!ierr && (type == HYB_PRODUCT_AB || type == HYB_PRODUCT_ABC || type == HYB_PRODUCT_ABT)) ierr = HybMPIProductRefusesOthers(&refuses);
   if (!ierr) ierr = MatMPIAIJHybridGPUGetData(C, &hyb);
   if (!ierr) ierr = HybMPIOperandsGet(C, PETSC_FALSE, o);
   PetscCall(HybMPIProductExec(C, hyb ? &hyb->choices : NULL, ierr, o, &mp->exec));
@@ -503,12 +508,7 @@ static PetscErrorCode HybMPIProductFirst(Mat C, PetscErrorCode before, HybProduc
     C->ass_nonzerostate = assembled;
   } else
     C->num_ass++;
-  if (type == HYB_PRODUCT_AB || type == HYB_PRODUCT_ABC || type == HYB_PRODUCT_ABT) {
-    PetscBool refuses = PETSC_FALSE;
-
-    PetscCall(HybMPIProductRefusesOthers(&refuses));
-    if (refuses) PetscCall(MatSetOption(C, MAT_NO_OFF_PROC_ENTRIES, PETSC_TRUE));
-  }
+  if (refuses) PetscCall(MatSetOption(C, MAT_NO_OFF_PROC_ENTRIES, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
