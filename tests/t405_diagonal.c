@@ -38,6 +38,10 @@ static void ByDiagonals(RefMat *A, RefMat *B, PetscBool by)
         if (A == B) DB.a = DA.a;
         if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
       }
+      if (A != B && HybTestCall(HybArenaAlloc(&keep, HYB_WORK(exec), B->csr.nnz + 1, sizeof(PetscScalar), &odd)) && HybTestCall(exec->backend->copy(exec, odd + 1, B->csr.a, (size_t)B->csr.nnz * sizeof(PetscScalar), HYB_COPY_HOST_TO_DEVICE))) {
+        DB.a = (HybScalar *)(odd + 1);
+        if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+      }
       PatternAlone(&mm, DA, DB, &C);
     }
   }

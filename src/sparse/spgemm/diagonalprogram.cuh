@@ -87,7 +87,7 @@ struct DiagonalArgs {
   int                  bits, stride;        /* A's and B's diagonals */
   int                  full;                /* products of a full row, -1: these are not told from others */
   unsigned             all[DIAGONAL_WORDS]; /* the words of a full row */
-  int                  abase, bulk;         /* bulk: the copy engine can read the operands */
+  int                  abase, lead[2];      /* entries from a multiple of 16 bytes to the first of A's, of B's values */
   size_t               out, staged, cword;  /* where in shared memory */
   const DiagonalRun   *run;
   const unsigned      *target; /* bits of B's run, 16 bits further on shift and word of C's */

@@ -44,9 +44,10 @@
   launches and the room of what comes then, would be for nothing. Then there is no second look. By name, operands of
   other form are an error.
 
-  Copies to shared memory are the copy engine's where arrays are aligned to 16 bytes (7-pt 128^3 again 0.48 ms instead
-  of 0.58 by ordinary loads), with what begins and ends them found by a thread each; their source is to stay in the
-  second-level cache, for other runs read it again.
+  Copies to shared memory are the copy engine's (7-pt 128^3 again 0.48 ms instead of 0.58 by ordinary loads), in units
+  of 16 bytes from the one on that a tile begins in, with what ends them found by a thread each; their source is to stay
+  in the second-level cache, for other runs read it again. An operand's values may begin within a unit, as a part of a
+  matrix does: what else that holds is read, and used by nobody.
 
   Memory: 8 bytes a row of A, and of B where that has another pattern, 4 or a few more for C's; 8 a row of A during the
   look. Synchronisations of a first product: the diagonals, a second time where a sample had missed some; nnz(C).
@@ -260,8 +261,6 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
 {
   HYB_DYNAMIC_SHARED(HybScalar, values);
   HYB_SHARED(uint64_t, bar, 1);
-  HYB_SHARED(PetscInt, from, DIAGONALS_MAX + 1);
-  HYB_SHARED(PetscInt, upto, DIAGONALS_MAX + 1);
   HYB_SHARED(PetscInt, shift, DIAGONALS_MAX + 1); /* from an entry's number to where it goes */
   HYB_SHARED(PetscInt, first, DIAGONALS_MAX + 1);
   /* of whole units of 16 bytes from the one on that the tile begins in, at first */
@@ -288,14 +287,13 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
     const HybScalar *const source = ofb ? x.ba : x.aa;
     const PetscCount       n = ofb ? x.bnnz : x.annz, rows = ofb ? x.mb : x.m, lo = (PetscCount)r0 + tile.first, hi = lo + tile.count;
     const PetscInt         e0 = offset[HybMin()(HybMax()(lo, (PetscCount)0), rows)], e1 = offset[HybMin()(HybMax()(hi, (PetscCount)0), rows)];
-    const PetscInt         e = e0 / unit * unit, whole = HybMin()((PetscInt)(n / unit), e1 / unit + (e1 % unit > 0)) * unit;
+    const PetscCount       lead = ofb ? x.lead[1] : x.lead[0]; /* before the first entry, in its unit */
+    const PetscInt         e = (PetscInt)((e0 + lead) / unit * unit - lead), whole = (PetscInt)(HybMin()((n + lead) / unit, (e1 + lead + unit - 1) / unit) * unit - lead);
 
-    from[last]  = e0;
-    upto[last]  = e1;
     first[last] = e;
     shift[last] = tile.base - e;
     bytes[last] = e0 < e1 && e < whole ? (int)((whole - e) * (PetscInt)sizeof(HybScalar)) : 0;
-    if (x.bulk && e0 < e1)
+    if (e0 < e1)
 #pragma unroll 1
       for (PetscInt k = HybMax()(whole, e0); k < e1; k++) values[tile.base + (k - e)] = source[k];
   }
@@ -307,15 +305,12 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
     {
       int total = 0;
 
-      for (int k = 0; k <= x.nruns && x.bulk; k++) total += bytes[k];
+      for (int k = 0; k <= x.nruns; k++) total += bytes[k];
       HybBulkExpect(bar, (size_t)total);
 
 #pragma unroll 1
-      for (int k = 0; k <= x.nruns && x.bulk; k++) HybBulkCopy<false>(bar, values + (shift[k] + first[k]), (k < x.nruns ? x.ba : x.aa) + first[k], (size_t)bytes[k]);
+      for (int k = 0; k <= x.nruns; k++) HybBulkCopy<false>(bar, values + (shift[k] + first[k]), (k < x.nruns ? x.ba : x.aa) + first[k], (size_t)bytes[k]);
     }
-#pragma unroll 1
-    for (int k = 0; k <= x.nruns && !x.bulk; k++)
-      for (PetscInt e = from[k] + tid; e < upto[k]; e += THREADS) values[shift[k] + e] = (k < x.nruns ? x.ba : x.aa)[e];
     for (int q = tid; q < x.nplaces; q += THREADS) {
       const DiagonalPlace place = x.place[q];
       const Row           row   = r0 + (Row)place.row;
@@ -575,20 +570,21 @@ static PetscErrorCode DiagonalRunAll(HybSpGEMM *mm, Diagonal *s, const HybCSR *A
   PetscCount     grid = HybBlocks(A->m, x.rows);
 
   PetscFunctionBegin;
-  x.m     = A->m;
-  x.mb    = B->m;
-  x.annz  = A->nnz;
-  x.bnnz  = B->nnz;
-  x.ai    = A->i;
-  x.bi    = B->i;
-  x.ci    = C->i;
-  x.aa    = A->a;
-  x.ba    = B->a;
-  x.cj    = columns ? C->j : NULL;
-  x.ca    = C->a;
-  x.worda = s->worda;
-  x.wordb = s->wordb;
-  x.bulk  = (((uintptr_t)A->a | (uintptr_t)B->a) & 15) == 0;
+  x.m       = A->m;
+  x.mb      = B->m;
+  x.annz    = A->nnz;
+  x.bnnz    = B->nnz;
+  x.ai      = A->i;
+  x.bi      = B->i;
+  x.ci      = C->i;
+  x.aa      = A->a;
+  x.ba      = B->a;
+  x.cj      = columns ? C->j : NULL;
+  x.ca      = C->a;
+  x.worda   = s->worda;
+  x.wordb   = s->wordb;
+  x.lead[0] = (int)(((uintptr_t)A->a & 15) / sizeof(HybScalar));
+  x.lead[1] = (int)(((uintptr_t)B->a & 15) / sizeof(HybScalar));
   PetscCall(HybDispatch(s->wide != 0, HybFlags(), (int)s->threads, HybCases<256, 512>(), [&](auto WIDE, auto THREADS) {
     using WORD = std::conditional_t<WIDE, unsigned long long, unsigned>;
     HYB_LAUNCH((DiagonalKernel<WORD, THREADS>), grid, THREADS, s->bytes, exec->stream, x);
