@@ -46,8 +46,8 @@
 
   Copies to shared memory are the copy engine's (7-pt 128^3 again 0.48 ms instead of 0.58 by ordinary loads), in units
   of 16 bytes from the one on that a tile begins in, with what ends them found by a thread each; their source is to stay
-  in the second-level cache, for other runs read it again. An operand's values may begin within a unit, as a part of a
-  matrix does: what else that holds is read, and used by nobody.
+  in the second-level cache, for other runs read it again. An operand's values may begin within a unit, as those of a
+  part of a matrix do: what that has of them is found so too.
 
   Memory: 8 bytes a row of A, and of B where that has another pattern, 4 or a few more for C's; 8 a row of A during the
   look. Synchronisations of a first product: the diagonals, a second time where a sample had missed some; nnz(C).
@@ -289,13 +289,15 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
     const PetscInt         e0 = offset[HybMin()(HybMax()(lo, (PetscCount)0), rows)], e1 = offset[HybMin()(HybMax()(hi, (PetscCount)0), rows)];
     const PetscCount       lead = ofb ? x.lead[1] : x.lead[0]; /* before the first entry, in its unit */
     const PetscInt         e = (PetscInt)((e0 + lead) / unit * unit - lead), whole = (PetscInt)(HybMin()((n + lead) / unit, (e1 + lead + unit - 1) / unit) * unit - lead);
+    const PetscInt         head = e < 0 ? e + unit : e; /* what lies before the operand is not read */
 
-    first[last] = e;
+    first[last] = head;
     shift[last] = tile.base - e;
-    bytes[last] = e0 < e1 && e < whole ? (int)((whole - e) * (PetscInt)sizeof(HybScalar)) : 0;
-    if (e0 < e1)
+    bytes[last] = e0 < e1 && head < whole ? (int)((whole - head) * (PetscInt)sizeof(HybScalar)) : 0;
 #pragma unroll 1
-      for (PetscInt k = HybMax()(whole, e0); k < e1; k++) values[tile.base + (k - e)] = source[k];
+    for (PetscInt k = e0; k < HybMin()(head, e1); k++) values[tile.base + (k - e)] = source[k];
+#pragma unroll 1
+    for (PetscInt k = HybMax()(whole, HybMax()(head, e0)); k < e1; k++) values[tile.base + (k - e)] = source[k];
   }
   HybBulkInit(bar, 1);
   if (x.ca) {
