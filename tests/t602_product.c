@@ -355,6 +355,33 @@ static PetscErrorCode CheckDense(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* An option's value as MATAIJ takes it: in any case, and none is the first one. A name of ours too. */
+static PetscErrorCode CheckNames(void)
+{
+  static const char *const names[] = {"", "Scalable", "HASH"};
+  Mat                      A, H, D, E;
+
+  PetscFunctionBeginUser;
+  MatTestName = "names of algorithms";
+  PetscCall(MatTestRandom(30, 30, 3, MatTestSeed, &A));
+  PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+  for (int k = 0; k < 6; k++) {
+    const char *const option = k % 2 ? "-matptap_via" : "-matmatmult_via";
+
+    PetscCall(MatTestOption((PetscBool)(k < 4), option, names[k / 2])); /* MATAIJ does not know the last one */
+    PetscCall(Multiply(k % 2 ? 3 : 0, A, A, NULL, MAT_INITIAL_MATRIX, &D));
+    PetscCall(MatTestOption(PETSC_TRUE, option, names[k / 2]));
+    PetscCall(Multiply(k % 2 ? 3 : 0, H, H, NULL, MAT_INITIAL_MATRIX, &E));
+    PetscCall(MatTestOption(PETSC_FALSE, option, NULL));
+    MatTestCheckSame(E, D, names[k / 2]);
+    PetscCall(MatDestroy(&D));
+    PetscCall(MatDestroy(&E));
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscMPIInt size;
@@ -370,6 +397,7 @@ int main(int argc, char **argv)
   if (size == 1) PetscCall(CheckOtherSizes());
   if (size == 1) PetscCall(CheckForcedDiagonal());
   PetscCall(CheckDense());
+  PetscCall(CheckNames());
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

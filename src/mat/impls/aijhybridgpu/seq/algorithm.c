@@ -90,6 +90,9 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
   PetscCall(PetscOptionsString(option, text, man, value, given, sizeof(given), &flg));
   PetscOptionsEnd();
+  /* as PetscOptionsEList() does, by which the parent reads it: in any case, and no value is a default */
+  if (flg) PetscCall(PetscStrtolower(given));
+  if (flg && !given[0]) PetscCall(PetscStrncpy(given, "default", sizeof(given)));
   /* a pattern that is not the product's: of the parallel algorithms some of the parent's know how to make it */
   if (C->force_diagonals && !seq) {
     PetscCall(PetscInfo(C, "MAT_FORCE_DIAGONAL_ENTRIES is set: parallel products with diagonal entries of their own are the parent's\n"));
