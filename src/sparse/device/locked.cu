@@ -179,10 +179,8 @@ static PetscErrorCode HybSlabGive(void *ptr, int pages, bool *given)
     const char *p = (const char *)ptr;
     if (!s.ptr || p < s.ptr || p >= s.ptr + HybLargePage) continue;
     const int first = (int)((size_t)(p - s.ptr) / HybLockedPage);
-    for (int k = first; k < first + pages; k++) {
-      PetscCheck(k < HybSlabPages && s.taken[k], PETSC_COMM_SELF, PETSC_ERR_PLIB, "Page %d of a slab is given back with a block of %d from page %d on, and is nobody's", k, pages, first);
-      s.taken[k] = false;
-    }
+    for (int k = first; k < first + pages; k++) PetscCheck(k < HybSlabPages && s.taken[k], PETSC_COMM_SELF, PETSC_ERR_PLIB, "Page %d of a slab is given back with a block of %d from page %d on, and is nobody's", k, pages, first);
+    for (int k = first; k < first + pages; k++) s.taken[k] = false;
     s.free += pages;
     kept_.bytes += (size_t)pages * HybLockedPage;
     *given = true;

@@ -667,7 +667,7 @@ static PetscErrorCode TileTasksRoom(HybSpGEMM *mm, const HybCSR *A, const HybCSR
 }
 
 /* Which tiles are multiplied, and C's offsets; look's number of entries comes. The driver's figures come beside what is
-   done before tasks have room. */
+   done before tasks have room; where bins fork, these wait for them. */
 static PetscErrorCode TilePattern(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, TileProduct *s, HybCSR *C)
 {
   const HybExec *exec = &mm->exec;

@@ -340,7 +340,8 @@ static PetscErrorCode HashCountSmall(const HybExec *exec, bool along, PetscCount
   } else {
     x.binptr = binptr + 1;
     x.bytes  = 512;
-    HASH_COUNT(8, 0, PetscMin(HybBlocks(m, 16), rows), 16 * x.bytes); /* along, the longest row of B were more */
+    /* no row of B is so long that they would go along */
+    HASH_COUNT(8, 0, PetscMin(HybBlocks(m, 16), rows), 16 * x.bytes);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

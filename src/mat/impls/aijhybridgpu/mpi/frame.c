@@ -45,7 +45,7 @@ static PetscErrorCode HybFrameBlock(PetscInt m, PetscInt n, Mat *block)
 }
 
 /* Blocks without entries, and the ghost columns' numbers given to PETSc: it does not look for them. With an error there
-   is T on all processes or on none. */
+   is T on all processes or on none, unless PETSc's own creation of T fails on one alone. */
 static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
 {
   Mat            block[2] = {NULL, NULL}, made;

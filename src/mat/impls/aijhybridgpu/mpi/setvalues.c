@@ -205,7 +205,7 @@ PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   ierr = MatMPIAIJHybridGPUTakeGiven(A);
   /* entries of other processes may be new ones, and are set past MatSetValues() */
-  if (!hyb->assembling && !A->nooffprocentries) {
+  if (!hyb->assembling && !A->nooffprocentries) { /* where it is not asked an error is told after the parent's part */
     PetscInt n = 0, blocked = 0;
     int      sent[2], any[2];
 
@@ -214,10 +214,10 @@ PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
     sent[1] = ierr != PETSC_SUCCESS;
     PetscCallMPI(MPI_Allreduce(sent, any, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
     if (any[0] && !ierr) ierr = MatMPIAIJHybridGPUDisownBlocks(A);
-    if (any[0] || any[1]) ierr = HybAgree(PetscObjectComm((PetscObject)A), ierr, "An assembly");
+    if (any[0] || any[1]) PetscCall(HybAgree(PetscObjectComm((PetscObject)A), ierr, "An assembly"));
   }
-  PetscCall(ierr);
   PetscCall((*HybGlueState.mpi.assemblybegin)(A, mode));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -252,13 +252,13 @@ PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
   hyb->assembling = PETSC_FALSE;
   ierr            = mode == MAT_FINAL_ASSEMBLY ? MatMPIAIJHybridGPUQuietOthers(A) : PETSC_SUCCESS;
   PetscCall((*HybGlueState.mpi.assemblyend)(A, mode)); /* after an error too: the others are there */
-  PetscCall(ierr);
   hyb->coopattern = PETSC_FALSE;
   if (mode == MAT_FINAL_ASSEMBLY) {
     hyb->unmade = PETSC_FALSE;
     PetscCall(MatMPIAIJHybridGPUSetBlocks(A));
     HybGlueState.counts.assemblies++;
   }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -216,7 +216,8 @@ static PetscErrorCode MatMPIAIJHybridGPUAnewAgain(Mat A, IS isrow, IS iscol, Mat
 
   PetscFunctionBegin;
   PetscCall(MatCreateSubMatrix_MPIAIJHybridGPU(A, isrow, iscol, MAT_INITIAL_MATRIX, &T));
-  ierr = MatMPIAIJHybridGPUSamePattern(T, B, &same);
+  /* else it would have room here and not there */
+  ierr = HybAgree(PetscObjectComm((PetscObject)B), MatMPIAIJHybridGPUSamePattern(T, B, &same), "The pattern of a submatrix");
   if (!ierr && !same) ierr = MatMPIAIJHybridGPURoomLike(T, B);
   ierr  = MatMPIAIJHybridGPUCopyRows(T, ierr, B);
   later = MatDestroy(&T);
