@@ -10,12 +10,12 @@ passed=0 failed=0
 cd "$tmp" || exit 2
 fresh() {
   rm -rf tree
-  for room in device csr plan segmerge spgemm ptap product spmv; do mkdir -p tree/src/sparse/$room/host tree/src/sparse/$room/cuda; done
+  for room in device csr plan segmerge spgemm ptap product spmv; do mkdir -p tree/src/sparse/$room; done
   mkdir -p tree/include/aijhybridgpu/private tree/src/mat/impls/aijhybridgpu/storage tree/src/mat/impls/aijhybridgpu/seq
   printf '#include <petscsys.h>\n' > tree/include/aijhybridgpu/private/hyb.h
   printf '#include "hyb.h"\n' > tree/include/aijhybridgpu/private/hybplan.h
   printf '#include "hybplan.h"\n' > tree/include/aijhybridgpu/private/hybspgemm.h
-  printf '#include "../../../../include/aijhybridgpu/private/hybspgemm.h"\n' > tree/src/sparse/spgemm/host/a.c
+  printf '#include "../../../include/aijhybridgpu/private/hybspgemm.h"\n' > tree/src/sparse/spgemm/a.c
   printf '#include <petsc/private/matimpl.h>\n' > tree/src/mat/impls/aijhybridgpu/glue.c
 }
 holds() {
@@ -35,10 +35,12 @@ fresh; add src/sparse/csr/x.c '\n#include <petsc/private/vecimpl.h>\n'; breaks s
 fresh; add src/sparse/csr/x.cu '#include <petscdevice_cuda.h>\n'; breaks src/sparse/csr/x.cu:1: "petscdevicetypes.h is the most"
 fresh; add src/sparse/csr/x.c '#  include "aijhybridgpu/private/hybplan.h"\n'; breaks src/sparse/csr/x.c:1: "room csr may not include room plan"
 fresh; add src/sparse/plan/x.c '#include "../segmerge/merge.h"\n'; breaks src/sparse/plan/x.c:1: "room plan may not include room segmerge"
-fresh; add src/sparse/spmv/host/x.c '#include <aijhybridgpu/private/hybspgemm.h>\n'; breaks src/sparse/spmv/host/x.c:1: "room spmv may not include room spgemm"
+fresh; add src/sparse/spmv/x.c '#include <aijhybridgpu/private/hybspgemm.h>\n'; breaks src/sparse/spmv/x.c:1: "room spmv may not include room spgemm"
 fresh; add include/aijhybridgpu/private/hybplan.h '#include "hybspgemm.h"\n'; printf '#include "hyb.h"\n' > tree/include/aijhybridgpu/private/hybspgemm.h; breaks include/aijhybridgpu/private/hybplan.h:1: "room plan may not include room spgemm"
-fresh; add src/sparse/spgemm/host/x.c '#include "a.c"\n'; breaks src/sparse/spgemm/host/x.c:1: "never included"
-fresh; add src/sparse/spgemm/cuda/x.cu '#include "../host/h.h"\n'; breaks src/sparse/spgemm/cuda/x.cu:1: "methods never include each other"
+fresh; add src/sparse/spgemm/x.c '#include "a.c"\n'; breaks src/sparse/spgemm/x.c:1: "never included"
+fresh; add src/sparse/spgemm/x/h.h '\n'; add src/sparse/spgemm/y/x.cu '#include "../x/h.h"\n'; breaks src/sparse/spgemm/y/x.cu:1: "a method's folder is its own"
+fresh; add src/sparse/spgemm/x/h.h '\n'; add src/sparse/spgemm/x.cu '#include "x/h.h"\n'; breaks src/sparse/spgemm/x.cu:1: "a method's folder is its own"
+fresh; add src/sparse/spgemm/x/h.h '\n'; add src/sparse/spgemm/x/x.cu '#include "h.h"\n'; holds "a method's folder includes its own"
 fresh; add src/sparse/sheaf/x.c 'int x;\n'; breaks src/sparse/sheaf/x.c:1: "no room that the rules know"
 fresh; add src/mat/impls/aijhybridgpu/x.c 'int x;\nvoid HybF(void) { k<<<1, 2>>>(); }\n'; breaks src/mat/impls/aijhybridgpu/x.c:2: "launches no kernel"
 fresh; add src/mat/impls/aijhybridgpu/x.cu 'int x;\n'; breaks src/mat/impls/aijhybridgpu/x.cu:1: "no CUDA file"

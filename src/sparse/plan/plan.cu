@@ -24,7 +24,7 @@
   processors, JPDC 85 (2015), stages 1 and 2.
 */
 #include "bins.cuh"
-#include "../csr/rowops.cuh"
+#include "../structure/rowops.cuh"
 
 #define COSTS_THREADS 256
 #define COSTS_BLOCKS  6   /* of a multiprocessor: 40 registers */
