@@ -5,9 +5,9 @@
   method's name, or, the papers' methods, in ../papers.
 */
 HYB_METHOD_HOST("csr", HybSpMV_CSR)
-HYB_METHOD_HOST("segsum", HybSpMV_SegSum) /* by name only, here and on a device: the paper's method (docs/options.md) */
+HYB_METHOD_HOST("segsum", HybSpMV_SegSum) /* by name only: the paper's method, which a device has below */
 HYB_METHOD_CUDA("rowlist", HybSpMV_RowListCUDA)
 HYB_METHOD_CUDA("block", HybSpMV_BlockCUDA)
 HYB_METHOD_CUDA("shape", HybSpMV_ShapeCUDA)
 HYB_METHOD_CUDA("rowgroup", HybSpMV_RowGroupCUDA)
-HYB_METHOD_CUDA("segsum", HybSpMV_SegSumCUDA)
+HYB_METHOD_CUDA("segsum", HybSpMV_SegSumCUDA) /* for one product alone, or by name */
