@@ -12,7 +12,6 @@ typedef PetscOptionItems HybKSPOptionItems;
 #endif
 
 PETSC_INTERN PetscErrorCode PCCreate_Jacobi_Hyb(PC);
-PETSC_INTERN PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP);
 /* Do the host's and the device's functions make the noise of this PETSc? */
 PETSC_INTERN PetscBool HybNoiseKnown(void);
 

@@ -8,7 +8,6 @@
 #include <aijhybridgpu/private/hyb.h>
 
 extern const struct _HybPlanOps             HybPlanHost;
-extern const struct _HybSegMergeOps         HybSegMergeHost;
 extern const struct _HybSpMVMethod *const   HybSpMVMethodsHost[];
 extern const struct _HybSpGEMMMethod *const HybSpGEMMMethodsHost[];
 extern const struct _HybPtAPMethod *const   HybPtAPMethodsHost[];
@@ -16,6 +15,7 @@ extern const struct _HybAggOps              HybAggHost;
 extern const struct _HybKrylovOps           HybKrylovHost;
 extern const struct _HybCommOps             HybCommHost;
 extern const struct _HybParAggOps           HybParAggHost;
+extern const struct _HybLocalOps            HybLocalHost;
 
 static HybMemoryReport HybHostMemory;
 
@@ -124,7 +124,6 @@ const HybBackend HybBackendHost = {
   .enter     = HybEnter_Host,
   .csr       = &HybCSROpsHost,
   .plan      = &HybPlanHost,
-  .segmerge  = &HybSegMergeHost,
   .spmv      = HybSpMVMethodsHost,
   .spgemm    = HybSpGEMMMethodsHost,
   .ptap      = HybPtAPMethodsHost,
@@ -134,4 +133,5 @@ const HybBackend HybBackendHost = {
 #endif
   .krylov = &HybKrylovHost,
   .comm   = &HybCommHost,
+  .local  = &HybLocalHost,
 };

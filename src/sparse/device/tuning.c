@@ -62,6 +62,7 @@ static const Tuning TuningTable[] = {
   RANGE(hash_lists, 3, 0, 64, "entries of lists for a nonzero that C is known to have; 0: no lists"),
   RANGE(hash_places, -1, -1, 1000, "percent of C's bytes that products' places or lists kept for numeric phases may have; 0: none are kept, -1: 100 for products of less than 2^27, 60 for larger ones"),
   LIST(masks_lanes, 0, "0 4 8 16", "lanes of a row of C where products are planned by masks; 0: by its mean row"),
+  LIST(product_parts, 0, "0 1 2 4", "parts that A P of P^T A P is made in, again; 0: by its memory"),
   WORDS(tile_precision, 0, 0, "double half", "what the product of matrices by the method tile multiplies in; half: values of 16 bits, sums of 32"),
   RANGE(fused_plan, -1, -1, PETSC_MAX_INT, "bytes of a plan of the fused P^T A P; -1: a multiple of the operands'"),
   WORDS(comm, 0, 0, "auto mpi peer petsc gpuaware", "how devices of several processes exchange entries of vectors and rows: by peer access where it can be, by MPI from memory of the card where MPI is GPU-aware, by MPI from page-locked buffers; petsc: products with vectors by PETSc's own scatter"),

@@ -66,17 +66,6 @@ HYB_MULTIVERSION static void Scale(PetscCount n, PetscReal s, const HybScalar *d
     for (PetscCount i = 0; i < n; i++) w[i] = w[i] * s;
 }
 
-static PetscErrorCode HybKrylovDots_Host(const HybExec *exec, HybArena *work, PetscCount n, PetscInt k, const HybScalar *V, PetscCount ld, const HybScalar *w, HybScalar *h)
-{
-  PetscFunctionBegin;
-  PetscCheck(k >= 0 && k <= HYB_KRYLOV_STEPS + 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Products with %" PetscInt_FMT " vectors at once: at most %d can be", k, HYB_KRYLOV_STEPS + 1);
-  for (PetscInt l = 0; l < k; l++) h[l] = 0;
-  for (PetscCount i = 0; i < n; i += HYB_KRYLOV_BLOCK) {
-    for (PetscInt l = 0; l < k; l++) h[l] += Dot(PetscMin(HYB_KRYLOV_BLOCK, n - i), V + l * ld + i, w + i);
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* the norm of vector k */
 static void HybKrylovNorm(const HybKrylovBasis *B, PetscInt k, PetscReal squares)
 {
@@ -179,7 +168,6 @@ static PetscErrorCode HybKrylovUpdate_Host(const HybExec *exec, const HybKrylovB
 const HybKrylovOps HybKrylovHost = {
   .noise      = HybKrylovNoise_Host,
   .reciprocal = HybKrylovReciprocal_Host,
-  .dots       = HybKrylovDots_Host,
   .start      = HybKrylovStart_Host,
   .step       = HybKrylovStep_Host,
   .project    = HybKrylovProject_Host,

@@ -267,27 +267,6 @@ static PetscErrorCode KrylovDotsLaunch(const HybExec *exec, PetscCount n, PetscI
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybKrylovDots_CUDA(const HybExec *exec, HybArena *work, PetscCount n, PetscInt k, const HybScalar *V, PetscCount ld, const HybScalar *w, HybScalar *h)
-{
-  HybScalar *sums, *there;
-  int       *arrived;
-
-  PetscFunctionBegin;
-  PetscCheck(k >= 0 && k <= KRYLOV_VECTORS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Products with %" PetscInt_FMT " vectors at once: at most %d can be", k, KRYLOV_VECTORS);
-  for (PetscInt l = 0; l < k; l++) h[l] = HybScalar(0);
-  if (!k || !n) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), KrylovBlocks(n) * k, sizeof(*sums), &sums));
-  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), k, sizeof(*there), &there));
-  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*arrived), &arrived));
-  PetscCall(KrylovDotsLaunch(exec, n, k, V, ld, w, nullptr, nullptr, sums, arrived, there));
-  PetscCall(exec->backend->copy(exec, h, there, (size_t)k * sizeof(*h), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
-  PetscCall(HybArenaFree(work, &sums));
-  PetscCall(HybArenaFree(work, &there));
-  PetscCall(HybArenaFree(work, &arrived));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode HybKrylovStart_CUDA(const HybExec *exec, const HybKrylovBasis *B, const HybScalar *b)
 {
   const bool       aligned = KrylovAligned(b) && KrylovAligned(B->u) && KrylovAligned(B->dinv);
@@ -401,7 +380,6 @@ extern const HybKrylovOps HybKrylovCUDA;
 const HybKrylovOps        HybKrylovCUDA = {
          .noise      = HybKrylovNoise_CUDA,
          .reciprocal = HybKrylovReciprocal_CUDA,
-         .dots       = HybKrylovDots_CUDA,
          .start      = HybKrylovStart_CUDA,
          .step       = HybKrylovStep_CUDA,
          .project    = HybKrylovProject_CUDA,

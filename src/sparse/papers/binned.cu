@@ -563,7 +563,7 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
   const HybExec   *exec    = &mm->exec;
   const PetscInt   m       = A->m;
   const PetscCount longest = PetscMin(mm->stats.maxrow, (PetscCount)B->n);
-  PetscInt        *count, *over = NULL, *head;
+  PetscInt        *count, *over = NULL, *head, *counters;
   PetscInt         bring[BINNED_BINS + 3];
   PetscCount       growths = 0;
   Binned          *b;
@@ -580,7 +580,8 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
   b->binptr  = head;
   b->nbeyond = head + BINNED_BINS + 1;
   b->lanes   = HybLeastCase((int)PetscMin(mm->stats.products / PetscMax(1, A->nnz), HYB_WARP), HybCases<8, 16, HYB_WARP>());
-  PetscCall(HybPlanBinsAsync(exec, &mm->work, m, mm->rowproducts, BINNED_BINS, BinnedLimit, b->order, b->binptr));
+  PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, 2 * BINNED_BINS, sizeof(PetscInt), &counters));
+  PetscCall(HybPlanBinsAnyOrder(exec, m, mm->rowproducts, BINNED_BINS, BinnedLimit, counters, b->order, b->binptr));
   PetscCall(HybArenaCalloc(&mm->work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &count));
   if (longest > BINNED_SHORT) PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, PetscMin((PetscCount)m, mm->stats.products / BINNED_SHORT) + 1, sizeof(PetscInt), &b->beyond));
   if (longest > BINNED_LIST) PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, PetscMin((PetscCount)m, mm->stats.products / BINNED_LIST) + 1, sizeof(PetscInt), &over));

@@ -496,7 +496,7 @@ static PetscErrorCode FusedOrder(HybPtAP *pp, Fused *f, const HybCSR *T, const H
 {
   const HybExec *exec = &pp->exec;
   const PetscInt m    = C->m;
-  PetscInt      *key, *sorted, *rows;
+  PetscInt      *key, *sorted, *rows, *counters;
   PetscCount    *need, limit[FUSED_BINS - 1];
   size_t         most;
 
@@ -505,8 +505,8 @@ static PetscErrorCode FusedOrder(HybPtAP *pp, Fused *f, const HybCSR *T, const H
   f->maxbytes = (PetscInt)((most - 1024) & ~(size_t)127);
   PetscCall(PetscArraycpy(limit, FusedLimit, FUSED_BINS - 2));
   limit[FUSED_BINS - 2] = f->maxbytes;
-  PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_DEVICE, (PetscCount)m + FUSED_BINS + 1, sizeof(PetscInt), &f->order));
-  f->binptr = f->order + m;
+  PetscCall(HybArenaAlloc(&pp->keep, HYB_MEM_DEVICE, m, sizeof(PetscInt), &f->order));
+  PetscCall(HybArenaCalloc(&pp->keep, HYB_MEM_DEVICE, FUSED_BINS + 1, sizeof(PetscInt), &f->binptr));
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &key));
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &sorted));
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &rows));
@@ -514,13 +514,15 @@ static PetscErrorCode FusedOrder(HybPtAP *pp, Fused *f, const HybCSR *T, const H
   HYB_LAUNCH(FusedFirst, HybBlocks(m, 256), 256, 0, exec->stream, m, T->n, T->i, T->j, key);
   PetscCall(HybSortPairsInt(exec, &pp->work, m, key, sorted, NULL, rows, 0, HybBits((PetscCount)T->n + 1)));
   HYB_LAUNCH(FusedNeed, HybBlocks(m, 256), 256, 0, exec->stream, m, rows, W->i, C->i, f->first.ptr, f->second.ptr, need);
-  PetscCall(HybPlanBinsAsync(exec, &pp->work, m, need, FUSED_BINS, limit, f->order, f->binptr));
+  PetscCall(HybArenaCalloc(&pp->work, HYB_MEM_DEVICE, 2 * FUSED_BINS, sizeof(PetscInt), &counters));
+  PetscCall(HybPlanBinsAnyOrder(exec, m, need, FUSED_BINS, limit, counters, f->order, f->binptr));
   HYB_LAUNCH(FusedCompose, HybBlocks(m, 256), 256, 0, exec->stream, m, rows, f->order);
   PetscCall(exec->backend->copy(exec, f->hostbinptr, f->binptr, sizeof(f->hostbinptr), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybArenaFree(&pp->work, &key));
   PetscCall(HybArenaFree(&pp->work, &sorted));
   PetscCall(HybArenaFree(&pp->work, &rows));
   PetscCall(HybArenaFree(&pp->work, &need));
+  PetscCall(HybArenaFree(&pp->work, &counters));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

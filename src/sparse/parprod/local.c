@@ -6,7 +6,8 @@
   Columns keep the order of their global numbers throughout: those of others to the left, the process's own, those of
   others to the right. So rows stay sorted without sorting, and sums are formed in the order in which one process would.
 */
-#include "csrhost.h"
+#include "../csr/csrhost.h"
+#include "locallist.h"
 
 #define COLUMN_BUCKETS 1024
 

@@ -1,5 +1,6 @@
 /*
-  local.cu: the part of a parallel matrix that one process has, on the device. Idea and contracts: local.c and hyb.h.
+  local.cu: the part of a parallel matrix that one process has, on the device. Idea and contracts: local.c and
+  hybparprod.h.
 
   A row of merged blocks is two pieces of the off-diagonal block's row with the diagonal block's between them, so a
   binary search in a short row says where each entry goes and no map is kept: patterns and values are copied by the same
@@ -9,7 +10,8 @@
   Work: O(entries), and one radix sort of as many columns as lie outside. Memory: the results, and a few integers for
   each entry of a list.
 */
-#include "csrops.cuh"
+#include "../csr/csrops.cuh"
+#include "locallist.h"
 
 /* VALUES: M's pattern is there, and its values are wanted */
 template <int W, bool VALUES>

@@ -2,7 +2,8 @@
   pick.c: rows picked from the blocks that one process has of a parallel matrix, for those who need them, and what of
   two matrices meets: each as one step, in which counts are known together.
 */
-#include "csrhost.h"
+#include "../csr/csrhost.h"
+#include "locallist.h"
 
 /* n lengths become offsets */
 static PetscErrorCode PickOffsets(PetscInt n, PetscInt *offset)

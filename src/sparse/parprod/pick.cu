@@ -1,11 +1,12 @@
 /*
   pick.cu: rows picked from the blocks that one process has of a parallel matrix, and what of two matrices meets, on the
-  device. Contracts: hyb.h.
+  device. Contracts: hybparprod.h.
 
   What is picked is of few rows, and its kernels take as long as they take to start: so each step starts few, and the
   host waits once for all that it counts.
 */
-#include "csrops.cuh"
+#include "../csr/csrops.cuh"
+#include "locallist.h"
 
 static __global__ __launch_bounds__(CSR_THREADS) void PickLengths(PetscInt n, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ id, const PetscInt *__restrict__ io, PetscInt *__restrict__ length)
 {

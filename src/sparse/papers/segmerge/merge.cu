@@ -1,5 +1,5 @@
 /*
-  segmerge.cu: the segmented merge on the device, at three levels.
+  merge.cu: the segmented merge on the device, at three levels.
 
   Idea. A segment of q sorted lists becomes one in ceil(log2 q) rounds that merge neighbours two by two. Merging leaves
   every list where its parts were, so the bounds of the lists in round t are every 2^t-th of the original bounds: no
@@ -21,8 +21,8 @@
   Reference: Ji, Lu, Hou, Wang, Liu, Segmented merge: a new primitive for parallel sparse matrix computations, IJPP 49
   (2021); Green, McColl, Bader, GPU merge path, ICS 2012.
 */
-#include "segmerge.cuh"
-#include "../device/hybgroup.cuh"
+#include "merge.cuh"
+#include "../../device/hybgroup.cuh"
 
 #define SEGMERGE_WARP    256
 #define SEGMERGE_BLOCK   4096
@@ -217,62 +217,3 @@ PetscErrorCode HybSegMergeBounded(const HybExec *exec, HybArena *work, PetscInt 
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-/* the bounds of a problem, and what the counters say of it: longest segment, most lists, segments of several lists,
-   pairs, segments by warp, by block, by grid */
-__global__ void __launch_bounds__(SEGMERGE_THREADS) SegMergeLook(PetscInt nseg, const PetscInt *__restrict__ segptr, const PetscCount *__restrict__ subptr, PetscCount *stats)
-{
-  HYB_SHARED(PetscCount, scratch, HYB_WARP);
-  const PetscCount s = (PetscCount)blockIdx.x * SEGMERGE_THREADS + threadIdx.x;
-  PetscCount       n = 0, lists = 0, v[7];
-
-  if (s < nseg) {
-    lists = segptr[s + 1] - segptr[s];
-    n     = subptr[segptr[s + 1]] - subptr[segptr[s]];
-  }
-  v[0] = HybBlockMax<SEGMERGE_THREADS>(n, scratch);
-  v[1] = HybBlockMax<SEGMERGE_THREADS>(lists, scratch);
-  v[2] = HybBlockSum<SEGMERGE_THREADS>((PetscCount)(lists > 1), scratch);
-  v[3] = HybBlockSum<SEGMERGE_THREADS>(n, scratch);
-  v[4] = HybBlockSum<SEGMERGE_THREADS>((PetscCount)(n > 0 && n <= SEGMERGE_WARP), scratch);
-  v[5] = HybBlockSum<SEGMERGE_THREADS>((PetscCount)(n > SEGMERGE_WARP && n <= SEGMERGE_BLOCK), scratch);
-  v[6] = HybBlockSum<SEGMERGE_THREADS>((PetscCount)(n > SEGMERGE_BLOCK), scratch);
-  if (threadIdx.x == 0) {
-    HybAtomicMax(&stats[0], v[0]);
-    HybAtomicMax(&stats[1], v[1]);
-    for (int k = 2; k < 7; k++) HybAtomicAdd(&stats[k], v[k]);
-  }
-}
-
-static PetscErrorCode HybSegMerge_CUDA(const HybExec *exec, HybArena *work, PetscInt nseg, const PetscInt *segptr, PetscInt nsub, const PetscCount *subptr, const PetscInt *key, const PetscCount *value, PetscInt *keyout, PetscCount *valueout, HybCounters *counters)
-{
-  PetscCount *devstats, v[7];
-  PetscInt    rounds = 0;
-
-  PetscFunctionBegin;
-  if (nseg) {
-    PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 7, sizeof(PetscCount), &devstats));
-    HYB_LAUNCH(SegMergeLook, HybBlocks(nseg, SEGMERGE_THREADS), SEGMERGE_THREADS, 0, exec->stream, nseg, segptr, subptr, devstats);
-    PetscCall(exec->backend->copy(exec, v, devstats, sizeof(v), HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(HybArenaFree(work, &devstats));
-    /* the pairs of the first segment need not start at 0, nor the segments follow without a gap: arrays reach as far as
-       subptr says */
-    if (v[0] > SEGMERGE_BLOCK) PetscCall(exec->backend->copy(exec, &v[3], subptr + nsub, sizeof(v[3]), HYB_COPY_DEVICE_TO_HOST));
-    while (((PetscCount)1 << rounds) < v[1]) rounds++;
-    PetscCall(HybSegMergeBounded(exec, work, nseg, segptr, subptr, v[3], (PetscInt)v[1], v[0], key, value, keyout, valueout));
-  } else
-    memset(v, 0, sizeof(v));
-  if (counters) {
-    PetscCall(HybCountersAdd(counters, "segments", v[2]));
-    PetscCall(HybCountersSet(counters, "merge rounds", PetscMax((PetscCount)rounds, HybCountersGet(counters, "merge rounds"))));
-    PetscCall(HybCountersAdd(counters, "segments by warp", v[4]));
-    PetscCall(HybCountersAdd(counters, "segments by block", v[5]));
-    PetscCall(HybCountersAdd(counters, "segments by grid", v[6]));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-extern const HybSegMergeOps HybSegMergeCUDA;
-const HybSegMergeOps        HybSegMergeCUDA = {
-         .merge = HybSegMerge_CUDA,
-};

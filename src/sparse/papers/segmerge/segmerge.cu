@@ -22,7 +22,7 @@
 */
 #include "../../device/hybgroup.cuh"
 #include "../../plan/bins.cuh"
-#include "../../segmerge/segmerge.cuh"
+#include "merge.cuh"
 #include "aijhybridgpu/private/hybspgemm.h"
 
 #define SEGMERGE_CHUNK (PetscCount)(1 << 20)

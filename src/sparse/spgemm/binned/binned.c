@@ -48,6 +48,7 @@
 */
 #include <aijhybridgpu/private/hybspgemm.h>
 #include "../colset.h"
+#include "segmerge.h"
 #include <stdint.h>
 
 #define HYB_SORT_MAX   64                  /* most products of a sorted row */
@@ -377,7 +378,7 @@ static PetscErrorCode HybMergeRow(HybSymbolic *s, PetscInt r, PetscInt **list, P
     }
     for (PetscInt b = 0; b < q; b++) memcpy(key + subptr[b], B->j + B->i[A->j[k + b]], (size_t)(subptr[b + 1] - subptr[b]) * sizeof(PetscInt));
     segptr[1] = q;
-    PetscCall(s->mm->exec.backend->segmerge->merge(&s->mm->exec, work, 1, segptr, q, subptr, key, place, sorted, placeout, NULL));
+    PetscCall(HybSegMerge(work, 1, segptr, q, subptr, key, place, sorted, placeout, NULL));
     if (n + batch > capacity) {
       PetscCount grown = PetscMax(capacity, HYB_BATCH);
 

@@ -21,7 +21,7 @@
   Reference: Ji, Lu, Hou, Wang, Liu, Segmented merge: a new primitive for parallel sparse matrix computations, IJPP 49
   (2021).
 */
-#include <aijhybridgpu/private/hybsegmerge.h>
+#include "segmerge.h"
 
 static inline void HybMergeCopy(PetscCount n, const PetscInt *key, const PetscCount *value, PetscInt *keyout, PetscCount *valueout)
 {
@@ -50,7 +50,7 @@ static void HybMergeTwo(const PetscInt *ka, const PetscCount *va, PetscCount na,
   HybMergeCopy(nb - b, kb + b, vb + b, keyout + (na - a), valueout + (na - a));
 }
 
-static PetscErrorCode HybSegMerge_Host(const HybExec *exec, HybArena *work, PetscInt nseg, const PetscInt *segptr, PetscInt nsub, const PetscCount *subptr, const PetscInt *key, const PetscCount *value, PetscInt *keyout, PetscCount *valueout, HybCounters *counters)
+PetscErrorCode HybSegMerge(HybArena *work, PetscInt nseg, const PetscInt *segptr, PetscInt nsub, const PetscCount *subptr, const PetscInt *key, const PetscCount *value, PetscInt *keyout, PetscCount *valueout, HybCounters *counters)
 {
   PetscInt    mostsub = 0, mostrounds = 0, segments = 0;
   PetscCount  longest = 0, moved = 0, *valuetmp = NULL, *end;
@@ -126,7 +126,3 @@ static PetscErrorCode HybSegMerge_Host(const HybExec *exec, HybArena *work, Pets
   PetscCall(HybCountersAdd(counters, "pairs moved", moved));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-const HybSegMergeOps HybSegMergeHost = {
-  .merge = HybSegMerge_Host,
-};

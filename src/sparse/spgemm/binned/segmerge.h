@@ -1,23 +1,16 @@
 /*
-  hybsegmerge.h: the segmented merge primitive (Ji et al. 2021): p independent segments, each a list of sorted
+  segmerge.h: the segmented merge primitive (Ji et al. 2021) on the host: p independent segments, each a list of sorted
   sub-segments of key-value pairs, are merged so that each segment becomes one sorted list.
 */
-#ifndef AIJHYBRIDGPU_HYBSEGMERGE_H
-#define AIJHYBRIDGPU_HYBSEGMERGE_H
-#include "hyb.h"
+#ifndef AIJHYBRIDGPU_SEGMERGE_H
+#define AIJHYBRIDGPU_SEGMERGE_H
+#include "aijhybridgpu/private/hyb.h"
 
-HYB_EXTERN_C_BEGIN
+/* Segment s owns sub-segments segptr[s] .. segptr[s+1]-1; sub-segment q owns the pairs subptr[q] .. subptr[q+1]-1,
+   ascending in key (equal keys allowed). Both kinds may be empty. The merge is stable: equal keys keep the order of
+   their sub-segments, and within one their order. keyout/valueout hold the same pairs, each segment in the place that
+   it had. value carries a position, so any number of arrays can follow by one gather. Input and output do not
+   overlap. */
+extern PetscErrorCode HybSegMerge(HybArena *work, PetscInt nseg, const PetscInt *segptr, PetscInt nsub, const PetscCount *subptr, const PetscInt *key, const PetscCount *value, PetscInt *keyout, PetscCount *valueout, HybCounters *);
 
-typedef struct _HybSegMergeOps {
-  /* Segment s owns sub-segments segptr[s] .. segptr[s+1]-1; sub-segment q owns the pairs subptr[q] .. subptr[q+1]-1,
-     ascending in key (equal keys allowed). Both kinds may be empty. The merge is stable: equal keys keep the order of
-     their sub-segments, and within one their order. keyout/valueout hold the same pairs, each segment in the place that
-     it had. value carries a position, so any number of arrays can follow by one gather. Input and output do not
-     overlap. */
-  PetscErrorCode (*merge)(const HybExec *, HybArena *work, PetscInt nseg, const PetscInt *segptr, PetscInt nsub, const PetscCount *subptr, const PetscInt *key, const PetscCount *value, PetscInt *keyout, PetscCount *valueout, HybCounters *);
-} HybSegMergeOps;
-
-extern const HybSegMergeOps HybSegMergeHost;
-
-HYB_EXTERN_C_END
 #endif

@@ -244,7 +244,7 @@ static PetscErrorCode KSPDestroy_Chebyshev_Hyb(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
+static PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
 {
   HybChebyshev *c;
 

@@ -18,7 +18,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDestroyPlans(Mat_SeqAIJHybridGPU *hyb)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
+static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
   HybArena             arrays;

@@ -479,7 +479,7 @@ static PetscErrorCode HybUnionOnDevice(Mat B, const HybExec *x, const HybCSR *yc
 
 /* B, just born on the device, takes the place of Y, which lives there; same: their patterns are. B gets what of ours
    Y had. */
-PetscErrorCode MatSeqAIJHybridGPUMerge(Mat Y, Mat *B, PetscBool same)
+static PetscErrorCode MatSeqAIJHybridGPUMerge(Mat Y, Mat *B, PetscBool same)
 {
   Mat_SeqAIJHybridGPU *b = NULL, *y = NULL;
   PetscObject          coo = NULL;

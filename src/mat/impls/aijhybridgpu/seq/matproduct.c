@@ -641,7 +641,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   HybMatProduct       *mp;
   HybOperands          o;
   HybProductType       type = HYB_PRODUCT_AB;
-  PetscBool            ours, asked, ondevice;
+  PetscBool            ours, asked;
   PetscErrorCode       ierr;
   Mat                  first = NULL;
 
@@ -694,9 +694,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   }
   PetscCall(HybOperandsRestore(&o));
   PetscCall(ierr);
-  ondevice = HybExecOnDevice(&mp->exec);
   PetscCall(HybMatProductSet(C, mp));
-  if (ondevice && HybGlueState.partsmade) PetscCall((*HybGlueState.partsmade)(C));
   C->ops->productnumeric = MatProductNumeric_SeqAIJHybridGPU;
   HybMatProductOldNumeric(C, MatMatOldNumeric_SeqAIJHybridGPU, MatMatMatOldNumeric_SeqAIJHybridGPU);
   PetscFunctionReturn(PETSC_SUCCESS);

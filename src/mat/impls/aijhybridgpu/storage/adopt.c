@@ -3,7 +3,8 @@
 */
 #include "parent.h"
 
-PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
+/* exchanges what AIJ keeps, and the operations that it has chosen by it */
+static PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
 {
   struct _MatOps *a = A->ops, *b = B->ops, c = *A->ops;
   void           *data = A->data;
@@ -141,7 +142,7 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
       PetscInt *map;
 
       device.result = HYB_WORK(x);
-      PetscCall(x->backend->csr->compressrows(&device, work, work, csr, &packed, &rows.list, &map));
+      PetscCall(x->backend->local->compressrows(&device, work, work, csr, &packed, &rows.list, &map));
       rows.begin = packed.i;
     }
   }

@@ -393,8 +393,6 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
 /* before MatResetPreallocation() by the parent */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAsPreallocated(Mat);
-/* exchanges what AIJ keeps, and the operations that it has chosen by it */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat, Mat);
 /* C takes A's place as by PETSc's MatHeaderMerge(), which old releases hide */
 PETSC_INTERN PetscErrorCode HybHeaderMerge(Mat A, Mat *C);
 
