@@ -321,6 +321,8 @@ PETSC_INTERN void           HybNoInodeEnd(PetscOptions *);
 /* copy.c: the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second when what reads
    them has been queued, and nothing waits for it. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat, const HybExec *x, PetscBool values, HybCSR *);
+/* the same of any AIJ, whose arrays are lent: a copy of one that is not ours comes from sent */
+PETSC_INTERN PetscErrorCode HybOperandSend(Mat, const HybLent *, const HybExec *x, PetscBool values, HybArena *sent, HybCSR *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUReadEnd(Mat, const HybExec *x);
 
 /* locked.c: *from, csr's values, are about to be sent to a device that has had others before; csr is the host's */
@@ -359,8 +361,10 @@ typedef struct {
 } HybInPlace;
 PETSC_INTERN PetscErrorCode HybInPlaceBegin(Mat A, HybInPlace *);
 PETSC_INTERN PetscErrorCode HybInPlaceEnd(Mat A, const HybInPlace *);
-/* of the pattern, where the arrays are */
-PETSC_INTERN PetscErrorCode HybPatternHash(const HybExec *, const HybCSR *, uint64_t *hash);
+/* of patterns, where the arrays are: n <= HYB_HASHES matrices, which are waited for once; who stands there twice is
+   gone through once */
+#define HYB_HASHES 6
+PETSC_INTERN PetscErrorCode HybPatternHash(const HybExec *, PetscInt n, const HybCSR *const[], uint64_t hash[]);
 
 /* given.c: arrays that PETSc gives to another matrix as it destroys this one */
 PETSC_INTERN PetscErrorCode HybGivenParallel(PetscBool young);
