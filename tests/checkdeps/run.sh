@@ -74,6 +74,7 @@ breaks $glue/seq/x.c:1: "HybCount: what changes"; breaks $glue/seq/x.c:1: "calls
 grep -q HybNames out && { failed=$((failed + 1)); echo "FAILED: a constant was taken for a variable"; }
 unset CHECKDEPS_OBJECTS
 fresh; add docs/x.md "see /ho""me/me/file\n"; breaks docs/x.md:1: "absolute path"
+fresh; add $glue/x.c '\n#if PETSC_VERSION_LT(3, 19, 0)\n#endif\n'; breaks $glue/x.c:2: "what a release has"
 fresh; add docs/x.md "\n\nTO""DO: later\n"; breaks docs/x.md:3: "unfinished"
 fresh; mkdir -p tree/docs; head -c 1100000 /dev/zero > tree/docs/big; breaks docs/big:1: "larger than 1 MB"
 lines() { mkdir -p "$(dirname "tree/$1")"; yes 'int x;' | head -n "$2" > "tree/$1"; }

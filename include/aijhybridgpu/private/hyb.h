@@ -12,12 +12,9 @@
 #define AIJHYBRIDGPU_HYB_H
 
 #include <petscsys.h>
+#include "hybrelease.h"
 #include <petscdevicetypes.h>
 #include <stdint.h>
-
-#if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
-  #define PETSC_SUCCESS 0
-#endif
 
 /* HybScalar is PetscScalar seen from C, and a type of the same layout in C++ (kernels). Scalars cross the seam by
    pointer. */

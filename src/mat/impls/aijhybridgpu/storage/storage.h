@@ -203,7 +203,7 @@ static inline PetscBool HybShared(const Mat_SeqAIJHybridGPU *hyb)
    AIJ's to make. It does not allocate the results of products so: the server refuses those of either type. */
 static inline PetscBool HybStorageServed(void)
 {
-#if PETSC_VERSION_GE(3, 22, 0)
+#if HYB_HAS_SERVER
   return (PetscBool)(PCMPIServerActive && PCMPIServerUseShmget && !PCMPIServerInSolve);
 #else
   return PETSC_FALSE;
@@ -226,9 +226,7 @@ static inline PetscBool HybStorageServed(void)
    assembly a hash table's operations, that to destroy it among them, may lie over ours. */
 static inline PetscBool MatIsSeqAIJHybridGPU(Mat A)
 {
-#if PETSC_VERSION_GE(3, 19, 0)
-  if (A->hash_active) return (PetscBool)(A->ops->mult && A->ops->mult == HybGlueState.own.mult);
-#endif
+  if (HybHashActive(A)) return (PetscBool)(A->ops->mult && A->ops->mult == HybGlueState.own.mult);
   return (PetscBool)(A->ops->destroy && A->ops->destroy == HybGlueState.own.destroy);
 }
 
