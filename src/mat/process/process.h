@@ -117,7 +117,7 @@ typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);
 typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
 #define HYB_WATCHED 16
 
-/* Options of MatSetOption() that AIJ keeps in its data: those of a group share a word there (storage/frame.c) */
+/* Options of MatSetOption() that AIJ keeps in its data: those of a group share a word there (petsc/frame.c) */
 typedef enum {
   HYB_ASKED_ROW_ORIENTED,
   HYB_ASKED_KEEP_PATTERN,
@@ -178,7 +178,7 @@ typedef struct {
   void             *stream;        /* of the last operation on the device */
   PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
   PetscBool         onhost;        /* HybMatOnHost() */
-  /* the places in AIJ's data that were found (storage/frame.c, narrow.c), bytes from A->data */
+  /* the places in AIJ's data that were found (petsc/frame.c, narrow.c), bytes from A->data */
   struct {
     PetscBool         asked, known, options;
     size_t            ij[2], a, door, bytes; /* bytes: of them all */
@@ -202,7 +202,7 @@ typedef struct {
       void       *at[3], *list;
     } room;
   } narrow;
-  /* arrays of a matrix that may have been given to another one (storage/given.c) */
+  /* arrays of a matrix that may have been given to another one (petsc/storage/given.c) */
   struct {
     PetscBool          parallel, kept, ours; /* ours: the pattern, too */
     PetscCount         lent, made;           /* whose values were lent last, and how many had been made then */
@@ -211,7 +211,7 @@ typedef struct {
     const PetscScalar *a;
     PetscScalar       *former;
   } given;
-  struct { /* the allocator, while the parent duplicates (storage/hostcopy.c) */
+  struct { /* the allocator, while the parent duplicates (petsc/storage/hostcopy.c) */
     int         depth;
     PetscBool   keeps; /* pages of what is given back */
     HybMallocFn before;

@@ -25,7 +25,7 @@
   whose places a coloring for finite differences remembers; those of products; blocks of parallel matrices, whose parent
   writes past the sequential type.
 */
-#include "parent.h"
+#include "storage.h"
 
 /* are new entries an error, or ignored? */
 static PetscBool HybNewEntriesRefused(const Mat_SeqAIJHybridGPU *hyb)

@@ -17,7 +17,7 @@
 
   Neither way is seen from outside: PetscObjectState and nonzerostate stand.
 */
-#include "parent.h"
+#include "storage.h"
 
 /* shall A move now? first: by the first operation already */
 PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybExec *x, PetscBool first, PetscBool *due)

@@ -39,7 +39,7 @@
                            MatSeqAIJHybridGPUDemote() before it may free or replace the array of values,
                            MatSeqAIJHybridGPUDisown() before it may free or replace any array
 */
-#include "parent.h"
+#include "storage.h"
 
 /* names as docs/architecture.md has them, and what MatView() with ascii_info_detail says beside */
 static const struct {

@@ -31,7 +31,7 @@
   A duplicate whose allocations never came by (PETSc's linear solver server has memory of its own) was copied whole by
   the parent.
 */
-#include "where.h"
+#include "../../mat/impls/aijhybridgpu/storage/where.h"
 
 /* nonzeros from which on it is worth the trouble */
 #define HYB_HOST_COPY_MIN ((PetscCount)1 << 14)

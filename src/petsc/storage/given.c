@@ -13,7 +13,7 @@
   With -mat_seqaij_type the parallel matrix is PETSc's, and the block one of ours, which does the last step as it is
   assembled. What is kept for nothing, since B was not given away, goes with the next matrix.
 */
-#include "parent.h"
+#include "../../mat/impls/aijhybridgpu/storage/storage.h"
 
 /* the values of this matrix are lent for reading */
 void HybGivenLent(const Mat_SeqAIJHybridGPU *hyb)

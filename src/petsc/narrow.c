@@ -314,6 +314,21 @@ static PetscErrorCode HybNarrowProve(PetscBool *proven, PetscBool *listed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybNoInodeBegin(PetscOptions *noinode)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsCreate(noinode));
+  PetscCall(PetscOptionsSetValue(*noinode, "-mat_no_inode", NULL));
+  PetscCall(PetscOptionsPush(*noinode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybNoInodeEnd(PetscOptions *noinode)
+{
+  (void)PetscOptionsPop();
+  (void)PetscOptionsDestroy(noinode);
+}
+
 /* Called after HybFrameFind(), which knows how long a matrix's data are. What was found is told in A's name: in the
    class of matrices. */
 PetscErrorCode HybNarrowFind(Mat A)
