@@ -18,6 +18,12 @@ typedef struct {
   PetscErrorCode (*getcsrandmemtype)(Mat, const PetscInt **, const PetscInt **, PetscScalar **, PetscMemType *);
 } HybDoor;
 
+/* allocator.c: functions of ours that lie over PETSc's allocator between these, the last one on top */
+PETSC_INTERN void           HybWatchBegin(HybWatcher *);
+PETSC_INTERN void           HybWatchEnd(void);
+PETSC_INTERN PetscErrorCode HybMallocBelow(HybWatcher *, size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array);
+#define HybMayWatch() (!PetscDefined(HAVE_THREADSAFETY))
+
 /* frame.c */
 PETSC_INTERN PetscErrorCode HybFrameFind(void);
 PETSC_INTERN PetscBool      HybFrameKnown(void);
