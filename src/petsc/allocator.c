@@ -1,5 +1,6 @@
 /*
-  PETSc's allocator, watched: the one place that puts a function of ours into PetscTrMalloc, as PetscMallocSetDRAM() does.
+  PETSc's allocator, watched: the one place that puts a function of ours into PetscTrMalloc, as PetscMallocSetDRAM()
+  does.
 
   Watchers lie one over the other, the last one on top. Each is called in place of the one below it, to which it passes
   on by HybMallocBelow(), with more bytes if it likes, and what it got may be noted. The lowest is PETSc's own. With

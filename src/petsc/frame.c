@@ -333,9 +333,17 @@ size_t HybFrameBytes(void)
   return HybGlueState.frame.bytes;
 }
 
-PetscScalar **HybFrameValues(Mat A)
+PetscScalar *HybFrameValues(Mat A)
 {
-  return (PetscScalar **)((char *)A->data + HybGlueState.frame.a);
+  PetscScalar *a;
+
+  memcpy(&a, (char *)A->data + HybGlueState.frame.a, sizeof(a));
+  return a;
+}
+
+void HybFrameSetValues(Mat A, PetscScalar *a)
+{
+  memcpy((char *)A->data + HybGlueState.frame.a, &a, sizeof(a));
 }
 
 void HybFramePattern(Mat A, PetscInt **i, PetscInt **j)

@@ -28,7 +28,8 @@ PETSC_INTERN PetscErrorCode HybMallocBelow(HybWatcher *, size_t bytes, PetscBool
 PETSC_INTERN PetscErrorCode HybFrameFind(void);
 PETSC_INTERN PetscBool      HybFrameKnown(void);
 PETSC_INTERN size_t         HybFrameBytes(void); /* of a MATSEQAIJ's data */
-PETSC_INTERN PetscScalar  **HybFrameValues(Mat);
+PETSC_INTERN PetscScalar   *HybFrameValues(Mat);
+PETSC_INTERN void           HybFrameSetValues(Mat, PetscScalar *);
 PETSC_INTERN void           HybFramePattern(Mat, PetscInt **i, PetscInt **j);
 PETSC_INTERN void           HybFrameSetPattern(Mat, PetscInt *i, PetscInt *j);
 PETSC_INTERN HybDoor       *HybFrameDoor(Mat);

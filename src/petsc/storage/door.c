@@ -38,7 +38,7 @@ static PetscErrorCode HybDoorGet(Mat A, PetscScalar **array)
     PetscCall(MatSeqAIJHybridGPUHostWrites(A));
     hyb->writers++;
   }
-  *array = *HybFrameValues(A);
+  *array = HybFrameValues(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -67,7 +67,7 @@ static PetscErrorCode HybDoorGetRead(Mat A, const PetscScalar **array)
     hyb->readers++;
     HybGivenLent(hyb);
   }
-  *array = *HybFrameValues(A);
+  *array = HybFrameValues(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
