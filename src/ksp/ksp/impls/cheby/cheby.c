@@ -118,7 +118,7 @@ static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, KSP *estimator,
   Mat          mat[2], local;
   MatNullSpace nullspace;
   HybExec      x;
-  PetscBool    same = PETSC_TRUE, parallel, estimates;
+  PetscBool    same = PETSC_TRUE, parallel, estimates = PETSC_FALSE;
   PetscMPIInt  mine = 0, any;
 
   PetscFunctionBegin;
