@@ -96,6 +96,28 @@ PetscErrorCode HybSpMVApply(HybSpMV *mv, const HybCSR *A, const HybScalar *x, Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscBool HybSpMVHasStep(const HybSpMV *mv)
+{
+  return (PetscBool)(mv->method && mv->method->step);
+}
+
+PetscErrorCode HybSpMVApplyStep(HybSpMV *mv, const HybCSR *A, const HybScalar *x, const HybSpMVStep *step)
+{
+  PetscErrorCode ierr, second = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCheck(HybSpMVHasStep(mv), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method %s has no smoother's step", mv->method ? mv->method->name : "of no set-up");
+  PetscCheck(A->m == A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A smoother's step is for square matrices, not one of %" PetscInt_FMT " x %" PetscInt_FMT, A->m, A->n);
+  PetscCheck(A->a || !A->nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "A product with a vector needs the values of the matrix");
+  if (!A->m) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = mv->method->step(mv, A, x, step);
+  if (mv->work.blocks) second = HybArenaReset(&mv->work);
+  PetscCall(ierr);
+  PetscCall(second);
+  mv->calls++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int HybSpMVLanes(const HybSpMV *mv)
 {
   return mv->method && mv->method->lanes ? mv->method->lanes(mv) : 0;
