@@ -80,6 +80,7 @@ typedef enum {
   cudaErrorNotReady              = 600,
   cudaErrorInvalidDevice         = 101,
   cudaErrorInvalidResourceHandle = 400,
+  cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorNotSupported          = 801,
   cudaErrorUnknown               = 999
 } cudaError_t;
