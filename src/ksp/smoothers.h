@@ -6,6 +6,9 @@
 #include <petscksp.h>
 
 PETSC_INTERN PetscErrorCode PCCreate_Jacobi_Hyb(PC);
+/* What counts the events after which a KSPCHEBYSHEV's numbers may be others, for as long as that lives; NULL: nothing
+   does */
+PETSC_INTERN PetscErrorCode HybChebyshevGetChanges(KSP, const PetscInt **changes);
 /* Do the host's and the device's functions make the noise of this PETSc? */
 PETSC_INTERN PetscBool HybNoiseKnown(void);
 

@@ -47,6 +47,7 @@ typedef struct {
   HybArena    work;
   HybCounters counters;
   PetscCount  calls; /* applications since setup: a method may refine its plan after the first */
+  uint64_t    number; /* of the set-up, among all of the process: another number is another plan */
   void       *data;
 } HybSpMV;
 

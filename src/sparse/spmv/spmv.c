@@ -65,13 +65,15 @@ static PetscErrorCode HybSpMVSetUp_Inner(HybSpMV *mv, const HybCSR *A)
 
 PetscErrorCode HybSpMVSetUp(HybSpMV *mv, const HybCSR *A)
 {
-  PetscErrorCode ierr, second;
+  static uint64_t setups;
+  PetscErrorCode  ierr, second;
 
   PetscFunctionBegin;
   PetscCheck(A->m % mv->bs == 0 && A->n % mv->bs == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The block size %" PetscInt_FMT " does not divide the matrix, %" PetscInt_FMT " x %" PetscInt_FMT, mv->bs, A->m, A->n);
   PetscCall(HybCheckEntries(&mv->exec, A->nnz, "The matrix"));
   PetscCall(HybSpMVForget(mv));
-  ierr   = HybSpMVSetUp_Inner(mv, A);
+  mv->number = ++setups;
+  ierr       = HybSpMVSetUp_Inner(mv, A);
   second = HybArenaReset(&mv->work);
   if (ierr) (void)HybSpMVForget(mv);
   PetscCall(ierr);

@@ -24,6 +24,7 @@ PETSC_EXTERN PetscErrorCode KSPCreate_Chebyshev(KSP);
 
 typedef PetscErrorCode (*HybUseNoisyFn)(KSP, PetscBool);
 typedef PetscErrorCode (*HybSetEigenvaluesFn)(KSP, PetscReal, PetscReal);
+typedef PetscErrorCode (*HybEstEigSetFn)(KSP, PetscReal, PetscReal, PetscReal, PetscReal);
 
 /* PETSc's own operations, the same for all objects */
 static struct {
@@ -32,11 +33,13 @@ static struct {
   PetscErrorCode (*destroy)(KSP);
   HybUseNoisyFn       usenoisy;
   HybSetEigenvaluesFn seteigenvalues;
+  HybEstEigSetFn      esteigset;
 } petsc;
 
 typedef struct {
   PetscBool        noisy;
-  PetscBool        given; /* by the program: nothing is estimated unless it asks for that */
+  PetscBool        given;   /* by the program: nothing is estimated unless it asks for that */
+  PetscInt         changes; /* events after which the method's numbers may be others */
   PetscObjectId    noise; /* the vector of the last one */
   PetscObjectId    id[2]; /* the operators that the last estimate was made for */
   PetscObjectState state[2];
@@ -75,6 +78,28 @@ static PetscErrorCode KSPChebyshevSetEigenvalues_Hyb(KSP ksp, PetscReal emax, Pe
   PetscCall((*petsc.seteigenvalues)(ksp, emax, emin));
   PetscCall(HybChebyshevGet(ksp, &c));
   if (c) c->given = (PetscBool)(emax != 0 && emin != 0);
+  if (c) c->changes++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPChebyshevEstEigSet_Hyb(KSP ksp, PetscReal a, PetscReal b, PetscReal c, PetscReal d)
+{
+  HybChebyshev *cheby;
+
+  PetscFunctionBegin;
+  PetscCall((*petsc.esteigset)(ksp, a, b, c, d));
+  PetscCall(HybChebyshevGet(ksp, &cheby));
+  if (cheby) cheby->changes++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybChebyshevGetChanges(KSP ksp, const PetscInt **changes)
+{
+  HybChebyshev *c;
+
+  PetscFunctionBegin;
+  PetscCall(HybChebyshevGet(ksp, &c));
+  *changes = c ? &c->changes : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -88,6 +113,7 @@ static PetscErrorCode KSPSetFromOptions_Chebyshev_Hyb(KSP ksp, HybOptionItems it
   PetscCall((*petsc.setfromoptions)(ksp, items));
   PetscCall(HybChebyshevGet(ksp, &c));
   PetscCall(KSPChebyshevEstEigGetKSP(ksp, &estimator));
+  if (c) c->changes++;
   if (c && estimator) PetscCall(PetscOptionsGetBool(((PetscObject)ksp)->options, ((PetscObject)ksp)->prefix, "-ksp_chebyshev_esteig_noisy", &c->noisy, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -223,6 +249,7 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(HybChebyshevGet(ksp, &c));
+  if (c) c->changes++;
   PetscCall(HybChebyshevLook(ksp, c, &estimator, &lend));
   if (!lend) {
     PetscCall((*petsc.setup)(ksp));
@@ -252,7 +279,8 @@ static PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
   PetscCall(KSPCreate_Chebyshev(ksp));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPChebyshevEstEigSetUseNoisy_C", &petsc.usenoisy));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPChebyshevSetEigenvalues_C", &petsc.seteigenvalues));
-  if (!petsc.usenoisy || !petsc.seteigenvalues) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPChebyshevEstEigSet_C", &petsc.esteigset));
+  if (!petsc.usenoisy || !petsc.seteigenvalues || !petsc.esteigset) PetscFunctionReturn(PETSC_SUCCESS);
   petsc.setup          = ksp->ops->setup;
   petsc.setfromoptions = ksp->ops->setfromoptions;
   petsc.destroy        = ksp->ops->destroy;
@@ -261,6 +289,7 @@ static PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
   PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, c, HybChebyshevFree));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevEstEigSetUseNoisy_C", KSPChebyshevEstEigSetUseNoisy_Hyb));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevSetEigenvalues_C", KSPChebyshevSetEigenvalues_Hyb));
+  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevEstEigSet_C", KSPChebyshevEstEigSet_Hyb));
   ksp->ops->setup          = KSPSetUp_Chebyshev_Hyb;
   ksp->ops->setfromoptions = KSPSetFromOptions_Chebyshev_Hyb;
   ksp->ops->destroy        = KSPDestroy_Chebyshev_Hyb;

@@ -1,0 +1,266 @@
+/*
+  look.c: what of PETSc's multigrid the room cycle does, and what stays PETSc's.
+
+  Before each application what decides is compared with what it was at the last look: objects' numbers and states, and
+  the members of PETSc's structures (installed headers) that say what a smoother does. Nothing else is asked for, so
+  that an application with nothing new costs a microsecond or two. Where something is another, the smoothers are set up
+  as PETSc would in its own cycle, and it is looked anew.
+*/
+#include "mgimpl.h"
+
+static HybMGObject ObjectSeen(void *object)
+{
+  const PetscObject o = (PetscObject)object;
+
+  return (HybMGObject){o ? o->id : 0, o ? o->state : 0};
+}
+
+/* what a solver may have on that ours has not: one bit each, 0: nothing */
+static PetscInt SolverFlags(KSP ksp)
+{
+  const PC        pc = ksp->pc;
+  const PetscBool on[] = {
+    (PetscBool)(ksp->guess != NULL),
+    ksp->guess_knoll,
+    (PetscBool)(ksp->numbermonitors > 0),
+    (PetscBool)(ksp->numberreasonviews > 0),
+    ksp->transpose_solve,
+    ksp->calc_sings,
+    ksp->calc_ritz,
+    (PetscBool)(ksp->presolve != NULL),
+    (PetscBool)(ksp->postsolve != NULL),
+    (PetscBool)(ksp->err_hist != NULL || ksp->res_hist != NULL),
+    (PetscBool)(ksp->dmActive != 0),
+    (PetscBool)(ksp->view || ksp->viewPre || ksp->viewRate || ksp->viewMat || ksp->viewPMat || ksp->viewRhs || ksp->viewSol || ksp->viewMatExp || ksp->viewEV || ksp->viewSV || ksp->viewEVExp || ksp->viewFinalRes || ksp->viewPOpExp),
+    (PetscBool)(ksp->pc_side != PC_LEFT),
+    (PetscBool)(pc && pc->failedreason != PC_NOERROR),
+    (PetscBool)(pc && pc->modifysubmatrices != NULL),
+#if PETSC_VERSION_LT(3, 25, 0)
+    ksp->dscale,
+#endif
+#if PETSC_VERSION_LT(3, 24, 0)
+    (PetscBool)(pc && pc->diagonalscale),
+#endif
+  };
+  PetscInt flags = 0;
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(on); k++) flags |= on[k] ? (PetscInt)1 << k : 0;
+  return flags;
+}
+
+static void SolverSeen(KSP ksp, const PetscInt *changes, HybMGSolver *s)
+{
+  const PC pc = ksp->pc;
+
+  s->ksp     = ObjectSeen(ksp);
+  s->pc      = ObjectSeen(pc);
+  s->mat     = ObjectSeen(pc ? pc->mat : NULL);
+  s->pmat    = ObjectSeen(pc ? pc->pmat : NULL);
+  s->max_it  = ksp->max_it;
+  s->flags   = SolverFlags(ksp) | (ksp->guess_zero ? (PetscInt)1 << 29 : 0) | (pc && pc->setupcalled ? (PetscInt)1 << 28 : 0);
+  s->changes = changes ? *changes : 0;
+  s->stage   = ksp->setupstage;
+  s->norm    = ksp->normtype;
+  s->solve   = ksp->ops->solve;
+  s->apply   = pc ? pc->ops->apply : NULL;
+  /* of a solver's and a preconditioner's own states their applications make others */
+  s->ksp.state = s->pc.state = 0;
+}
+
+static void Seen(PC pc, const HybMG *h, PetscBool device, HybMGSeen *seen)
+{
+  const PC_MG *mg = (const PC_MG *)pc->data;
+
+  (void)memset(seen, 0, sizeof(*seen));
+  seen->levels = mg->levels ? mg->levels[0]->levels : 0;
+  seen->cycles = mg->cyclesperpcapply;
+  seen->am     = mg->am;
+  seen->stage  = mg->stageApply;
+  seen->device = device;
+  for (PetscInt l = 0; l < PetscMin(seen->levels, HYB_MG_LEVELS); l++) {
+    const PC_MG_Levels *m = mg->levels[l];
+    HybMGLevelSeen     *s = &seen->level[l];
+
+    SolverSeen(m->smoothd, h->changes[l][0], &s->down);
+    if (m->smoothu != m->smoothd) SolverSeen(m->smoothu, h->changes[l][1], &s->up);
+    s->A           = ObjectSeen(m->A);
+    s->interpolate = ObjectSeen(m->interpolate);
+    s->restriction = ObjectSeen(m->restrct);
+    s->residual    = m->residual;
+    s->cycles      = m->cycles;
+  }
+}
+
+/* a smoother that the cycle does, but for its numbers */
+static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
+{
+  Mat          Amat;
+  MatNullSpace null[2];
+  PetscBool    type, jacobi;
+
+  PetscFunctionBegin;
+  PetscCall(KSPGetOperators(ksp, &Amat, NULL));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &type, KSPCHEBYSHEV, KSPRICHARDSON, ""));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
+  PetscCall(MatGetNullSpace(Amat, &null[0]));
+  PetscCall(MatGetTransposeNullSpace(Amat, &null[1]));
+  if (!type)
+    *why = "a smoother is neither Chebyshev's nor Richardson's method";
+  else if (!jacobi)
+    *why = "a smoother's preconditioner is not Jacobi";
+  else if (Amat != A)
+    *why = "a smoother has another matrix than the residual";
+  else if (null[0] || null[1])
+    *why = "a level's matrix has a null space";
+  else if (ksp->normtype != KSP_NORM_NONE)
+    *why = "a smoother has a norm";
+  else if (ksp->max_it > HYB_MG_SMOOTHER)
+    *why = "a smoother has very many steps";
+  else if (SolverFlags(ksp))
+    *why = "a smoother is watched, or has more than steps to do";
+  else if (ksp->reason < 0)
+    *why = "a smoother's preconditioner failed";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* P: fine x coarse; R: coarse x fine, or fine x coarse, whose transpose is meant */
+static PetscErrorCode TransfersCovered(const PC_MG_Levels *m, PetscInt fine, PetscInt coarse, PetscBool *transposed, const char **why)
+{
+  PetscBool p, r;
+
+  PetscFunctionBegin;
+  PetscCall(HybMatHasMult(m->interpolate, &p));
+  PetscCall(HybMatHasMult(m->restrct, &r));
+  *transposed = (PetscBool)(m->restrct->rmap->n == fine && m->restrct->cmap->n == coarse);
+  if (!p || !r)
+    *why = "an interpolation is of another type";
+  else if (fine == coarse || m->interpolate->rmap->n != fine || m->interpolate->cmap->n != coarse || (!*transposed && (m->restrct->rmap->n != coarse || m->restrct->cmap->n != fine)))
+    *why = "an interpolation has other sizes than its levels";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CoarsestCovered(KSP ksp, const char **why)
+{
+  PetscBool preonly;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPPREONLY, &preonly));
+  if (!preonly)
+    *why = "the coarsest level's solver iterates";
+  else if (SolverFlags(ksp))
+    *why = "the coarsest level's solver is watched";
+  else if (ksp->reason < 0)
+    *why = "the coarsest level's solver failed";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LevelCovered(HybMG *h, const PC_MG *mg, PetscInt l, const char **why)
+{
+  const PC_MG_Levels *m = mg->levels[l];
+  const PetscInt      k = mg->levels[0]->levels - 1 - l; /* the cycle's number */
+  Mat                 A, coarser;
+  PetscBool           mult;
+
+  PetscFunctionBegin;
+  PetscCall(KSPGetOperators(m->smoothd, &A, NULL));
+  PetscCall(KSPGetOperators(mg->levels[l - 1]->smoothd, &coarser, NULL));
+  PetscCall(HybMatHasMult(A, &mult));
+  if (!mult)
+    *why = "a level's matrix is of another type";
+  else if (m->A != A || m->residual != PCMGResidualDefault)
+    *why = "a level has a residual of its own";
+  else if (m->cr)
+    *why = "compatible relaxation";
+  else if (m->eventsmoothsetup || m->eventsmoothsolve || m->eventresidual || m->eventinterprestrict)
+    *why = "-pc_mg_log";
+  else if (m->cycles > 2)
+    *why = "a cycle that is neither V nor W";
+  if (!*why) PetscCall(SmootherCovered(m->smoothd, A, why));
+  if (!*why && m->smoothu != m->smoothd) PetscCall(SmootherCovered(m->smoothu, A, why));
+  /* where a level is entered from zero PETSc finds out by its norm, but for a smoother that always begins there */
+  if (!*why && m->smoothu != m->smoothd && m->smoothu->guess_zero) *why = "the second smoother begins from zero";
+  if (!*why) PetscCall(TransfersCovered(m, A->rmap->n, coarser->rmap->n, &h->transposed[k], why));
+  h->A[k] = A;
+  h->P[k] = m->interpolate;
+  h->R[k] = m->restrct;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGCovered(PC pc, HybMG *h, const char **why)
+{
+  const PC_MG   *mg     = (const PC_MG *)pc->data;
+  const PetscInt levels = mg->levels ? mg->levels[0]->levels : 0;
+  PetscMPIInt    size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  if (size > 1)
+    *why = "several processes";
+  else if (mg->am != PC_MG_MULTIPLICATIVE)
+    *why = "a cycle that is not multiplicative";
+  else if (levels < 2 || levels > HYB_MG_LEVELS)
+    *why = "a single level";
+  else if (mg->cyclesperpcapply != 1)
+    *why = "several cycles an application";
+  else if (mg->stageApply)
+    *why = "-pc_mg_log";
+  for (PetscInt l = 0; l < levels && !*why; l++) {
+    PC_MG_Levels *m = mg->levels[l];
+
+    PetscCall(KSPSetUp(m->smoothd));
+    PetscCall(KSPSetUpOnBlocks(m->smoothd));
+    if (m->smoothu != m->smoothd) PetscCall(KSPSetUp(m->smoothu));
+    if (!m->A) { /* as PETSc does before its own cycle */
+      PetscCall(KSPGetOperators(m->smoothu, &m->A, NULL));
+      PetscCall(PetscObjectReference((PetscObject)m->A));
+    }
+    PetscCall(HybChebyshevGetChanges(m->smoothd, &h->changes[l][0]));
+    PetscCall(HybChebyshevGetChanges(m->smoothu, &h->changes[l][1]));
+  }
+  for (PetscInt l = levels - 1; l > 0 && !*why; l--) PetscCall(LevelCovered(h, mg, l, why));
+  if (!*why) PetscCall(CoarsestCovered(mg->levels[0]->smoothd, why));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMGLookAnew(PC pc, HybMG *h, const HybExec *x, Vec vx, const char **why)
+{
+  PetscFunctionBegin;
+  PetscCall(HybMGCovered(pc, h, why));
+  if (!*why) PetscCall(HybMGBuild(pc, h, x, vx, why));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
+{
+  const PC_MG *mg  = (const PC_MG *)pc->data;
+  const char  *why = NULL;
+  HybExec      exec;
+  Mat          A;
+  PetscBool    ours = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *covered = PETSC_FALSE;
+  if (!h->asked) PetscCall(PetscOptionsGetBool(((PetscObject)pc)->options, ((PetscObject)pc)->prefix, "-pc_mg_aijhybridgpu", &h->on, NULL));
+  h->asked = PETSC_TRUE;
+  if (!h->on || !mg->levels || !mg->levels[0]->smoothd) PetscFunctionReturn(PETSC_SUCCESS);
+  A = pc->pmat;
+  if (A) PetscCall(HybMatHasMult(A, &ours));
+  h->ours = ours;
+  if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMatGetMultExec(A, b, x, &exec));
+  Seen(pc, h, exec.backend->device, &h->now);
+  if (h->known && !memcmp(&h->now, &h->seen, sizeof(h->now))) {
+    *covered             = h->covered;
+    h->cycle.exec.stream = exec.stream;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  h->known = h->covered = PETSC_FALSE;
+  PetscCall(HybMGLookAnew(pc, h, &exec, x, &why));
+  if (why && !h->told) PetscCall(PetscInfo(pc, "The cycle is PETSc's own: %s\n", why));
+  h->told = (PetscBool)(why != NULL);
+  if (why) PetscCall(HybMGRelease(h));
+  Seen(pc, h, exec.backend->device, &h->seen);
+  h->known   = PETSC_TRUE;
+  h->covered = *covered = (PetscBool)!why;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,125 @@
+/*
+  PCMG, and what is built on it (PCGAMG, PCEXOTIC, PCML), on matrices of the type: set up by PETSc, applied by the room
+  cycle, where all that decides is covered (look.c); else by PETSc's own code.
+
+    PCCreate_MG_Hyb:  PCCreate_MG(pc), then pc->ops->apply is wrapped
+    PCApply_MG_Hyb:   something is new?  the smoothers are set up as in PETSc's own cycle, and all is looked at again
+                      covered:           the matrices' arrays and plans are lent, one cycle, and what a program may ask
+                                         of the levels' solvers (iterations, reason) is as PETSc leaves it
+                      else:              PETSc's PCApply_MG()
+
+  What users see is the same: the method, its options, -ksp_view. The levels' own events are not logged where the cycle
+  is ours: PCApply of the whole is. With -pc_mg_aijhybridgpu 0, under the PC's prefix, all is PETSc's.
+*/
+#include "mgimpl.h"
+
+PETSC_EXTERN PetscErrorCode PCCreate_MG(PC); /* exported; no header has it */
+
+static PetscErrorCode HybMGDestroy(void *pointer)
+{
+  HybMG *h = (HybMG *)pointer;
+
+  PetscFunctionBegin;
+  PetscCall(HybMGRelease(h));
+  PetscCall(PetscFree(h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* as KSPSolve() would have left it after so many visits */
+static void Visited(KSP ksp, PetscInt visits, PetscBool smoother)
+{
+  ksp->its    = smoother ? ksp->max_it : 1;
+  ksp->reason = !smoother || ksp->max_it ? KSP_CONVERGED_ITS : KSP_DIVERGED_ITS;
+  ksp->totalits += visits * ksp->its;
+}
+
+static void AllVisited(const PC_MG *mg)
+{
+  PetscInt visits = 1;
+
+  for (PetscInt l = mg->levels[0]->levels - 1; l >= 0; l--) {
+    const PC_MG_Levels *m = mg->levels[l];
+
+    if (l == 0)
+      Visited(m->smoothd, visits, PETSC_FALSE);
+    else {
+      Visited(m->smoothd, visits, PETSC_TRUE);
+      Visited(m->smoothu, visits, PETSC_TRUE);
+    }
+    if (l > 1) visits *= m->cycles;
+  }
+}
+
+static PetscErrorCode HybMGApply(HybMG *h, Vec b, Vec x, HybArena *work)
+{
+  const HybExec       *exec = &h->cycle.exec;
+  HybVecAccess         vb, vx;
+  const PetscLogDouble flops = HybCycleFlops(&h->cycle, PETSC_FALSE);
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybMGLend(h));
+  PetscCall(HybVecGet(exec, work, b, PETSC_TRUE, PETSC_FALSE, &vb));
+  PetscCall(HybVecGet(exec, work, x, PETSC_FALSE, PETSC_TRUE, &vx));
+  PetscCall(PetscLogGpuTimeBegin());
+  ierr = HybCycleApply(&h->cycle, (const HybScalar *)vb.there, (HybScalar *)vx.there, PETSC_FALSE);
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(ierr);
+  PetscCall(HybVecRestore(exec, work, &vx));
+  PetscCall(HybVecRestore(exec, work, &vb));
+  PetscCall(HybMGReturn(h));
+  if (exec->backend->device && PetscDefined(HAVE_DEVICE))
+    PetscCall(PetscLogGpuFlops(flops));
+  else
+    PetscCall(PetscLogFlops(flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
+{
+  PC_MG         *mg = (PC_MG *)pc->data;
+  HybMG         *h;
+  HybArena       work;
+  PetscBool      covered;
+  PetscErrorCode ierr, second;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(HybMGLook(pc, h, b, x, &covered));
+  if (!covered) {
+    if (h->ours) PetscCall(HybCountGAMG(HYB_CYCLES_LEFT));
+    PetscCall((*h->apply)(pc, b, x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaInit(&work, &h->cycle.exec));
+  ierr   = HybMGApply(h, b, x, &work);
+  second = HybArenaReset(&work);
+  if (ierr) h->known = PETSC_FALSE;
+  PetscCall(ierr);
+  PetscCall(second);
+  AllVisited(mg);
+  PetscCall(HybCountGAMG(HYB_CYCLES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCCreate_MG_Hyb(PC pc)
+{
+  HybMG *h;
+
+  PetscFunctionBegin;
+  PetscCall(PCCreate_MG(pc));
+  PetscCall(PetscNew(&h));
+  h->on    = PETSC_TRUE;
+  h->apply = pc->ops->apply;
+  PetscCall(HybContainerCompose((PetscObject)pc, HYB_MG_NAME, h, HybMGDestroy));
+  pc->ops->apply = PCApply_MG_Hyb;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGRegister(void)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPInitializePackage());
+  PetscCall(PCRegister(PCMG, PCCreate_MG_Hyb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
