@@ -4,11 +4,23 @@
 #ifndef AIJHYBRIDGPU_SMOOTHERS_H
 #define AIJHYBRIDGPU_SMOOTHERS_H
 #include <petscksp.h>
+#include "aijhybridgpu/private/hybcycle.h"
 
 PETSC_INTERN PetscErrorCode PCCreate_Jacobi_Hyb(PC);
 /* What counts the events after which a KSPCHEBYSHEV's numbers may be others, for as long as that lives; NULL: nothing
    does */
 PETSC_INTERN PetscErrorCode HybChebyshevGetChanges(KSP, const PetscInt **changes);
+PETSC_INTERN PetscErrorCode KSPCreate_CG_Hyb(KSP);
+/* Until End the estimator of a KSPCHEBYSHEV, or NULL, has its Hessenberg matrix made by the room krylov, if *ours. */
+PETSC_INTERN PetscErrorCode HybEstimatorBegin(KSP, KSP estimator, PetscBool *ours);
+PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
+/*
+  A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x?
+  Then *cycle is lent until End, its finest level's matrix is A, and nothing that it consists of may change.
+*/
+PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, HybCycle **cycle, PetscBool *may);
+PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, const PetscScalar *b, PetscScalar *x);
+PETSC_INTERN PetscErrorCode HybMGArraysEnd(PC);
 /* Do the host's and the device's functions make the noise of this PETSc? */
 PETSC_INTERN PetscBool HybNoiseKnown(void);
 

@@ -221,16 +221,21 @@ static PetscErrorCode HybChebyshevGetNoise(KSP ksp, HybChebyshev *c, KSP estimat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybChebyshevSetUpLent(KSP ksp, Mat A, Vec noise)
+static PetscErrorCode HybChebyshevSetUpLent(KSP ksp, KSP estimator, Mat A, Vec noise)
 {
   const Vec      rhs = ksp->vec_rhs;
+  PetscBool      ours;
   PetscErrorCode ierr, second;
 
   PetscFunctionBegin;
   PetscCall(HybMatNoise(A, noise));
   PetscCall((*petsc.usenoisy)(ksp, PETSC_FALSE));
   ksp->vec_rhs = noise;
-  ierr         = (*petsc.setup)(ksp);
+  ierr         = HybEstimatorBegin(ksp, estimator, &ours);
+  if (!ierr) {
+    ierr = (*petsc.setup)(ksp);
+    if (ours) (void)HybEstimatorEnd();
+  }
   ksp->vec_rhs = rhs;
   second       = (*petsc.usenoisy)(ksp, PETSC_TRUE);
   PetscCall(ierr);
@@ -257,7 +262,7 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
   }
   PetscCall(KSPGetOperators(ksp, &A, NULL));
   PetscCall(HybChebyshevGetNoise(ksp, c, estimator, A, &noise));
-  ierr = HybChebyshevSetUpLent(ksp, A, noise);
+  ierr = HybChebyshevSetUpLent(ksp, estimator, A, noise);
   PetscCall(VecDestroy(&noise));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -302,5 +307,6 @@ PetscErrorCode HybSmoothersRegister(void)
   PetscCall(KSPInitializePackage());
   PetscCall(PCRegister(PCJACOBI, PCCreate_Jacobi_Hyb));
   PetscCall(KSPRegister(KSPCHEBYSHEV, KSPCreate_Chebyshev_Hyb));
+  PetscCall(KSPRegister(KSPCG, KSPCreate_CG_Hyb));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

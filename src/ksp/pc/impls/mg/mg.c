@@ -50,34 +50,53 @@ static void AllVisited(const PC_MG *mg)
   }
 }
 
-static PetscErrorCode HybMGApply(HybMG *h, Vec b, Vec x, HybArena *work)
+static PetscErrorCode HybMGLogFlops(const HybMG *h)
 {
-  const HybExec       *exec = &h->cycle.exec;
-  HybVecAccess         vb, vx;
   const PetscLogDouble flops = HybCycleFlops(&h->cycle, PETSC_FALSE);
-  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybMGLend(h));
-  PetscCall(HybVecGet(exec, work, b, PETSC_TRUE, PETSC_FALSE, &vb));
-  PetscCall(HybVecGet(exec, work, x, PETSC_FALSE, PETSC_TRUE, &vx));
-  PetscCall(PetscLogGpuTimeBegin());
-  ierr = HybCycleApply(&h->cycle, (const HybScalar *)vb.there, (HybScalar *)vx.there, PETSC_FALSE);
-  PetscCall(PetscLogGpuTimeEnd());
-  PetscCall(ierr);
-  PetscCall(HybVecRestore(exec, work, &vx));
-  PetscCall(HybVecRestore(exec, work, &vb));
-  PetscCall(HybMGReturn(h));
-  if (exec->backend->device && PetscDefined(HAVE_DEVICE))
+  if (h->cycle.exec.backend->device && PetscDefined(HAVE_DEVICE))
     PetscCall(PetscLogGpuFlops(flops));
   else
     PetscCall(PetscLogFlops(flops));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the matrices are lent; arrays where the cycle executes */
+static PetscErrorCode HybMGApply(PC pc, HybMG *h, const HybScalar *b, HybScalar *x)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogGpuTimeBegin());
+  ierr = HybCycleApply(&h->cycle, b, x, PETSC_FALSE);
+  PetscCall(PetscLogGpuTimeEnd());
+  if (ierr) h->known = PETSC_FALSE;
+  PetscCall(ierr);
+  PetscCall(HybMGLogFlops(h));
+  AllVisited((const PC_MG *)pc->data);
+  PetscCall(HybCountGAMG(HYB_CYCLES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMGApplyVectors(PC pc, HybMG *h, Vec b, Vec x, HybArena *work)
+{
+  const HybExec *exec = &h->cycle.exec;
+  HybVecAccess   vb, vx;
+
+  PetscFunctionBegin;
+  PetscCall(HybMGLend(h));
+  PetscCall(HybVecGet(exec, work, b, PETSC_TRUE, PETSC_FALSE, &vb));
+  PetscCall(HybVecGet(exec, work, x, PETSC_FALSE, PETSC_TRUE, &vx));
+  PetscCall(HybMGApply(pc, h, (const HybScalar *)vb.there, (HybScalar *)vx.there));
+  PetscCall(HybVecRestore(exec, work, &vx));
+  PetscCall(HybVecRestore(exec, work, &vb));
+  PetscCall(HybMGReturn(h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
 {
-  PC_MG         *mg = (PC_MG *)pc->data;
   HybMG         *h;
   HybArena       work;
   PetscBool      covered;
@@ -92,13 +111,49 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaInit(&work, &h->cycle.exec));
-  ierr   = HybMGApply(h, b, x, &work);
+  ierr   = HybMGApplyVectors(pc, h, b, x, &work);
   second = HybArenaReset(&work);
   if (ierr) h->known = PETSC_FALSE;
   PetscCall(ierr);
   PetscCall(second);
-  AllVisited(mg);
-  PetscCall(HybCountGAMG(HYB_CYCLES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, HybCycle **cycle, PetscBool *may)
+{
+  HybMG *h = NULL;
+
+  PetscFunctionBegin;
+  *may = PETSC_FALSE;
+  if (pc->ops->apply != PCApply_MG_Hyb) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(HybMGLook(pc, h, b, x, may));
+  if (*may && h->A[0] != A) *may = PETSC_FALSE;
+  if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMGLend(h));
+  *cycle = &h->cycle;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGArraysApply(PC pc, const PetscScalar *b, PetscScalar *x)
+{
+  HybMG *h = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(PetscLogEventBegin(PC_Apply, pc, 0, 0, 0));
+  PetscCall(HybMGApply(pc, h, (const HybScalar *)b, (HybScalar *)x));
+  PetscCall(PetscLogEventEnd(PC_Apply, pc, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGArraysEnd(PC pc)
+{
+  HybMG *h = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(HybMGReturn(h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
