@@ -189,7 +189,7 @@ static PetscErrorCode SolveStopped(Solve *s)
 
   PetscFunctionBegin;
   KSPCheckDot(ksp, dpi);
-#if !PETSC_VERSION_LT(3, 20, 0)
+#if !PETSC_VERSION_LT(3, 19, 0)
   if (ksp->converged_neg_curve) {
     ksp->reason = KSP_CONVERGED_NEG_CURVE;
     PetscCall(PetscInfo(ksp, "converged due to negative curvature: %g\n", (double)dpi));

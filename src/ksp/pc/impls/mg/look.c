@@ -35,10 +35,10 @@ static PetscInt SolverFlags(KSP ksp)
     (PetscBool)(ksp->pc_side != PC_LEFT),
     (PetscBool)(pc && pc->failedreason != PC_NOERROR),
     (PetscBool)(pc && pc->modifysubmatrices != NULL),
-#if PETSC_VERSION_LT(3, 25, 0)
+#if PETSC_VERSION_LT(3, 26, 0)
     ksp->dscale,
 #endif
-#if PETSC_VERSION_LT(3, 24, 0)
+#if PETSC_VERSION_LT(3, 26, 0)
     (PetscBool)(pc && pc->diagonalscale),
 #endif
   };
