@@ -20,6 +20,8 @@ PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
 */
 PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, HybCycle **cycle, PetscBool *may);
 PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, const PetscScalar *b, PetscScalar *x);
+/* an application was made by others, from HybCycleRecord() */
+PETSC_INTERN PetscErrorCode HybMGArraysApplied(PC);
 PETSC_INTERN PetscErrorCode HybMGArraysEnd(PC);
 /* Do the host's and the device's functions make the noise of this PETSc? */
 PETSC_INTERN PetscBool HybNoiseKnown(void);

@@ -45,7 +45,8 @@ typedef struct {
   const HybScalar *inverse;
   PetscErrorCode (*solve)(void *ctx, const HybScalar *b, HybScalar *x);
   void            *ctx;
-  PetscErrorCode (*visited)(void *ctx); /* NULL, or called where the levels below the finest were launched as a graph */
+  /* who lends the arrays and plans gives it another value where any of them is another one */
+  uint64_t stamp;
   /* HybCycleApply()'s own */
   void      *graph;   /* what is launched for all levels below the finest, NULL: not made yet */
   PetscInt   applied; /* applications since the last HybCycleMoved() */
@@ -78,6 +79,10 @@ typedef struct _HybCycleOps {
 */
 extern PetscErrorCode HybCycleApply(HybCycle *, const HybScalar *b, HybScalar *x, PetscBool guess);
 extern PetscErrorCode HybCycleMoved(HybCycle *);
+/* The same application on another stream, launch by launch: what somebody captures who has b and x at fixed places. It
+   is right until stamp changes. May it be captured? */
+extern PetscErrorCode HybCycleRecord(HybCycle *, const HybExec *, const HybScalar *b, HybScalar *x);
+extern PetscBool      HybCycleIsRecordable(const HybCycle *);
 /* floating-point operations of one application, as PETSc counts them, without solve() */
 extern PetscLogDouble HybCycleFlops(const HybCycle *, PetscBool guess);
 

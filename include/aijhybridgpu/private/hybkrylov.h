@@ -34,7 +34,7 @@ typedef struct {
 typedef enum {
   HYB_CG_BETA,    /* z r, of the last products() */
   HYB_CG_BETAOLD, /* and of those before */
-  HYB_CG_DPI,     /* p A p */
+  HYB_CG_DPI,     /* p A p; before the first, 0 */
   HYB_CG_DPIOLD,
   HYB_CG_ZZ,      /* z z */
   HYB_CG_RR,      /* r r */
@@ -65,11 +65,11 @@ typedef struct _HybKrylovOps {
   PetscErrorCode (*project)(const HybExec *, const HybKrylovBasis *, PetscInt k, const HybScalar *w, HybScalar *g);
   PetscErrorCode (*update)(const HybExec *, const HybKrylovBasis *, PetscInt k, PetscReal s, const HybScalar *c, const HybScalar *w);
   /* Of the conjugate gradient method, real numbers alone, NULL elsewhere. Nothing waits. products: z r, z z and r r;
-     direction: p = z + (beta/betaold) p, or z the first time; curvature: p w; update: x += a p, r -= a w with
-     a = beta/(p w), unless that stopped. */
+     direction: p = z + (beta/betaold) p, or z where betaold is 0, as it is the first time; curvature: p w; update:
+     x += a p, r -= a w with a = beta/(p w), unless that stopped. All launches are the same in each iteration. */
   PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);
-  PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, PetscBool first, const HybScalar *z, HybScalar *p);
-  PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, PetscBool first, const HybScalar *p, const HybScalar *w);
+  PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p);
+  PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w);
   PetscErrorCode (*cgupdate)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r);
 } HybKrylovOps;
 

@@ -32,6 +32,7 @@ typedef struct {
   HybCycle          *cycle;
   const HybExec     *exec;
   const HybCycleOps *ops;
+  PetscBool          recorded; /* somebody captures all of it */
 } Visit;
 
 /* the plan is another function's too: it is used on the visit's stream */
@@ -117,10 +118,14 @@ static PetscErrorCode CycleBelowFinest(const Visit *v)
   HybExec         captured;
 
   PetscFunctionBegin;
+  if (v->recorded) {
+    PetscCall(CycleBelow(v, 0));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (c->applied && !c->graph && !c->plain && v->ops->capture) {
     PetscCall(v->ops->capture(v->exec, &captured, &may));
     if (may) {
-      const Visit    inner = {c, &captured, v->ops};
+      const Visit    inner = {c, &captured, v->ops, PETSC_FALSE};
       PetscErrorCode ierr  = CycleBelow(&inner, 0);
 
       PetscCall(v->ops->captured(&captured, ierr, &c->graph));
@@ -157,22 +162,36 @@ static PetscErrorCode CycleVisit(const Visit *v, PetscInt k, const HybScalar *b,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a method without a step may allocate and wait */
-static PetscBool CycleCanBeAGraph(const HybCycle *c)
+/* levels from `first` on: a method without a step may allocate and wait */
+static PetscBool CycleCanBeAGraph(const HybCycle *c, PetscInt first)
 {
-  PetscBool can = (PetscBool)(c->inverse != NULL && c->n > 1);
+  PetscBool can = (PetscBool)(c->inverse != NULL && c->n > first);
 
-  for (PetscInt k = 1; k < c->n; k++) can = (PetscBool)(can && HybSpMVHasStep(c->level[k].mult) && HybSpMVHasStep(c->level[k].interpolate) && c->level[k].R.i && HybSpMVHasStep(c->level[k].restriction));
+  for (PetscInt k = first; k < c->n; k++) can = (PetscBool)(can && HybSpMVHasStep(c->level[k].mult) && HybSpMVHasStep(c->level[k].interpolate) && c->level[k].R.i && HybSpMVHasStep(c->level[k].restriction));
   return can;
+}
+
+PetscBool HybCycleIsRecordable(const HybCycle *c)
+{
+  return (PetscBool)(c->exec.backend->cycle->capture && CycleCanBeAGraph(c, 0));
+}
+
+PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar *b, HybScalar *x)
+{
+  const Visit v = {c, exec, exec->backend->cycle, PETSC_TRUE};
+
+  PetscFunctionBegin;
+  PetscCall(CycleVisit(&v, 0, b, x, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCycleApply(HybCycle *c, const HybScalar *b, HybScalar *x, PetscBool guess)
 {
-  const Visit v = {c, &c->exec, c->exec.backend->cycle};
+  const Visit v = {c, &c->exec, c->exec.backend->cycle, PETSC_FALSE};
 
   PetscFunctionBegin;
   PetscCheck(c->n >= 1 && c->n <= HYB_CYCLE_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A cycle has 1 to %d levels above the coarsest, not %" PetscInt_FMT, HYB_CYCLE_LEVELS, c->n);
-  if (!c->applied) c->plain = (PetscBool)!CycleCanBeAGraph(c);
+  if (!c->applied) c->plain = (PetscBool)!CycleCanBeAGraph(c, 1);
   PetscCall(CycleVisit(&v, 0, b, x, (PetscBool)!guess));
   c->applied++;
   PetscFunctionReturn(PETSC_SUCCESS);

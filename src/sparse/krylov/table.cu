@@ -416,14 +416,14 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGProducts(PetscCount n
   }
 }
 
-static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, bool first, const HybScalar *__restrict__ z, HybScalar *__restrict__ p)
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, const HybScalar *__restrict__ z, HybScalar *__restrict__ p)
 {
   const PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
   KrylovPack       a;
 
   if (i >= n) return;
   a = KrylovLoad(z, i, n, aligned);
-  if (!first) {
+  if (cg.s[HYB_CG_BETAOLD] != 0) {
     const PetscReal  b = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_BETAOLD];
     const KrylovPack c = KrylovLoad(p, i, n, aligned);
 #pragma unroll
@@ -432,7 +432,7 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount 
   KrylovStore(p, i, n, aligned, a);
 }
 
-static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount n, HybCG cg, bool aligned, bool first, const HybScalar *__restrict__ p, const HybScalar *__restrict__ w)
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount n, HybCG cg, bool aligned, const HybScalar *__restrict__ p, const HybScalar *__restrict__ w)
 {
   PetscReal sum[1] = {0}, total[1];
 
@@ -445,7 +445,7 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount 
     const PetscReal before = cg.s[HYB_CG_DPI], now = total[0];
     cg.s[HYB_CG_DPIOLD]  = before;
     cg.s[HYB_CG_DPI]     = now;
-    cg.s[HYB_CG_STOPPED] = now == 0 || !(now - now == 0) || (!first && (now < 0) != (before < 0)) ? 1 : 0;
+    cg.s[HYB_CG_STOPPED] = now == 0 || !(now - now == 0) || (before != 0 && (now < 0) != (before < 0)) ? 1 : 0;
   }
 }
 
@@ -473,17 +473,17 @@ static PetscErrorCode HybKrylovCGProducts_CUDA(const HybExec *exec, const HybCG 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybKrylovCGDirection_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, PetscBool first, const HybScalar *z, HybScalar *p)
+static PetscErrorCode HybKrylovCGDirection_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, HybScalar *p)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(CGDirection, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(p), first == PETSC_TRUE, z, p);
+  HYB_LAUNCH(CGDirection, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(p), z, p);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybKrylovCGCurvature_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, PetscBool first, const HybScalar *p, const HybScalar *w)
+static PetscErrorCode HybKrylovCGCurvature_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *p, const HybScalar *w)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(CGCurvature, KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(p) && KrylovAligned(w), first == PETSC_TRUE, p, w);
+  HYB_LAUNCH(CGCurvature, KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(p) && KrylovAligned(w), p, w);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

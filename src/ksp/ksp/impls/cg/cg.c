@@ -14,6 +14,10 @@
   What PETSc finds before it changes x (p A p is 0, changes its sign or is not finite) the kernels find as well, and
   change nothing. One application of M is in vain then.
 
+  On smaller matrices all launches of an iteration, the cycle's too, are one graph from the second solve on: launching
+  them takes longer than what they do. It is made again where anything that it names has moved. There x is a vector of
+  the plugin's own, since programs solve for this and that one.
+
   It takes over where nothing of a program's is called in between: no monitors, PETSc's own test of convergence, no
   eigenvalues, no trust region, no null space; and where PCApply() would be the room cycle's (HybMGArraysBegin()). Else
   PETSc's own function is called. Vectors that live on the host are sent once and come back at the end.
@@ -27,7 +31,8 @@
 
 PETSC_EXTERN PetscErrorCode KSPCreate_CG(KSP);
 
-#define HYB_CG_KEY "HybCG"
+#define HYB_CG_KEY   "HybCG"
+#define HYB_CG_GRAPH 2000000 /* rows up to which an iteration is a graph */
 
 /* PETSc's own operations, the same for all objects */
 static struct {
@@ -41,6 +46,15 @@ typedef struct {
   PetscBool trust;     /* a radius or a target of the objective function was set */
   PetscBool ours;      /* the last solve was */
   PetscReal objective; /* x A x / 2 - b x, of it */
+  /* what stays from one solve to the next, of matrices of so many rows, for a graph */
+  HybArena    keep;
+  PetscCount  n;
+  HybCG       numbers;
+  HybScalar  *x;
+  void       *graph;
+  PetscInt    solves;
+  const void *names[5]; /* what the graph names: the cycle, r, z, p, the backend */
+  uint64_t    stamp;    /* the cycle's */
 } HybKSPCG;
 
 static PetscErrorCode HybKSPCGGet(KSP ksp, HybKSPCG **cg)
@@ -50,10 +64,24 @@ static PetscErrorCode HybKSPCGGet(KSP ksp, HybKSPCG **cg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybKSPCGForget(HybKSPCG *cg)
+{
+  const HybBackend *backend = cg->keep.exec.backend;
+
+  PetscFunctionBegin;
+  if (cg->graph) PetscCall(backend->cycle->forget(&cg->keep.exec, &cg->graph));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybKSPCGFree(void *pointer)
 {
+  HybKSPCG      *cg   = (HybKSPCG *)pointer;
+  PetscErrorCode ierr = HybKSPCGForget(cg), second = HybArenaReset(&cg->keep);
+
   PetscFunctionBegin;
-  PetscCall(PetscFree(pointer));
+  PetscCall(PetscFree(cg));
+  PetscCall(ierr);
+  PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -99,8 +127,8 @@ typedef struct {
   HybKSPCG    *cg;
   HybCycle    *cycle;
   HybArena     work;
-  HybCG        numbers;
   HybVecAccess b, x, r, z, p;
+  HybScalar   *sum; /* where x is while it iterates */
   PetscReal    host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
 } Solve;
 
@@ -131,7 +159,18 @@ static PetscErrorCode SolveMult(const Solve *s, const PetscScalar *x, HybSpMVMod
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* z = M r, the products, and the wait */
+/* the wait */
+static PetscErrorCode SolveFetch(Solve *s)
+{
+  const HybExec *exec = &s->cycle->exec;
+
+  PetscFunctionBegin;
+  PetscCall(exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* z = M r, and the products */
 static PetscErrorCode SolvePrecondition(Solve *s)
 {
   const HybExec   *exec = &s->cycle->exec;
@@ -139,10 +178,88 @@ static PetscErrorCode SolvePrecondition(Solve *s)
 
   PetscFunctionBegin;
   PetscCall(HybMGArraysApply(s->ksp->pc, s->r.there, s->z.there));
-  PetscCall(exec->backend->krylov->cgproducts(exec, &s->numbers, n, (const HybScalar *)s->z.there, (const HybScalar *)s->r.there));
-  PetscCall(exec->backend->copy(exec, s->host, s->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
+  PetscCall(exec->backend->krylov->cgproducts(exec, &s->cg->numbers, n, (const HybScalar *)s->z.there, (const HybScalar *)s->r.there));
   PetscCall(PetscLogGpuFlops(6.0 * n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* from z to the next r */
+static PetscErrorCode SolveStep(Solve *s)
+{
+  const HybExec      *exec = &s->cycle->exec;
+  const HybKrylovOps *ops  = exec->backend->krylov;
+  const PetscCount    n    = s->cycle->level[0].A.m;
+  HybScalar          *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
+
+  PetscFunctionBegin;
+  PetscCall(ops->cgdirection(exec, &s->cg->numbers, n, z, p));
+  PetscCall(SolveMult(s, s->p.there, HYB_SPMV_SET, NULL, s->z.there)); /* w is where z was, as PETSc's is */
+  PetscCall(ops->cgcurvature(exec, &s->cg->numbers, n, p, z));
+  PetscCall(ops->cgupdate(exec, &s->cg->numbers, n, p, z, s->sum, r));
+  PetscCall(PetscLogGpuFlops(8.0 * n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* all launches of an iteration, on a stream that is being captured */
+static PetscErrorCode SolveRecordIteration(Solve *s, const HybExec *captured)
+{
+  const HybKrylovOps  *ops    = captured->backend->krylov;
+  const HybCycleLevel *l      = &s->cycle->level[0];
+  const PetscCount     n      = l->A.m;
+  HybScalar           *r      = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
+  void *const          stream = l->mult->exec.stream;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(ops->cgdirection(captured, &s->cg->numbers, n, z, p));
+  l->mult->exec.stream = captured->stream;
+  ierr                 = HybSpMVApply(l->mult, &l->A, p, HYB_SPMV_SET, NULL, z);
+  l->mult->exec.stream = stream;
+  PetscCall(ierr);
+  PetscCall(ops->cgcurvature(captured, &s->cg->numbers, n, p, z));
+  PetscCall(ops->cgupdate(captured, &s->cg->numbers, n, p, z, s->sum, r));
+  PetscCall(HybCycleRecord(s->cycle, captured, r, z));
+  PetscCall(ops->cgproducts(captured, &s->cg->numbers, n, z, r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the graph of an iteration is there, and names what this solve has */
+static PetscErrorCode SolveGraph(Solve *s)
+{
+  HybKSPCG       *cg       = s->cg;
+  const HybExec  *exec     = &s->cycle->exec;
+  const void     *names[5] = {s->cycle, s->r.there, s->z.there, s->p.there, exec->backend};
+  HybExec         captured;
+  PetscBool       may;
+
+  PetscFunctionBegin;
+  if (cg->graph && !memcmp(names, cg->names, sizeof(names)) && cg->stamp == s->cycle->stamp) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybKSPCGForget(cg));
+  if (!cg->solves || s->sum != cg->x || !HybCycleIsRecordable(s->cycle)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(exec->backend->cycle->capture(exec, &captured, &may));
+  if (may) PetscCall(exec->backend->cycle->captured(&captured, SolveRecordIteration(s, &captured), &cg->graph));
+  (void)memcpy(cg->names, names, sizeof(names));
+  cg->stamp = s->cycle->stamp;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one iteration, and the wait */
+static PetscErrorCode SolveIteration(Solve *s)
+{
+  const HybExec *exec = &s->cycle->exec;
+
+  PetscFunctionBegin;
+  if (s->cg->graph) {
+    PetscCall(PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
+    PetscCall(exec->backend->cycle->launch(exec, s->cg->graph));
+    PetscCall(PetscLogEventEnd(PC_Apply, s->ksp->pc, 0, 0, 0));
+    PetscCall(PetscLogGpuFlops(2.0 * s->cycle->level[0].A.nnz + 14.0 * s->cycle->level[0].A.m));
+    PetscCall(HybMGArraysApplied(s->ksp->pc));
+  } else {
+    PetscCall(SolveStep(s));
+    PetscCall(SolvePrecondition(s));
+  }
+  PetscCall(SolveFetch(s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -204,20 +321,20 @@ static PetscErrorCode SolveStopped(Solve *s)
 
 static PetscErrorCode SolveIterate(Solve *s)
 {
-  KSP                 ksp  = s->ksp;
-  const HybExec      *exec = &s->cycle->exec;
-  const HybKrylovOps *ops  = exec->backend->krylov;
-  const PetscCount    n    = s->cycle->level[0].A.m;
-  HybScalar          *x = (HybScalar *)s->x.there, *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
-  PetscInt            i = 0;
+  KSP              ksp  = s->ksp;
+  const HybExec   *exec = &s->cycle->exec;
+  const PetscCount n    = s->cycle->level[0].A.m;
+  PetscInt         i    = 0;
 
   PetscFunctionBegin;
   ksp->its = 0;
   if (ksp->guess_zero)
-    PetscCall(exec->backend->copy(exec, r, s->b.there, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
+    PetscCall(exec->backend->copy(exec, s->r.there, s->b.there, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
   else
     PetscCall(SolveMult(s, s->x.there, HYB_SPMV_RESIDUAL, s->b.there, s->r.there));
   PetscCall(SolvePrecondition(s));
+  PetscCall(SolveGraph(s));
+  PetscCall(SolveFetch(s));
   PetscCall(SolveTest(s, 0));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   do {
@@ -226,12 +343,7 @@ static PetscErrorCode SolveIterate(Solve *s)
     ksp->its = i + 1;
     PetscCall(SolveBeta(s, i));
     if (ksp->reason) break;
-    PetscCall(ops->cgdirection(exec, &s->numbers, n, (PetscBool)!i, z, p));
-    PetscCall(SolveMult(s, s->p.there, HYB_SPMV_SET, NULL, s->z.there)); /* w is where z was, as PETSc's is */
-    PetscCall(ops->cgcurvature(exec, &s->numbers, n, (PetscBool)!i, p, z));
-    PetscCall(ops->cgupdate(exec, &s->numbers, n, p, z, x, r));
-    PetscCall(PetscLogGpuFlops(8.0 * n));
-    PetscCall(SolvePrecondition(s));
+    PetscCall(SolveIteration(s));
     if (s->host[HYB_CG_STOPPED] != 0) {
       PetscCall(SolveStopped(s));
       break;
@@ -245,33 +357,68 @@ static PetscErrorCode SolveIterate(Solve *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode SolveArrays(Solve *s)
+/* what stays from solve to solve */
+static PetscErrorCode SolveReserve(Solve *s)
 {
-  KSP            ksp  = s->ksp;
-  const HybExec *exec = &s->cycle->exec;
-  PetscErrorCode ierr;
+  HybKSPCG        *cg   = s->cg;
+  const HybExec   *exec = &s->cycle->exec;
+  const PetscCount n    = s->cycle->level[0].A.m;
+
+  PetscFunctionBegin;
+  if (!cg->numbers.s || cg->n != n || cg->keep.exec.backend != exec->backend) {
+    PetscCall(HybKSPCGForget(cg));
+    PetscCall(HybArenaReset(&cg->keep));
+    cg->numbers.s = NULL;
+    cg->x         = NULL;
+    cg->solves    = 0;
+    PetscCall(HybArenaInit(&cg->keep, exec));
+    if (n <= HYB_CG_GRAPH) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
+    PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 1, sizeof(int), &cg->numbers.arrived));
+    PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CG_NUMBERS + 3 * HYB_KRYLOV_SUMS, sizeof(HybScalar), &cg->numbers.s));
+    cg->n = n;
+  }
+  PetscCall(exec->backend->zero(exec, cg->numbers.s, HYB_CG_NUMBERS * sizeof(HybScalar)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the objective function of the first guess, as PETSc begins it: (r x - b x) / 2 */
+static PetscErrorCode SolveObjective(Solve *s)
+{
+  KSP         ksp = s->ksp;
+  Mat         A;
+  PetscScalar xr, xb;
 
   PetscFunctionBegin;
   s->cg->objective = 0;
-  if (!ksp->guess_zero) { /* x (A x - b) / 2 - x b / 2, as PETSc begins it */
-    Mat         A;
-    PetscScalar xr, xb;
+  if (ksp->guess_zero) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
+  PetscCall(MatResidual(A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0]));
+  PetscCall(VecTDot(ksp->work[0], ksp->vec_sol, &xr));
+  PetscCall(VecTDot(ksp->vec_rhs, ksp->vec_sol, &xb));
+  s->cg->objective = (PetscReal)0.5 * (xr - xb);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    PetscCall(KSPGetOperators(ksp, &A, NULL));
-    PetscCall(MatResidual(A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0]));
-    PetscCall(VecTDot(ksp->work[0], ksp->vec_sol, &xr));
-    PetscCall(VecTDot(ksp->vec_rhs, ksp->vec_sol, &xb));
-    s->cg->objective = (PetscReal)0.5 * (xr - xb);
-  }
-  PetscCall(HybArenaAlloc(&s->work, HYB_WORK(exec), HYB_CG_NUMBERS + 3 * HYB_KRYLOV_SUMS, sizeof(HybScalar), &s->numbers.s));
-  PetscCall(exec->backend->zero(exec, s->numbers.s, HYB_CG_NUMBERS * sizeof(HybScalar)));
-  PetscCall(HybArenaCalloc(&s->work, HYB_WORK(exec), 1, sizeof(int), &s->numbers.arrived));
+static PetscErrorCode SolveArrays(Solve *s)
+{
+  KSP            ksp   = s->ksp;
+  const HybExec *exec  = &s->cycle->exec;
+  const size_t   bytes = sizeof(HybScalar) * (size_t)s->cycle->level[0].A.m;
+  PetscErrorCode ierr  = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(SolveObjective(s));
+  PetscCall(SolveReserve(s));
   PetscCall(HybVecGet(exec, &s->work, ksp->vec_rhs, PETSC_TRUE, PETSC_FALSE, &s->b));
   PetscCall(HybVecGet(exec, &s->work, ksp->vec_sol, PETSC_TRUE, PETSC_TRUE, &s->x));
   PetscCall(HybVecGet(exec, &s->work, ksp->work[0], PETSC_FALSE, PETSC_TRUE, &s->r));
   PetscCall(HybVecGet(exec, &s->work, ksp->work[1], PETSC_FALSE, PETSC_TRUE, &s->z));
   PetscCall(HybVecGet(exec, &s->work, ksp->work[2], PETSC_FALSE, PETSC_TRUE, &s->p));
-  ierr = SolveIterate(s);
+  s->sum = s->cg->x && s->cg->solves ? s->cg->x : (HybScalar *)s->x.there;
+  if (s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) ierr = SolveIterate(s);
+  if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
+  s->cg->solves++;
   PetscCall(HybVecRestore(exec, &s->work, &s->p));
   PetscCall(HybVecRestore(exec, &s->work, &s->z));
   PetscCall(HybVecRestore(exec, &s->work, &s->r));

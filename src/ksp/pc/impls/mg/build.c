@@ -8,14 +8,23 @@
 */
 #include "mgimpl.h"
 
+/* no two cycles of a process ever have the same */
+static uint64_t HybMGNewStamp(void)
+{
+  static uint64_t stamps;
+
+  return ++stamps;
+}
+
 PetscErrorCode HybMGRelease(HybMG *h)
 {
   const PetscErrorCode first = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS, second = HybArenaReset(&h->keep);
 
   PetscFunctionBegin;
-  h->c       = NULL;
-  h->inverse = NULL;
-  h->known   = PETSC_FALSE;
+  h->cycle.stamp = 0;
+  h->c           = NULL;
+  h->inverse     = NULL;
+  h->known       = PETSC_FALSE;
   (void)memset(h->size, 0, sizeof(h->size));
   PetscCall(first);
   PetscCall(second);
@@ -230,7 +239,10 @@ static PetscErrorCode HybMGCoarsest(const PC_MG *mg, HybMG *h)
     PetscCall(MatDestroy(&X));
   }
   c->inverse = good ? h->inverse : NULL;
-  if (had != good) PetscCall(HybCycleMoved(c));
+  if (had != good) {
+    c->stamp = 0;
+    PetscCall(HybCycleMoved(c));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -276,7 +288,7 @@ static PetscErrorCode LendOne(HybMG *h, Mat A, PetscBool transpose, HybCSR *csr,
 PetscErrorCode HybMGLend(HybMG *h)
 {
   HybCycle *c     = &h->cycle;
-  PetscBool moved = PETSC_FALSE, any; /* the finest level's launches are never captured */
+  PetscBool moved = PETSC_FALSE, other = PETSC_FALSE, any; /* the cycle's own graph has nothing of the finest level's */
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < c->n; k++) {
@@ -287,8 +299,10 @@ PetscErrorCode HybMGLend(HybMG *h)
     PetscCall(LendOne(h, h->P[k], PETSC_FALSE, &l->P, &l->interpolate, &h->plan[k][1], &any));
     if (!h->transposed[k] || c->exec.backend->device) PetscCall(LendOne(h, h->R[k], h->transposed[k], &l->R, &l->restriction, &h->plan[k][2], &any));
     moved = (PetscBool)(moved || (any && k));
+    other = (PetscBool)(other || any);
   }
   if (moved) PetscCall(HybCycleMoved(c));
+  if (other || !c->stamp) c->stamp = HybMGNewStamp();
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -62,6 +62,15 @@ static PetscErrorCode HybMGLogFlops(const HybMG *h)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybMGApplied(PC pc, HybMG *h)
+{
+  PetscFunctionBegin;
+  PetscCall(HybMGLogFlops(h));
+  AllVisited((const PC_MG *)pc->data);
+  PetscCall(HybCountGAMG(HYB_CYCLES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the matrices are lent; arrays where the cycle executes */
 static PetscErrorCode HybMGApply(PC pc, HybMG *h, const HybScalar *b, HybScalar *x)
 {
@@ -73,9 +82,7 @@ static PetscErrorCode HybMGApply(PC pc, HybMG *h, const HybScalar *b, HybScalar 
   PetscCall(PetscLogGpuTimeEnd());
   if (ierr) h->known = PETSC_FALSE;
   PetscCall(ierr);
-  PetscCall(HybMGLogFlops(h));
-  AllVisited((const PC_MG *)pc->data);
-  PetscCall(HybCountGAMG(HYB_CYCLES));
+  PetscCall(HybMGApplied(pc, h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -144,6 +151,16 @@ PetscErrorCode HybMGArraysApply(PC pc, const PetscScalar *b, PetscScalar *x)
   PetscCall(PetscLogEventBegin(PC_Apply, pc, 0, 0, 0));
   PetscCall(HybMGApply(pc, h, (const HybScalar *)b, (HybScalar *)x));
   PetscCall(PetscLogEventEnd(PC_Apply, pc, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGArraysApplied(PC pc)
+{
+  HybMG *h = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(HybMGApplied(pc, h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
