@@ -7,6 +7,7 @@
 #include "aijhybridgpu/private/hybcycle.h"
 
 PETSC_INTERN PetscErrorCode PCCreate_Jacobi_Hyb(PC);
+PETSC_INTERN PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP);
 /* What counts the events after which a KSPCHEBYSHEV's numbers may be others, for as long as that lives; NULL: nothing
    does */
 PETSC_INTERN PetscErrorCode HybChebyshevGetChanges(KSP, const PetscInt **changes);

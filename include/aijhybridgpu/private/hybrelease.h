@@ -10,6 +10,7 @@
 /* interfaces that came */
 #define HYB_HAS_HASH            PETSC_VERSION_GE(3, 19, 0) /* Mat.hash_active: entries of a first assembly lie in a table */
 #define HYB_HAS_SPD_KNOWN       PETSC_VERSION_GE(3, 19, 0) /* MatIsSPDKnown(), by which PCJACOBI looks for zeros */
+#define HYB_HAS_NEG_CURVE       PETSC_VERSION_GE(3, 19, 0) /* KSP.converged_neg_curve */
 #define HYB_HAS_ELIMINATEZEROS  PETSC_VERSION_GE(3, 20, 0) /* MatEliminateZeros() */
 #define HYB_HAS_DENSE_MEMTYPE   PETSC_VERSION_GE(3, 20, 0) /* MatDenseGetArrayReadAndMemType() and its relatives */
 #define HYB_HAS_PROPAGATE       PETSC_VERSION_GE(3, 20, 0) /* MatPropagateSymmetryOptions() */
@@ -17,6 +18,8 @@
 #define HYB_HAS_SERVER          PETSC_VERSION_GE(3, 22, 0) /* the linear solver server's shared memory, PCMPIServerUseShmget */
 #define HYB_HAS_CURRENTMEMTYPE  PETSC_VERSION_GE(3, 24, 0) /* MatGetCurrentMemType() */
 #define HYB_HAS_CREATE_GARRAY   PETSC_VERSION_GE(3, 26, 0) /* MatCreateMPIAIJWithSeqAIJ() takes garray; MatGetMultPetscSF() */
+#define HYB_HAS_DIAGONALSCALE   PETSC_VERSION_LT(3, 26, 0) /* KSPSetDiagonalScale(), PCSetDiagonalScale() */
+#define HYB_HAS_ORTHOGONALIZE   PETSC_VERSION_GE(3, 26, 0) /* KSPOrthogonalizationGet(), in place of KSPGMRESGetOrthogonalization() */
 #define HYB_HAS_PROLONG_FILTER  PETSC_VERSION_GE(3, 26, 0) /* PC_GAMG.prolongator_filter */
 #if defined(PETSC_HAVE_CUDA)
   #define HYB_HAS_CUDA PETSC_VERSION_GE(3, 20, 0) /* PETSc's CUDA types and streams, from C */

@@ -306,7 +306,7 @@ static PetscErrorCode SolveStopped(Solve *s)
 
   PetscFunctionBegin;
   KSPCheckDot(ksp, dpi);
-#if !PETSC_VERSION_LT(3, 19, 0)
+#if HYB_HAS_NEG_CURVE
   if (ksp->converged_neg_curve) {
     ksp->reason = KSP_CONVERGED_NEG_CURVE;
     PetscCall(PetscInfo(ksp, "converged due to negative curvature: %g\n", (double)dpi));

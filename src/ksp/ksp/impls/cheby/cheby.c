@@ -276,7 +276,7 @@ static PetscErrorCode KSPDestroy_Chebyshev_Hyb(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
+PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
 {
   HybChebyshev *c;
 
@@ -298,15 +298,5 @@ static PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
   ksp->ops->setup          = KSPSetUp_Chebyshev_Hyb;
   ksp->ops->setfromoptions = KSPSetFromOptions_Chebyshev_Hyb;
   ksp->ops->destroy        = KSPDestroy_Chebyshev_Hyb;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybSmoothersRegister(void)
-{
-  PetscFunctionBegin;
-  PetscCall(KSPInitializePackage());
-  PetscCall(PCRegister(PCJACOBI, PCCreate_Jacobi_Hyb));
-  PetscCall(KSPRegister(KSPCHEBYSHEV, KSPCreate_Chebyshev_Hyb));
-  PetscCall(KSPRegister(KSPCG, KSPCreate_CG_Hyb));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

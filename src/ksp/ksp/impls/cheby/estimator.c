@@ -142,7 +142,7 @@ static PetscErrorCode EstimatorEigenvalues(KSP e, PetscInt nmax, PetscReal *r, P
 static PetscErrorCode EstimatorOrthogonalizes(KSP e, PetscBool *once)
 {
   PetscFunctionBegin;
-  #if PETSC_VERSION_LT(3, 26, 0)
+  #if !HYB_HAS_ORTHOGONALIZE
   {
     KSPGMRESCGSRefinementType refinement;
     PetscErrorCode (*orthogonalization)(KSP, PetscInt);

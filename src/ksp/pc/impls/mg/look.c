@@ -35,10 +35,8 @@ static PetscInt SolverFlags(KSP ksp)
     (PetscBool)(ksp->pc_side != PC_LEFT),
     (PetscBool)(pc && pc->failedreason != PC_NOERROR),
     (PetscBool)(pc && pc->modifysubmatrices != NULL),
-#if PETSC_VERSION_LT(3, 26, 0)
+#if HYB_HAS_DIAGONALSCALE
     ksp->dscale,
-#endif
-#if PETSC_VERSION_LT(3, 26, 0)
     (PetscBool)(pc && pc->diagonalscale),
 #endif
   };
@@ -186,7 +184,7 @@ static PetscErrorCode LevelCovered(HybMG *h, const PC_MG *mg, PetscInt l, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGCovered(PC pc, HybMG *h, const char **why)
+static PetscErrorCode HybMGCovered(PC pc, HybMG *h, const char **why)
 {
   const PC_MG   *mg     = (const PC_MG *)pc->data;
   const PetscInt levels = mg->levels ? mg->levels[0]->levels : 0;

@@ -70,9 +70,7 @@ typedef struct {
 /* Is the application covered, as everything is now? After a change of anything all smoothers are set up, as PETSc
    would, and *h is what they are now. b and x: of this application. */
 PETSC_INTERN PetscErrorCode HybMGLook(PC, HybMG *, Vec b, Vec x, PetscBool *covered);
-/* look.c: *why: a sentence that says what is not covered, or NULL; all smoothers are set up */
-PETSC_INTERN PetscErrorCode HybMGCovered(PC, HybMG *, const char **why);
-/* build.c: all that the cycle has of its own; *why as above, for what only shows here */
+/* build.c: all that the cycle has of its own; *why: a sentence that says what is not covered, or NULL */
 PETSC_INTERN PetscErrorCode HybMGBuild(PC, HybMG *, const HybExec *, Vec x, const char **why);
 PETSC_INTERN PetscErrorCode HybMGRelease(HybMG *);
 /* the matrices' arrays and plans for one application, and their end */
