@@ -9,6 +9,7 @@
 
 HYB_EXTERN_C_BEGIN
 
+#define HYB_CYCLE_SUMS   512  /* parts of a sum that a device forms at once */
 #define HYB_CYCLE_LEVELS 30   /* the most levels above the coarsest */
 #define HYB_CYCLE_DENSE  1024 /* the most rows of a coarsest level that has an inverse */
 
@@ -35,6 +36,12 @@ typedef struct {
   HybScalar       *r, *p;   /* two more vectors of A's rows */
 } HybCycleLevel;
 
+/* Sums of vectors' entries, where the cycle executes */
+typedef struct {
+  HybScalar *s;       /* 5 of them, and behind them parts of sums, HYB_CYCLE_SUMS */
+  int       *arrived; /* one counter, 0 at first; a device's */
+} HybCycleSums;
+
 typedef struct {
   HybExec       exec;
   PetscInt      n; /* levels above the coarsest; level[0] is the finest. At least one. */
@@ -45,6 +52,11 @@ typedef struct {
   const HybScalar *inverse;
   PetscErrorCode (*solve)(void *ctx, const HybScalar *b, HybScalar *x);
   void            *ctx;
+  /* The finest level's matrix is singular, constants being its null space: the smoothers' D^-1 (b - A x) loses its mean
+     (zeromean), and b does for them (zerosum); q: a vector for that, and numbers of sums */
+  PetscBool    zeromean, zerosum;
+  HybScalar   *q;
+  HybCycleSums sums;
   /* who lends the arrays and plans gives it another value where any of them is another one */
   uint64_t stamp;
   /* HybCycleApply()'s own */
@@ -61,6 +73,12 @@ typedef struct _HybCycleOps {
   PetscErrorCode (*combine)(const HybExec *, PetscCount n, const HybScalar *x, const HybScalar *r, const HybSpMVStep *);
   /* x = inverse b, m rows and columns, stored by rows */
   PetscErrorCode (*dense)(const HybExec *, PetscInt m, const HybScalar *inverse, const HybScalar *b, HybScalar *x);
+  /* x = 0 */
+  PetscErrorCode (*clear)(const HybExec *, PetscCount n, HybScalar *x);
+  /* s[k] = the sum of x's entries, in an order that depends on n alone */
+  PetscErrorCode (*sum)(const HybExec *, const HybCycleSums *, PetscInt k, PetscCount n, const HybScalar *x);
+  /* z = y - (sum_k weight[k] s[k])/n, k < 5; z may be y */
+  PetscErrorCode (*shift)(const HybExec *, const HybCycleSums *, const int weight[5], PetscCount n, const HybScalar *y, HybScalar *z);
   /* y = P^T x; NULL on a device */
   PetscErrorCode (*multtranspose)(const HybExec *, const HybCSR *P, const HybScalar *x, HybScalar *y);
   /* What is launched with *captured between capture() and captured() is not done, but becomes *graph. NULL: no graphs.

@@ -15,6 +15,11 @@
   Two vectors are enough for a three-term recurrence: the new iterate goes where the one before the last is. The first
   step from zero needs no product, and the second one no older iterate. The order of operations is PETSc's.
 
+  Null space. Where constants are the null space of the finest level's matrix, PETSc takes the mean out of each
+  smoother's D^-1 (b - A x). Since A 1 = 0, a constant too much in x changes nothing that follows but x itself. So
+  nothing is taken out on the way: the mean that x should have is that which it began with and what P brings, and it
+  gets that at the end. Sums stay where the vectors are, and nothing waits.
+
   Graph. On a small level a kernel takes less time than its launch. So from the second application on all that lies
   below the finest level is launched as one graph: these levels work on vectors of their own, so that their launches
   are the same each time, and the smoothers' numbers are read from memory. The finest level's launches name the
@@ -74,7 +79,7 @@ static PetscErrorCode CycleSmooth(const Visit *v, const HybCycleLevel *l, const 
   HybScalar *to = zero && s->steps % 2 ? x : l->p, *from = to == x ? l->p : x;
 
   PetscFunctionBegin;
-  if (zero && !s->steps) PetscCall(v->exec->backend->zero(v->exec, x, sizeof(HybScalar) * (size_t)l->A.m));
+  if (zero && !s->steps) PetscCall(v->ops->clear(v->exec, l->A.m, x));
   for (PetscInt k = 0; k < s->steps; k++) {
     HybScalar *const last = from;
 
@@ -139,6 +144,33 @@ static PetscErrorCode CycleBelowFinest(const Visit *v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the right-hand side of the finest level's smoothers, where constants are a null space */
+static PetscErrorCode CycleZeroSum(const Visit *v, const HybScalar *b)
+{
+  static const int  weight[5] = {0, 0, 0, 0, 1};
+  HybCycle *const   c         = v->cycle;
+  const PetscCount  n         = c->level[0].A.m;
+
+  PetscFunctionBegin;
+  PetscCall(v->ops->sum(v->exec, &c->sums, 4, n, b));
+  PetscCall(v->ops->shift(v->exec, &c->sums, weight, n, b, c->q));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* sum k of the finest level's x: 0 at first, unless that is zero, 1 and 2 before and after the correction, 3 at the
+   end */
+static PetscErrorCode CycleMean(const Visit *v, PetscInt level, PetscInt k, HybScalar *x, PetscBool zero)
+{
+  const int       weight[5] = {zero ? 0 : -1, 1, -1, 1, 0};
+  HybCycle *const c         = v->cycle;
+
+  PetscFunctionBegin;
+  if (level || !c->zeromean || (zero && k == 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(v->ops->sum(v->exec, &c->sums, k, c->level[0].A.m, x));
+  if (k == 3) PetscCall(v->ops->shift(v->exec, &c->sums, weight, c->level[0].A.m, x, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode CycleVisit(const Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, PetscBool zero)
 {
   HybCycle *const      c  = v->cycle;
@@ -146,8 +178,12 @@ static PetscErrorCode CycleVisit(const Visit *v, PetscInt k, const HybScalar *b,
   const HybScalar     *xc = k + 1 < c->n ? c->level[k + 1].x : c->x;
   HybScalar           *bc = k + 1 < c->n ? c->level[k + 1].b : c->b;
 
+  const HybScalar     *bs = k == 0 && c->zerosum ? c->q : b;
+
   PetscFunctionBegin;
-  PetscCall(CycleSmooth(v, l, &l->pre, b, x, zero));
+  if (bs != b) PetscCall(CycleZeroSum(v, b));
+  PetscCall(CycleMean(v, k, 0, x, zero));
+  PetscCall(CycleSmooth(v, l, &l->pre, bs, x, zero));
   PetscCall(CycleMult(v, l->mult, &l->A, x, HYB_SPMV_RESIDUAL, b, l->r));
   if (l->R.i)
     PetscCall(CycleMult(v, l->restriction, &l->R, l->r, HYB_SPMV_SET, NULL, bc));
@@ -157,8 +193,11 @@ static PetscErrorCode CycleVisit(const Visit *v, PetscInt k, const HybScalar *b,
     PetscCall(CycleBelowFinest(v));
   else
     PetscCall(CycleBelow(v, k));
+  PetscCall(CycleMean(v, k, 1, x, zero));
   PetscCall(CycleMult(v, l->interpolate, &l->P, xc, HYB_SPMV_ADD, x, x));
-  PetscCall(CycleSmooth(v, l, &l->post, b, x, PETSC_FALSE));
+  PetscCall(CycleMean(v, k, 2, x, zero));
+  PetscCall(CycleSmooth(v, l, &l->post, bs, x, PETSC_FALSE));
+  PetscCall(CycleMean(v, k, 3, x, zero));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

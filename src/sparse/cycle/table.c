@@ -45,9 +45,41 @@ static PetscErrorCode HybCycleMultTranspose_Host(const HybExec *exec, const HybC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybCycleClear_Host(const HybExec *exec, PetscCount n, HybScalar *x)
+{
+  PetscFunctionBegin;
+  (void)memset(x, 0, sizeof(*x) * (size_t)n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCycleSum_Host(const HybExec *exec, const HybCycleSums *sums, PetscInt k, PetscCount n, const HybScalar *x)
+{
+  HybScalar sum = 0;
+
+  PetscFunctionBegin;
+  for (PetscCount i = 0; i < n; i++) sum += x[i];
+  sums->s[k] = sum;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCycleShift_Host(const HybExec *exec, const HybCycleSums *sums, const int weight[5], PetscCount n, const HybScalar *y, HybScalar *z)
+{
+  HybScalar by = 0;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 5; k++)
+    if (weight[k]) by += (PetscReal)weight[k] * sums->s[k];
+  by /= (PetscReal)n;
+  for (PetscCount i = 0; i < n; i++) z[i] = y[i] - by;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 const HybCycleOps HybCycleHost = {
   .first         = HybCycleFirst_Host,
   .combine       = HybCycleCombine_Host,
   .dense         = HybCycleDense_Host,
+  .clear         = HybCycleClear_Host,
+  .sum           = HybCycleSum_Host,
+  .shift         = HybCycleShift_Host,
   .multtranspose = HybCycleMultTranspose_Host,
 };

@@ -35,6 +35,79 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleDense(PetscInt m, c
   }
 }
 
+/* Blocks' sums go to memory; the block that is the last to leave its own adds them, block by block within a lane: how
+   many blocks there are follows from n alone. */
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleSum(PetscCount n, HybCycleSums sums, int k, const HybScalar *__restrict__ x)
+{
+  HYB_SHARED(HybScalar, scratch, HYB_WARP);
+  HYB_SHARED(int, last, 1);
+  HybScalar *const part = sums.s + 5;
+  HybScalar        sum(0);
+
+  for (PetscCount i = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x; i < n; i += (PetscCount)gridDim.x * CYCLE_THREADS) sum = sum + x[i];
+  sum = HybBlockSum<CYCLE_THREADS>(sum, scratch);
+  if (threadIdx.x == 0) {
+    part[blockIdx.x] = sum;
+    __threadfence();
+    *last = HybAtomicAdd(sums.arrived, 1) == (int)gridDim.x - 1;
+    __threadfence();
+    if (*last) *sums.arrived = 0;
+  }
+  __syncthreads();
+  if (!*last || threadIdx.x >= HYB_WARP) return;
+  sum = HybScalar(0);
+  for (int b = HybLane(); b < (int)gridDim.x; b += HYB_WARP) sum = sum + HybLoadShared(part + b);
+  sum = HybSubwarpSum<HYB_WARP>(sum);
+  if (threadIdx.x == 0) sums.s[k] = sum;
+}
+
+typedef struct {
+  int weight[5];
+} CycleWeights;
+
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleShift(PetscCount n, const HybScalar *__restrict__ s, CycleWeights w, const HybScalar *y, HybScalar *z)
+{
+  const PetscCount i = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
+  HybScalar        by(0);
+
+#pragma unroll
+  for (int k = 0; k < 5; k++)
+    if (w.weight[k]) by = by + (PetscReal)w.weight[k] * s[k];
+  by = by / (PetscReal)n;
+  if (i < n) z[i] = y[i] - by;
+}
+
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleClear(PetscCount n, HybScalar *x)
+{
+  const PetscCount i = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
+  if (i < n) x[i] = HybScalar(0);
+}
+
+/* the backend's own zero() is for streams that memory is given back on, and not for captured ones */
+static PetscErrorCode HybCycleClear_CUDA(const HybExec *exec, PetscCount n, HybScalar *x)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(CycleClear, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCycleSum_CUDA(const HybExec *exec, const HybCycleSums *sums, PetscInt k, PetscCount n, const HybScalar *x)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(CycleSum, PetscMin(HybBlocks(n, CYCLE_THREADS), (PetscCount)HYB_CYCLE_SUMS), CYCLE_THREADS, 0, exec->stream, n, *sums, (int)k, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCycleShift_CUDA(const HybExec *exec, const HybCycleSums *sums, const int weight[5], PetscCount n, const HybScalar *y, HybScalar *z)
+{
+  CycleWeights w;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 5; k++) w.weight[k] = weight[k];
+  HYB_LAUNCH(CycleShift, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, sums->s, w, y, z);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybCycleFirst_CUDA(const HybExec *exec, PetscCount n, const PetscReal *c, const HybScalar *dinv, const HybScalar *b, HybScalar *z)
 {
   PetscFunctionBegin;
@@ -123,6 +196,9 @@ const HybCycleOps HybCycleCUDA = {
   .first    = HybCycleFirst_CUDA,
   .combine  = HybCycleCombine_CUDA,
   .dense    = HybCycleDense_CUDA,
+  .clear    = HybCycleClear_CUDA,
+  .sum      = HybCycleSum_CUDA,
+  .shift    = HybCycleShift_CUDA,
   .capture  = HybCycleCapture_CUDA,
   .captured = HybCycleCaptured_CUDA,
   .launch   = HybCycleLaunch_CUDA,

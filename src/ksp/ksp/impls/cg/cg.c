@@ -19,7 +19,7 @@
   the plugin's own, since programs solve for this and that one.
 
   It takes over where nothing of a program's is called in between: no monitors, PETSc's own test of convergence, no
-  eigenvalues, no trust region, no null space; and where PCApply() would be the room cycle's (HybMGArraysBegin()). Else
+  eigenvalues, no trust region, no null space but constants; and where PCApply() would be the room cycle's (HybMGArraysBegin()). Else
   PETSc's own function is called. Vectors that live on the host are sent once and come back at the end.
 */
 #include <petsc/private/kspimpl.h>
@@ -49,11 +49,12 @@ typedef struct {
   /* what stays from one solve to the next, of matrices of so many rows, for a graph */
   HybArena    keep;
   PetscCount  n;
-  HybCG       numbers;
-  HybScalar  *x;
-  void       *graph;
+  HybCG        numbers;
+  HybCycleSums sums; /* of z, where constants are a null space */
+  HybScalar   *x;
+  void        *graph;
   PetscInt    solves;
-  const void *names[5]; /* what the graph names: the cycle, r, z, p, the backend */
+  const void *names[6]; /* what the graph names: the cycle, r, z, p, the backend, and whether it has sums */
   uint64_t    stamp;    /* the cycle's */
 } HybKSPCG;
 
@@ -128,7 +129,8 @@ typedef struct {
   HybCycle    *cycle;
   HybArena     work;
   HybVecAccess b, x, r, z, p;
-  HybScalar   *sum; /* where x is while it iterates */
+  HybScalar   *sum;  /* where x is while it iterates */
+  PetscBool    null; /* constants are A's null space */
   PetscReal    host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
 } Solve;
 
@@ -170,6 +172,21 @@ static PetscErrorCode SolveFetch(Solve *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* z loses its mean, where PETSc takes it out of what the preconditioner made */
+static PetscErrorCode SolveZeroMean(const Solve *s, const HybExec *exec)
+{
+  static const int   weight[5] = {1, 0, 0, 0, 0};
+  const HybCycleOps *ops       = exec->backend->cycle;
+  const PetscCount   n         = s->cycle->level[0].A.m;
+  HybScalar         *z         = (HybScalar *)s->z.there;
+
+  PetscFunctionBegin;
+  if (!s->null) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(ops->sum(exec, &s->cg->sums, 0, n, z));
+  PetscCall(ops->shift(exec, &s->cg->sums, weight, n, z, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* z = M r, and the products */
 static PetscErrorCode SolvePrecondition(Solve *s)
 {
@@ -178,6 +195,7 @@ static PetscErrorCode SolvePrecondition(Solve *s)
 
   PetscFunctionBegin;
   PetscCall(HybMGArraysApply(s->ksp->pc, s->r.there, s->z.there));
+  PetscCall(SolveZeroMean(s, exec));
   PetscCall(exec->backend->krylov->cgproducts(exec, &s->cg->numbers, n, (const HybScalar *)s->z.there, (const HybScalar *)s->r.there));
   PetscCall(PetscLogGpuFlops(6.0 * n));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -219,6 +237,7 @@ static PetscErrorCode SolveRecordIteration(Solve *s, const HybExec *captured)
   PetscCall(ops->cgcurvature(captured, &s->cg->numbers, n, p, z));
   PetscCall(ops->cgupdate(captured, &s->cg->numbers, n, p, z, s->sum, r));
   PetscCall(HybCycleRecord(s->cycle, captured, r, z));
+  PetscCall(SolveZeroMean(s, captured));
   PetscCall(ops->cgproducts(captured, &s->cg->numbers, n, z, r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -228,11 +247,12 @@ static PetscErrorCode SolveGraph(Solve *s)
 {
   HybKSPCG       *cg       = s->cg;
   const HybExec  *exec     = &s->cycle->exec;
-  const void     *names[5] = {s->cycle, s->r.there, s->z.there, s->p.there, exec->backend};
+  const void     *names[6] = {s->cycle, s->r.there, s->z.there, s->p.there, exec->backend, NULL};
   HybExec         captured;
   PetscBool       may;
 
   PetscFunctionBegin;
+  if (s->null) names[5] = &cg->sums;
   if (cg->graph && !memcmp(names, cg->names, sizeof(names)) && cg->stamp == s->cycle->stamp) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybKSPCGForget(cg));
   if (!cg->solves || s->sum != cg->x || !HybCycleIsRecordable(s->cycle)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -373,7 +393,9 @@ static PetscErrorCode SolveReserve(Solve *s)
     cg->solves    = 0;
     PetscCall(HybArenaInit(&cg->keep, exec));
     if (n <= HYB_CG_GRAPH) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
-    PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 1, sizeof(int), &cg->numbers.arrived));
+    PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 2, sizeof(int), &cg->numbers.arrived));
+    cg->sums.arrived = cg->numbers.arrived + 1;
+    PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), 5 + HYB_CYCLE_SUMS, sizeof(HybScalar), &cg->sums.s));
     PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CG_NUMBERS + 3 * HYB_KRYLOV_SUMS, sizeof(HybScalar), &cg->numbers.s));
     cg->n = n;
   }
@@ -429,7 +451,7 @@ static PetscErrorCode SolveArrays(Solve *s)
 }
 
 /* is it a solve in which nobody of a program's is called, and nothing asked for but the solution? */
-static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *plain)
+static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *constants, PetscBool *plain)
 {
   Mat          A;
   MatNullSpace null;
@@ -442,7 +464,8 @@ static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *plain
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   PetscCall(MatGetNullSpace(A, &null));
-  *plain = (PetscBool)(size == 1 && !null);
+  *constants = (PetscBool)(null && null->has_cnst);
+  *plain     = (PetscBool)(size == 1 && (!null || (null->has_cnst && !null->n && !null->remove)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
@@ -461,7 +484,7 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
     Mat            A;
     PetscErrorCode ierr, second, third;
 
-    PetscCall(SolveIsPlain(ksp, cg, &may));
+    PetscCall(SolveIsPlain(ksp, cg, &s.null, &may));
     if (may) {
       PetscCall(PCGetOperators(ksp->pc, &A, NULL));
       PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, &s.cycle, &may));

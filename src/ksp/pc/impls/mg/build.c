@@ -37,14 +37,17 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, 
   HybCycle  *c    = &h->cycle;
   PetscBool  same = (PetscBool)(h->c && c->exec.backend == x->backend && c->n == levels - 1);
   HybScalar *all;
-  PetscCount entries = 0;
+  PetscCount entries  = 0;
+  const PetscBool zeromean = c->zeromean, zerosum = c->zerosum;
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < levels; k++) same = (PetscBool)(same && size[k] == h->size[k]);
   if (same) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMGRelease(h));
   (void)memset(c, 0, sizeof(*c));
-  c->exec = *x;
+  c->zeromean = zeromean;
+  c->zerosum  = zerosum;
+  c->exec     = *x;
   c->n    = levels - 1;
   c->m    = size[levels - 1];
   PetscCall(HybArenaInit(&h->keep, x));
@@ -73,10 +76,37 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What a null space of constants needs: of that, A 1 must be 0, as the cycle relies on it where PETSc does not. */
+static PetscErrorCode HybMGNullSpace(KSP ksp, HybMG *h, const char **why)
+{
+  HybCycle  *c = &h->cycle;
+  PetscReal  norm;
+  HybScalar *s;
+  Mat        A;
+
+  PetscFunctionBegin;
+  if (!c->zeromean && !c->zerosum) PetscFunctionReturn(PETSC_SUCCESS);
+  if (c->zeromean) {
+    PetscCall(KSPGetOperators(ksp, &A, NULL));
+    PetscCall(VecSet(ksp->work[0], 1));
+    PetscCall(MatMult(A, ksp->work[0], ksp->work[1]));
+    PetscCall(PCApply(ksp->pc, ksp->work[1], ksp->work[0]));
+    PetscCall(VecNorm(ksp->work[0], NORM_INFINITY, &norm));
+    if (!(norm <= 1000 * PETSC_MACHINE_EPSILON)) *why = "the matrix times a constant is not zero";
+  }
+  if (*why || c->q) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), h->size[0], sizeof(HybScalar), &c->q));
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), 5 + HYB_CYCLE_SUMS, sizeof(HybScalar), &s));
+  PetscCall(HybArenaCalloc(&h->keep, HYB_WORK(&c->exec), 1, sizeof(int), &c->sums.arrived));
+  c->sums.s = s;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the smoothers' numbers, all levels' */
 static PetscErrorCode HybMGNumbers(const PC_MG *mg, HybMG *h, const char **why)
 {
-  HybCycle *c      = &h->cycle;
+  HybCycle *c    = &h->cycle;
+  PetscBool same = PETSC_TRUE;
   PetscReal all[2 * 3 * HYB_MG_SMOOTHER * HYB_MG_LEVELS];
 
   PetscFunctionBegin;
@@ -87,19 +117,27 @@ static PetscErrorCode HybMGNumbers(const PC_MG *mg, HybMG *h, const char **why)
     for (int side = 0; side < 2; side++) {
       const KSP         ksp = side ? m->smoothu : m->smoothd;
       HybCycleSmoother *s   = side ? &c->level[k].post : &c->level[k].pre;
+      HybCycleSmoother  was = *s;
       const PetscInt    at  = (2 * k + side) * 3 * HYB_MG_SMOOTHER;
       PetscBool         known = PETSC_TRUE;
 
-      if (side && m->smoothu == m->smoothd) {
+      if (side && m->smoothu == m->smoothd)
         *s = c->level[k].pre;
-        continue;
+      else {
+        PetscCall(HybMGSmootherNumbers(ksp, all + at, &s->threeterm, &known));
+        if (!known) *why = "a smoother's steps are not a recurrence of two terms";
+        s->steps = ksp->max_it;
+        s->c     = h->c + at;
       }
-      PetscCall(HybMGSmootherNumbers(ksp, all + at, &s->threeterm, &known));
-      if (!known) *why = "a smoother's steps are not a recurrence of two terms";
-      s->steps = ksp->max_it;
-      s->c     = h->c + at;
+      same = (PetscBool)(same && was.steps == s->steps && was.threeterm == s->threeterm && was.c == s->c);
     }
+    same               = (PetscBool)(same && c->level[k].cycles == m->cycles);
     c->level[k].cycles = m->cycles;
+  }
+  /* other launches: graphs are made anew */
+  if (!same) {
+    c->stamp = 0;
+    PetscCall(HybCycleMoved(c));
   }
   if (!*why) PetscCall(c->exec.backend->copy(&c->exec, h->c, all, sizeof(PetscReal) * (size_t)(2 * 3 * HYB_MG_SMOOTHER * c->n), HYB_COPY_HOST_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -161,9 +199,9 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
 static PetscErrorCode HybMGCoarseInverse(KSP ksp, PetscInt m, Mat *X, PetscBool *good)
 {
   MPI_Comm           comm = PetscObjectComm((PetscObject)ksp);
-  Mat                unit;
+  Mat                unit, A;
   Vec                b, x, y;
-  PetscReal          error = 0, norm = 0;
+  PetscReal          error = 0, norm = 0, size[2];
   const PetscScalar *xa, *ya;
 
   PetscFunctionBegin;
@@ -189,7 +227,11 @@ static PetscErrorCode HybMGCoarseInverse(KSP ksp, PetscInt m, Mat *X, PetscBool 
     error += PetscSqr(PetscAbsScalar(xa[k] - ya[k]));
     norm += PetscSqr(PetscAbsScalar(xa[k]));
   }
-  *good = (PetscBool)(error <= 1e-16 * norm && norm < PETSC_MAX_REAL); /* 1e-8, squared; NaN is not */
+  PetscCall(MatNorm(*X, NORM_FROBENIUS, &size[0]));
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
+  PetscCall(MatNorm(A, NORM_FROBENIUS, &size[1]));
+  /* 1e-8, squared; NaN is not. Of a singular matrix an inverse is noise, whose norm hides all else. */
+  *good = (PetscBool)(error <= 1e-16 * norm && norm < PETSC_MAX_REAL && size[0] * size[1] <= HYB_MG_CONDITION);
   PetscCall(VecRestoreArrayRead(x, &xa));
   PetscCall(VecRestoreArrayRead(y, &ya));
   PetscCall(VecDestroy(&b));
@@ -268,6 +310,7 @@ PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, Vec vx, const char 
   h->cycle.exec = *x;
   PetscCall(HybMGNumbers(mg, h, why));
   for (PetscInt k = 0; k < levels - 1 && !*why; k++) PetscCall(HybMGReciprocals(mg->levels[levels - 1 - k]->smoothd, h, &h->cycle.level[k], why));
+  if (!*why) PetscCall(HybMGNullSpace(mg->levels[levels - 1]->smoothd, h, why));
   if (!*why) PetscCall(HybMGCoarsest(mg, h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

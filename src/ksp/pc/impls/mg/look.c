@@ -86,6 +86,10 @@ static void Seen(PC pc, const HybMG *h, PetscBool device, HybMGSeen *seen)
     s->restriction = ObjectSeen(m->restrct);
     s->residual    = m->residual;
     s->cycles      = m->cycles;
+    if (l == seen->levels - 1 && m->A) {
+      s->null[0] = ObjectSeen(m->A->nullsp);
+      s->null[1] = ObjectSeen(m->A->transnullsp);
+    }
   }
 }
 
@@ -93,23 +97,18 @@ static void Seen(PC pc, const HybMG *h, PetscBool device, HybMGSeen *seen)
 static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
 {
   Mat          Amat;
-  MatNullSpace null[2];
   PetscBool    type, jacobi;
 
   PetscFunctionBegin;
   PetscCall(KSPGetOperators(ksp, &Amat, NULL));
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &type, KSPCHEBYSHEV, KSPRICHARDSON, ""));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
-  PetscCall(MatGetNullSpace(Amat, &null[0]));
-  PetscCall(MatGetTransposeNullSpace(Amat, &null[1]));
   if (!type)
     *why = "a smoother is neither Chebyshev's nor Richardson's method";
   else if (!jacobi)
     *why = "a smoother's preconditioner is not Jacobi";
   else if (Amat != A)
     *why = "a smoother has another matrix than the residual";
-  else if (null[0] || null[1])
-    *why = "a level's matrix has a null space";
   else if (ksp->normtype != KSP_NORM_NONE)
     *why = "a smoother has a norm";
   else if (ksp->max_it > HYB_MG_SMOOTHER)
@@ -118,6 +117,36 @@ static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
     *why = "a smoother is watched, or has more than steps to do";
   else if (ksp->reason < 0)
     *why = "a smoother's preconditioner failed";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* of constants, and nothing of a program's? *null: is there one at all? */
+static PetscBool NullSpaceIsConstant(MatNullSpace space, PetscBool *null)
+{
+  *null = (PetscBool)(space != NULL);
+  return (PetscBool)(!space || (space->has_cnst && !space->n && !space->remove));
+}
+
+/* on the finest level constants may be a null space, of smoothers' results, of right-hand sides or of both */
+static PetscErrorCode NullSpacesCovered(HybMG *h, Mat A, PetscBool finest, const char **why)
+{
+  MatNullSpace space[2];
+  PetscBool    null[2], constant;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetNullSpace(A, &space[0]));
+  PetscCall(MatGetTransposeNullSpace(A, &space[1]));
+  constant = NullSpaceIsConstant(space[0], &null[0]);
+  constant = (PetscBool)(NullSpaceIsConstant(space[1], &null[1]) && constant);
+  if (!constant)
+    *why = "a null space of more than constants";
+  else if (!finest && (null[0] || null[1]))
+    *why = "a coarser level's matrix has a null space";
+  if (finest) {
+    if (h->cycle.zeromean != null[0] || h->cycle.zerosum != null[1]) h->cycle.stamp = 0; /* other launches */
+    h->cycle.zeromean = null[0];
+    h->cycle.zerosum  = null[1];
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -175,6 +204,7 @@ static PetscErrorCode LevelCovered(HybMG *h, const PC_MG *mg, PetscInt l, const 
     *why = "a cycle that is neither V nor W";
   if (!*why) PetscCall(SmootherCovered(m->smoothd, A, why));
   if (!*why && m->smoothu != m->smoothd) PetscCall(SmootherCovered(m->smoothu, A, why));
+  if (!*why) PetscCall(NullSpacesCovered(h, A, (PetscBool)!k, why));
   /* where a level is entered from zero PETSc finds out by its norm, but for a smoother that always begins there */
   if (!*why && m->smoothu != m->smoothd && m->smoothu->guess_zero) *why = "the second smoother begins from zero";
   if (!*why) PetscCall(TransfersCovered(m, A->rmap->n, coarser->rmap->n, &h->transposed[k], why));
