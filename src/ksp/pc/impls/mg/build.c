@@ -53,7 +53,8 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, 
   PetscCall(HybArenaInit(&h->keep, x));
   /* vectors begin at multiples of 64 bytes */
 #define ROOM(n) (((PetscCount)(n) + 7) / 8 * 8)
-  for (PetscInt k = 0; k < levels; k++) entries += ROOM(size[k]) * (k == 0 ? 3 : k < levels - 1 ? 5 : 2);
+  for (PetscInt k = 0; k < levels; k++) entries += ROOM(size[k]) * (k == 0 ? 3 : k < levels - 1 ? 5
+                                                                                                : 2);
   PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), entries, sizeof(HybScalar), &all));
   for (PetscInt k = 0; k < c->n; k++) {
     HybCycleLevel *l = &c->level[k];
@@ -143,13 +144,11 @@ static PetscErrorCode HybMGNumbers(const PC_MG *mg, HybMG *h, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* D^-1 as the preconditioner has it. The smoother's own work vectors serve. */
-static PetscErrorCode HybMGReciprocals(KSP ksp, HybMG *h, HybCycleLevel *l, const char **why)
+/* D^-1 as the preconditioner has it, in the smoother's second work vector */
+static PetscErrorCode Reciprocals(KSP ksp, const char **why)
 {
-  const HybExec *x = &h->cycle.exec;
-  HybVecAccess   d;
-  HybArena       work;
-  PetscErrorCode ierr, second;
+  PetscErrorCode ierr;
+  PetscInt       locked = 0;
 
   PetscFunctionBegin;
   if (ksp->nwork < 2 || !ksp->work[0] || !ksp->work[1]) {
@@ -157,24 +156,52 @@ static PetscErrorCode HybMGReciprocals(KSP ksp, HybMG *h, HybCycleLevel *l, cons
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(VecSet(ksp->work[0], 1));
-  PetscCall(PCApply(ksp->pc, ksp->work[0], ksp->work[1]));
+  ierr = PCApply(ksp->pc, ksp->work[0], ksp->work[1]);
+  /* an application that fails leaves its vector locked, which the smoother is to write again */
+#ifndef VecLockGet /* older releases without debugging lock nothing */
+  if (ierr) (void)VecLockGet(ksp->work[0], &locked);
+#endif
+  for (; locked > 0; locked--) (void)VecLockReadPop(ksp->work[0]);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A level has one D^-1, for the smoothers before and after. */
+static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycleLevel *l, const char **why)
+{
+  const HybExec *x    = &h->cycle.exec;
+  PetscBool      same = PETSC_TRUE;
+  HybVecAccess   d;
+  HybArena       work;
+  PetscErrorCode ierr, second;
+
+  PetscFunctionBegin;
+  PetscCall(Reciprocals(m->smoothd, why));
+  if (!*why && m->smoothu != m->smoothd) {
+    PetscCall(Reciprocals(m->smoothu, why));
+    if (!*why) PetscCall(VecEqual(m->smoothd->work[1], m->smoothu->work[1], &same));
+    if (!same) *why = "the smoothers before and after have other diagonals";
+  }
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaInit(&work, x));
-  PetscCall(HybVecGet(x, &work, ksp->work[1], PETSC_TRUE, PETSC_FALSE, &d));
-  ierr   = x->backend->copy(x, (void *)l->dinv, d.there, sizeof(HybScalar) * (size_t)h->size[l - h->cycle.level], HYB_COPY_DEVICE_TO_DEVICE);
-  second = HybVecRestore(x, &work, &d);
-  PetscCall(HybArenaReset(&work));
+  ierr = HybVecGet(x, &work, m->smoothd->work[1], PETSC_TRUE, PETSC_FALSE, &d);
+  if (!ierr) {
+    ierr   = x->backend->copy(x, (void *)l->dinv, d.there, sizeof(HybScalar) * (size_t)h->size[l - h->cycle.level], HYB_COPY_DEVICE_TO_DEVICE);
+    second = HybVecRestore(x, &work, &d);
+    if (!ierr) ierr = second;
+  }
+  second = HybArenaReset(&work);
   PetscCall(ierr);
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the coarsest level by PETSc's own solver, arrays where the cycle executes */
+/* the coarsest level by PETSc's own solver, arrays where the cycle executes; a failure is told as PETSc's cycle does */
 static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar *x)
 {
   HybMG         *h     = (HybMG *)ctx;
   const HybExec *exec  = &h->cycle.exec;
   const size_t   bytes = sizeof(HybScalar) * (size_t)h->cycle.m;
-  const PetscInt its = h->coarse->its, total = h->coarse->totalits;
   HybVecAccess   v;
   HybArena       work;
   PetscErrorCode ierr;
@@ -185,13 +212,35 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   ierr = exec->backend->copy(exec, v.there, b, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   if (!ierr) ierr = HybVecRestore(exec, &work, &v);
   if (!ierr) ierr = KSPSolve(h->coarse, h->coarseb, h->coarsex);
+  if (!ierr) ierr = KSPCheckSolve(h->coarse, h->pc, h->coarsex);
   if (!ierr) ierr = HybVecGet(exec, &work, h->coarsex, PETSC_TRUE, PETSC_FALSE, &v);
   if (!ierr) ierr = exec->backend->copy(exec, x, v.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   if (!ierr) ierr = HybVecRestore(exec, &work, &v);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
-  h->coarse->its      = its; /* mg.c counts visits */
-  h->coarse->totalits = total;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is the solver one product with a matrix, of which nobody wants to hear? One inside it as well. */
+static PetscErrorCode CoarseIsLinear(KSP ksp, PetscBool *linear)
+{
+  PetscBool preonly, watched, blocks, redundant;
+  PetscInt  n     = 1;
+  KSP       inner = NULL, *sub;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPPREONLY, &preonly));
+  PetscCall(HybMGWatched(ksp, &watched));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, linear, PCLU, PCCHOLESKY, PCSVD, PCJACOBI, PCILU, PCICC, ""));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCBJACOBI, &blocks));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCREDUNDANT, &redundant));
+  if (blocks) {
+    PetscCall(PCBJacobiGetSubKSP(ksp->pc, &n, NULL, &sub));
+    if (n == 1) inner = sub[0];
+  } else if (redundant)
+    PetscCall(PCRedundantGetKSP(ksp->pc, &inner));
+  if (inner) PetscCall(CoarseIsLinear(inner, linear));
+  *linear = (PetscBool)(*linear && preonly && !watched);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -240,15 +289,38 @@ static PetscErrorCode HybMGCoarseInverse(KSP ksp, PetscInt m, Mat *X, PetscBool 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* by rows to where the cycle executes */
+static PetscErrorCode HybMGSendInverse(HybMG *h, Mat X)
+{
+  const HybExec     *x   = &h->cycle.exec;
+  const PetscInt     m   = h->cycle.m;
+  const size_t       all = (size_t)m * (size_t)m;
+  const PetscScalar *a;
+  PetscScalar       *rows;
+  PetscErrorCode     ierr;
+
+  PetscFunctionBegin;
+  if (!h->inverse) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), (PetscCount)all, sizeof(HybScalar), &h->inverse));
+  PetscCall(PetscMalloc1(all, &rows));
+  PetscCall(MatDenseGetArrayRead(X, &a));
+  for (PetscInt r = 0; r < m; r++)
+    for (PetscInt q = 0; q < m; q++) rows[(size_t)r * m + q] = a[(size_t)q * m + r];
+  PetscCall(MatDenseRestoreArrayRead(X, &a));
+  ierr = x->backend->copy(x, h->inverse, rows, sizeof(HybScalar) * all, HYB_COPY_HOST_TO_DEVICE);
+  PetscCall(PetscFree(rows));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* On the host PETSc's own solver stays: it costs no copies and no wait there. */
 static PetscErrorCode HybMGCoarsest(const PC_MG *mg, HybMG *h)
 {
-  HybCycle                *c     = &h->cycle;
-  const KSP                ksp   = mg->levels[0]->smoothd;
-  const PetscInt           its   = ksp->its, total = ksp->totalits;
+  HybCycle                *c   = &h->cycle;
+  const KSP                ksp = mg->levels[0]->smoothd;
+  const PetscInt           its = ksp->its, total = ksp->totalits;
   const KSPConvergedReason reason = ksp->reason;
-  const PetscBool          had   = (PetscBool)(c->inverse != NULL);
-  PetscBool                good  = PETSC_FALSE;
+  const PetscBool          had    = (PetscBool)(c->inverse != NULL);
+  PetscBool                good = PETSC_FALSE, linear = PETSC_FALSE;
 
   PetscFunctionBegin;
   h->coarse  = ksp;
@@ -256,29 +328,19 @@ static PetscErrorCode HybMGCoarsest(const PC_MG *mg, HybMG *h)
   h->coarsex = mg->levels[0]->x;
   c->solve   = HybMGCoarseSolve;
   c->ctx     = h;
-  if (c->exec.backend->device && c->m <= HYB_MG_INVERSE) {
-    Mat                X;
-    const PetscScalar *a;
-    PetscScalar       *rows;
+  if (c->exec.backend->device && c->m <= HYB_MG_INVERSE) PetscCall(CoarseIsLinear(ksp, &linear));
+  if (linear) {
+    Mat            X = NULL;
+    PetscErrorCode ierr;
 
-    PetscCall(HybMGCoarseInverse(ksp, c->m, &X, &good));
+    ierr          = HybMGCoarseInverse(ksp, c->m, &X, &good);
     ksp->its      = its;
     ksp->totalits = total;
     ksp->reason   = reason;
-    if (good) {
-      const size_t all = (size_t)c->m * (size_t)c->m;
-
-      if (!h->inverse) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), (PetscCount)all, sizeof(HybScalar), &h->inverse));
-      PetscCall(PetscMalloc1(all, &rows));
-      PetscCall(MatDenseGetArrayRead(X, &a));
-      for (PetscInt r = 0; r < c->m; r++)
-        for (PetscInt q = 0; q < c->m; q++) rows[(size_t)r * c->m + q] = a[(size_t)q * c->m + r];
-      PetscCall(MatDenseRestoreArrayRead(X, &a));
-      PetscCall(c->exec.backend->copy(&c->exec, h->inverse, rows, sizeof(HybScalar) * all, HYB_COPY_HOST_TO_DEVICE));
-      PetscCall(PetscFree(rows));
-    } else
-      PetscCall(PetscInfo(ksp, "The coarsest level, %" PetscInt_FMT " rows, stays with its solver: an inverse gives another result\n", c->m));
+    if (!ierr && good) ierr = HybMGSendInverse(h, X);
+    if (!ierr && !good) ierr = PetscInfo(ksp, "The coarsest level, %" PetscInt_FMT " rows, stays with its solver: an inverse gives another result\n", c->m);
     PetscCall(MatDestroy(&X));
+    PetscCall(ierr);
   }
   c->inverse = good ? h->inverse : NULL;
   if (had != good) {
@@ -309,7 +371,7 @@ PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, Vec vx, const char 
   PetscCall(HybMGReserve(h, x, levels, size));
   h->cycle.exec = *x;
   PetscCall(HybMGNumbers(mg, h, why));
-  for (PetscInt k = 0; k < levels - 1 && !*why; k++) PetscCall(HybMGReciprocals(mg->levels[levels - 1 - k]->smoothd, h, &h->cycle.level[k], why));
+  for (PetscInt k = 0; k < levels - 1 && !*why; k++) PetscCall(HybMGReciprocals(mg->levels[levels - 1 - k], h, &h->cycle.level[k], why));
   if (!*why) PetscCall(HybMGNullSpace(mg->levels[levels - 1]->smoothd, h, why));
   if (!*why) PetscCall(HybMGCoarsest(mg, h));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -340,7 +402,10 @@ PetscErrorCode HybMGLend(HybMG *h)
     any = PETSC_FALSE;
     PetscCall(LendOne(h, h->A[k], PETSC_FALSE, &l->A, &l->mult, &h->plan[k][0], &any));
     PetscCall(LendOne(h, h->P[k], PETSC_FALSE, &l->P, &l->interpolate, &h->plan[k][1], &any));
-    if (!h->transposed[k] || c->exec.backend->device) PetscCall(LendOne(h, h->R[k], h->transposed[k], &l->R, &l->restriction, &h->plan[k][2], &any));
+    if (!h->transposed[k] || c->exec.backend->device)
+      PetscCall(LendOne(h, h->R[k], h->transposed[k], &l->R, &l->restriction, &h->plan[k][2], &any));
+    else
+      (void)memset(&l->R, 0, sizeof(l->R));
     moved = (PetscBool)(moved || (any && k));
     other = (PetscBool)(other || any);
   }

@@ -15,60 +15,46 @@ static HybMGObject ObjectSeen(void *object)
   return (HybMGObject){o ? o->id : 0, o ? o->state : 0};
 }
 
-/* what a solver may have on that ours has not: one bit each, 0: nothing */
-static PetscInt SolverFlags(KSP ksp)
+static PetscErrorCode SolverSeen(KSP ksp, HybMGSolver *s)
 {
   const PC        pc = ksp->pc;
-  const PetscBool on[] = {
-    (PetscBool)(ksp->guess != NULL),
-    ksp->guess_knoll,
-    (PetscBool)(ksp->numbermonitors > 0),
-    (PetscBool)(ksp->numberreasonviews > 0),
-    ksp->transpose_solve,
-    ksp->calc_sings,
-    ksp->calc_ritz,
-    (PetscBool)(ksp->presolve != NULL),
-    (PetscBool)(ksp->postsolve != NULL),
-    (PetscBool)(ksp->err_hist != NULL || ksp->res_hist != NULL),
-    (PetscBool)(ksp->dmActive != 0),
-    (PetscBool)(ksp->view || ksp->viewPre || ksp->viewRate || ksp->viewMat || ksp->viewPMat || ksp->viewRhs || ksp->viewSol || ksp->viewMatExp || ksp->viewEV || ksp->viewSV || ksp->viewEVExp || ksp->viewFinalRes || ksp->viewPOpExp),
-    (PetscBool)(ksp->pc_side != PC_LEFT),
-    (PetscBool)(pc && pc->failedreason != PC_NOERROR),
-    (PetscBool)(pc && pc->modifysubmatrices != NULL),
-#if HYB_HAS_DIAGONALSCALE
-    ksp->dscale,
-    (PetscBool)(pc && pc->diagonalscale),
+  const PetscInt *changes;
+
+  PetscFunctionBegin;
+  PetscCall(HybChebyshevGetChanges(ksp, &changes));
+  s->ksp  = ObjectSeen(ksp);
+  s->pc   = ObjectSeen(pc);
+  s->mat  = ObjectSeen(pc ? pc->mat : NULL);
+  s->pmat = ObjectSeen(pc ? pc->pmat : NULL);
+  if (pc && pc->mat) {
+    s->null          = ObjectSeen(pc->mat->nullsp);
+    s->transposenull = ObjectSeen(pc->mat->transnullsp);
+  }
+#if PETSC_VERSION_LT(3, 26, 0)
+  s->made = pc ? pc->matstate : 0;
+#else
+  s->made = pc ? pc->matstate.state : 0;
 #endif
-  };
-  PetscInt flags = 0;
-
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(on); k++) flags |= on[k] ? (PetscInt)1 << k : 0;
-  return flags;
-}
-
-static void SolverSeen(KSP ksp, const PetscInt *changes, HybMGSolver *s)
-{
-  const PC pc = ksp->pc;
-
-  s->ksp     = ObjectSeen(ksp);
-  s->pc      = ObjectSeen(pc);
-  s->mat     = ObjectSeen(pc ? pc->mat : NULL);
-  s->pmat    = ObjectSeen(pc ? pc->pmat : NULL);
-  s->max_it  = ksp->max_it;
-  s->flags   = SolverFlags(ksp) | (ksp->guess_zero ? (PetscInt)1 << 29 : 0) | (pc && pc->setupcalled ? (PetscInt)1 << 28 : 0);
-  s->changes = changes ? *changes : 0;
-  s->stage   = ksp->setupstage;
-  s->norm    = ksp->normtype;
-  s->solve   = ksp->ops->solve;
-  s->apply   = pc ? pc->ops->apply : NULL;
+  s->max_it    = ksp->max_it;
+  s->nwork     = ksp->nwork;
+  s->first     = HybMGFirstNumber(ksp);
+  s->flags     = HybMGFlags(ksp) | (ksp->guess_zero ? (PetscInt)1 << 29 : 0) | (pc && pc->setupcalled ? (PetscInt)1 << 28 : 0);
+  s->changes   = changes ? *changes : 0;
+  s->stage     = ksp->setupstage;
+  s->norm      = ksp->normtype;
+  s->solve     = ksp->ops->solve;
+  s->apply     = pc ? pc->ops->apply : NULL;
+  s->converged = (void (*)(void))ksp->converged;
   /* of a solver's and a preconditioner's own states their applications make others */
   s->ksp.state = s->pc.state = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static void Seen(PC pc, const HybMG *h, PetscBool device, HybMGSeen *seen)
+static PetscErrorCode Seen(PC pc, PetscBool device, HybMGSeen *seen)
 {
   const PC_MG *mg = (const PC_MG *)pc->data;
 
+  PetscFunctionBegin;
   (void)memset(seen, 0, sizeof(*seen));
   seen->levels = mg->levels ? mg->levels[0]->levels : 0;
   seen->cycles = mg->cyclesperpcapply;
@@ -79,27 +65,28 @@ static void Seen(PC pc, const HybMG *h, PetscBool device, HybMGSeen *seen)
     const PC_MG_Levels *m = mg->levels[l];
     HybMGLevelSeen     *s = &seen->level[l];
 
-    SolverSeen(m->smoothd, h->changes[l][0], &s->down);
-    if (m->smoothu != m->smoothd) SolverSeen(m->smoothu, h->changes[l][1], &s->up);
+    PetscCall(SolverSeen(m->smoothd, &s->down));
+    if (m->smoothu != m->smoothd) PetscCall(SolverSeen(m->smoothu, &s->up));
     s->A           = ObjectSeen(m->A);
     s->interpolate = ObjectSeen(m->interpolate);
     s->restriction = ObjectSeen(m->restrct);
     s->residual    = m->residual;
     s->cycles      = m->cycles;
-    if (l == seen->levels - 1 && m->A) {
-      s->null[0] = ObjectSeen(m->A->nullsp);
-      s->null[1] = ObjectSeen(m->A->transnullsp);
-    }
+    if (m->A) PetscCall(HybMatHasMult(m->A, &s->mult[0]));
+    if (m->interpolate) PetscCall(HybMatHasMult(m->interpolate, &s->mult[1]));
+    if (m->restrct) PetscCall(HybMatHasMult(m->restrct, &s->mult[2]));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* a smoother that the cycle does, but for its numbers */
 static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
 {
   Mat          Amat;
-  PetscBool    type, jacobi;
+  PetscBool    type, jacobi, watched;
 
   PetscFunctionBegin;
+  PetscCall(HybMGWatched(ksp, &watched));
   PetscCall(KSPGetOperators(ksp, &Amat, NULL));
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &type, KSPCHEBYSHEV, KSPRICHARDSON, ""));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
@@ -113,8 +100,10 @@ static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
     *why = "a smoother has a norm";
   else if (ksp->max_it > HYB_MG_SMOOTHER)
     *why = "a smoother has very many steps";
-  else if (SolverFlags(ksp))
+  else if (watched)
     *why = "a smoother is watched, or has more than steps to do";
+  else if (ksp->converged != KSPConvergedSkip && ksp->converged != KSPConvergedDefault)
+    *why = "a smoother has a test of its own";
   else if (ksp->reason < 0)
     *why = "a smoother's preconditioner failed";
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -168,13 +157,14 @@ static PetscErrorCode TransfersCovered(const PC_MG_Levels *m, PetscInt fine, Pet
 
 static PetscErrorCode CoarsestCovered(KSP ksp, const char **why)
 {
-  PetscBool preonly;
+  PetscBool preonly, watched;
 
   PetscFunctionBegin;
+  PetscCall(HybMGWatched(ksp, &watched));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPPREONLY, &preonly));
   if (!preonly)
     *why = "the coarsest level's solver iterates";
-  else if (SolverFlags(ksp))
+  else if (watched)
     *why = "the coarsest level's solver is watched";
   else if (ksp->reason < 0)
     *why = "the coarsest level's solver failed";
@@ -206,7 +196,7 @@ static PetscErrorCode LevelCovered(HybMG *h, const PC_MG *mg, PetscInt l, const 
   if (!*why && m->smoothu != m->smoothd) PetscCall(SmootherCovered(m->smoothu, A, why));
   if (!*why) PetscCall(NullSpacesCovered(h, A, (PetscBool)!k, why));
   /* where a level is entered from zero PETSc finds out by its norm, but for a smoother that always begins there */
-  if (!*why && m->smoothu != m->smoothd && m->smoothu->guess_zero) *why = "the second smoother begins from zero";
+  if (!*why && (m->smoothu->guess_zero || (m->smoothd->guess_zero && k > 0 && mg->levels[l + 1]->cycles > 1))) *why = "a smoother begins from zero where there is a guess";
   if (!*why) PetscCall(TransfersCovered(m, A->rmap->n, coarser->rmap->n, &h->transposed[k], why));
   h->A[k] = A;
   h->P[k] = m->interpolate;
@@ -242,8 +232,6 @@ static PetscErrorCode HybMGCovered(PC pc, HybMG *h, const char **why)
       PetscCall(KSPGetOperators(m->smoothu, &m->A, NULL));
       PetscCall(PetscObjectReference((PetscObject)m->A));
     }
-    PetscCall(HybChebyshevGetChanges(m->smoothd, &h->changes[l][0]));
-    PetscCall(HybChebyshevGetChanges(m->smoothu, &h->changes[l][1]));
   }
   for (PetscInt l = levels - 1; l > 0 && !*why; l--) PetscCall(LevelCovered(h, mg, l, why));
   if (!*why) PetscCall(CoarsestCovered(mg->levels[0]->smoothd, why));
@@ -276,7 +264,7 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
   h->ours = ours;
   if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetMultExec(A, b, x, &exec));
-  Seen(pc, h, exec.backend->device, &h->now);
+  PetscCall(Seen(pc, exec.backend->device, &h->now));
   if (h->known && !memcmp(&h->now, &h->seen, sizeof(h->now))) {
     *covered             = h->covered;
     h->cycle.exec.stream = exec.stream;
@@ -287,7 +275,7 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
   if (why && !h->told) PetscCall(PetscInfo(pc, "The cycle is PETSc's own: %s\n", why));
   h->told = (PetscBool)(why != NULL);
   if (why) PetscCall(HybMGRelease(h));
-  Seen(pc, h, exec.backend->device, &h->seen);
+  PetscCall(Seen(pc, exec.backend->device, &h->seen));
   h->known   = PETSC_TRUE;
   h->covered = *covered = (PetscBool)!why;
   PetscFunctionReturn(PETSC_SUCCESS);

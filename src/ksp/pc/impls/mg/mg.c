@@ -28,21 +28,25 @@ static PetscErrorCode HybMGDestroy(void *pointer)
 /* as KSPSolve() would have left it after so many visits */
 static void Visited(KSP ksp, PetscInt visits, PetscBool smoother)
 {
+  /* of no steps Chebyshev's and Richardson's methods think differently */
+  const PetscBool none = (PetscBool)(smoother && !ksp->max_it && strcmp(((PetscObject)ksp)->type_name, KSPRICHARDSON));
+
   ksp->its    = smoother ? ksp->max_it : 1;
-  ksp->reason = !smoother || ksp->max_it ? KSP_CONVERGED_ITS : KSP_DIVERGED_ITS;
+  ksp->reason = none ? KSP_DIVERGED_ITS : KSP_CONVERGED_ITS;
   ksp->totalits += visits * ksp->its;
 }
 
-static void AllVisited(const PC_MG *mg)
+/* the coarsest level's solver has counted for itself where it was asked */
+static void AllVisited(const HybMG *h, const PC_MG *mg)
 {
   PetscInt visits = 1;
 
   for (PetscInt l = mg->levels[0]->levels - 1; l >= 0; l--) {
     const PC_MG_Levels *m = mg->levels[l];
 
-    if (l == 0)
-      Visited(m->smoothd, visits, PETSC_FALSE);
-    else {
+    if (l == 0) {
+      if (h->cycle.inverse) Visited(m->smoothd, visits, PETSC_FALSE);
+    } else {
       Visited(m->smoothd, visits, PETSC_TRUE);
       Visited(m->smoothu, visits, PETSC_TRUE);
     }
@@ -66,7 +70,7 @@ static PetscErrorCode HybMGApplied(PC pc, HybMG *h)
 {
   PetscFunctionBegin;
   PetscCall(HybMGLogFlops(h));
-  AllVisited((const PC_MG *)pc->data);
+  AllVisited(h, (const PC_MG *)pc->data);
   PetscCall(HybCountGAMG(HYB_CYCLES));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -77,9 +81,11 @@ static PetscErrorCode HybMGApply(PC pc, HybMG *h, const HybScalar *b, HybScalar 
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(PetscLogGpuTimeBegin());
+  h->pc = pc;
+  /* a solver on the coarsest level may want to time its own */
+  if (h->cycle.inverse) PetscCall(PetscLogGpuTimeBegin());
   ierr = HybCycleApply(&h->cycle, b, x, PETSC_FALSE);
-  PetscCall(PetscLogGpuTimeEnd());
+  if (h->cycle.inverse) PetscCall(PetscLogGpuTimeEnd());
   if (ierr) h->known = PETSC_FALSE;
   PetscCall(ierr);
   PetscCall(HybMGApplied(pc, h));

@@ -9,14 +9,14 @@
 */
 #include "mgimpl.h"
 
-#define TINY_WORK 6 /* vectors that a solver may use */
+#define TINY_WORK 6 /* the most work vectors of a solver */
 
 /* one unknown: x after so many steps from zero, for the right-hand side 1 and the matrix a */
 static PetscErrorCode TinySolve(KSP ksp, PetscReal a, PetscInt steps, PetscScalar *x)
 {
-  struct _p_KSP      was;
-  Mat                A;
-  Vec                v[TINY_WORK + 2], *const work = v + 2;
+  struct _p_KSP was;
+  Mat           A;
+  Vec v[TINY_WORK + 2], *const work = v + 2;
   PC                 pc;
   PetscErrorCode     ierr, second;
   const PetscScalar *value;
@@ -34,7 +34,6 @@ static PetscErrorCode TinySolve(KSP ksp, PetscReal a, PetscInt steps, PetscScala
   ksp->vec_rhs    = v[0];
   ksp->vec_sol    = v[1];
   ksp->work       = work;
-  ksp->nwork      = TINY_WORK;
   ksp->max_it     = steps;
   ksp->guess_zero = PETSC_TRUE;
   ierr            = (*ksp->ops->solve)(ksp);
@@ -42,7 +41,6 @@ static PetscErrorCode TinySolve(KSP ksp, PetscReal a, PetscInt steps, PetscScala
   ksp->vec_rhs    = was.vec_rhs;
   ksp->vec_sol    = was.vec_sol;
   ksp->work       = was.work;
-  ksp->nwork      = was.nwork;
   ksp->max_it     = was.max_it;
   ksp->guess_zero = was.guess_zero;
   ksp->its        = was.its;
@@ -97,6 +95,16 @@ static void FourthKind(PetscInt steps, PetscReal scale, PetscReal c[])
   }
 }
 
+/* The first member of the structure of Richardson's method: its scale, of which HybMGSmootherNumbers() makes sure */
+PetscReal HybMGFirstNumber(KSP ksp)
+{
+  const char *type  = ((PetscObject)ksp)->type_name;
+  PetscReal   first = 0;
+
+  if (ksp->data && type && !strcmp(type, KSPRICHARDSON)) (void)memcpy(&first, ksp->data, sizeof(first));
+  return first;
+}
+
 static void Richardson(PetscInt steps, PetscReal scale, PetscReal c[])
 {
   for (PetscInt k = 0; k < steps; k++) {
@@ -128,19 +136,20 @@ PetscErrorCode HybMGSmootherNumbers(KSP ksp, PetscReal c[], PetscBool *threeterm
   PetscBool      richardson;
 
   PetscFunctionBegin;
-  *known     = PETSC_TRUE;
-  *threeterm = PETSC_FALSE;
-  if (!steps) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPRICHARDSON, &richardson));
+  *known     = (PetscBool)(ksp->nwork <= TINY_WORK);
+  *threeterm = (PetscBool)!richardson;
+  if (!steps || !*known) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(TinySolve(ksp, 0, 1, &scale));
   s = PetscRealPart(scale);
   if (steps > 1 && !richardson) PetscCall(TinySolve(ksp, 0, 2, &two));
   *known = (PetscBool)(s == s && s != 0 && PetscAbsReal(s) < PETSC_MAX_REAL && PetscImaginaryPart(scale) == 0);
+  /* a change of the scale is seen by that alone */
+  if (richardson && HybMGFirstNumber(ksp) != s) *known = PETSC_FALSE;
   if (!*known) PetscFunctionReturn(PETSC_SUCCESS);
   a = (PetscReal)0.7 / s;
   PetscCall(TinySolve(ksp, a, steps, &found));
-  *threeterm = (PetscBool)!richardson;
-  *known     = PETSC_FALSE;
+  *known = PETSC_FALSE;
   for (int kind = 0; kind < 2 && !*known; kind++) {
     PetscReal expected;
 
