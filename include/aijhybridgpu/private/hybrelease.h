@@ -11,6 +11,7 @@
 /* Mat.hash_active: entries of a first assembly lie in a table */
 #define HYB_HAS_HASH           PETSC_VERSION_GE(3, 19, 0)
 #define HYB_HAS_SPD_KNOWN      PETSC_VERSION_GE(3, 19, 0) /* MatIsSPDKnown(), by which PCJACOBI looks for zeros */
+#define HYB_HAS_NEG_CURVE      PETSC_VERSION_GE(3, 19, 0) /* KSP.converged_neg_curve */
 #define HYB_HAS_ELIMINATEZEROS PETSC_VERSION_GE(3, 20, 0) /* MatEliminateZeros() */
 #define HYB_HAS_DENSE_MEMTYPE  PETSC_VERSION_GE(3, 20, 0) /* MatDenseGetArrayReadAndMemType() and its relatives */
 #define HYB_HAS_PROPAGATE      PETSC_VERSION_GE(3, 20, 0) /* MatPropagateSymmetryOptions() */
@@ -21,6 +22,11 @@
 /* MatCreateMPIAIJWithSeqAIJ() takes garray; MatGetMultPetscSF() */
 #define HYB_HAS_CREATE_GARRAY  PETSC_VERSION_GE(3, 26, 0)
 #define HYB_HAS_PROLONG_FILTER PETSC_VERSION_GE(3, 26, 0) /* PC_GAMG.prolongator_filter */
+#define HYB_HAS_REASON_VIEWER  PETSC_VERSION_GE(3, 23, 0) /* KSP.convergedreasonviewer */
+#define HYB_HAS_PC_PRESOLVE    PETSC_VERSION_LT(3, 24, 0) /* PC.presolve, a function of a program's */
+#define HYB_HAS_DIAGONALSCALE  PETSC_VERSION_LT(3, 26, 0) /* KSPSetDiagonalScale(), PCSetDiagonalScale() */
+/* KSPOrthogonalizationGet(), in place of KSPGMRESGetOrthogonalization() */
+#define HYB_HAS_ORTHOGONALIZE  PETSC_VERSION_GE(3, 26, 0)
 #if defined(PETSC_HAVE_CUDA)
   #define HYB_HAS_CUDA PETSC_VERSION_GE(3, 20, 0) /* PETSc's CUDA types and streams, from C */
 #else
@@ -67,6 +73,12 @@ typedef PetscOptionItems HybOptionItems;
 typedef void **HybComposedArg; /* of a container's destroy function that gets an address */
 #else
 typedef PetscCtxRt       HybComposedArg;
+#endif
+/* the state of the matrix that a preconditioner was made of */
+#if PETSC_VERSION_LT(3, 26, 0)
+  #define HybPCMatState(pc) ((pc)->matstate)
+#else
+  #define HybPCMatState(pc) ((pc)->matstate.state)
 #endif
 /* is A's first assembly under way in a hash table? */
 #if HYB_HAS_HASH
