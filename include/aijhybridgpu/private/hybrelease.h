@@ -41,11 +41,11 @@
 #define HYB_RESET_KEEPS_ROOM PETSC_VERSION_GE(3, 22, 0) /* MatResetPreallocation() leaves the room that rows have */
 /* MatSetPreallocationCOO() sums the blocks' states, not the assembly */
 #define HYB_COO_COUNTS_STATES PETSC_VERSION_GE(3, 22, 0)
-/* MatShift() and MatDiagonalSet() go entry by entry, and end with no assembly */
-#define HYB_SHIFT_BY_ENTRIES   PETSC_VERSION_GE(3, 25, 0)
+/* MatShift() ends without an assembly; it and MatDiagonalSet() refuse rows below the last column */
+#define HYB_SHIFT_IN_PLACE     PETSC_VERSION_GE(3, 25, 0)
 #define HYB_CONTEXT_BY_ADDRESS PETSC_VERSION_GE(3, 25, 0) /* a product's destroy function gets its context's address */
-/* MatCreateSubMatrix() of a MATMPIAIJ converts its blocks' submatrices on the host */
-#define HYB_SUBMATRIX_BY_BLOCKS PETSC_VERSION_LT(3, 26, 0)
+/* MatCreateSubMatrix() of a MATMPIAIJ takes the arrays of its blocks' submatrices */
+#define HYB_SUBMATRIX_TAKES PETSC_VERSION_LT(3, 26, 0)
 
 /* what somebody has read PETSc's source for: another release is left to PETSc until he has again */
 #define HYB_KNOWN_GAMG_PARALLEL PETSC_VERSION_LT(3, 27, 0) /* what PCGAMG does on several processes */
