@@ -1,5 +1,5 @@
 /*
-  The report's data: docs/report.md says what each member is. Numbers of a run that had none are 0, words "".
+  The report's data: docs/reportdata.md says what each member is. Numbers of a run that had none are 0, words "".
 */
 #include "report.h"
 

@@ -368,6 +368,7 @@ PetscErrorCode HybGlueFinalize(void)
             c->gamg[HYB_GAMG_SETUPS], c->gamg[HYB_GAMG_SETUPS_LEFT], c->gamg[HYB_GAMG_LEVELS], c->gamg[HYB_GAMG_LEVELS_LEFT], c->methods);
     fclose(f);
   }
+  PetscCall(HybOptionsTellUnknown());
   HybAccountDescribeMemory(&a, text, sizeof(text));
   if (a.host.device_peak || a.device.device_peak || a.device.managed_peak || a.device.pinned_peak) PetscCall(PetscInfo(NULL, "Memory: %s\n", text));
   if (g->options.viewmemory) {

@@ -17,7 +17,7 @@
 #include "process.h"
 #include <stdio.h>
 
-#define HYB_REPORT_FORMAT 1 /* of the data; docs/report.md */
+#define HYB_REPORT_FORMAT 1 /* of the data; docs/reportdata.md */
 #define HYB_RECORD_LINES  24
 #define HYB_RECORD_KINDS  128
 #define HYB_RECORD_WORD   24
