@@ -96,6 +96,7 @@ checkdeps:
 	@conf/optionstable --check
 	@conf/manpages --check
 	@conf/docs/checkwords
+	@conf/docs/countwords
 	@tests/doc-commands --check
 	@python3 docs/pictures/draw.py --check
 
