@@ -98,14 +98,14 @@ uninstall: manpages
 
 ## make dist            the release as a tarball: build/dist/petsc-aijhybridgpu-VERSION.tar.gz
 ## make deb             Debian packages for the distribution's PETSc in build/deb; the CUDA part too where nvcc is found
-##                      (DEB_CUDA=0: not)
+##                      (CUDA=0: not)
 DIST ?= build/dist
 DEB ?= build/deb
 .PHONY: dist deb
 dist:
 	@conf/dist '$(DIST)'
 deb:
-	@conf/deb '$(DEB)'
+	@DEB_CUDA='$(or $(DEB_CUDA),$(CUDA))' conf/deb '$(DEB)'
 
 ## make docs            the site in build/docs/html, its links looked at ; make docs-links asks the network too
 .PHONY: docs docs-links
