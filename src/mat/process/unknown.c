@@ -1,7 +1,7 @@
 /*
   Options that nobody reads and that look like the type's own: PETSc is silent about them unless -options_left is given,
-  and a run with a mistyped name is then another run than its user thinks. Each is told at the end, with the nearest name
-  that there is.
+  and a run with a mistyped name is then another run than its user thinks. Each is told at the end, with the nearest
+  name that there is.
 */
 #include "process.h"
 #include <strings.h>
