@@ -44,6 +44,8 @@ refuses "an unknown SpMV method" 'Unknown method "nonesuch" for -mat_aijhybridgp
 refuses "an unknown backend" 'nonesuch' $run -mat_aijhybridgpu_backend nonesuch
 # these are read when the device is needed
 run="$build/tests/t602_product -dll_append $plugin"
+refuses "a word for a number" 'device_min many is no integer: it takes a number of nonzeros' $run -mat_aijhybridgpu_device_min many
+refuses "a word for a share" 'managed_limit half is no number: it takes a share' $run -mat_aijhybridgpu_managed_limit half
 refuses "an unknown memory mode" 'Unknown value "nonesuch" for -mat_aijhybridgpu_memory: one of managed mirror' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_memory nonesuch
 refuses "a share above 1" 'managed_limit.* is not a share' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_managed_limit 7
 for b in auto cuda host; do

@@ -6,6 +6,7 @@
 #include "process.h"
 #include "aijhybridgpu/private/hybproduct.h"
 #include <ctype.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 typedef enum {
@@ -160,6 +161,18 @@ static void HybOptionDefault(const HybOption *o, void *member)
   }
 }
 
+/* Is the whole of it a number? PETSc's own message does not name the option. */
+static PetscBool HybOptionIsNumber(const char *value, PetscBool whole)
+{
+  char *end;
+
+  if (whole)
+    (void)strtoll(value, &end, 10);
+  else
+    (void)strtod(value, &end);
+  return (PetscBool)(end != value && !*end);
+}
+
 /* What was asked for, checked; a number without a value is as if nothing had been asked */
 static PetscErrorCode HybOptionTake(const HybOption *o, void *member, const char *value)
 {
@@ -171,12 +184,14 @@ static PetscErrorCode HybOptionTake(const HybOption *o, void *member, const char
   switch (o->kind) {
   case HYB_OPTION_NUMBER:
     if (!value[0]) break;
+    PetscCheck(HybOptionIsNumber(value, PETSC_TRUE), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "%s %s is no integer: it takes %s", o->name, value, o->words);
     PetscCall(PetscOptionsStringToInt(value, &n));
     fits                = (PetscBool)((n == 0 && o->value == 0) || (n >= (PetscInt)o->least && (o->most == 0 || n <= (PetscInt)o->most)));
     *(PetscInt *)member = n;
     break;
   case HYB_OPTION_REAL:
     if (!value[0]) break;
+    PetscCheck(HybOptionIsNumber(value, PETSC_FALSE), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "%s %s is no number: it takes %s", o->name, value, o->words);
     PetscCall(PetscOptionsStringToReal(value, &x));
     fits                 = (PetscBool)(x >= 0 && (o->most == 0 || x <= (PetscReal)o->most));
     *(PetscReal *)member = x;
