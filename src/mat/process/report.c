@@ -265,6 +265,7 @@ PetscErrorCode HybReportBegin(void)
   PetscCall(PetscGetVersion(r->petsc, sizeof(r->petsc)));
   for (size_t n = strlen(r->petsc); n && isspace((unsigned char)r->petsc[n - 1]); n--) r->petsc[n - 1] = 0;
   PetscCall(PetscOptionsGetAll(NULL, &r->options));
+  PetscCall(HybPhasesBegin());
   PetscCall(PetscTime(&r->began));
   PetscCall(PetscMemzero(HybCommTallyGet(), sizeof(HybCommTally)));
   HybCommTallyGet()->timing = PETSC_TRUE;
@@ -291,6 +292,7 @@ static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
   n = HybRecordsNow(r);
   HybAccountGet(&own);
   PetscCall(HybRateMeasure(&own));
+  PetscCall(HybPhasesGet(own.phases));
   PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm));
   if (r->rank) {
     int token;
