@@ -1,6 +1,6 @@
 /*
-  The whole run of which the type's operations are a part: how long PCSetUp() and KSPSolve() took, by PETSc's own events.
-  They count only while somebody logs, so a report begins that, as -log_view does.
+  The whole run of which the type's operations are a part: how long PCSetUp() and KSPSolve() took, by PETSc's own
+  events. They count only while somebody logs, so a report begins that, as -log_view does.
 */
 #include "report.h"
 

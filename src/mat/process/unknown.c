@@ -10,6 +10,9 @@
 #define HYB_OPTION_LENGTH 96
 #define HYB_OPTION_CLOSE  3 /* changed letters by which a name that begins in another way is still taken for ours */
 
+/* those that are no matrix's and stand in no list; names are without their dash */
+static const char *const HybOptionsOfOthers[] = {"pc_gamg_aijhybridgpu"};
+
 /* How many letters are to be changed, put in or left out to make a of b, whatever their case */
 static int HybOptionDistance(const char *a, const char *b)
 {
@@ -31,21 +34,21 @@ static int HybOptionDistance(const char *a, const char *b)
   return row[n];
 }
 
-/* The nearest of the options that there are; names are without their dash */
-static const char *HybOptionNearest(const char *name, int *distance, PetscBool *ofmatrix)
+/* The nearest of the options that there are; prefixed: it may stand under a prefix */
+static const char *HybOptionNearest(const char *name, int *distance, PetscBool *prefixed)
 {
-  const char *nearest = "pc_gamg_aijhybridgpu", *next;
-  PetscBool   next_ofmatrix;
+  const PetscInt others  = (PetscInt)PETSC_STATIC_ARRAY_LENGTH(HybOptionsOfOthers);
+  const char    *nearest = NULL, *next;
+  PetscBool      may     = PETSC_TRUE;
 
-  *distance = HybOptionDistance(name, nearest);
-  *ofmatrix = PETSC_TRUE;
-  for (PetscInt k = 0; (next = HybOptionName(k, &next_ofmatrix)); k++) {
-    const int d = HybOptionDistance(name, next + 1);
+  *distance = 2 * HYB_OPTION_LENGTH;
+  for (PetscInt k = 0; (next = k < others ? HybOptionsOfOthers[k] : HybOptionName(k - others, &may)); k++) {
+    const int d = HybOptionDistance(name, next + (next[0] == '-'));
 
     if (d >= *distance) continue;
     *distance = d;
-    nearest   = next + 1;
-    *ofmatrix = next_ofmatrix;
+    nearest   = next + (next[0] == '-');
+    *prefixed = may;
   }
   return nearest;
 }
@@ -53,18 +56,18 @@ static const char *HybOptionNearest(const char *name, int *distance, PetscBool *
 /* name: an option that nobody has read, without its dash */
 static PetscErrorCode HybOptionTell(const char *name)
 {
-  const char *ours = NULL, *nearest;
-  PetscBool   ofmatrix;
+  const char *ours     = NULL, *nearest;
+  PetscBool   prefixed = PETSC_TRUE;
   int         distance;
 
   PetscFunctionBegin;
   for (const char *p = name; *p && !ours; p++)
     if (!strncasecmp(p, HYB_OPTION_BEGINS, sizeof(HYB_OPTION_BEGINS) - 1) && (p == name || p[-1] == '_')) ours = p;
-  nearest = HybOptionNearest(ours ? ours : name, &distance, &ofmatrix);
+  nearest = HybOptionNearest(ours ? ours : name, &distance, &prefixed);
   if (!ours && distance > HYB_OPTION_CLOSE) PetscFunctionReturn(PETSC_SUCCESS);
   if (distance)
     PetscCall(PetscFPrintf(PETSC_COMM_WORLD, PETSC_STDERR, "petsc-aijhybridgpu: unknown option -%s; the nearest one is -%.*s%s\n", name, ours ? (int)(ours - name) : 0, name, nearest));
-  else if (ours && ours != name && !ofmatrix)
+  else if (ours && ours != name && !prefixed)
     PetscCall(PetscFPrintf(PETSC_COMM_WORLD, PETSC_STDERR, "petsc-aijhybridgpu: unknown option -%s; -%s belongs to the whole process and takes no prefix\n", name, nearest));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
