@@ -15,7 +15,8 @@ static const char style[] =
   "dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 18px;margin:16px 0 0}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}dd span{display:inline-block;max-width:100%}"
   ".note{background:var(--note);border-left:4px solid var(--noteline);padding:8px 12px;margin:14px 0}"
   "ol{margin:0;padding-left:1.4em}li{margin:0 0 8px}"
-  ".wide{overflow-x:auto;border:1px solid var(--line);border-radius:4px}table{border-collapse:separate;border-spacing:0;width:100%;font-variant-numeric:tabular-nums lining-nums}"
+  /* a shade at the right edge while there is more to the right */
+  ".wide{overflow-x:auto;border:1px solid var(--line);border-radius:4px;background:linear-gradient(270deg,var(--bg) 40%,transparent) right/3em 100% no-repeat local,linear-gradient(270deg,rgba(128,128,128,.55),transparent) right/1em 100% no-repeat scroll}table{border-collapse:separate;border-spacing:0;width:100%;font-variant-numeric:tabular-nums lining-nums}"
   "th,td{padding:5px 12px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}tr:last-child td{border-bottom:0}"
   "th{white-space:normal;font-weight:600;color:var(--dim);background:var(--soft);font-size:.86rem;vertical-align:bottom}.l{text-align:left}tr.g:not(:nth-child(2)) td{border-top:1px solid var(--dim)}"
   "td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--bg);white-space:normal;overflow-wrap:anywhere;min-width:15rem;max-width:20rem}th:first-child{background:var(--soft)}"
