@@ -4,7 +4,7 @@
   is a const HybSpMVMethod, defined in host/<method>.c or cuda/<method>.cu.
 */
 HYB_METHOD_HOST("csr", HybSpMV_CSR)
-HYB_METHOD_HOST("segsum", HybSpMV_SegSum) /* by name only, here and on a device: the paper's method (docs/options.md) */
+HYB_METHOD_HOST("segsum", HybSpMV_SegSum) /* by name only, here and on a device: the paper's method (docs/methods.md) */
 HYB_METHOD_CUDA("rowlist", HybSpMV_RowListCUDA)
 HYB_METHOD_CUDA("block", HybSpMV_BlockCUDA)
 HYB_METHOD_CUDA("shape", HybSpMV_ShapeCUDA)
