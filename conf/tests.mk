@@ -197,7 +197,7 @@ FUZZ_READER = $(BUILD)/fuzz/reader
 FUZZ_CC = OMPI_CC=$(or $(FUZZ_CLANG),gcc) MPICH_CC=$(or $(FUZZ_CLANG),gcc) $(PETSC_CC) -std=gnu99 -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined$(if $(FUZZ_CLANG),$(comma_)fuzzer) -fno-sanitize-recover=undefined -Iinclude -Itests $(PETSC_SYSTEM_CFLAGS)
 FUZZ_ENV = $(TEST_ENV) ASAN_OPTIONS=detect_leaks=0
 FUZZ_OPTIONS = -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=60 -detect_leaks=0 -print_final_stats=1
-$(FUZZ_BIN): $(FUZZ_SRC) $(wildcard include/aijhybridgpu/private/*.h tests/*.h tests/reference/*.h src/sparse/*/*.h src/sparse/*/host/*.h)
+$(FUZZ_BIN): $(FUZZ_SRC) $(wildcard include/aijhybridgpu/private/*.h tests/*.h tests/reference/*.h src/sparse/*/*.h src/sparse/*/*/*.h)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -o $@ $(FUZZ_SRC) $(PETSC_LIBS) -lm -ldl
 $(FUZZ_READER): tests/examples/readmm.c examples/mmreader.c examples/mmreader.h

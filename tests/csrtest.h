@@ -2,6 +2,7 @@
 #ifndef CSRTEST_H
 #define CSRTEST_H
 #include "hybtest.h"
+#include <aijhybridgpu/private/hybparprod.h>
 #include <stdlib.h>
 #include <string.h>
 

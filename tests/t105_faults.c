@@ -1,16 +1,18 @@
 /* The elementary operations with every allocation failing in turn: memory comes back, operands stay as they were, the
    next call works */
 #include "hybtest.h"
+#include <aijhybridgpu/private/hybparprod.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const HybExec   *exec;
-static const HybCSROps *ops;
-static HybArena         mine, keep, work;
-static RefMat           A, B;
-static HybCSR           a, b;
-static PetscInt        *ci, *cj, *rows;
-static PetscScalar     *values;
+static const HybExec     *exec;
+static const HybCSROps   *ops;
+static const HybLocalOps *local;
+static HybArena           mine, keep, work;
+static RefMat             A, B;
+static HybCSR             a, b;
+static PetscInt          *ci, *cj, *rows;
+static PetscScalar       *values;
 
 static PetscErrorCode CleanUp(void *ctx)
 {
@@ -119,11 +121,11 @@ static PetscErrorCode Picks(void *ctx)
   PetscFunctionBegin;
   (void)ctx;
   PetscCall(HybArenaAlloc(&work, HYB_WORK(exec), a.n, sizeof(PetscInt), &colmap));
-  PetscCall(ops->sequence(exec, a.n, 0, colmap));
-  PetscCall(ops->pickrows(exec, &keep, &work, &a, &b, 0, 0, colmap, 4, rows, begin, &S[0], &from));
-  PetscCall(ops->pickboth(exec, &keep, &work, both, nnz, 4, rows, S, perm));
-  PetscCall(ops->pickmet(exec, &keep, &work, &S[0], &b, &S[1], &perm[0], &list));
-  PetscCall(ops->pickmapped(exec, &keep, &work, &a, a.n, colmap, &S[0], &list, &perm[0]));
+  PetscCall(local->sequence(exec, a.n, 0, colmap));
+  PetscCall(local->pickrows(exec, &keep, &work, &a, &b, 0, 0, colmap, 4, rows, begin, &S[0], &from));
+  PetscCall(local->pickboth(exec, &keep, &work, both, nnz, 4, rows, S, perm));
+  PetscCall(local->pickmet(exec, &keep, &work, &S[0], &b, &S[1], &perm[0], &list));
+  PetscCall(local->pickmapped(exec, &keep, &work, &a, a.n, colmap, &S[0], &list, &perm[0]));
   PetscCall(exec->backend->sync(exec));
   HybTestSamePattern(&S[0], &A);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -179,8 +181,9 @@ static PetscErrorCode Body(void)
   PetscInt      *hi;
 
   PetscFunctionBegin;
-  exec = HybTestExec();
-  ops  = exec->backend->csr;
+  exec  = HybTestExec();
+  ops   = exec->backend->csr;
+  local = exec->backend->local;
   PetscCall(HybArenaInit(&mine, exec));
   PetscCall(HybArenaInit(&keep, exec));
   PetscCall(HybArenaInit(&work, exec));

@@ -4,12 +4,14 @@
   the pointers are moved back by as much as the offsets are moved on.
 */
 #include "hybtest.h"
+#include <aijhybridgpu/private/hybparprod.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const HybExec   *exec;
-static const HybCSROps *ops;
-static HybArena         mine, keep, work;
+static const HybExec     *exec;
+static const HybCSROps   *ops;
+static const HybLocalOps *local;
+static HybArena           mine, keep, work;
 
 static PetscErrorCode Forget(void)
 {
@@ -127,27 +129,27 @@ static PetscErrorCode Parts(const RefMat *A, PetscCount nnz)
   PetscCall(Moved(A, nnz, &D));
   PetscCall(HybTestUploadArray(&mine, 2, sizeof(PetscInt), two, &rows));
   PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), (PetscCount)n + 1, sizeof(PetscInt), &every));
-  PetscCall(ops->sequence(exec, (PetscCount)n + 1, 0, every));
+  PetscCall(local->sequence(exec, (PetscCount)n + 1, 0, every));
   PetscCall(HybArenaCalloc(&mine, HYB_WORK(exec), (PetscCount)m + 1, sizeof(PetscInt), &none));
   PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), 1, sizeof(*mask), &mask));
   O    = (HybCSR){m, 0, 0, none, none, NULL};
   each = (HybCSR){m, m, m, every, every, NULL};
   RefSubmatrix(A, 2, two, 0, n, &R);
-  OPERATION("rows of two blocks", ops->pickrows(exec, &keep, &work, &D, &O, 0, 0, every, 2, rows, begin, S, perm), {
+  OPERATION("rows of two blocks", local->pickrows(exec, &keep, &work, &D, &O, 0, 0, every, 2, rows, begin, S, perm), {
     S->n = n;
     HybTestSamePattern(S, &R);
   });
-  OPERATION("rows of two blocks, the other way round,", ops->pickrows(exec, &keep, &work, &O, &D, 0, 0, every, 2, rows, begin, S, perm), {
+  OPERATION("rows of two blocks, the other way round,", local->pickrows(exec, &keep, &work, &O, &D, 0, 0, every, 2, rows, begin, S, perm), {
     S->n = n;
     HybTestSamePattern(S, &R);
   });
-  OPERATION("rows of two matrices", ops->pickboth(exec, &keep, &work, both, unknown, 2, rows, S, perm), HybTestSamePattern(S + 1, &R));
+  OPERATION("rows of two matrices", local->pickboth(exec, &keep, &work, both, unknown, 2, rows, S, perm), HybTestSamePattern(S + 1, &R));
   RefMatDestroy(&R);
-  OPERATION("rows that are met", ops->pickmet(exec, &keep, &work, &each, &D, S, perm, &list), HybTestCheck(S->nnz == A->csr.nnz, "%td entries", S->nnz));
-  OPERATION("columns that are mapped", ops->pickmapped(exec, &keep, &work, &D, n, every, S, &list, perm), HybTestCheck(S->nnz == A->csr.nnz, "%td entries", S->nnz));
+  OPERATION("rows that are met", local->pickmet(exec, &keep, &work, &each, &D, S, perm, &list), HybTestCheck(S->nnz == A->csr.nnz, "%td entries", S->nnz));
+  OPERATION("columns that are mapped", local->pickmapped(exec, &keep, &work, &D, n, every, S, &list, perm), HybTestCheck(S->nnz == A->csr.nnz, "%td entries", S->nnz));
   /* more entries than there are would be room for a part */
-  if (!fits) OPERATION("parts by columns", ops->splitcolumns(exec, &keep, &work, &D, 1, n - 1, S, perm), (void)0);
-  OPERATION("rows that meet others", ops->meetrows(exec, &D, none, every, mask), {
+  if (!fits) OPERATION("parts by columns", local->splitcolumns(exec, &keep, &work, &D, 1, n - 1, S, perm), (void)0);
+  OPERATION("rows that meet others", local->meetrows(exec, &D, none, every, mask), {
     unsigned expected = 0;
 
     for (PetscInt r = 0; r < m; r++) expected |= (unsigned)(A->csr.i[r + 1] > A->csr.i[r]) << r;
@@ -163,8 +165,9 @@ static PetscErrorCode Body(void)
   RefMat A, B;
 
   PetscFunctionBegin;
-  exec = HybTestExec();
-  ops  = exec->backend->csr;
+  exec  = HybTestExec();
+  ops   = exec->backend->csr;
+  local = exec->backend->local;
   if (!exec->backend->device || sizeof(PetscInt) == 8) {
     HybTestBegin("offsets near the largest PetscInt");
     HybTestSkip("%s", exec->backend->device ? "64-bit indices are never near it" : "the host's loops stop at a row's end");

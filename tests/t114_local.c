@@ -39,10 +39,10 @@ static PetscErrorCode TestBlocks(const char *name, const RefMat *A, PetscInt cst
   HybTestBegin("%s, own columns %d to %d", name, (int)cstart, (int)cend);
   nlist = Outside(A, cstart, cend, list, number, &nleft);
   PetscCall(HybTestUpload(&mine, &A->csr, &there));
-  if (HybTestCall(ops->outsidecolumns(exec, &keep, &work, nnz, there.j, cstart, cend, &count, &found))) {
+  if (HybTestCall(exec->backend->local->outsidecolumns(exec, &keep, &work, nnz, there.j, cstart, cend, &count, &found))) {
     if (HybTestCheck(count == nlist, "%d columns outside, not %d", (int)count, (int)nlist)) HybTestSameInts(nlist, found, list);
   }
-  if (count == nlist && HybTestCall(ops->splitcolumns(exec, &keep, &work, &there, cstart, cend, part, perm))) {
+  if (count == nlist && HybTestCall(exec->backend->local->splitcolumns(exec, &keep, &work, &there, cstart, cend, part, perm))) {
     for (int p = 0; p < 2; p++) {
       PetscInt *j = Ints(nnz), *i = Ints(m), *from = Ints(nnz), k = 0;
 
@@ -70,17 +70,17 @@ static PetscErrorCode TestBlocks(const char *name, const RefMat *A, PetscInt cst
       free(from);
     }
     part[1].n = nlist;
-    HybTestCall(ops->numbercolumns(exec, part[1].nnz, part[1].j, cstart, cstart, nlist, nleft, found));
-    if (HybTestCall(ops->mergeblocks(exec, &keep, &part[0], &part[1], nleft, &M))) {
+    HybTestCall(exec->backend->local->numbercolumns(exec, part[1].nnz, part[1].j, cstart, cstart, nlist, nleft, found));
+    if (HybTestCall(exec->backend->local->mergeblocks(exec, &keep, &part[0], &part[1], nleft, &M))) {
       for (PetscCount k = 0; k < nnz; k++) expected[k] = number[A->csr.j[k]];
       HybTestCheck(M.m == m && M.n == cend - cstart + nlist && M.nnz == nnz, "both are %d x %d with %d entries", (int)M.m, (int)M.n, (int)M.nnz);
       HybTestSameInts(m + 1, M.i, A->csr.i);
       HybTestSameInts(nnz, M.j, expected);
       PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), nnz, sizeof(PetscScalar), &M.a));
-      HybTestCall(ops->mergevalues(exec, &part[0], &part[1], nleft, &M));
+      HybTestCall(exec->backend->local->mergevalues(exec, &part[0], &part[1], nleft, &M));
       HybTestSameBits(nnz, sizeof(PetscScalar), M.a, A->csr.a);
       PetscCall(HybTestUploadArray(&mine, nnz, sizeof(PetscInt), A->csr.j, &all));
-      HybTestCall(ops->numbercolumns(exec, nnz, all, cstart, cend, nlist, nleft, found));
+      HybTestCall(exec->backend->local->numbercolumns(exec, nnz, all, cstart, cend, nlist, nleft, found));
       HybTestSameInts(nnz, all, expected);
     }
   }
@@ -112,7 +112,7 @@ static PetscErrorCode TestStack(const char *name, const RefMat *A, PetscInt b, P
       i[++row] = (PetscInt)nnz;
     }
   }
-  if (HybTestCall(ops->stackrows(exec, &keep, 4, piece, begin, end, &C, first, place))) {
+  if (HybTestCall(exec->backend->local->stackrows(exec, &keep, 4, piece, begin, end, &C, first, place))) {
     HybTestCheck(C.m == row && C.n == A->csr.n && C.nnz == nnz, "%d x %d with %d entries, not %d rows and %d", (int)C.m, (int)C.n, (int)C.nnz, (int)row, (int)nnz);
     HybTestSameInts(row + 1, C.i, i);
     HybTestSameInts(nnz, C.j, j);
@@ -142,7 +142,7 @@ static PetscErrorCode TestLists(const char *name, const RefMat *A)
     list[k] = c;
     map[c]  = k++;
   }
-  if (HybTestCall(ops->usedcolumns(exec, &keep, &work, &there, &count, &dlist, &dmap))) {
+  if (HybTestCall(exec->backend->local->usedcolumns(exec, &keep, &work, &there, &count, &dlist, &dmap))) {
     HybTestCheck(count == k, "%d columns are used, not %d", (int)count, (int)k);
     if (count == k) HybTestSameInts(k, dlist, list);
     HybTestSameInts(n, dmap, map);
@@ -150,7 +150,7 @@ static PetscErrorCode TestLists(const char *name, const RefMat *A)
     for (PetscCount e = 0; e < nnz; e++) of[e] = e % 3 ? A->csr.j[e] : -1;
     PetscCall(HybTestUploadArray(&mine, nnz, sizeof(PetscInt), of, &other));
     for (PetscCount e = 0; e < nnz; e++) of[e] = e % 3 ? map[A->csr.j[e]] : -1;
-    HybTestCall(ops->mapcolumns(exec, nnz, dmap, other));
+    HybTestCall(exec->backend->local->mapcolumns(exec, nnz, dmap, other));
     HybTestSameInts(nnz, other, of);
   }
   k = 0;
@@ -163,27 +163,27 @@ static PetscErrorCode TestLists(const char *name, const RefMat *A)
     map[r]  = k++;
   }
   ci[k] = (PetscInt)nnz;
-  if (HybTestCall(ops->compressrows(exec, &keep, &work, &there, &C, &dlist, &dmap))) {
+  if (HybTestCall(exec->backend->local->compressrows(exec, &keep, &work, &there, &C, &dlist, &dmap))) {
     if (HybTestCheck(C.m == k && C.n == n && C.nnz == nnz && C.j == there.j && C.a == there.a, "%d x %d rows with %d entries, not %d rows", (int)C.m, (int)C.n, (int)C.nnz, (int)k)) {
       HybTestSameInts(k, dlist, list);
       HybTestSameInts(m, dmap, map);
       HybTestSameInts(k + 1, C.i, ci);
       PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), (PetscCount)m + 1, sizeof(PetscInt), &i));
-      HybTestCall(ops->expandrows(exec, m, k, dlist, C.i, i));
+      HybTestCall(exec->backend->local->expandrows(exec, m, k, dlist, C.i, i));
       HybTestSameInts(m + 1, i, A->csr.i);
     }
   }
   PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), nnz, sizeof(PetscInt), &row));
   for (PetscCount e = 0; e < nnz; e++) upward[e] = (PetscInt)e + 3;
-  HybTestCall(ops->sequence(exec, nnz, 3, row));
+  HybTestCall(exec->backend->local->sequence(exec, nnz, 3, row));
   HybTestSameInts(nnz, row, upward);
   free(upward);
-  HybTestCall(ops->rowsofentries(exec, &there, NULL, row));
+  HybTestCall(exec->backend->local->rowsofentries(exec, &there, NULL, row));
   HybTestSameInts(nnz, row, of);
   for (PetscInt r = 0; r < m; r++) list[r] = 7 * (m - r);
   for (PetscCount e = 0; e < nnz; e++) of[e] = 7 * (m - of[e]);
   PetscCall(HybTestUploadArray(&mine, m, sizeof(PetscInt), list, &other));
-  HybTestCall(ops->rowsofentries(exec, &there, other, row));
+  HybTestCall(exec->backend->local->rowsofentries(exec, &there, other, row));
   HybTestSameInts(nnz, row, of);
   free(list);
   free(map);
@@ -219,7 +219,7 @@ static PetscErrorCode TestMeet(const char *name, const RefMat *A)
     }
     PetscCall(HybTestUploadArray(&mine, m + 1, sizeof(PetscInt), oi, &o));
     PetscCall(HybTestUploadArray(&mine, n + 1, sizeof(PetscInt), bi, &b));
-    if (HybTestCall(ops->meetrows(exec, &there, o, way ? b : NULL, bits))) HybTestSameBits(words, sizeof(unsigned), bits, mask);
+    if (HybTestCall(exec->backend->local->meetrows(exec, &there, o, way ? b : NULL, bits))) HybTestSameBits(words, sizeof(unsigned), bits, mask);
   }
   free(mask);
   free(oi);

@@ -74,13 +74,13 @@ static PetscErrorCode TestRows(const char *name, const RefMat *A, PetscInt cstar
   PetscCall(HybTestUploadArray(&mine, O.n, sizeof(PetscInt), garray, &dgarray));
   RefSubmatrix(A, nrows, rows, 0, n, &R);
   before = HybTestWaits();
-  if (HybTestCall(ops->pickrows(exec, &keep, &work, &D, &O, nleft, cstart, dgarray, nrows, drows, begin, &S, &from))) {
+  if (HybTestCall(exec->backend->local->pickrows(exec, &keep, &work, &D, &O, nleft, cstart, dgarray, nrows, drows, begin, &S, &from))) {
     Waited(before, 1);
     for (PetscInt k = 0; k <= nrows; k++) HybTestCheck(begin[k] == R.csr.i[k], "row %d begins at %d, not %d", (int)k, (int)begin[k], (int)R.csr.i[k]);
     S.n = n;
     if (HybTestSamePattern(&S, &R)) {
       PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), S.nnz, sizeof(PetscScalar), &S.a));
-      HybTestCall(ops->pickvalues(exec, S.nnz, from, D.a, O.a, S.a));
+      HybTestCall(exec->backend->local->pickvalues(exec, S.nnz, from, D.a, O.a, S.a));
       PetscCall(exec->backend->sync(exec));
       HybTestSameMatrix(&S, &R, 0);
     }
@@ -95,7 +95,7 @@ static PetscErrorCode TestRows(const char *name, const RefMat *A, PetscInt cstar
       for (PetscInt k = 0; k < nrows; k++) nnz[p] += part[p].csr.i[rows[k] + 1] - part[p].csr.i[rows[k]];
     }
     before = HybTestWaits();
-    if (!HybTestCall(ops->pickboth(exec, &keep, &work, of, nnz, nrows, drows, both, perm))) continue;
+    if (!HybTestCall(exec->backend->local->pickboth(exec, &keep, &work, of, nnz, nrows, drows, both, perm))) continue;
     Waited(before, !known);
     for (int p = 0; p < 2; p++) {
       RefSubmatrix(&part[p], nrows, rows, 0, part[p].csr.n, &R);
@@ -141,7 +141,7 @@ static PetscErrorCode TestMet(const char *name, const RefMat *A, PetscInt nrows)
   PetscCall(HybTestUpload(&mine, &B.csr, &b));
   PetscCall(HybTestUpload(&mine, &X.csr, &x));
   before = HybTestWaits();
-  if (HybTestCall(ops->pickmet(exec, &keep, &work, &b, &x, &Y, &perm, &dmap))) {
+  if (HybTestCall(exec->backend->local->pickmet(exec, &keep, &work, &b, &x, &Y, &perm, &dmap))) {
     Waited(before, 1);
     HybTestSameInts(m, dmap, map);
     HybTestCheck((perm == NULL) == (R.csr.nnz == X.csr.nnz), "%td of %td entries", R.csr.nnz, X.csr.nnz);
@@ -196,7 +196,7 @@ static PetscErrorCode TestMapped(const char *name, const RefMat *A, int way)
   PetscCall(HybTestUpload(&mine, &A->csr, &a));
   PetscCall(HybTestUploadArray(&mine, n, sizeof(PetscInt), colmap, &dcolmap));
   before = HybTestWaits();
-  if (HybTestCall(ops->pickmapped(exec, &keep, &work, &a, ncols, dcolmap, &C, &drows, &perm))) {
+  if (HybTestCall(exec->backend->local->pickmapped(exec, &keep, &work, &a, ncols, dcolmap, &C, &drows, &perm))) {
     Waited(before, 1);
     if (HybTestSamePattern(&C, &R)) {
       HybTestSameInts(k, drows, rows);

@@ -1,4 +1,4 @@
-/* Row costs and bins: against counting by hand. */
+/* Row costs: against counting by hand. */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybplan.h>
 #include <stdlib.h>
@@ -54,47 +54,19 @@ static void Products(const RefMat *A, const RefMat *B)
   free(expected);
 }
 
-static void Bins(PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit)
-{
-  const HybExec *exec  = HybTestExec();
-  PetscInt      *order = (PetscInt *)RefAlloc(m, sizeof(PetscInt)), *there, *ptr = (PetscInt *)RefAlloc(nbins + 1, sizeof(PetscInt)), *binptr = (PetscInt *)RefAlloc(nbins + 1, sizeof(PetscInt)), n = 0;
-  PetscCount    *dcost;
-
-  for (PetscInt b = 0; b < nbins; b++) {
-    for (PetscInt r = 0; r < m; r++) {
-      if ((b == 0 || cost[r] > limit[b - 1]) && (b == nbins - 1 || cost[r] <= limit[b])) order[n++] = r;
-    }
-    ptr[b + 1] = n;
-  }
-  for (PetscInt b = 0; b <= nbins; b++) binptr[b] = -1;
-  if (HybTestCall(HybTestUploadArray(&keep, m, sizeof(PetscCount), cost, &dcost)) && HybTestCall(HybArenaAlloc(&keep, HYB_WORK(exec), m, sizeof(PetscInt), &there))) {
-    HybTestCall(exec->backend->plan->bins(exec, &work, m, dcost, nbins, limit, there, binptr));
-    HybTestCheck(!memcmp(binptr, ptr, ((size_t)nbins + 1) * sizeof(PetscInt)), "bins start elsewhere");
-    HybTestSameInts(m, there, order);
-  }
-  HybTestCall(Reset(NULL));
-  free(order);
-  free(ptr);
-  free(binptr);
-}
-
 static RefMat FaultA;
 
 static PetscErrorCode Fault(void *ctx)
 {
-  const HybExec   *exec     = HybTestExec();
-  const PetscCount limit[3] = {1, 8, 64};
-  PetscInt         binptr[5], *order;
-  PetscCount      *cost;
-  HybCSR           DA;
-  HybPlanStats     stats;
+  const HybExec *exec = HybTestExec();
+  PetscCount    *cost;
+  HybCSR         DA;
+  HybPlanStats   stats;
 
   PetscFunctionBegin;
   PetscCall(HybTestUpload(&keep, &FaultA.csr, &DA));
   PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), (PetscCount)DA.m + HYB_PLAN_SPARE, sizeof(PetscCount), &cost));
-  PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), DA.m, sizeof(PetscInt), &order));
   PetscCall(exec->backend->plan->products(exec, &work, &DA, &DA, cost, &stats));
-  PetscCall(exec->backend->plan->bins(exec, &work, DA.m, cost, 4, limit, order, binptr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -130,36 +102,6 @@ static void LongRows(void)
     Products(&B, &A); /* short rows that meet long ones */
     RefMatDestroy(&A);
     RefMatDestroy(&B);
-  }
-}
-
-static void Limits(void)
-{
-  static const PetscInt sizes[] = {0, 1, 2, 31, 32, 33, 255, 256, 257, 1023, 1025, 5000, 40000};
-
-  for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(sizes); s++) {
-    const PetscInt m    = sizes[s] > 5000 && HybTestSlow() ? 6001 : sizes[s];
-    PetscCount    *cost = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
-
-    for (PetscInt nbins = 1; nbins <= 63; nbins = 2 * nbins + 1) {
-      PetscCount limit[64];
-
-      HybTestBegin("%" PetscInt_FMT " rows into %" PetscInt_FMT " bins", m, nbins);
-      for (PetscInt b = 0; b + 1 < nbins; b++) limit[b] = b ? 2 * limit[b - 1] + 1 : 0;
-      /* costs at the limits, one off, and far beyond 32 bits */
-      for (PetscInt r = 0; r < m; r++) {
-        const PetscInt kind = HybTestRandomInt(0, 8);
-
-        cost[r] = nbins > 1 ? limit[HybTestRandomInt(0, nbins - 1)] + HybTestRandomInt(0, 3) - 1 : HybTestRandomInt(0, 100);
-        if (cost[r] < 0) cost[r] = 0;
-        if (kind == 0) cost[r] = (PetscCount)5000000000 + r;
-        if (kind == 1) cost[r] = 0;
-      }
-      Bins(m, cost, nbins, limit);
-      for (PetscInt r = 0; r < m; r++) cost[r] = 7;
-      Bins(m, cost, nbins, limit);
-    }
-    free(cost);
   }
 }
 
@@ -200,16 +142,6 @@ static PetscErrorCode Body(void)
     HybTestCheck(HybTestSlow() || RefProducts(&A, &B, NULL) > 2147483647, "too small a test");
     RefMatDestroy(&A);
     RefMatDestroy(&B);
-  }
-  Limits();
-  HybTestBegin("limits that do not ascend are refused");
-  {
-    const PetscCount limit[2] = {5, 5};
-    PetscCount       cost     = 1;
-    PetscInt         order, binptr[4];
-
-    HybTestCallFails(PETSC_ERR_ARG_INCOMP, exec->backend->plan->bins(exec, &work, 1, &cost, 3, limit, &order, binptr));
-    HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, exec->backend->plan->bins(exec, &work, 1, &cost, 0, limit, &order, binptr));
   }
 
   HybTestBegin("every allocation of a plan failing in turn");

@@ -54,19 +54,22 @@ static void ProductInParts(HybProductType type, const char *method, PetscInt par
   HybCSR                   DA, DB, DD, DC;
   RefMat                   A, B, D, W, C;
   size_t                   bytes[2] = {0, 0}, peak;
+  char                     wanted[8];
   PetscLogDouble           flops;
   PetscCount               count = -1, masks = 0;
   /* plans of other sizes may outgrow the operands */
   const PetscBool masked = (PetscBool)(parts && device && sizeof(PetscScalar) == 8 && sizeof(PetscInt) == 4);
 
   HybTestBegin("%s by %s, %" PetscInt_FMT " rows, in %" PetscInt_FMT " parts", types[type], method, A0->csr.m, parts);
+  HybTestCall(PetscSNPrintf(wanted, sizeof(wanted), "%" PetscInt_FMT, parts));
+  HybTestCall(HybTuningSet("product_parts", wanted));
   memset(&W, 0, sizeof(W));
   memset(&C, 0, sizeof(C));
   RefMatCopy(A0, &A);
   RefMatCopy(B0, &B);
   RefMatCopy(D0, &D);
   Reference(type, &A, &B, &D, &W, &C);
-  if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybTestUpload(&keep, &D.csr, &DD)) && HybTestCall(HybProductCreate(HybTestExec(), type, method, 0, &product)) && HybTestCall(HybProductSetReuse(product)) && HybTestCall(HybProductSetParts(product, parts)) && HybTestCall(HybProductSymbolic(product, &DA, &DB, &DD, &out, &DC))) {
+  if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybTestUpload(&keep, &D.csr, &DD)) && HybTestCall(HybProductCreate(HybTestExec(), type, method, 0, &product)) && HybTestCall(HybProductSetReuse(product)) && HybTestCall(HybProductSymbolic(product, &DA, &DB, &DD, &out, &DC))) {
     for (int k = 0; k < 4; k++) {
       if (k) {
         Randomize(&A);
@@ -87,6 +90,7 @@ static void ProductInParts(HybProductType type, const char *method, PetscInt par
       if (device) HybTestCheck(peak >= bytes[1] + sizeof(PetscScalar) * (size_t)(W.csr.nnz / PetscMax(1, parts)), "most %zu bytes, %zu held and %" PetscInt_FMT " values between two stages", peak, bytes[1], (PetscInt)W.csr.nnz);
     }
   }
+  HybTestCall(HybTuningSet("product_parts", NULL));
   HybTestCall(HybProductDestroy(&product));
   HybTestCall(HybArenaReset(&keep));
   HybTestCall(HybArenaReset(&out));

@@ -83,13 +83,18 @@ static PetscErrorCode TestDots(PetscCount n, PetscInt k, PetscCount ld, PetscCou
 {
   const PetscCount size = offset + ld * PetscMax(k, 1);
   PetscScalar     *hv = HybTestRandomVector(size), *hw = HybTestRandomVector(n + offset), *V, *w, h[HYB_KRYLOV_STEPS + 2], again[HYB_KRYLOV_STEPS + 2];
+  HybKrylovBasis   B;
 
   PetscFunctionBegin;
   HybTestBegin("%d products of %td entries, %td apart, from %td on", (int)k, n, ld, offset);
   PetscCall(HybTestUploadArray(&mine, size, sizeof(PetscScalar), hv, &V));
   PetscCall(HybTestUploadArray(&mine, n + offset, sizeof(PetscScalar), hw, &w));
-  h[k] = again[k] = 77;
-  if (HybTestCall(ops->dots(exec, &work, n, k, V + offset, ld, w + offset, h)) && HybTestCall(ops->dots(exec, &work, n, k, V + offset, ld, w + offset, again))) {
+  B = (HybKrylovBasis){.n = n, .ld = ld, .steps = HYB_KRYLOV_STEPS, .u = V + offset};
+  PetscCall(HybArenaCalloc(&mine, HYB_WORK(exec), (HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS + 1, sizeof(*B.h), &B.h));
+  PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), (HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_SUMS, sizeof(*B.sums), &B.sums));
+  PetscCall(HybArenaCalloc(&mine, HYB_WORK(exec), 1, sizeof(*B.arrived), &B.arrived));
+  h[k + 1] = again[k + 1] = 77; /* behind the products, project() gives one square */
+  if (HybTestCall(ops->project(exec, &B, k - 1, w + offset, h)) && HybTestCall(ops->project(exec, &B, k - 1, w + offset, again))) {
     for (PetscInt l = 0; l < k; l++) {
       PetscScalar sum = 0;
       PetscReal   mag = 0;
@@ -101,14 +106,15 @@ static PetscErrorCode TestDots(PetscCount n, PetscInt k, PetscCount ld, PetscCou
       HybTestCheck(HybTestClose(h[l], sum, mag, n, 2), "product %d", (int)l);
     }
     HybTestCheck(!memcmp(h, again, (size_t)k * sizeof(*h)), "other bits than before");
-    HybTestCheck(h[k] == 77.0 && again[k] == 77.0, "more than %d products were written", (int)k);
+    HybTestCheck(h[k + 1] == 77.0 && again[k + 1] == 77.0, "more than %d products were written", (int)k);
   }
   if (n > 2 && k > 1) { /* what is not a number is not lost, and stays in its own product */
     PetscScalar *bad;
 
     hv[offset + ld + n - 1] = NAN;
     PetscCall(HybTestUploadArray(&mine, size, sizeof(PetscScalar), hv, &bad));
-    if (HybTestCall(ops->dots(exec, &work, n, k, bad + offset, ld, w + offset, again)))
+    B.u = bad + offset;
+    if (HybTestCall(ops->project(exec, &B, k - 1, w + offset, again)))
       for (PetscInt l = 0; l < k; l++) HybTestCheck(l == 1 ? PetscIsNanScalar(again[l]) : !memcmp(&h[l], &again[l], sizeof(*h)), "product %d with NaN in vector 1", (int)l);
   }
   free(hv);
@@ -370,7 +376,6 @@ static PetscErrorCode TestErrors(void)
   HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybKrylovArnoldi(&mv, &work, &there, NULL, b, HYB_KRYLOV_STEPS + 1, H, &done));
   HybTestCallFails(PETSC_ERR_ARG_SIZ, HybKrylovArnoldi(&mv, &work, &other, NULL, b, 1, H, &done));
   HybTestCallFails(PETSC_ERR_ARG_IDN, HybKrylovArnoldi(&mv, &mv.work, &there, NULL, b, 1, H, &done));
-  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->dots(exec, &work, 5, HYB_KRYLOV_STEPS + 2, b, 5, b, H));
   HybTestCall(HybSpMVDestroy(&mv));
   RefMatDestroy(&A);
   RefMatDestroy(&B);
@@ -389,13 +394,12 @@ static PetscErrorCode FaultsRun(void *ctx)
   Faults      *f  = (Faults *)ctx;
   Alone        a  = {f->mv, f->A, 0};
   HybKrylovPar op = {AloneMult, AloneSum, &a};
-  PetscScalar  H[4 * 3], h[2];
+  PetscScalar  H[4 * 3];
   PetscInt     done;
   PetscCount   zeros;
 
   PetscFunctionBegin;
   PetscCall(ops->reciprocal(exec, &work, f->A.m, f->d, 1, NULL, &zeros));
-  PetscCall(ops->dots(exec, &work, f->A.m, 1, f->d, f->A.m, f->b, h));
   PetscCall(ops->noise(exec, 5, f->A.m, f->b));
   PetscCall(HybKrylovArnoldi(f->mv, &work, &f->A, f->d, f->b, 3, H, &done));
   HybTestCheck(done == 3 && zeros == 0, "%d steps", (int)done);
@@ -441,7 +445,7 @@ static PetscErrorCode TestFaults(void)
 static PetscErrorCode Body(void)
 {
   const PetscCount sizes[]  = {0, 1, 2, 3, 31, 64, 257, 1023, 2049};
-  const PetscInt   counts[] = {0, 1, 2, 3, 4, 5, 8, 9, 12, 13, 16, 17, 30, 31};
+  const PetscInt   counts[] = {1, 2, 3, 4, 5, 8, 9, 12, 13, 16, 17, 29, 30};
   char             name[64];
   RefMat           A;
 
@@ -460,7 +464,7 @@ static PetscErrorCode Body(void)
     PetscCall(TestNoise((PetscCount)PETSC_MAX_INT - sizes[s] - 1, sizes[s]));
     for (PetscCount gap = 0; gap < 4; gap++) PetscCall(TestReciprocal(sizes[s], gap, gap & 1));
     for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(counts); c++)
-      if (!HybTestSlow() || (s + c) % 3 == 0) PetscCall(TestDots(sizes[s], counts[c], sizes[s] + c % 3, (PetscCount)(c / 3) % 2));
+      if (sizes[s] && (!HybTestSlow() || (s + c) % 3 == 0)) PetscCall(TestDots(sizes[s], counts[c], sizes[s] + c % 3, (PetscCount)(c / 3) % 2));
   }
   PetscCall(TestNoise(INT64_C(70000), 70000));
 #if defined(PETSC_USE_64BIT_INDICES)

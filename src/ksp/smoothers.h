@@ -5,14 +5,7 @@
 #define AIJHYBRIDGPU_SMOOTHERS_H
 #include <petscksp.h>
 
-#if PETSC_VERSION_LT(3, 23, 0)
-typedef PetscOptionItems *HybKSPOptionItems;
-#else
-typedef PetscOptionItems HybKSPOptionItems;
-#endif
-
 PETSC_INTERN PetscErrorCode PCCreate_Jacobi_Hyb(PC);
-PETSC_INTERN PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP);
 /* Do the host's and the device's functions make the noise of this PETSc? */
 PETSC_INTERN PetscBool HybNoiseKnown(void);
 

@@ -18,16 +18,16 @@ link() { out=$1; shift; ${CC:-mpicc} -o "$out" "$@" "$build/librooms.a" $PETSC_L
 
 # one file, one line
 mkdir -p "$tmp/src" && cp -r "$here/include" "$here/makefile" "$here/conf" "$tmp" && cp -r "$here/src/sparse" "$tmp/src"
-cp "$here/tests/build/toy.c" "$tmp/src/sparse/spgemm/host/toy.c"
+cp "$here/tests/build/toy.c" "$tmp/src/sparse/spgemm/toy.c"
 echo 'HYB_METHOD_HOST("toy", HybSpGEMM_Toy)' >> "$tmp/src/sparse/spgemm/methods.h"
 (cd "$tmp" && printf 'include makefile\nrooms:\n\t@echo $(ROOMS_SRC)\n' > rooms.mk && ${MAKE:-make} -s -f rooms.mk rooms PETSC_DIR="${PETSC_DIR:-}" PETSC_ARCH="${PETSC_ARCH:-}") > "$tmp/out" 2>&1
-grep -q 'src/sparse/spgemm/host/toy\.c' "$tmp/out"; is "the makefile finds the method's file" $?
-compile "$tmp/src/sparse/spgemm/host/toy.c" "$tmp/toy.o" && compile "$tmp/src/sparse/spgemm/spgemm.c" "$tmp/spgemm.o" &&
+grep -q 'src/sparse/spgemm/toy\.c' "$tmp/out"; is "the makefile finds the method's file" $?
+compile "$tmp/src/sparse/spgemm/toy.c" "$tmp/toy.o" && compile "$tmp/src/sparse/spgemm/spgemm.c" "$tmp/spgemm.o" &&
   link "$tmp/t400" "$build/tests/t400_spgemm.o" "$build/tests/hybtest.o" "$build/tests/hybmatrices.o" "$build/tests/reference/ref.o" "$tmp/spgemm.o" "$tmp/toy.o"; is "it compiles and links" $?
 "$tmp/t400" -backend host -seed 1 -methods toy > "$tmp/out" 2>&1; is "the tests of all methods, on this one" $?
 grep -qE '^[1-9][0-9]* passed, 0 failed' "$tmp/out"; is "there were some" $?
 CHECKDEPS_COMPILE=0 "$here/conf/checkdeps" "$tmp" > "$tmp/out" 2>&1; is "the rules hold" $?
-rm "$tmp/src/sparse/spgemm/host/toy.c"
+rm "$tmp/src/sparse/spgemm/toy.c"
 ! CHECKDEPS_COMPILE=0 "$here/conf/checkdeps" "$tmp" > "$tmp/out" 2>&1 && grep -q 'HybSpGEMM_Toy is defined in no file' "$tmp/out"; is "a line without a file is seen" $?
 
 # nothing checked

@@ -10,13 +10,16 @@ passed=0 failed=0
 cd "$tmp" || exit 2
 fresh() {
   rm -rf tree
-  for room in device csr plan segmerge spgemm ptap product spmv; do mkdir -p tree/src/sparse/$room/host tree/src/sparse/$room/cuda; done
+  for room in device csr plan segmerge spgemm ptap product spmv; do mkdir -p tree/src/sparse/$room; done
   mkdir -p tree/include/aijhybridgpu/private tree/src/mat/impls/aijhybridgpu/storage tree/src/mat/impls/aijhybridgpu/seq
   printf '#include <petscsys.h>\n' > tree/include/aijhybridgpu/private/hyb.h
   printf '#include "hyb.h"\n' > tree/include/aijhybridgpu/private/hybplan.h
   printf '#include "hybplan.h"\n' > tree/include/aijhybridgpu/private/hybspgemm.h
-  printf '#include "../../../../include/aijhybridgpu/private/hybspgemm.h"\n' > tree/src/sparse/spgemm/host/a.c
+  printf '#include "../../../include/aijhybridgpu/private/hybspgemm.h"\n' > tree/src/sparse/spgemm/a.c
   printf '#include <petsc/private/matimpl.h>\n' > tree/src/mat/impls/aijhybridgpu/glue.c
+  # what the functions below are called by
+  mkdir tree/tests
+  printf 'static int F(void)\n{\n  return HybUp() + HybDown() + HybOne() + HybTwo() + HybName() + HybFind() + MatMult_SeqAIJHybridGPU() + MatSeqAIJHybridGPUGo();\n}\n' > tree/tests/calls.c
 }
 holds() {
   if "$here/conf/checkdeps" tree > out 2>&1; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; sed 's/^/  | /' out; fi
@@ -34,11 +37,13 @@ fresh; add src/sparse/csr/x.c '#include <petscmat.h>\n'; breaks src/sparse/csr/x
 fresh; add src/sparse/csr/x.c '\n#include <petsc/private/vecimpl.h>\n'; breaks src/sparse/csr/x.c:2: "private"
 fresh; add src/sparse/csr/x.cu '#include <petscdevice_cuda.h>\n'; breaks src/sparse/csr/x.cu:1: "petscdevicetypes.h is the most"
 fresh; add src/sparse/csr/x.c '#  include "aijhybridgpu/private/hybplan.h"\n'; breaks src/sparse/csr/x.c:1: "room csr may not include room plan"
-fresh; add src/sparse/plan/x.c '#include "../segmerge/merge.h"\n'; breaks src/sparse/plan/x.c:1: "room plan may not include room segmerge"
-fresh; add src/sparse/spmv/host/x.c '#include <aijhybridgpu/private/hybspgemm.h>\n'; breaks src/sparse/spmv/host/x.c:1: "room spmv may not include room spgemm"
+fresh; add src/sparse/plan/x.c '#include "../spgemm/merge.h"\n'; breaks src/sparse/plan/x.c:1: "room plan may not include room spgemm"
+fresh; add src/sparse/spmv/x.c '#include <aijhybridgpu/private/hybspgemm.h>\n'; breaks src/sparse/spmv/x.c:1: "room spmv may not include room spgemm"
 fresh; add include/aijhybridgpu/private/hybplan.h '#include "hybspgemm.h"\n'; printf '#include "hyb.h"\n' > tree/include/aijhybridgpu/private/hybspgemm.h; breaks include/aijhybridgpu/private/hybplan.h:1: "room plan may not include room spgemm"
-fresh; add src/sparse/spgemm/host/x.c '#include "a.c"\n'; breaks src/sparse/spgemm/host/x.c:1: "never included"
-fresh; add src/sparse/spgemm/cuda/x.cu '#include "../host/h.h"\n'; breaks src/sparse/spgemm/cuda/x.cu:1: "methods never include each other"
+fresh; add src/sparse/spgemm/x.c '#include "a.c"\n'; breaks src/sparse/spgemm/x.c:1: "never included"
+fresh; add src/sparse/spgemm/x/h.h '\n'; add src/sparse/spgemm/y/x.cu '#include "../x/h.h"\n'; breaks src/sparse/spgemm/y/x.cu:1: "a method's folder is its own"
+fresh; add src/sparse/spgemm/x/h.h '\n'; add src/sparse/spgemm/x.cu '#include "x/h.h"\n'; breaks src/sparse/spgemm/x.cu:1: "a method's folder is its own"
+fresh; add src/sparse/spgemm/x/h.h '\n'; add src/sparse/spgemm/x/x.cu '#include "h.h"\n'; holds "a method's folder includes its own"
 fresh; add src/sparse/sheaf/x.c 'int x;\n'; breaks src/sparse/sheaf/x.c:1: "no room that the rules know"
 fresh; add src/mat/impls/aijhybridgpu/x.c 'int x;\nvoid HybF(void) { k<<<1, 2>>>(); }\n'; breaks src/mat/impls/aijhybridgpu/x.c:2: "launches no kernel"
 fresh; add src/mat/impls/aijhybridgpu/x.cu 'int x;\n'; breaks src/mat/impls/aijhybridgpu/x.cu:1: "no CUDA file"
@@ -55,7 +60,13 @@ fresh; add $glue/seq/y.c 'int HybOne(void)\n{\n  return HybTwo();\n}\n'; add $gl
 fresh; add src/sparse/csr/y.cu 'extern "C" int HybOne(void)\n{\n  return HybTwo();\n}\n'; add src/sparse/csr/x.cu 'int HybTwo(void)\n{\n  return HybOne();\n}\n'; breaks src/sparse/csr/x.cu:3: "a circle, by includes and calls: src/sparse/csr/x.cu, src/sparse/csr/y.cu"
 fresh; add src/sparse/csr/y.cu 'namespace {\nint HybOne(void)\n{\n  return HybTwo();\n}\n} // namespace\n'; add src/sparse/csr/x.cu 'int HybTwo(void)\n{\n  return HybOne();\n}\n'; holds "what a namespace without a name holds is nobody else's"
 fresh; add $glue/seq/y.h '#include "x.h"\n'; add $glue/seq/x.h '\n#include "y.h"\n'; breaks $glue/seq/x.h:2: "a circle"
-fresh; add docs/architecture.md 'device src/sparse/device\n'; add conf/rooms 'base - - x\nspgemm src/sparse/spgemm base x\nplan - base x\nfamily src/mat/impls/aijhybridgpu base x\n'; printf '#include "hyb.h"\n' > tree/include/aijhybridgpu/private/hybspgemm.h; breaks docs/architecture.md:1: "not that of conf/rooms"
+fresh; add docs/architecture.md 'device src/sparse/device\n'; add conf/rooms 'base - - x\nspgemm src/sparse/spgemm base x\nplan - base x\nfamily src/mat/impls/aijhybridgpu - x\n'; printf '#include "hyb.h"\n' > tree/include/aijhybridgpu/private/hybspgemm.h; breaks docs/architecture.md:1: "not that of conf/rooms"
+list() { add docs/architecture.md "$1"; add conf/rooms "$1"; } # and in a table of rooms: what these rules alone look at
+fresh; rm -r tree/src/mat; list 'base - - x\ncsr src/sparse/csr base x\nplan src/sparse/plan csr x\nspgemm src/sparse/spgemm plan x\n'; add src/sparse/csr/x.c '#include "../../../include/aijhybridgpu/private/hyb.h"\n'; add src/sparse/plan/x.c '#include "../csr/x.h"\n'; add src/sparse/csr/x.h '\n'; holds "arrows that are gone"
+add src/sparse/plan/x.c '\n'; breaks conf/rooms:3: "no file of room plan includes or calls one of room csr"
+fresh; add include/aijhybridgpu/private/hyb.h 'typedef struct {\n  int (*set)(int);\n  int (*gone)(int);\n} HybCSROps;\n'; add src/sparse/plan/x.c 'static int F(HybCSROps *ops)\n{\n  return (*ops->set)(1);\n}\n'; add tests/x.c 'int G(HybCSROps *ops)\n{\n  return ops->gone(1);\n}\n'; breaks include/aijhybridgpu/private/hyb.h:3: "a table has gone, which no file of src calls"
+fresh; add src/sparse/csr/x.h 'extern int HybAlone(int);\n'; add src/sparse/csr/x.c '\nint HybAlone(int a)\n{\n  return a ? HybAlone(a - 1) : 0;\n}\n'; breaks src/sparse/csr/x.c:2: "HybAlone: no other file calls it"
+add tests/x.c 'int F(void)\n{\n  return HybAlone(1);\n}\n'; holds "functions that a test alone calls"
 fresh; add $glue/seq/x.c 'int HybCount;\nstatic const char *const HybNames[] = {"a", "b"};\nconst char *HybName(int k)\n{\n  static int calls;\n  return HybNames[k + calls++];\n}\n'
 mkdir -p tree/build/$glue/seq && ${CC:-cc} -fPIC -c tree/$glue/seq/x.c -o tree/build/$glue/seq/x.o
 export CHECKDEPS_OBJECTS=build
@@ -63,6 +74,7 @@ breaks $glue/seq/x.c:1: "HybCount: what changes"; breaks $glue/seq/x.c:1: "calls
 grep -q HybNames out && { failed=$((failed + 1)); echo "FAILED: a constant was taken for a variable"; }
 unset CHECKDEPS_OBJECTS
 fresh; add docs/x.md "see /ho""me/me/file\n"; breaks docs/x.md:1: "absolute path"
+fresh; add $glue/x.c '\n#if PETSC_VERSION_LT(3, 19, 0)\n#endif\n'; breaks $glue/x.c:2: "what a release has"
 fresh; add docs/x.md "\n\nTO""DO: later\n"; breaks docs/x.md:3: "unfinished"
 fresh; mkdir -p tree/docs; head -c 1100000 /dev/zero > tree/docs/big; breaks docs/big:1: "larger than 1 MB"
 lines() { mkdir -p "$(dirname "tree/$1")"; yes 'int x;' | head -n "$2" > "tree/$1"; }

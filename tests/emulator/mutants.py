@@ -26,18 +26,18 @@ elsewhere.
 """
 import argparse, concurrent.futures, itertools, os, random, re, resource, shlex, shutil, signal, subprocess, sys, threading, time
 
-ROOM_TESTS = {"csr": ["t1", "t501"], "plan": ["t2", "t5", "t4"], "segmerge": ["t3"], "tile": ["t404"], "krylov": ["t510"], "comm": ["t80"], "paragg": ["t81"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t5"], "device": ["t1", "t3", "t5"]}
-ROOMS = ["device", "csr", "plan", "segmerge", "tile", "spmv", "spgemm", "ptap"]
+ROOM_TESTS = {"structure": ["t402", "t405", "t50", "t101"], "csr": ["t1", "t501"], "plan": ["t2", "t5", "t4"], "papers": ["t404", "t406", "t409", "t45", "t4"], "krylov": ["t510"], "parprod": ["t114", "t115", "t108"], "comm": ["t80"], "paragg": ["t81"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t501", "t5"], "device": ["t1", "t3", "t5"]}
+ROOMS = ["device", "structure", "csr", "plan", "spmv", "spgemm", "papers"]
 # the methods of SpGEMM that a file is about; a file that is not named here is about all
 METHODS = {"hash.cu": "hash", "maskrows.cu": "hash"}
 # files that few of their room's tests reach: these alone, the one that is about them first
 OWN_TESTS = {
-    "src/sparse/csr/pick.cu": ["t115"],
-    "src/sparse/csr/rowblocks.cu": ["t402", "t405", "t50"],
-    "src/sparse/spgemm/blockfind.cu": ["t402", "t409"],
+    "src/sparse/parprod/pick.cu": ["t115"],
+    "src/sparse/structure/rowblocks.cu": ["t402", "t405", "t50"],
+    "src/sparse/spgemm/block/blockfind.cu": ["t402", "t409"],
     "src/sparse/spgemm/maskrows.cu": ["t407", "t409", "t451"],
-    "src/sparse/spgemm/cuda/block.cu": ["t402", "t409"],
-    "src/sparse/spgemm/cuda/tile.cu": ["t404", "t409"],
+    "src/sparse/spgemm/block/block.cu": ["t402", "t409"],
+    "src/sparse/papers/tile/tile.cu": ["t404", "t409"],
     "src/sparse/spgemm/hash/places.cu": ["t407", "t409"],
 }
 
@@ -245,7 +245,7 @@ class Worker:
         rooms = [cu.split("/")[2]] if path == cu or path.split("/")[2] == "device" else [path.split("/")[2], cu.split("/")[2]]
         for prefix in OWN_TESTS.get(path) or [p for k, room in enumerate(rooms) if room not in rooms[:k] for p in ROOM_TESTS.get(room, ["t"])]:
             names += sorted(n for n in os.listdir(self.args.tests) if n.startswith(prefix) and re.fullmatch(r"t\d+\w*", n) and n not in names and n != "t100_reference")
-        methods = METHODS.get(name, name[:-3] if "/spgemm/cuda/" in cu else "hash" if "/plan/" in cu or "/spgemm/hash/" in cu else "") if len(cus) == 1 else ""
+        methods = METHODS.get(name, os.path.basename(cu)[:-3] if re.search(r"/spgemm/(\w+\.cu|block/|diagonal/)|/papers/(binned\.cu|segmerge/|tile/)", cu) else "hash" if "/plan/" in cu or "/spgemm/hash/" in cu else "") if len(cus) == 1 else ""
         return [(n, ["-methods", methods] if n.startswith("t400") and methods else []) for n in names]
 
     def run(self, lib, path, cus, kind):

@@ -12,12 +12,9 @@
 #define AIJHYBRIDGPU_HYB_H
 
 #include <petscsys.h>
+#include "hybrelease.h"
 #include <petscdevicetypes.h>
 #include <stdint.h>
-
-#if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
-  #define PETSC_SUCCESS 0
-#endif
 
 /* HybScalar is PetscScalar seen from C, and a type of the same layout in C++ (kernels). Scalars cross the seam by
    pointer. */
@@ -246,68 +243,14 @@ typedef struct {
   PetscErrorCode (*submatrixmapped)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm);
   /* C = A B for dense B and C of p columns, stored by columns ldb and ldc apart */
   PetscErrorCode (*multdense)(const HybExec *, const HybCSR *A, PetscInt p, const HybScalar *B, PetscCount ldb, HybScalar *C, PetscCount ldc);
-
-  /* The part of a parallel matrix that one process has (csr/local.c). D has its own columns, O those of others, in
-     ascending order of their global numbers, the first nleft of them being left of its own. M is both: columns in their
-     global order, others' to the left, own, others' to the right. M->i, M->j from keep (memory exec->result). */
-  PetscErrorCode (*mergeblocks)(const HybExec *, HybArena *keep, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M);
-  /* M->a from the two; patterns as in mergeblocks */
-  PetscErrorCode (*mergevalues)(const HybExec *, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M);
-  /* part[0] = A(:, cstart:cend-1), columns counted from cstart; part[1] = all else, columns as they are. Entry k of
-     part[p] is A's entry perm[p][k]. part[]->i, j from keep (memory exec->result), perm[] too. */
-  PetscErrorCode (*splitcolumns)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt cstart, PetscInt cend, HybCSR part[2], PetscInt *perm[2]);
-  /* C = rows begin[p] to end[p]-1 of piece p, p < n <= 4, one below the other; C->i, j from keep (memory exec->result).
-     Entries first[p] on of piece p are entries place[p] to place[p+1]-1 of C; first and place are the host's. */
-  PetscErrorCode (*stackrows)(const HybExec *, HybArena *keep, PetscInt n, const HybCSR *const piece[], const PetscInt begin[], const PetscInt end[], HybCSR *C, PetscCount first[], PetscCount place[]);
-  /* list (from keep): those of j[0..n-1] that are not within cstart..cend-1, ascending, each once; none is negative */
-  PetscErrorCode (*outsidecolumns)(const HybExec *, HybArena *keep, HybArena *work, PetscCount n, const PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt *count, PetscInt **list);
-  /* j[k], a global number, becomes its place among list[0..nleft-1], cstart..cend-1, list[nleft..nlist-1], in which it
-     is */
-  PetscErrorCode (*numbercolumns)(const HybExec *, PetscCount n, PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *list);
-  /* j[k] = map[j[k]] where that is not negative */
-  PetscErrorCode (*mapcolumns)(const HybExec *, PetscCount n, const PetscInt *map, PetscInt *j);
-  /* list: the columns that have entries, ascending; map[c] = c's place in it, -1 of others; both from keep */
-  PetscErrorCode (*usedcolumns)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt *count, PetscInt **list, PetscInt **map);
-  /* C = A without its empty rows, with A's j and a: row k is A's row rows[k], map[rows[k]] = k, -1 of empty ones; C->i
-     (memory exec->result), rows and map from keep */
-  PetscErrorCode (*compressrows)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *C, PetscInt **rows, PetscInt **map);
-  /* the other way: i[0..m] are the offsets of a matrix whose rows rows[0..n-1], ascending, begin at ci[0..n-1] and
-     whose others are empty; ci[n] = nnz */
-  PetscErrorCode (*expandrows)(const HybExec *, PetscInt m, PetscInt n, const PetscInt *rows, const PetscInt *ci, PetscInt *i);
-  /* bit r % 32 of mask[r / 32]: row r has entries in a block with offsets oi, or names in D a row that has entries in a
-     block with offsets bi (NULL: none has); the last word's other bits are 0 */
-  PetscErrorCode (*meetrows)(const HybExec *, const HybCSR *D, const PetscInt *oi, const PetscInt *bi, unsigned *mask);
-  /* v[k] = first + k */
-  PetscErrorCode (*sequence)(const HybExec *, PetscCount n, PetscInt first, PetscInt *v);
-  /* row[k] = r of entry k of A's row r, or rows[r] */
-  PetscErrorCode (*rowsofentries)(const HybExec *, const HybCSR *A, const PetscInt *rows, PetscInt *row);
-
-  /* What is picked of blocks and rows (csr/pick.c); a count is read once for all of it */
-  /* Rows rows[0..n-1] of both blocks (as in mergeblocks), in any order, also repeatedly, one below the other, columns
-     by their global numbers: D's counted from first, O's garray[]. begin, of the host's: their n+1 offsets, there on
-     return. S but its n, S->i and j from keep (memory exec->result); entry k is D's entry from[k], or, where that is
-     negative, O's entry -1 - from[k]; from keep. */
-  PetscErrorCode (*pickrows)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *D, const HybCSR *O, PetscInt nleft, PetscInt first, const PetscInt *garray, PetscInt n, const PetscInt *rows, PetscInt *begin, HybCSR *S, PetscInt **from);
-  /* a[k]: d[from[k]] or o[-1 - from[k]] */
-  PetscErrorCode (*pickvalues)(const HybExec *, PetscCount n, const PetscInt *from, const HybScalar *d, const HybScalar *o, HybScalar *a);
-  /* S[p] = A[p](rows, :) for both p, as submatrixsymbolic. nnz[p]: entries of S[p], where the caller knows it, else
-     negative. */
-  PetscErrorCode (*pickboth)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *const A[2], const PetscCount nnz[2], PetscInt nrows, const PetscInt *rows, HybCSR S[2], PetscInt *perm[2]);
-  /* Y: the rows of X that have entries and that columns of A meet, one below the other. X's row c is Y's row map[c],
-     -1: it is none; entry k of Y is X's entry perm[k]. perm NULL: these are all entries of X, and Y has its j and a.
-     Y->i and j (memory exec->result) and perm from keep, map from work. */
-  PetscErrorCode (*pickmet)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *X, HybCSR *Y, PetscInt **perm, PetscInt **map);
-  /* C: A's columns c with colmap[c] >= 0, numbered by that, ascending, of ncols, without empty rows: row k is A's row
-     rows[k], entry k A's entry perm[k]. C->i and j (memory exec->result) and perm from keep, rows from work. */
-  PetscErrorCode (*pickmapped)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt ncols, const PetscInt *colmap, HybCSR *C, PetscInt **rows, PetscInt **perm);
 } HybCSROps;
 
 struct _HybSpMVMethod;
 struct _HybSpGEMMMethod;
 struct _HybPtAPMethod;
 struct _HybPlanOps;
-struct _HybSegMergeOps;
 struct _HybAggOps;
+struct _HybLocalOps;
 struct _HybKrylovOps;
 struct _HybCommOps;
 struct _HybParAggOps;
@@ -352,14 +295,14 @@ struct _HybBackend {
 
   const HybCSROps                      *csr;
   const struct _HybPlanOps             *plan;
-  const struct _HybSegMergeOps         *segmerge;
   const struct _HybSpMVMethod *const   *spmv; /* NULL-terminated, in the order of preference */
   const struct _HybSpGEMMMethod *const *spgemm;
   const struct _HybPtAPMethod *const   *ptap;
   const struct _HybAggOps              *agg;
+  const struct _HybParAggOps           *paragg;
   const struct _HybKrylovOps           *krylov;
   const struct _HybCommOps             *comm;
-  const struct _HybParAggOps           *paragg;
+  const struct _HybLocalOps            *local;
 
   /* Copies of so many bytes between the host and the device are likely soon, or, 0, operations of any kind: what can be
      made ready is, by another thread. NULL on the host. */
@@ -383,6 +326,7 @@ typedef struct {
   PetscInt diagonal_fewest, diagonal_rows, diagonal_threads;
   PetscInt diagonal_runs; /* 0: no, 1: yes */
   PetscInt hash_lists, hash_places, masks_lanes, fused_plan;
+  PetscInt product_parts;  /* 0: chosen */
   PetscInt tile_precision; /* 0: double, 1: half */
   PetscInt comm;           /* HybCommChoice */
   PetscInt comm_timeout, comm_segment, comm_after, comm_aware_min;

@@ -8,7 +8,7 @@
 
 HYB_EXTERN_C_BEGIN
 
-#define HYB_KRYLOV_STEPS 30 /* the most steps of HybKrylovArnoldi(), and one less than the most vectors of dots() */
+#define HYB_KRYLOV_STEPS 30 /* the most steps of HybKrylovArnoldi() */
 
 #define HYB_KRYLOV_SUMS 1056 /* parts of a sum that a device forms at once */
 
@@ -34,8 +34,6 @@ typedef struct _HybKrylovOps {
   /* *zeros = how many of d are 0; inv[i] = 1/d[i], or `ofzero` where d[i] is 0; inv may be d, or NULL: count only.
      zeros may be NULL: then nothing waits. */
   PetscErrorCode (*reciprocal)(const HybExec *, HybArena *work, PetscCount n, const HybScalar *d, PetscReal ofzero, HybScalar *inv, PetscCount *zeros);
-  /* h[l] = sum_i conj(V[l*ld+i]) w[i] for l < k <= HYB_KRYLOV_STEPS+1; h is k entries of the host's */
-  PetscErrorCode (*dots)(const HybExec *, HybArena *work, PetscCount n, PetscInt k, const HybScalar *V, PetscCount ld, const HybScalar *w, HybScalar *h);
   /* The first vector, from b: u_0 = dinv b and its norm. Nothing waits. */
   PetscErrorCode (*start)(const HybExec *, const HybKrylovBasis *, const HybScalar *b);
   /* Step k, 0 <= k < steps: u_{k+1} holds A u_k; column k of H, u_{k+1} and its norm come of it. Of the last step's

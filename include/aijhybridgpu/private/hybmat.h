@@ -7,13 +7,6 @@
 #include <petscmat.h>
 #include "hybparprod.h"
 
-/* PETSc's interfaces moved between 3.18 and 3.26 */
-#if PETSC_VERSION_LT(3, 23, 0)
-typedef PetscOptionItems *HybOptionItems;
-#else
-typedef PetscOptionItems HybOptionItems;
-#endif
-
 HYB_EXTERN_C_BEGIN
 
 /* Is A a sequential matrix of ours, by name or only by its operations (-mat_seqaij_type), whose arrays may be asked

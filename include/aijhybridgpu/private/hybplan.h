@@ -1,5 +1,5 @@
 /*
-  hybplan.h: row costs, bins and row order. A plan function reads patterns only, never values.
+  hybplan.h: row costs. A plan function reads patterns only, never values. Bins: plan/bins.cuh.
 */
 #ifndef AIJHYBRIDGPU_HYBPLAN_H
 #define AIJHYBRIDGPU_HYBPLAN_H
@@ -25,10 +25,6 @@ typedef struct _HybPlanOps {
   /* rowproducts[r] = number of intermediate products of row r of A*B (memory: the backend's workspace, m +
      HYB_PLAN_SPARE entries, may be NULL) */
   PetscErrorCode (*products)(const HybExec *, HybArena *work, const HybCSR *A, const HybCSR *B, PetscCount *rowproducts, HybPlanStats *);
-  /* Stable counting sort of rows by bin: row r goes to the first bin b with cost[r] <= limit[b], the last bin takes the
-     rest. limit has nbins-1 ascending entries and, like binptr (nbins+1), lives on the host; order (m) lives with the
-     backend. Within a bin rows ascend. */
-  PetscErrorCode (*bins)(const HybExec *, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *binptr);
 } HybPlanOps;
 
 extern const HybPlanOps HybPlanHost;

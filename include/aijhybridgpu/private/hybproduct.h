@@ -34,9 +34,6 @@ extern PetscErrorCode HybProductSetReuse(HybProduct);
 extern PetscErrorCode HybProductSetBlockSize(HybProduct, PetscInt bs);
 /* before the symbolic phase: no room for the result's values, which the caller has */
 extern PetscErrorCode HybProductSetPattern(HybProduct);
-/* Before the symbolic phase: in how many parts, a divisor of HYB_SPGEMM_PARTS, numeric phases of P^T A P make A P where
-   methods can: its values then take so much less; 0: by their size and by free memory */
-extern PetscErrorCode HybProductSetParts(HybProduct, PetscInt parts);
 /* operands of the pattern given to symbolic, any values */
 extern PetscErrorCode HybProductNumeric(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result);
 /* the stream of the phases to come, see HybBackend.use() */

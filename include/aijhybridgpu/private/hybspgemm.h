@@ -6,7 +6,6 @@
 #define AIJHYBRIDGPU_HYBSPGEMM_H
 #include "hyb.h"
 #include "hybplan.h"
-#include "hybsegmerge.h"
 
 HYB_EXTERN_C_BEGIN
 

@@ -20,19 +20,12 @@ static PetscErrorCode HybComposedFree(HybComposed *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PETSC_VERSION_LT(3, 23, 0)
-  #define HybContainerSetDestroy PetscContainerSetUserDestroy
+#if !HYB_CONTAINER_BY_ADDRESS
 static PetscErrorCode HybComposedDestroy(void *ctx)
 {
   return HybComposedFree((HybComposed *)ctx);
 }
 #else
-  #define HybContainerSetDestroy PetscContainerSetCtxDestroy
-  #if PETSC_VERSION_LT(3, 25, 0)
-typedef void        **HybComposedArg;
-  #else
-typedef PetscCtxRt HybComposedArg;
-  #endif
 static PetscErrorCode HybComposedDestroy(HybComposedArg ctx)
 {
   return HybComposedFree(*(HybComposed **)ctx);

@@ -141,7 +141,7 @@ static PetscErrorCode HybGlueGetStream(void **stream)
 {
   PetscFunctionBegin;
   *stream = NULL;
-#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_CUDA
   {
     PetscDeviceContext dctx = NULL;
     PetscDeviceType    type = PETSC_DEVICE_HOST;

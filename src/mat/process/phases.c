@@ -7,7 +7,7 @@
 PetscErrorCode HybPhasesBegin(void)
 {
   PetscFunctionBegin;
-#if defined(PETSC_USE_LOG) && PETSC_VERSION_LT(3, 20, 0)
+#if defined(PETSC_USE_LOG) && !HYB_HAS_LOG_HANDLERS
   if (PetscLogPLB) PetscFunctionReturn(PETSC_SUCCESS); /* there is one logger at a time, and the user's goes first */
 #endif
   PetscCall(PetscLogDefaultBegin());
@@ -18,7 +18,7 @@ static PetscErrorCode HybPhaseStages(PetscInt *n)
 {
   PetscFunctionBegin;
   *n = 0;
-#if defined(PETSC_USE_LOG) && PETSC_VERSION_LT(3, 20, 0)
+#if defined(PETSC_USE_LOG) && !HYB_HAS_LOG_HANDLERS
   {
     PetscStageLog log;
 

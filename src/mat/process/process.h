@@ -140,11 +140,9 @@ typedef struct {
     PetscErrorCode (*copy)(Mat, Mat, MatStructure);
     PetscErrorCode (*axpy)(Mat, PetscScalar, Mat, MatStructure);
   } born;
-  /* what lower files call of higher ones: the family's, set at registration; and who is told of a sequential product's
-     pattern while a parallel one's symbolic phase runs */
+  /* what lower files call of higher ones: the family's, set at registration */
   PetscErrorCode (*compose)(Mat, PetscBool seq, PetscBool on);
   PetscErrorCode (*convertfrom)(Mat, MatType, MatReuse, Mat *);
-  PetscErrorCode (*partsmade)(Mat);
   void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation[2])(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void), (*coopreallocation[2])(void), (*coovalues[2])(void), (*multsf)(void);
   HybConverter converters[8]; /* the parent's, in the order of seq/convert.c */
   PetscBool    convertersknown;
@@ -180,9 +178,6 @@ typedef struct {
   void             *stream;        /* of the last operation on the device */
   PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
   PetscBool         onhost;        /* HybMatOnHost() */
-  /* of the parallel product in progress (mpi/) */
-  struct _HybParts         *parts;
-  struct _HybPartsPatterns *patterns;
   /* the places in AIJ's data that were found (storage/frame.c, narrow.c), bytes from A->data */
   struct {
     PetscBool         asked, known, options;

@@ -194,7 +194,7 @@ static PetscInt64 HybRecordWeight(PetscInt64 n)
 }
 
 /* A call that was timed stands for some that have not come, or there are some for which none was timed */
-double HybLineSeconds(const HybRecordLine *l)
+static double HybLineSeconds(const HybRecordLine *l)
 {
   if (l->stood > l->calls) return l->seconds - l->last * (double)(l->stood - l->calls);
   return l->stood ? l->seconds * ((double)l->calls / (double)l->stood) : 0;

@@ -190,7 +190,6 @@ PETSC_INTERN void        HybRecordsCollect(HybRecords *); /* times that a device
 /* into merged; how many. Neither asks PETSc nor allocates. */
 PETSC_INTERN int       HybRecordsNow(HybRecords *);
 PETSC_INTERN void      HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes);
-PETSC_INTERN double    HybLineSeconds(const HybRecordLine *);
 PETSC_INTERN PetscBool HybOpIsMult(int op);
 PETSC_INTERN PetscBool HybOpIsNested(int op);
 

@@ -1,4 +1,4 @@
-/* agghost.h: the host's operations of smoothed aggregation, by file; the table is agg.c's. Contracts: HybAggOps in
+/* agghost.h: the host's operations of smoothed aggregation, by file; the table is table.c's. Contracts: HybAggOps in
    hybagg.h. */
 #ifndef AIJHYBRIDGPU_AGGHOST_H
 #define AIJHYBRIDGPU_AGGHOST_H

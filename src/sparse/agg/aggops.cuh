@@ -1,13 +1,13 @@
 /*
   aggops.cuh: the device's operations of smoothed aggregation, one function for each entry of HybAggOps (hybagg.h says
-  what each does), and what their kernels have in common; aggops.cu joins them into the table.
+  what each does), and what their kernels have in common; table.cu joins them into the table.
 
   Rows are taken by sub-warps, whose width follows the mean row. A row longer than AGG_LONG is left to a block: such
   rows are listed once, and a kernel of few blocks goes along the list, which is mostly empty.
 */
 #ifndef AIJHYBRIDGPU_AGGOPS_CUH
 #define AIJHYBRIDGPU_AGGOPS_CUH
-#include "../csr/rowops.cuh"
+#include "../structure/rowops.cuh"
 #include "../device/hybgroup.cuh"
 #include "aijhybridgpu/private/hybagg.h"
 

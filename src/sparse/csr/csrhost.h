@@ -1,4 +1,4 @@
-/* csrhost.h: the host's elementary operations on CSR arrays, which the table of csr.c joins */
+/* csrhost.h: the host's elementary operations on CSR arrays, which the table of table.c joins */
 #ifndef AIJHYBRIDGPU_CSRHOST_H
 #define AIJHYBRIDGPU_CSRHOST_H
 #include "csrlist.h"

@@ -32,25 +32,7 @@
   OP(coocompose, COOCompose)               \
   OP(submatrixsymbolic, SubMatrixSymbolic) \
   OP(submatrixmapped, SubMatrixMapped)     \
-  OP(multdense, MultDense)                 \
-  OP(mergeblocks, MergeBlocks)             \
-  OP(mergevalues, MergeValues)             \
-  OP(splitcolumns, SplitColumns)           \
-  OP(stackrows, StackRows)                 \
-  OP(outsidecolumns, OutsideColumns)       \
-  OP(numbercolumns, NumberColumns)         \
-  OP(mapcolumns, MapColumns)               \
-  OP(usedcolumns, UsedColumns)             \
-  OP(compressrows, CompressRows)           \
-  OP(expandrows, ExpandRows)               \
-  OP(meetrows, MeetRows)                   \
-  OP(sequence, Sequence)                   \
-  OP(rowsofentries, RowsOfEntries)         \
-  OP(pickrows, PickRows)                   \
-  OP(pickvalues, PickValues)               \
-  OP(pickboth, PickBoth)                   \
-  OP(pickmet, PickMet)                     \
-  OP(pickmapped, PickMapped)
+  OP(multdense, MultDense)
 
 /* the type of a function that the table's member points to */
 #define HYB_CSR_TYPE(member) __typeof__(*((const HybCSROps *)0)->member)

@@ -1,12 +1,12 @@
 /*
-  csrops.cuh: the device's elementary operations on CSR arrays, one function for each entry of HybCSROps; csrops.cu
+  csrops.cuh: the device's elementary operations on CSR arrays, one function for each entry of HybCSROps; table.cu
   joins them into the table.
 */
 #ifndef AIJHYBRIDGPU_CSROPS_CUH
 #define AIJHYBRIDGPU_CSROPS_CUH
 
 #include "csrlist.h"
-#include "rowops.cuh"
+#include "../structure/rowops.cuh"
 
 #define CSR_THREADS 256
 

@@ -44,7 +44,7 @@
   Memory: offsets: 8 bytes a row; sorting: 8 bytes a nonzero and the sort's own, one more copy of keys and positions.
 */
 #include "csrops.cuh"
-#include "diagonals.cuh"
+#include "../structure/diagonals.cuh"
 
 #define TRANSPOSE_TILE 2048 /* entries of A that a block works on */
 #define TRANSPOSE_GAP  16   /* rows of T that a thread says the beginning of */

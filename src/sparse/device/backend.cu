@@ -7,22 +7,22 @@
 #include "aijhybridgpu/private/hybcomm.h"
 #include "aijhybridgpu/private/hybkrylov.h"
 #include "aijhybridgpu/private/hybparagg.h"
+#include "aijhybridgpu/private/hybparprod.h"
 #include "aijhybridgpu/private/hybplan.h"
 #include "aijhybridgpu/private/hybptap.h"
-#include "aijhybridgpu/private/hybsegmerge.h"
 #include "aijhybridgpu/private/hybspgemm.h"
 #include "aijhybridgpu/private/hybspmv.h"
 #include <cstdio>
 
 /* weak: a library built from some of the rooms alone has NULL here, and its callers look */
 #define HYB_WEAK __attribute__((weak))
-extern const HybCSROps HybCSROpsCUDA        HYB_WEAK;
-extern const HybPlanOps HybPlanCUDA         HYB_WEAK;
-extern const HybSegMergeOps HybSegMergeCUDA HYB_WEAK;
-extern const HybAggOps HybAggCUDA           HYB_WEAK;
-extern const HybKrylovOps HybKrylovCUDA     HYB_WEAK;
-extern const HybCommOps HybCommCUDA         HYB_WEAK;
-extern const HybParAggOps HybParAggCUDA     HYB_WEAK;
+extern const HybCSROps HybCSROpsCUDA    HYB_WEAK;
+extern const HybPlanOps HybPlanCUDA     HYB_WEAK;
+extern const HybAggOps HybAggCUDA       HYB_WEAK;
+extern const HybKrylovOps HybKrylovCUDA HYB_WEAK;
+extern const HybCommOps HybCommCUDA     HYB_WEAK;
+extern const HybParAggOps HybParAggCUDA HYB_WEAK;
+extern const HybLocalOps HybLocalCUDA   HYB_WEAK;
 
 #define HYB_METHOD_HOST(name, symbol)
 #define HYB_METHOD_CUDA(name, symbol) extern const HybSpMVMethod symbol;
@@ -72,16 +72,16 @@ static const HybBackend HybBackendCUDA = {
   .use       = HybDeviceUse,
   .csr       = &HybCSROpsCUDA,
   .plan      = &HybPlanCUDA,
-  .segmerge  = &HybSegMergeCUDA,
   .spmv      = HybSpMVMethodsCUDA,
   .spgemm    = HybSpGEMMMethodsCUDA,
   .ptap      = HybPtAPMethodsCUDA,
 #if !defined(PETSC_USE_COMPLEX) /* PETSc's GAMG is left to itself */
-  .agg = &HybAggCUDA,
+  .agg    = &HybAggCUDA,
+  .paragg = &HybParAggCUDA,
 #endif
   .krylov = &HybKrylovCUDA,
   .comm   = &HybCommCUDA,
-  .paragg = &HybParAggCUDA,
+  .local  = &HybLocalCUDA,
   .expect = HybDeviceExpect,
 };
 

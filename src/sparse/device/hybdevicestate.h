@@ -80,7 +80,6 @@ extern cudaError_t HybLockedMake(size_t, void **);
    false if the array is not one of these */
 extern PetscErrorCode HybManagedAlloc(size_t, cudaStream_t, void **, cudaError_t *err);
 extern bool           HybManagedFree(void *, cudaStream_t);
-extern PetscErrorCode HybManagedTrim(void);
 extern size_t         HybManagedKept(void);
 /* what is offered (HybSpare) goes, unless so many bytes are more than the card has; whether any memory came of it.
    After an error too. */

@@ -48,7 +48,7 @@ static bool Whole(const Block *b)
 }
 
 /* segments without a block in use go back to the card */
-PetscErrorCode HybManagedTrim(void)
+static PetscErrorCode HybManagedTrim(void)
 {
   PetscFunctionBegin;
   for (Block **p = &blocks_; *p;) {
@@ -169,7 +169,7 @@ size_t HybManagedKept(void)
 
 #else
 
-PetscErrorCode HybManagedTrim(void)
+static PetscErrorCode HybManagedTrim(void)
 {
   PetscFunctionBegin;
   PetscFunctionReturn(PETSC_SUCCESS);

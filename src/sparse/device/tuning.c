@@ -62,6 +62,7 @@ static const Tuning TuningTable[] = {
   RANGE(hash_lists, 3, 0, 64, "entries of lists for a nonzero that C is known to have; 0: no lists"),
   RANGE(hash_places, -1, -1, 1000, "percent of C's bytes that a product may keep for its numeric phases; 0: nothing is kept, -1: 100 below 2^27 products, 60 above"),
   LIST(masks_lanes, 0, "0 4 8 16", "lanes of a row of C where products are planned by masks; 0: by its mean row"),
+  LIST(product_parts, 0, "0 1 2 4", "parts that A P of P^T A P is made in, again; 0: by its memory"),
   WORDS(tile_precision, 0, 0, "double half", "what the method tile multiplies in; half: values of 16 bits, sums of 32"),
   RANGE(fused_plan, -1, -1, PETSC_MAX_INT, "bytes of a plan of the fused P^T A P; -1: a multiple of the operands'"),
   WORDS(comm, 0, 0, "auto mpi peer petsc gpuaware", "how the cards of several processes exchange entries; auto: by peer access, else by GPU-aware MPI, else by MPI from the host; petsc: PETSc's own scatter"),

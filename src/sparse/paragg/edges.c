@@ -38,30 +38,31 @@ static PetscErrorCode HybParAggDiagonals(HybParAgg p, HybParAggMaking *m, HybSca
 /* the rows of others' vertices: T with the weights across, and their diagonal d; without values yet */
 static PetscErrorCode HybParAggOthers(HybParAgg p, HybParAggMaking *m, const HybScalar *d, HybCSR *ends, HybCSR *R)
 {
-  const HybExec   *x   = &p->exec;
-  const HybCSROps *ops = x->backend->csr;
-  const PetscInt   n   = m->T.m;
+  const HybExec     *x     = &p->exec;
+  const HybCSROps   *ops   = x->backend->csr;
+  const HybLocalOps *local = x->backend->local;
+  const PetscInt     n     = m->T.m;
 
   PetscFunctionBegin;
   *ends = (HybCSR){n, n, n, NULL, NULL, (HybScalar *)d};
   PetscCall(HybArenaAlloc(&m->work, HYB_WORK(x), (PetscCount)n + 1, sizeof(PetscInt), &ends->i));
-  PetscCall((*ops->sequence)(x, (PetscCount)n + 1, 0, ends->i));
+  PetscCall((*local->sequence)(x, (PetscCount)n + 1, 0, ends->i));
   ends->j = ends->i;
   PetscCall((*ops->gather)(x, m->T.nnz, m->perm, PETSC_FALSE, m->across, m->T.a));
-  PetscCall((*ops->mergeblocks)(x, &m->work, &m->T, ends, 0, R));
+  PetscCall((*local->mergeblocks)(x, &m->work, &m->T, ends, 0, R));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* the square matrix */
 static PetscErrorCode HybParAggSquare(HybParAgg p, HybParAggMaking *m, const HybScalar *d, HybCSR *W)
 {
-  const HybExec   *x        = &p->exec;
-  const HybCSROps *ops      = x->backend->csr;
-  const HybParCSR *A        = &m->A;
-  const PetscInt   begin[2] = {0, 0}, end[2] = {m->M.m, m->T.m};
-  const HybCSR    *piece[2];
-  PetscCount       first[2], place[3];
-  HybCSR           ends, R;
+  const HybExec     *x        = &p->exec;
+  const HybLocalOps *ops      = x->backend->local;
+  const HybParCSR   *A        = &m->A;
+  const PetscInt     begin[2] = {0, 0}, end[2] = {m->M.m, m->T.m};
+  const HybCSR      *piece[2];
+  PetscCount         first[2], place[3];
+  HybCSR             ends, R;
 
   PetscFunctionBegin;
   PetscCall(HybParAggOthers(p, m, d + m->M.m, &ends, &R));

@@ -23,17 +23,18 @@
 /* M, T, and without weak edges the graph */
 static PetscErrorCode HybParAggGraph(HybParAgg p, HybParAggMaking *m)
 {
-  const HybExec   *x        = &p->exec;
-  const HybCSROps *ops      = x->backend->csr;
-  const HybParCSR *A        = &m->A;
-  const PetscInt   begin[2] = {0, 0}, end[2] = {A->D.m, A->O.n};
-  const HybCSR    *piece[2];
-  PetscCount       first[2], place[3];
-  HybCSR           wide;
+  const HybExec     *x        = &p->exec;
+  const HybCSROps   *ops      = x->backend->csr;
+  const HybLocalOps *local    = x->backend->local;
+  const HybParCSR   *A        = &m->A;
+  const PetscInt     begin[2] = {0, 0}, end[2] = {A->D.m, A->O.n};
+  const HybCSR      *piece[2];
+  PetscCount         first[2], place[3];
+  HybCSR             wide;
 
   PetscFunctionBegin;
   PetscCheck(A->D.m == A->D.n && A->D.m == A->O.m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, A->D.m, A->D.n);
-  PetscCall((*ops->mergeblocks)(x, &m->work, &A->D, &A->O, 0, &m->M));
+  PetscCall((*local->mergeblocks)(x, &m->work, &A->D, &A->O, 0, &m->M));
   PetscCall((*ops->transposesymbolic)(x, &m->work, &m->work, &A->O, &m->T, &m->perm));
   if (m->edges) {
     p->G.m = m->M.n; /* how many vertices there are */
@@ -45,12 +46,12 @@ static PetscErrorCode HybParAggGraph(HybParAgg p, HybParAggMaking *m)
     wide.n   = m->M.n;
     piece[0] = &m->M;
     piece[1] = &wide;
-    PetscCall((*ops->stackrows)(x, &p->keep, 2, piece, begin, end, &p->G, first, place));
+    PetscCall((*local->stackrows)(x, &p->keep, 2, piece, begin, end, &p->G, first, place));
     PetscCall(HybArenaFree(&m->work, &m->M.i));
     PetscCall(HybArenaFree(&m->work, &m->M.j));
   }
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), p->G.m, sizeof(PetscInt), &p->gid));
-  PetscCall((*ops->sequence)(x, A->D.m, p->ranges[p->comm->rank], p->gid));
+  PetscCall((*local->sequence)(x, A->D.m, p->ranges[p->comm->rank], p->gid));
   if (A->O.n) PetscCall(x->backend->copy(x, p->gid + A->D.m, A->garray, sizeof(PetscInt) * (size_t)A->O.n, HYB_COPY_HOST_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -75,7 +75,7 @@ static PetscErrorCode HybNamedRows(HybParAgg p, HybParAggNamed *t, const HybCSR 
   PetscCount first, place[2];
 
   PetscFunctionBegin;
-  PetscCall((*p->exec.backend->csr->stackrows)(&p->exec, &t->work, 1, &L, &begin, &end, S, &first, place));
+  PetscCall((*p->exec.backend->local->stackrows)(&p->exec, &t->work, 1, &L, &begin, &end, S, &first, place));
   S->a = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -83,22 +83,23 @@ static PetscErrorCode HybNamedRows(HybParAgg p, HybParAggNamed *t, const HybCSR 
 /* own rows and those that came, R: t->C, columns by global numbers, of which there are N, ascending */
 static PetscErrorCode HybNamedMerge(HybParAgg p, HybParAggNamed *t, const HybCSR *own, const PetscInt *colmap, PetscInt N, const HybCSR *R)
 {
-  const HybExec   *x    = &p->exec;
-  const HybCSROps *ops  = x->backend->csr;
-  const PetscCount ncoo = own->nnz + R->nnz;
-  PetscInt        *ci, *cj;
-  PetscCount      *mapptr, *map;
+  const HybExec     *x     = &p->exec;
+  const HybCSROps   *ops   = x->backend->csr;
+  const HybLocalOps *local = x->backend->local;
+  const PetscCount   ncoo  = own->nnz + R->nnz;
+  PetscInt          *ci, *cj;
+  PetscCount        *mapptr, *map;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), ncoo, sizeof(PetscInt), &ci));
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), ncoo, sizeof(PetscInt), &cj));
   if (own->nnz) {
-    PetscCall((*ops->rowsofentries)(x, own, NULL, ci));
+    PetscCall((*local->rowsofentries)(x, own, NULL, ci));
     PetscCall(x->backend->copy(x, cj, own->j, sizeof(PetscInt) * (size_t)own->nnz, HYB_COPY_DEVICE_TO_DEVICE));
-    PetscCall((*ops->mapcolumns)(x, own->nnz, colmap, cj));
+    PetscCall((*local->mapcolumns)(x, own->nnz, colmap, cj));
   }
   if (R->nnz) {
-    PetscCall((*ops->rowsofentries)(x, R, t->halo->there, ci + own->nnz));
+    PetscCall((*local->rowsofentries)(x, R, t->halo->there, ci + own->nnz));
     PetscCall(x->backend->copy(x, cj + own->nnz, R->j, sizeof(PetscInt) * (size_t)R->nnz, HYB_COPY_DEVICE_TO_DEVICE));
   }
   t->C.m = own->m;
@@ -139,7 +140,7 @@ static PetscErrorCode HybNestedSeen(HybParAgg p, HybParAggNamed *t, HybCSR *L, P
   PetscFunctionBegin;
   PetscCall((*x->backend->agg->quotient)(x, &t->work, &t->work, &p->G, &agg, &lists, L));
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), n, sizeof(PetscInt), number));
-  PetscCall((*x->backend->csr->sequence)(x, p->nc, p->cranges[p->comm->rank], *number));
+  PetscCall((*x->backend->local->sequence)(x, p->nc, p->cranges[p->comm->rank], *number));
   if (t->nlist) PetscCall(x->backend->copy(x, *number + p->nc, t->list, sizeof(PetscInt) * (size_t)t->nlist, HYB_COPY_DEVICE_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -147,10 +148,10 @@ static PetscErrorCode HybNestedSeen(HybParAgg p, HybParAggNamed *t, HybCSR *L, P
 /* t->C, in blocks */
 static PetscErrorCode HybNestedBlocks(HybParAgg p, HybParAggNamed *t, HybParCSR *Q)
 {
-  const HybExec   *x   = &p->exec;
-  const HybCSROps *ops = x->backend->csr;
-  HybCSR           part[2];
-  PetscInt        *perm[2], n, *list, *garray;
+  const HybExec     *x   = &p->exec;
+  const HybLocalOps *ops = x->backend->local;
+  HybCSR             part[2];
+  PetscInt          *perm[2], n, *list, *garray;
 
   PetscFunctionBegin;
   PetscCall((*ops->splitcolumns)(x, &t->work, &t->work, &t->C, p->cranges[p->comm->rank], p->cranges[p->comm->rank + 1], part, perm));

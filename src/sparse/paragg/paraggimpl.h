@@ -91,10 +91,9 @@ extern PetscErrorCode HybParAggTentativeBlocks(HybParAgg, PetscErrorCode before,
 /* prolong.c: those of j[0..n-1] outside of begin..end-1, each once, ascending: list where the backend executes, and
    garray, of the host. Not collective. */
 extern PetscErrorCode HybParAggOutside(HybParAgg, HybArena *keep, HybArena *work, PetscCount n, const PetscInt *j, PetscInt begin, PetscInt end, PetscInt *nlist, PetscInt **list, PetscInt **garray);
-/* Of the first n vertices the aggregates: local as HYB_STEP_LOCAL has it, of those of others a list as above. Names: of
-   all vertices, as p keeps them. Not collective. */
+/* Of the first n vertices the aggregates: local as HYB_STEP_LOCAL has it, of those of others a list as above.
+   Not collective. */
 extern PetscErrorCode HybParAggNumber(HybParAgg, HybArena *keep, HybArena *work, PetscInt n, PetscInt *nlist, PetscInt **list, PetscInt **garray, PetscInt **local);
-extern PetscErrorCode HybParAggNames(HybParAgg, HybArena *work);
 /* S has a row for each aggregate of others that p names, with an entry of v for each own vertex that belongs to it;
    from work. Not collective. */
 extern PetscErrorCode HybParAggToOthers(HybParAgg, HybArena *work, const HybScalar *v, HybCSR *S);

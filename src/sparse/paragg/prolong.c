@@ -23,7 +23,7 @@ PetscErrorCode HybParAggOutside(HybParAgg p, HybArena *keep, HybArena *work, Pet
   const HybExec *x = &p->exec;
 
   PetscFunctionBegin;
-  PetscCall((*x->backend->csr->outsidecolumns)(x, keep, work, n, j, begin, end, nlist, list));
+  PetscCall((*x->backend->local->outsidecolumns)(x, keep, work, n, j, begin, end, nlist, list));
   PetscCall(HybArenaAlloc(keep, HYB_MEM_HOST, *nlist, sizeof(PetscInt), garray));
   if (*nlist) {
     PetscCall(x->backend->copy(x, *garray, *list, sizeof(PetscInt) * (size_t)*nlist, HYB_COPY_DEVICE_TO_HOST));
@@ -52,7 +52,7 @@ PetscErrorCode HybParAggNumber(HybParAgg p, HybArena *keep, HybArena *work, Pets
 }
 
 /* but for those that only the transpose's edges lead to */
-PetscErrorCode HybParAggNames(HybParAgg p, HybArena *work)
+static PetscErrorCode HybParAggNames(HybParAgg p, HybArena *work)
 {
   HybParAggStep s = HybParAggStepOf(p);
 
@@ -145,9 +145,9 @@ static PetscErrorCode HybParAggUnsmoothed(HybParAgg p, HybParAggProl *r, HybCSR 
 /* the rows of A as one matrix, whose pattern the graph may have */
 static PetscErrorCode HybParAggJoined(HybParAgg p, HybParAggProl *r, const HybParCSR *A, HybCSR *M)
 {
-  const HybExec   *x   = &p->exec;
-  const HybCSROps *ops = x->backend->csr;
-  HybCSR           O;
+  const HybExec     *x   = &p->exec;
+  const HybLocalOps *ops = x->backend->local;
+  HybCSR             O;
 
   PetscFunctionBegin;
   PetscCall(HybParAggWide(p, &r->work, &A->O, &O));

@@ -64,7 +64,7 @@ static PetscErrorCode HybParAggColumns(HybParAgg p, HybParAggTent *t, const HybS
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), members, sizeof(PetscInt), &s->member));
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), members, sizeof(HybScalar), (HybScalar **)&s->r));
   PetscCall(HybParAggEach(p, HYB_STEP_OWN, n, s));
-  if (t->R.nnz) PetscCall((*x->backend->csr->rowsofentries)(x, &t->R, t->halo->there, s->member + n));
+  if (t->R.nnz) PetscCall((*x->backend->local->rowsofentries)(x, &t->R, t->halo->there, s->member + n));
   s->others = t->R.j;
   PetscCall(HybParAggEach(p, HYB_STEP_FIRST, (PetscInt)t->R.nnz, s));
   if (b) {

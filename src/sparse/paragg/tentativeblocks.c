@@ -63,7 +63,7 @@ static PetscErrorCode HybMembersSort(HybParAgg p, HybParAggMembers *t)
   PetscCall(HybArenaAlloc(&t->work, HYB_MEM_HOST, n, sizeof(HybScalar), &value));
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), n, sizeof(PetscInt), &there));
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall((*x->backend->csr->rowsofentries)(x, &t->R, t->owners->there, there));
+  PetscCall((*x->backend->local->rowsofentries)(x, &t->R, t->owners->there, there));
   PetscCall(x->backend->copy(x, gid, t->R.j, bytes, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->copy(x, parent, there, bytes, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->copy(x, value, t->R.a, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));

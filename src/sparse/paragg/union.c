@@ -75,17 +75,18 @@ static PetscErrorCode HybParAggGhostsOfBoth(HybParAgg p, HybParAggMaking *m, con
 /* S: the rows that came, one for each own vertex */
 static PetscErrorCode HybParAggSortRows(HybParAgg p, HybParAggMaking *m, HybParAggUniting *u, HybCSR *S)
 {
-  const HybExec   *x   = &p->exec;
-  const HybCSROps *ops = x->backend->csr;
-  HybCSR           R   = u->R, C;
-  PetscInt        *perm;
+  const HybExec     *x     = &p->exec;
+  const HybCSROps   *ops   = x->backend->csr;
+  const HybLocalOps *local = x->backend->local;
+  HybCSR             R     = u->R, C;
+  PetscInt          *perm;
 
   PetscFunctionBegin;
-  PetscCall((*ops->numbercolumns)(x, R.nnz, R.j, p->ranges[p->comm->rank], p->ranges[p->comm->rank], u->n, u->nleft, u->list));
+  PetscCall((*local->numbercolumns)(x, R.nnz, R.j, p->ranges[p->comm->rank], p->ranges[p->comm->rank], u->n, u->nleft, u->list));
   R.n = u->n;
   PetscCall((*ops->transposesymbolic)(x, &m->work, &m->work, &R, &C, &perm));
   PetscCall(HybArenaFree(&m->work, &perm));
-  PetscCall((*ops->mapcolumns)(x, C.nnz, u->halo->there, C.j));
+  PetscCall((*local->mapcolumns)(x, C.nnz, u->halo->there, C.j));
   C.n = m->A.D.m;
   PetscCall((*ops->transposesymbolic)(x, &m->work, &m->work, &C, S, &perm));
   PetscCall(HybArenaFree(&m->work, &perm));
@@ -97,10 +98,10 @@ static PetscErrorCode HybParAggSortRows(HybParAgg p, HybParAggMaking *m, HybParA
 /* both blocks */
 static PetscErrorCode HybParAggUniteBlocks(HybParAgg p, HybParAggMaking *m, const HybParCSR *A, HybParAggUniting *u)
 {
-  const HybExec   *x   = &p->exec;
-  const HybCSROps *ops = x->backend->csr;
-  HybCSR           D = m->A.D, O = m->A.O, S;
-  PetscInt         ncame, *list, *came;
+  const HybExec     *x   = &p->exec;
+  const HybLocalOps *ops = x->backend->local;
+  HybCSR             D = m->A.D, O = m->A.O, S;
+  PetscInt           ncame, *list, *came;
 
   PetscFunctionBegin;
   PetscCall(HybParAggOutside(p, &m->work, &m->work, u->R.nnz, u->R.j, 0, 0, &ncame, &list, &came));
@@ -121,16 +122,17 @@ static PetscErrorCode HybParAggUniteBlocks(HybParAgg p, HybParAggMaking *m, cons
 /* the off-diagonal block, transposed, and the own vertices' numbers */
 static PetscErrorCode HybParAggTurn(HybParAgg p, HybParAggMaking *m, HybParAggUniting *u, HybCSR *T)
 {
-  const HybExec   *x   = &p->exec;
-  const HybCSROps *ops = x->backend->csr;
-  PetscInt        *perm;
+  const HybExec     *x     = &p->exec;
+  const HybCSROps   *ops   = x->backend->csr;
+  const HybLocalOps *local = x->backend->local;
+  PetscInt          *perm;
 
   PetscFunctionBegin;
   PetscCall((*ops->transposesymbolic)(x, &m->work, &m->work, &m->A.O, T, &perm));
   PetscCall(HybArenaFree(&m->work, &perm));
   T->a = NULL;
   PetscCall(HybArenaAlloc(&m->work, HYB_WORK(x), m->A.D.m, sizeof(PetscInt), &u->own));
-  PetscCall((*ops->sequence)(x, m->A.D.m, p->ranges[p->comm->rank], u->own));
+  PetscCall((*local->sequence)(x, m->A.D.m, p->ranges[p->comm->rank], u->own));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -48,7 +48,7 @@ PetscErrorCode HybParAggWide(HybParAgg p, HybArena *work, const HybCSR *O, HybCS
   W->n = p->nwide;
   PetscCall(HybArenaAlloc(work, HYB_WORK(x), O->nnz, sizeof(PetscInt), &W->j));
   PetscCall(x->backend->copy(x, W->j, O->j, sizeof(PetscInt) * (size_t)O->nnz, HYB_COPY_DEVICE_TO_DEVICE));
-  PetscCall((*x->backend->csr->mapcolumns)(x, O->nnz, p->wide, W->j));
+  PetscCall((*x->backend->local->mapcolumns)(x, O->nnz, p->wide, W->j));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -56,7 +56,7 @@ static PetscErrorCode InnerRows(HybParMultiply *s, const HybCSR *M, PetscInt beg
   rows->a   = M->a ? M->a + first : NULL;
   PetscCall(HybArenaAlloc(&s->inner.keep, x->result, (PetscCount)rows->m + 1, sizeof(PetscInt), &rows->i));
   PetscCall(x->backend->copy(x, rows->i, M->i + begin, sizeof(PetscInt) * ((size_t)rows->m + 1), HYB_COPY_DEVICE_TO_DEVICE));
-  if (first) PetscCall(x->backend->csr->numbercolumns(x, (PetscCount)rows->m + 1, rows->i, (PetscInt)first, (PetscInt)(first + nnz + 1), 0, 0, NULL));
+  if (first) PetscCall(x->backend->local->numbercolumns(x, (PetscCount)rows->m + 1, rows->i, (PetscInt)first, (PetscInt)(first + nnz + 1), 0, 0, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,7 +104,7 @@ PetscErrorCode HybParInnerLook(HybParMultiply *s, const HybParCSR *A, const HybP
   if (!A->O.nnz || A->D.nnz < least || A->D.nnz + A->O.nnz >= PETSC_MAX_INT) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&s->work, HYB_WORK(x), (PetscCount)words, sizeof(unsigned), &there));
   PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, (PetscCount)words, sizeof(unsigned), &mask));
-  PetscCall(x->backend->csr->meetrows(x, &A->D, A->O.i, B->O.nnz ? B->O.i : NULL, there));
+  PetscCall(x->backend->local->meetrows(x, &A->D, A->O.i, B->O.nnz ? B->O.i : NULL, there));
   PetscCall(x->backend->copy(x, mask, there, sizeof(unsigned) * words, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x));
   InnerRun(m, mask, &s->inner.first, &s->inner.end);
@@ -116,12 +116,12 @@ PetscErrorCode HybParInnerLook(HybParMultiply *s, const HybParCSR *A, const HybP
 
 PetscErrorCode HybParInnerOperands(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B)
 {
-  const HybExec   *x    = &s->exec;
-  const HybCSROps *ops  = x->backend->csr;
-  HybArena        *keep = &s->inner.keep;
-  HybParCSR       *left = &s->inner.left, *right = &s->inner.right;
-  const PetscInt   n    = A->D.m - s->inner.A.m;
-  const HybCSR    *a[2] = {&A->D, &A->O}, *b[2] = {&B->D, &B->O};
+  const HybExec     *x    = &s->exec;
+  const HybLocalOps *ops  = x->backend->local;
+  HybArena          *keep = &s->inner.keep;
+  HybParCSR         *left = &s->inner.left, *right = &s->inner.right;
+  const PetscInt     n    = A->D.m - s->inner.A.m;
+  const HybCSR      *a[2] = {&A->D, &A->O}, *b[2] = {&B->D, &B->O};
   /* inner rows have nothing in O */
   const PetscCount rest[2] = {A->D.nnz - s->inner.A.nnz, A->O.nnz}, unknown[2] = {-1, -1};
   HybCSR           picked[2];
@@ -152,9 +152,9 @@ PetscErrorCode HybParInnerOperands(HybParMultiply *s, const HybParCSR *A, const 
    rows between, R's are as right, if not as few. */
 static PetscErrorCode InnerNarrow(HybParMultiply *s)
 {
-  const HybExec   *x   = &s->exec;
-  const HybCSROps *ops = x->backend->csr;
-  PetscInt        *list, *map, *there, at[2][4] = {{0}}, named[2];
+  const HybExec     *x   = &s->exec;
+  const HybLocalOps *ops = x->backend->local;
+  PetscInt          *list, *map, *there, at[2][4] = {{0}}, named[2];
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&s->work, HYB_WORK(x), 8, sizeof(*there), &there));
@@ -237,7 +237,7 @@ static PetscErrorCode InnerOthers(HybParMultiply *s, const HybExec *result, Pets
   C->garray = border->garray;
   C->O.m    = m;
   PetscCall(HybArenaAlloc(out, result->result, (PetscCount)m + 1, sizeof(PetscInt), &C->O.i));
-  PetscCall(x->backend->csr->expandrows(x, m, border->O.m, s->inner.row, border->O.i, C->O.i));
+  PetscCall(x->backend->local->expandrows(x, m, border->O.m, s->inner.row, border->O.i, C->O.i));
   PetscCall(HybArenaFree(out, &border->O.i));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -258,7 +258,7 @@ PetscErrorCode HybParInnerSymbolic(HybParMultiply *s, const HybExec *result, con
     piece[p] = p == run ? &s->inner.C : &s->inner.band[e++].C;
     m[p]     = piece[p]->m;
   }
-  PetscCall(x->backend->csr->stackrows(result, &out[0], n, (const HybCSR *const *)piece, zero, m, &C->D, first, place));
+  PetscCall(x->backend->local->stackrows(result, &out[0], n, (const HybCSR *const *)piece, zero, m, &C->D, first, place));
   for (PetscInt p = 0, e = 0; p < n; p++) {
     *(p == run ? &s->inner.c : &s->inner.band[e++].c) = place[p];
     PetscCall(HybArenaFree(&s->inner.keep, &piece[p]->j));

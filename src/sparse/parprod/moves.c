@@ -10,7 +10,7 @@ PetscErrorCode HybParMultiplySendValues(HybParMultiply *s, const HybParCSR *B)
   const HybExec *x = &s->exec;
 
   PetscFunctionBegin;
-  PetscCall(x->backend->csr->pickvalues(x, s->sent.row.nnz, s->sent.from, B->D.a, B->O.a, s->sent.row.a));
+  PetscCall(x->backend->local->pickvalues(x, s->sent.row.nnz, s->sent.from, B->D.a, B->O.a, s->sent.row.a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -31,7 +31,7 @@ PetscErrorCode HybParMultiplyPlaceOwn(HybParMultiply *s, PetscBool sameA, PetscB
   PetscFunctionBegin;
   if (!sameA || !s->Lcurrent) {
     s->Lcurrent = PETSC_FALSE;
-    if (s->apart) PetscCall(x->backend->csr->mergevalues(x, &A->D, &A->O, s->nleft, &s->L));
+    if (s->apart) PetscCall(x->backend->local->mergevalues(x, &A->D, &A->O, s->nleft, &s->L));
     if (s->some) PetscCall(x->backend->csr->gather(x, s->Z.nnz, s->zperm, PETSC_FALSE, s->apart ? s->L.a : A->D.a, s->Z.a));
     s->Lcurrent = PETSC_TRUE;
   }

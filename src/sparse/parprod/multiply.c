@@ -42,7 +42,7 @@ static PetscErrorCode HybParMultiplySent(HybParMultiply *s, const HybParCSR *B, 
   PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, (PetscCount)s->halo->nsend + 1, sizeof(PetscInt), begin));
   PetscCall(HybArenaAlloc(&s->work, HYB_WORK(x), B->O.n, sizeof(PetscInt), &garray));
   PetscCall(x->backend->copy(x, garray, B->garray, sizeof(PetscInt) * (size_t)B->O.n, HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(x->backend->csr->pickrows(x, &s->keep, &s->work, &B->D, &B->O, HybCountBelow(B->O.n, B->garray, first), first, garray, s->halo->nsend, s->halo->there, *begin, &s->sent.row, &s->sent.from));
+  PetscCall(x->backend->local->pickrows(x, &s->keep, &s->work, &B->D, &B->O, HybCountBelow(B->O.n, B->garray, first), first, garray, s->halo->nsend, s->halo->there, *begin, &s->sent.row, &s->sent.from));
   s->sent.row.n = B->columns[s->comm->size];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -50,10 +50,10 @@ static PetscErrorCode HybParMultiplySent(HybParMultiply *s, const HybParCSR *B, 
 /* L and R, where they are no blocks of A's and B's */
 static PetscErrorCode HybParMultiplyMerge(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B)
 {
-  const HybExec   *x     = &s->exec;
-  const HybCSROps *ops   = x->backend->csr;
-  const PetscInt   first = B->columns[s->comm->rank];
-  HybCSR           part[2];
+  const HybExec     *x     = &s->exec;
+  const HybLocalOps *ops   = x->backend->local;
+  const PetscInt     first = B->columns[s->comm->rank];
+  HybCSR             part[2];
 
   PetscFunctionBegin;
   s->apart = (PetscBool)(A->O.n > 0);
@@ -85,11 +85,11 @@ static PetscErrorCode HybParMultiplyOwn(HybParMultiply *s, const HybExec *result
 /* X, and of it the rows that L has columns for and that have entries: Y. *colmap: their places. */
 static PetscErrorCode HybParMultiplyRight(HybParMultiply *s, const HybCSR *L, const HybParCSR *B, PetscInt **colmap)
 {
-  const HybExec   *x        = &s->exec;
-  const HybCSROps *ops      = x->backend->csr;
-  const HybCSR    *piece[3] = {&s->others, &B->O, &s->others};
-  const PetscInt   begin[3] = {0, 0, s->nleft}, end[3] = {s->nleft, B->O.m, s->F.m};
-  PetscInt        *garray;
+  const HybExec     *x        = &s->exec;
+  const HybLocalOps *ops      = x->backend->local;
+  const HybCSR      *piece[3] = {&s->others, &B->O, &s->others};
+  const PetscInt     begin[3] = {0, 0, s->nleft}, end[3] = {s->nleft, B->O.m, s->F.m};
+  PetscInt          *garray;
 
   PetscFunctionBegin;
   PetscCall(ops->stackrows(x, &s->keep, 3, piece, begin, end, &s->X, s->first[1], s->place[1]));
@@ -107,10 +107,10 @@ static PetscErrorCode HybParMultiplyRight(HybParMultiply *s, const HybCSR *L, co
 /* What of the result lies in the columns of others */
 static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena *out, HybParCSR *C)
 {
-  const HybExec   *x      = &s->exec;
-  const HybCSROps *ops    = x->backend->csr;
-  const HybCSR    *L      = s->apart ? &s->L : &A->D;
-  PetscInt        *colmap = NULL, *list, *rows, n;
+  const HybExec     *x      = &s->exec;
+  const HybLocalOps *ops    = x->backend->local;
+  const HybCSR      *L      = s->apart ? &s->L : &A->D;
+  PetscInt          *colmap = NULL, *list, *rows, n;
 
   PetscFunctionBegin;
   C->O.m   = A->D.m;

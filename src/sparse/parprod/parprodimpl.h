@@ -22,7 +22,7 @@ typedef struct {
   HybRows   rows; /* those rows on their way here */
   struct {
     HybCSR    row;  /* rows of B that others need, in the order in which they are sent */
-    PetscInt *from; /* which entries of B's blocks these are: see HybCSROps.pickrows */
+    PetscInt *from; /* which entries of B's blocks these are: see HybLocalOps.pickrows */
   } sent;
   /* others' rows of B, and their columns that are this process's own and those that are not */
   HybCSR     F, own, others;

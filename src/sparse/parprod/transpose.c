@@ -17,8 +17,9 @@
    numbers. */
 static PetscErrorCode HybParTransposeSent(HybParTranspose *t, const HybParCSR *A, PetscInt **begin)
 {
-  const HybExec   *x   = &t->exec;
-  const HybCSROps *ops = x->backend->csr;
+  const HybExec     *x     = &t->exec;
+  const HybCSROps   *ops   = x->backend->csr;
+  const HybLocalOps *local = x->backend->local;
 
   PetscFunctionBegin;
   PetscCall(ops->transposesymbolic(x, &t->keep, &t->work, &A->O, &t->S, &t->perm[1]));
@@ -26,7 +27,7 @@ static PetscErrorCode HybParTransposeSent(HybParTranspose *t, const HybParCSR *A
   PetscCall(HybArenaAlloc(&t->work, HYB_MEM_HOST, (PetscCount)A->O.n + 1, sizeof(PetscInt), begin));
   PetscCall(x->backend->copy(x, *begin, t->S.i, sizeof(PetscInt) * ((size_t)A->O.n + 1), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x));
-  PetscCall(ops->numbercolumns(x, t->S.nnz, t->S.j, 0, A->D.m, 0, A->rows[t->comm->rank], NULL));
+  PetscCall(local->numbercolumns(x, t->S.nnz, t->S.j, 0, A->D.m, 0, A->rows[t->comm->rank], NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -45,10 +46,11 @@ static PetscErrorCode HybParTransposeHere(HybParTranspose *t, const HybParCSR *A
    ascend, as with slabs, R is T's block but for its empty rows; else entries are sorted into rows. */
 static PetscErrorCode HybParTransposeRows(HybParTranspose *t)
 {
-  const HybExec   *x   = &t->exec;
-  const HybCSROps *ops = x->backend->csr;
-  HybCSR          *O   = &t->T.O;
-  PetscInt        *row;
+  const HybExec     *x     = &t->exec;
+  const HybCSROps   *ops   = x->backend->csr;
+  const HybLocalOps *local = x->backend->local;
+  HybCSR            *O     = &t->T.O;
+  PetscInt          *row;
 
   PetscFunctionBegin;
   PetscCall(HybHaloThere(t->halo));
@@ -57,11 +59,11 @@ static PetscErrorCode HybParTransposeRows(HybParTranspose *t)
     O->j   = t->R.j;
     O->a   = t->R.a;
     PetscCall(HybArenaAlloc(&t->keep, x->result, (PetscCount)O->m + 1, sizeof(PetscInt), &O->i));
-    PetscCall(ops->expandrows(x, O->m, t->R.m, t->halo->there, t->R.i, O->i));
+    PetscCall(local->expandrows(x, O->m, t->R.m, t->halo->there, t->R.i, O->i));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaAlloc(&t->work, x->result, t->R.nnz, sizeof(PetscInt), &row));
-  PetscCall(ops->rowsofentries(x, &t->R, t->halo->there, row));
+  PetscCall(local->rowsofentries(x, &t->R, t->halo->there, row));
   PetscCall(ops->coosymbolic(x, &t->keep, &t->work, t->R.nnz, row, t->R.j, O, &t->mapptr, &t->map));
   PetscCall(HybArenaAlloc(&t->keep, x->result, O->nnz, sizeof(HybScalar), &O->a));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -70,9 +72,9 @@ static PetscErrorCode HybParTransposeRows(HybParTranspose *t)
 /* what others have sent becomes T's block of others' columns */
 static PetscErrorCode HybParTransposeReceived(HybParTranspose *t, const HybParCSR *A)
 {
-  const HybExec   *x   = &t->exec;
-  const HybCSROps *ops = x->backend->csr;
-  PetscInt        *list, n;
+  const HybExec     *x   = &t->exec;
+  const HybLocalOps *ops = x->backend->local;
+  PetscInt          *list, n;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&t->keep, x->result, t->S.nnz, sizeof(HybScalar), &t->S.a));

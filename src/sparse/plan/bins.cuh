@@ -1,13 +1,13 @@
 /*
   bins.cuh: row costs and bins without a host synchronisation, for the device methods of higher rooms. HybPlanCUDA wraps
-  the same functions with the host copies that hybplan.h promises.
+  the costs with the host copies that hybplan.h promises.
 */
 #ifndef AIJHYBRIDGPU_BINS_CUH
 #define AIJHYBRIDGPU_BINS_CUH
 #include "../device/hybdevice.cuh"
 #include "aijhybridgpu/private/hybplan.h"
 
-/* bins that the ballot kernels take; beyond it the plan sorts */
+/* the most bins */
 #define HYB_PLAN_MAX_BINS 32
 
 /*
@@ -30,12 +30,10 @@ extern PetscErrorCode HybPlanRowCostsUnless(const HybExec *, const HybCSR *A, co
 /* what came from devstats */
 extern void HybPlanStatsSet(const PetscCount *s, HybPlanStats *stats);
 
-/* Stable bins as HybPlanOps.bins, nbins <= HYB_PLAN_MAX_BINS; devbinptr (nbins+1) lives on the device. No
-   synchronisation. */
-extern PetscErrorCode HybPlanBinsAsync(const HybExec *, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr);
-
-/* The same where the order of rows within a bin does not matter, in two launches and without workspace: counters are
-   2*nbins zeroed entries on the device. m = 0 leaves devbinptr alone. */
+/* A counting sort of rows by bin, in any order within one, in two launches and without workspace: row r goes to the
+   first bin b <= HYB_PLAN_MAX_BINS with cost[r] <= limit[b], the last bin takes the rest. limit has nbins-1 ascending
+   entries of the host's; devbinptr (nbins+1) and counters, 2*nbins zeroed entries, live on the device. m = 0 leaves
+   devbinptr alone. No synchronisation. */
 extern PetscErrorCode HybPlanBinsAnyOrder(const HybExec *, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *counters, PetscInt *order, PetscInt *devbinptr);
 /* scan (NULL: none): and, in the same launches, offsets (m+1) of counts as HybScanCounts() gives them */
 typedef struct {

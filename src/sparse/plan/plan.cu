@@ -1,5 +1,5 @@
 /*
-  plan.cu: row costs, bins and row order on the device.
+  plan.cu: row costs and bins on the device.
 
   Row costs. The products of row r of A*B are the lengths of the rows of B that the row names, added up. A sub-warp of W
   lanes takes a row, W from the mean length of A's rows, or a warp where rows are few; rows of more than 64 entries to a
@@ -7,30 +7,19 @@
   more than the rest. As many blocks as the card holds go through all rows. The statistics are sums and maxima of
   integers, gathered by one atomic a block: they do not depend on the run.
 
-  Bins. A stable counting sort by few bins. A warp owns a tile of 512 neighbouring rows and goes through it 32 rows at a
-  time; for each bin a ballot says which lanes hold one of its rows.
-    count:  lane b counts the rows of bin b           -> counts[bin][tile]
-    scan:   exclusive, bins outermost                 -> first place of (bin, tile)
-    place:  the same walk; a row's place is its bin's next place plus the lanes below it in the ballot
-  Order within a bin is the rows' order. 2*ceil(m/32)*nbins ballots, memory nbins*ceil(m/512) integers, no shared
-  memory, no atomics. With more than 32 bins the rows are sorted by their bin's number instead (radix sort, stable as
-  well).
-
-  Methods whose rows do not care in which order a bin's rows come sort in two launches without workspace ("any order"):
-  blocks count their rows of each bin in shared memory and add the counts up; then each block takes room in each bin by
-  one atomic.
+  Bins. Rows sort into few bins in two launches without workspace, in any order within a bin: blocks count their rows of
+  each bin in shared memory and add the counts up; then each block takes room in each bin by one atomic.
 
   Reference: Liu, Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous
   processors, JPDC 85 (2015), stages 1 and 2.
 */
 #include "bins.cuh"
-#include "../csr/rowops.cuh"
+#include "../structure/rowops.cuh"
 
 #define COSTS_THREADS 256
-#define COSTS_BLOCKS  6   /* of a multiprocessor: 40 registers */
-#define COSTS_LONG    64  /* entries of A to a lane from which a row gets a block */
-#define BINS_TILE     512 /* rows a warp */
-#define ANYORDER_ROWS 4   /* rows of a thread */
+#define COSTS_BLOCKS  6  /* of a multiprocessor: 40 registers */
+#define COSTS_LONG    64 /* entries of A to a lane from which a row gets a block */
+#define ANYORDER_ROWS 4  /* rows of a thread */
 /* up to so many rows a thread has one, so that they are spread over the card; HYB_PLAN_SUMS() knows */
 #define ANYORDER_FEW 131072
 
@@ -245,39 +234,6 @@ static __device__ __forceinline__ int BinOf(const BinLimits &bins, Cost cost)
   return b;
 }
 
-template <bool PLACE, typename Cost>
-__global__ void __launch_bounds__(256) BinsKernel(PetscInt m, const Cost *__restrict__ cost, BinLimits bins, PetscInt ntiles, PetscInt *__restrict__ counts, PetscInt *__restrict__ order, PetscInt *__restrict__ binptr)
-{
-  const PetscInt tile = (PetscInt)(((PetscCount)blockIdx.x * blockDim.x + threadIdx.x) / HYB_WARP);
-  const int      lane = HybLane();
-  PetscInt       mine = 0; /* lane b: rows of bin b met so far, or the next place of one */
-
-  if (tile >= ntiles) return;
-  if (PLACE) {
-    if (lane < bins.nbins) {
-      mine = counts[(PetscCount)lane * ntiles + tile];
-      if (tile == 0) binptr[lane] = mine;
-    }
-    if (tile == 0 && lane == 0) binptr[bins.nbins] = m;
-  }
-  for (PetscCount r0 = (PetscCount)tile * BINS_TILE; r0 < m && r0 < ((PetscCount)tile + 1) * BINS_TILE; r0 += HYB_WARP) {
-    const PetscCount r   = r0 + lane;
-    const int        bin = r < m ? BinOf(bins, cost[r]) : -1;
-
-    for (int b = 0; b < bins.nbins; b++) {
-      const unsigned who = __ballot_sync(HYB_FULL_MASK, bin == b);
-
-      if (PLACE) {
-        const PetscInt place = HybShfl(HYB_FULL_MASK, mine, b);
-
-        if (bin == b) order[place + __popc(who & HybLanesBelow())] = (PetscInt)r;
-      }
-      if (lane == b) mine += __popc(who);
-    }
-  }
-  if (!PLACE && lane < bins.nbins) counts[(PetscCount)lane * ntiles + tile] = mine;
-}
-
 /* rows of each bin of a block's, gathered in shared memory; PLACE: each block takes room for its rows at once */
 template <bool PLACE, int EACH, typename Cost>
 __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__restrict__ cost, BinLimits bins, PetscInt *__restrict__ counters, PetscInt *__restrict__ order, PetscInt *__restrict__ binptr, HybPlanScan scan)
@@ -438,96 +394,6 @@ PetscErrorCode HybPlanOffsets(const HybExec *exec, PetscInt m, const PetscInt *c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <typename Cost>
-static PetscErrorCode BinsAsync(const HybExec *exec, HybArena *work, PetscInt m, const Cost *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr)
-{
-  const PetscInt   ntiles = (PetscInt)HybBlocks(m, BINS_TILE);
-  const PetscCount grid   = HybBlocks(ntiles, 256 / HYB_WARP);
-  PetscInt        *counts;
-  BinLimits        bins;
-
-  PetscFunctionBegin;
-  PetscCheck(nbins > 0 && nbins <= HYB_PLAN_MAX_BINS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The number of bins must be within 1..%d, not %" PetscInt_FMT, HYB_PLAN_MAX_BINS, nbins);
-  if (!m) {
-    PetscCall(exec->backend->zero(exec, devbinptr, ((size_t)nbins + 1) * sizeof(PetscInt)));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  bins.nbins = nbins;
-  for (PetscInt b = 0; b < HYB_PLAN_MAX_BINS; b++) bins.limit[b] = b + 1 < nbins ? limit[b] : 0;
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nbins * ntiles + 1, sizeof(PetscInt), &counts));
-  HYB_LAUNCH((BinsKernel<false, Cost>), grid, 256, 0, exec->stream, m, cost, bins, ntiles, counts, order, devbinptr);
-  PetscCall(HybScanCounts(exec, work, (PetscCount)nbins * ntiles, counts, counts, NULL, NULL));
-  HYB_LAUNCH((BinsKernel<true, Cost>), grid, 256, 0, exec->stream, m, cost, bins, ntiles, counts, order, devbinptr);
-  PetscCall(HybArenaFree(work, &counts));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybPlanBinsAsync(const HybExec *exec, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *devbinptr)
-{
-  PetscFunctionBegin;
-  PetscCall(BinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* many bins: the bin of each row by bisection, for the sort */
-__global__ void __launch_bounds__(256) BinNumbersKernel(PetscInt m, const PetscCount *__restrict__ cost, PetscInt nbins, const PetscCount *__restrict__ limit, PetscInt *__restrict__ bin)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-
-  if (r < m) {
-    const PetscCount c  = cost[r];
-    PetscInt         lo = 0, hi = nbins - 1;
-
-    while (lo < hi) {
-      const PetscInt mid = lo + (hi - lo) / 2;
-
-      if (c <= limit[mid])
-        hi = mid;
-      else
-        lo = mid + 1;
-    }
-    bin[r] = lo;
-  }
-}
-
-/* binptr[b] = number of sorted bin numbers below b */
-__global__ void __launch_bounds__(256) BinStartsKernel(PetscInt m, const PetscInt *__restrict__ bin, PetscInt nbins, PetscInt *__restrict__ binptr)
-{
-  const PetscCount b = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-
-  if (b <= nbins) binptr[b] = RowLowerBound(bin, 0, m, (PetscInt)b);
-}
-
-static PetscErrorCode HybPlanBins_CUDA(const HybExec *exec, HybArena *work, PetscInt m, const PetscCount *cost, PetscInt nbins, const PetscCount *limit, PetscInt *order, PetscInt *binptr)
-{
-  PetscInt *devbinptr;
-
-  PetscFunctionBegin;
-  PetscCheck(nbins > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The number of bins must be positive, not %" PetscInt_FMT, nbins);
-  for (PetscInt b = 0; b + 2 < nbins; b++) PetscCheck(limit[b] < limit[b + 1], PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "The limits of bins must ascend: number %" PetscInt_FMT " is %" PetscCount_FMT ", the next %" PetscCount_FMT, b, limit[b], limit[b + 1]);
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nbins + 1, sizeof(PetscInt), &devbinptr));
-  if (nbins <= HYB_PLAN_MAX_BINS)
-    PetscCall(HybPlanBinsAsync(exec, work, m, cost, nbins, limit, order, devbinptr));
-  else {
-    PetscCount *devlimit;
-    PetscInt   *bin, *sorted;
-
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nbins - 1, sizeof(PetscCount), &devlimit));
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &bin));
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &sorted));
-    PetscCall(exec->backend->copy(exec, devlimit, limit, ((size_t)nbins - 1) * sizeof(PetscCount), HYB_COPY_HOST_TO_DEVICE));
-    HYB_LAUNCH(BinNumbersKernel, HybBlocks(m, 256), 256, 0, exec->stream, m, cost, nbins, devlimit, bin);
-    PetscCall(HybSortPairsInt(exec, work, m, bin, sorted, NULL, order, 0, HybBits(nbins)));
-    HYB_LAUNCH(BinStartsKernel, HybBlocks((PetscCount)nbins + 1, 256), 256, 0, exec->stream, m, sorted, nbins, devbinptr);
-    PetscCall(HybArenaFree(work, &devlimit));
-    PetscCall(HybArenaFree(work, &bin));
-    PetscCall(HybArenaFree(work, &sorted));
-  }
-  PetscCall(exec->backend->copy(exec, binptr, devbinptr, ((size_t)nbins + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(HybArenaFree(work, &devbinptr));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 __global__ void __launch_bounds__(256) PlanCutsKernel(PetscInt m, const PetscInt *__restrict__ ai, const PetscCount *__restrict__ before, PetscCount chunk, PetscInt nchunks, HybPlanCut *__restrict__ cut)
 {
   const PetscCount c = (PetscCount)blockIdx.x * 256 + threadIdx.x;
@@ -569,5 +435,4 @@ PetscErrorCode HybPlanCuts(const HybExec *exec, HybArena *work, const HybCSR *A,
 extern const HybPlanOps HybPlanCUDA;
 const HybPlanOps        HybPlanCUDA = {
          .products = HybPlanProducts_CUDA,
-         .bins     = HybPlanBins_CUDA,
 };

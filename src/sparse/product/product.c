@@ -59,7 +59,7 @@ struct _HybProduct {
   PetscBool      isfused;
   PetscBool      frugal;            /* the last numeric phase took no memory */
   PetscCount     lost;              /* plans given back until its end */
-  PetscInt       parts, inparts;    /* of A P: asked for, and what it is made in; 0: not known yet */
+  PetscInt       inparts;           /* what A P is made in; 0: not known yet */
   PetscBool      reuse;             /* more than one numeric phase is expected */
   PetscInt       blocksize;         /* of all operands, as the caller says */
   PetscBool      pattern;           /* the caller has room for the result's values */
@@ -360,14 +360,6 @@ PetscErrorCode HybProductSetPattern(HybProduct p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybProductSetParts(HybProduct p, PetscInt parts)
-{
-  PetscFunctionBegin;
-  PetscCheck(parts >= 0 && parts <= HYB_SPGEMM_PARTS && (!parts || HYB_SPGEMM_PARTS % parts == 0), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A product is made in parts that divide %d, not %" PetscInt_FMT, HYB_SPGEMM_PARTS, parts);
-  p->parts = parts;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybProductUnchanged(HybProduct p, const PetscBool same[3])
 {
   PetscFunctionBegin;
@@ -431,12 +423,13 @@ static PetscErrorCode HybProductParts(HybProduct p)
 {
   const HybSpGEMM *s     = p->stage;
   const size_t     bytes = (size_t)p->W.nnz * sizeof(HybScalar);
+  const PetscInt   asked = HybTuningGet()->product_parts;
   PetscInt         parts = 1;
 
   PetscFunctionBegin;
   if (p->type == HYB_PRODUCT_PTAP && HybProductPasses(p, &p->W) && s[0].parts && s[0].hascut && s[1].parts) {
-    if (p->parts)
-      parts = p->parts;
+    if (asked)
+      parts = asked;
     else if (bytes > HYB_PARTS_ASK) {
       size_t spare;
 

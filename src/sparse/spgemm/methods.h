@@ -1,7 +1,8 @@
 /*
   The SpGEMM methods, one line each, in the order in which "auto" asks them. No include guard: whoever includes this
   defines HYB_METHOD_HOST(name, symbol) and HYB_METHOD_CUDA(name, symbol) first and gets one of them a line. Each symbol
-  is a const HybSpGEMMMethod, defined in host/<method>.c or cuda/<method>.cu.
+  is a const HybSpGEMMMethod, defined in <method>.c or <method>.cu, here, in a folder of the
+  method's name, or, the papers' methods, in ../papers.
 */
 HYB_METHOD_HOST("shape", HybSpGEMM_Shape)
 HYB_METHOD_HOST("padded", HybSpGEMM_Padded)

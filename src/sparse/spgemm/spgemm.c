@@ -7,8 +7,8 @@
   finds there what it is made for; each method documents its own rule. A first product may wait for the device
   HYB_SPGEMM_WAITS times: costs are counted once, at the first question to them, by whoever has a copy to wait for
   anyway; a look that would leave no wait for the count of C is not taken. One wait more is had by products of long rows
-  in which a sample found no blocks (cuda/diagonal.cu). Where the caller gives a block size, a method of blocks is asked
-  first of all: it has nothing to sample, only to prove.
+  in which a sample found no blocks (diagonal/diagonal.cu). Where the caller gives a block size, a method of blocks is
+  asked first of all: it has nothing to sample, only to prove.
 
   Too many nonzeros for PetscInt. The number of products says nothing: it exceeds the number of nonzeros by the
   compression ratio. What is known before any work is a lower bound, sum over the rows of A of the longest row of B that

@@ -66,7 +66,7 @@ PetscErrorCode MatAIJHybridGPUCompose(Mat A, PetscBool seq, PetscBool on)
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeConversions(A, on));
   PetscCall(seq ? MatSeqAIJHybridGPUComposeCOO(A, on) : MatMPIAIJHybridGPUComposeCOO(A, on));
   if (!seq) PetscCall(MatMPIAIJHybridGPUComposePreallocation(A, on));
-#if PETSC_VERSION_GE(3, 26, 0)
+#if HYB_HAS_CREATE_GARRAY
   if (!seq) PetscCall(MatMPIAIJHybridGPUComposeScatter(A, on));
 #endif
   if (seq) PetscCall(MatSeqAIJHybridGPUComposeOver(A, on));

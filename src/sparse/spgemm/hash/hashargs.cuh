@@ -4,7 +4,7 @@
 */
 #ifndef AIJHYBRIDGPU_HASHARGS_CUH
 #define AIJHYBRIDGPU_HASHARGS_CUH
-#include "hashrows.cuh"
+#include "../hashrows.cuh"
 #include "../operands.cuh"
 #include "../../plan/bins.cuh"
 #include "../../device/hybgroup.cuh"

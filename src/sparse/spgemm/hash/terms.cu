@@ -41,7 +41,7 @@
   plan four, and one over C for each TERMS_STEP entries of a row of A.
 */
 #include "hashargs.cuh"
-#include "../../csr/rowops.cuh"
+#include "../../structure/rowops.cuh"
 #include "../../device/carve.h"
 
 #define TERMS_TILE        64  /* entries of C, a thread each */

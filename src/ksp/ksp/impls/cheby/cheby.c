@@ -28,7 +28,7 @@ typedef PetscErrorCode (*HybSetEigenvaluesFn)(KSP, PetscReal, PetscReal);
 /* PETSc's own operations, the same for all objects */
 static struct {
   PetscErrorCode (*setup)(KSP);
-  PetscErrorCode (*setfromoptions)(KSP, HybKSPOptionItems);
+  PetscErrorCode (*setfromoptions)(KSP, HybOptionItems);
   PetscErrorCode (*destroy)(KSP);
   HybUseNoisyFn       usenoisy;
   HybSetEigenvaluesFn seteigenvalues;
@@ -79,7 +79,7 @@ static PetscErrorCode KSPChebyshevSetEigenvalues_Hyb(KSP ksp, PetscReal emax, Pe
 }
 
 /* PETSc reads the option where there is an estimator, which this may have created */
-static PetscErrorCode KSPSetFromOptions_Chebyshev_Hyb(KSP ksp, HybKSPOptionItems items)
+static PetscErrorCode KSPSetFromOptions_Chebyshev_Hyb(KSP ksp, HybOptionItems items)
 {
   HybChebyshev *c;
   KSP           estimator;
@@ -244,7 +244,7 @@ static PetscErrorCode KSPDestroy_Chebyshev_Hyb(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
+static PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
 {
   HybChebyshev *c;
 

@@ -45,11 +45,7 @@ static PetscErrorCode HybEstimateNoise(Mat A, Vec b)
     PetscCall(HybMatNoise(A, b));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  #if PETSC_VERSION_LT(3, 23, 0)
-  PetscCall(KSPSetNoisy_Private(b));
-  #else
-  PetscCall(KSPSetNoisy_Private(A, b));
-  #endif
+  PetscCall(HybNoisy(A, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

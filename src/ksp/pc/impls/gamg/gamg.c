@@ -93,7 +93,7 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
     *why = "the matrix is of another type";
   else if (bound)
     *why = "the matrix is bound to the CPU";
-  else if (size > 1 && PETSC_VERSION_GE(3, 27, 0)) /* the witness is each process's own: it does not tell */
+  else if (size > 1 && !HYB_KNOWN_GAMG_PARALLEL) /* the witness is each process's own: it does not tell */
     *why = "several processes, and nobody has compared what this PETSc does on them";
   else if (!Fingerprint.known || o->creategraph != f->creategraph || o->coarsen != f->coarsen || o->prolongator != f->prolongator || o->optprolongator != f->optprolongator || o->createlevel != f->createlevel || o->createdefaultdata != f->createdefaultdata)
     *why = "the functions of the PC are not those of aggregation";
@@ -101,7 +101,7 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
     *why = "aggregates for ASM";
   else if (gamg->repart || gamg->cpu_pin_coarse_grids)
     *why = "levels that move";
-  #if PETSC_VERSION_GE(3, 26, 0)
+  #if HYB_HAS_PROLONG_FILTER
   else if (gamg->prolongator_filter != 0)
     *why = "a filter of the prolongator";
   #endif

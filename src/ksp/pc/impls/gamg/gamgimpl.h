@@ -9,7 +9,7 @@
 #include "aijhybridgpu/private/hybmat.h"
 
 /* The rules of aggregation are those of 3.21 and later, near-null vectors are real, shuffle and hash are of 32 bits */
-#if PETSC_VERSION_GE(3, 21, 0) && PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX) && !PetscDefined(USE_64BIT_INDICES)
+#if HYB_HAS_GAMG && PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX) && !PetscDefined(USE_64BIT_INDICES)
   #define HYB_GAMG 1
 #else
   #define HYB_GAMG 0

@@ -43,7 +43,7 @@ PetscErrorCode HybGAMGInjectionBegin(PC pc, HybGAMG *h)
 
   PetscFunctionBegin;
   PetscCall(HybMatIsSeq(pc->pmat, &seq));
-  if (size < 1 || !seq || !gamg->reuse_prol || gamg->orig_data || !PETSC_VERSION_GE(3, 26, 0) || PETSC_VERSION_GE(3, 27, 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (size < 1 || !seq || !gamg->reuse_prol || gamg->orig_data || !HYB_KNOWN_INJECTION) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetBlockSizes(pc->pmat, &bs, &cbs));
   if (bs != cbs || size >= bs) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt k = 0; k < size; k++) {

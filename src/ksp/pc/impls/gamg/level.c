@@ -147,7 +147,7 @@ static PetscErrorCode HybGAMGRules(PC pc, HybGAMG *h, Mat A, PetscBool ask, Pets
   *edges    = PETSC_TRUE;
   if (!ask && h->settled && h->asked.bs == h->block.bs && h->asked.nvec == h->block.nvec && h->askedsymmetric == symmetric) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGAMGWitness(pc, h, A, ask, edges));
-  if (h->asked.bs && PETSC_VERSION_LT(3, 27, 0)) h->settled = (PetscBool)(h->settled || before.hops != h->rules.hops || before.distance != h->rules.distance || before.order != h->rules.order);
+  if (h->asked.bs && HYB_KNOWN_GAMG_ALIKE) h->settled = (PetscBool)(h->settled || before.hops != h->rules.hops || before.distance != h->rules.distance || before.order != h->rules.order);
   h->asked          = h->block;
   h->askedsymmetric = symmetric;
   PetscFunctionReturn(PETSC_SUCCESS);

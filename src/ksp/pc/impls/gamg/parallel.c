@@ -79,7 +79,7 @@ static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask,
     *why = "processes have different options";
   else
     HybGAMGWhy(edges, h, why);
-  if (PETSC_VERSION_LT(3, 26, 0) && !*why && h->rules.distance > 1) *why = "MIS-k on several processes, and nobody has compared what this PETSc does on them";
+  if (!HYB_KNOWN_GAMG_MISK && !*why && h->rules.distance > 1) *why = "MIS-k on several processes, and nobody has compared what this PETSc does on them";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

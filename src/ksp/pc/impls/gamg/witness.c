@@ -510,7 +510,7 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   PetscFunctionBegin;
   h->rules = (HybAggRules){0, 1, HYB_AGG_SHUFFLED, 0};
   /* up to 3.26 all levels are smoothed alike */
-  if (h->asked.bs != h->block.bs || h->asked.nvec != h->block.nvec || PETSC_VERSION_GE(3, 27, 0)) h->nsmooths = -1;
+  if (h->asked.bs != h->block.bs || h->asked.nvec != h->block.nvec || !HYB_KNOWN_GAMG_ALIKE) h->nsmooths = -1;
   *edges = PETSC_TRUE;
   PetscCall(HybArenaInit(&w.keep, &WitnessExec));
   PetscCall(HybArenaInit(&w.work, &WitnessExec));

@@ -38,7 +38,7 @@ static PetscErrorCode HybJacobiLook(PC pc, PetscBool *skip)
   PetscCall(PCJacobiGetUseAbs(pc, &useabs));
   PetscCall(PCJacobiGetFixDiagonal(pc, &fix));
   if (type != PC_JACOBI_DIAGONAL || useabs || !fix) PetscFunctionReturn(PETSC_SUCCESS);
-#if !PETSC_VERSION_LT(3, 19, 0)
+#if HYB_HAS_SPD_KNOWN
   PetscCall(MatIsSPDKnown(pc->pmat, &isset, &isspd)); /* PETSc does not look then */
   if (isset && isspd) PetscFunctionReturn(PETSC_SUCCESS);
 #else

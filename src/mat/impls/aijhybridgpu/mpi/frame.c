@@ -32,7 +32,7 @@ static PetscErrorCode HybFrameEmptyBlocks(Mat C, const PetscObjectState was[2])
   A throw-away MATMPIAIJ with C's columns and these of others, whose processes have a row each: for what the base class
   keeps beside the blocks. A process that has an error of its own meets the others before anything is sent.
 */
-#if PETSC_VERSION_GE(3, 26, 0)
+#if HYB_HAS_CREATE_GARRAY
 static PetscErrorCode HybFrameBlock(PetscInt m, PetscInt n, Mat *block)
 {
   PetscFunctionBegin;

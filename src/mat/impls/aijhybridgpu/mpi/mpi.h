@@ -52,7 +52,7 @@ PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, co
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *, HybArena out[2], const HybParCSR *);
 
 /* scatter.c */
-#if PETSC_VERSION_GE(3, 26, 0)
+#if HYB_HAS_CREATE_GARRAY
 PETSC_INTERN PetscErrorCode HybScatterDefer(Mat C, Mat block);
 PETSC_INTERN PetscErrorCode HybScatterSetGraph(Mat C, Mat T, Mat block, PetscInt n, const PetscInt *garray, PetscSFNode *remote);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposeScatter(Mat, PetscBool on);
@@ -79,7 +79,7 @@ PETSC_INTERN PetscErrorCode MatResidual_MPIAIJHybridGPU(Mat, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatSetValues_MPIAIJHybridGPU(Mat, PetscInt, const PetscInt[], PetscInt, const PetscInt[], const PetscScalar[], InsertMode);
 PETSC_INTERN PetscErrorCode MatZeroRows_MPIAIJHybridGPU(Mat, PetscInt, const PetscInt[], PetscScalar, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatZeroRowsColumns_MPIAIJHybridGPU(Mat, PetscInt, const PetscInt[], PetscScalar, Vec, Vec);
-#if PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_ELIMINATEZEROS
 PETSC_INTERN PetscErrorCode MatEliminateZeros_MPIAIJHybridGPU(Mat, PetscBool);
 #endif
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposePreallocation(Mat, PetscBool on);
@@ -117,14 +117,12 @@ PETSC_INTERN PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat, MatType, Mat
 PETSC_INTERN PetscErrorCode MatConvert_Derived_MPIAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
 static inline PetscBool     MatIsMPIAIJHybridGPU(Mat A)
 {
-#if PETSC_VERSION_GE(3, 19, 0)
-  if (A->hash_active) {
+  if (HybHashActive(A)) {
     PetscBool flg = PETSC_FALSE;
 
     (void)PetscObjectTypeCompare((PetscObject)A, MATMPIAIJHYBRIDGPU, &flg);
     return flg;
   }
-#endif
   return (PetscBool)(A->ops->destroy == MatDestroy_MPIAIJHybridGPU);
 }
 

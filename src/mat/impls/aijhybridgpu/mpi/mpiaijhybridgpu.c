@@ -42,11 +42,7 @@ static PetscErrorCode MatDuplicate_MPIAIJHybridGPU(Mat A, MatDuplicateOption op,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PETSC_VERSION_LT(3, 23, 0)
-static PetscErrorCode MatSetFromOptions_MPIAIJHybridGPU(Mat A, PetscOptionItems *items)
-#else
-static PetscErrorCode MatSetFromOptions_MPIAIJHybridGPU(Mat A, PetscOptionItems items)
-#endif
+static PetscErrorCode MatSetFromOptions_MPIAIJHybridGPU(Mat A, HybOptionItems items)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
 
@@ -159,7 +155,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
     .setvalues        = MatSetValues_MPIAIJHybridGPU,
     .zerorows         = MatZeroRows_MPIAIJHybridGPU,
     .zerorowscolumns  = MatZeroRowsColumns_MPIAIJHybridGPU,
-#if PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_ELIMINATEZEROS
     .eliminatezeros = MatEliminateZeros_MPIAIJHybridGPU,
 #endif
     .fdcoloringsetup       = MatFDColoringSetUp_MPIAIJHybridGPU,
@@ -284,7 +280,7 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse r
     Mat             blocks[2];
     const PetscInt *garray;
 
-#if PETSC_VERSION_GE(3, 26, 0)
+#if HYB_HAS_CREATE_GARRAY
     PetscSF sf;
 
     PetscCall(MatGetMultPetscSF(B, &sf)); /* which sets it up, while we are asked (scatter.c) */

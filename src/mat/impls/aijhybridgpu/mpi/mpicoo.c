@@ -258,7 +258,7 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOO **c, con
   hyb->coopattern  = PETSC_TRUE;
   /* as the parent's: before 3.22 it is the first values' assembly that sums, and MatSetPreallocationCOO() counts. What
      the last assembly saw stands, so that the next one finds another pattern and ends what was said of the old one */
-  if (PETSC_VERSION_GE(3, 22, 0)) {
+  if (HYB_COO_COUNTS_STATES) {
     const PetscObjectState seen = A->ass_nonzerostate;
 
     PetscCall(MatMPIAIJHybridGPUSumStates(A));
@@ -438,9 +438,7 @@ static PetscErrorCode HybMPICOOWhere(Mat A, PetscCount ncoo, const PetscInt *i, 
   if (!ierr) ierr = HybCOOIsOnDevice(i, &idevice);
   if (!ierr) ierr = HybWhereCOO(A, &hyb->choices, idevice, ncoo, &wanted);
   if (!ierr) fails = (PetscBool)(!HybExecOnDevice(x) || A->structure_only || ncoo > PETSC_MAX_INT);
-#if PETSC_VERSION_GE(3, 19, 0)
-  if (A->hash_active) fails = PETSC_TRUE;
-#endif
+  if (HybHashActive(A)) fails = PETSC_TRUE;
   mine[0] = fails;
   mine[1] = wanted;
   mine[2] = ierr != PETSC_SUCCESS;

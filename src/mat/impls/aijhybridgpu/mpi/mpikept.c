@@ -87,7 +87,7 @@ static PetscErrorCode HybMPIKeepColumns(const HybExec *x, PetscInt n, const Pets
       if (!ierr) ierr = HybArenaAlloc(&work, HYB_WORK(x), (PetscCount)result->O.n + 1, sizeof(PetscInt), &there);
       if (!ierr) ierr = x->backend->copy(x, there, map, sizeof(PetscInt) * (size_t)result->O.n, HYB_COPY_HOST_TO_DEVICE);
       if (!ierr) ierr = x->backend->copy(x, *j, result->O.j, sizeof(PetscInt) * (size_t)result->O.nnz, HYB_COPY_DEVICE_TO_DEVICE);
-      if (!ierr) ierr = x->backend->csr->mapcolumns(x, result->O.nnz, there, *j);
+      if (!ierr) ierr = x->backend->local->mapcolumns(x, result->O.nnz, there, *j);
       if (!ierr) ierr = x->backend->sync(x); /* map goes */
     }
   }

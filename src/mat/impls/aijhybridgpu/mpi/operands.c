@@ -2,7 +2,6 @@
   The operands of a parallel product: lent by their matrices, brought to where the product runs, and known again.
 */
 #include "product.h"
-#include "aijhybridgpu/private/hybcsrcopy.h"
 #include <string.h>
 
 PetscErrorCode HybMPIOperandsMats(Mat C, HybMPIOperands *o)
@@ -69,15 +68,12 @@ PetscErrorCode HybMPIOperandsSend(HybMPIOperands *o, const HybExec *x, PetscBool
   if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt k = 0; k < o->n; k++) {
     for (int b = 0; b < 2; b++) {
-      const HybCSR *h = &o->lent[k][b].csr;
-      HybCSR       *d = b ? &o->csr[k].O : &o->csr[k].D;
+      HybCSR *d = b ? &o->csr[k].O : &o->csr[k].D;
 
-      if (MatIsSeqAIJHybridGPU(o->block[k][b])) {
-        PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(o->block[k][b], x, values, d));
-        continue;
-      }
-      PetscCall(HybCSRCopy(x, &o->sent, HYB_MEM_DEVICE, h, values, HYB_COPY_HOST_TO_DEVICE, d));
-      PetscCall(HybLogToDevice((PetscLogDouble)sizeof(PetscInt) * ((PetscLogDouble)h->nnz + h->m + 1) + (values ? (PetscLogDouble)sizeof(HybScalar) * (PetscLogDouble)h->nnz : 0)));
+      if (k && o->block[k][b] == o->block[k - 1][b])
+        *d = b ? o->csr[k - 1].O : o->csr[k - 1].D;
+      else
+        PetscCall(HybOperandSend(o->block[k][b], &o->lent[k][b], x, values, &o->sent, d));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -93,33 +89,19 @@ PetscErrorCode HybMPIOperandsRestore(HybMPIOperands *o)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of the operands' blocks, but of those that are known. One matrix may be several operands: it is gone through once. */
+/* Of the operands' blocks, but of those that are known */
 static PetscErrorCode HybMPIOperandsHash(const HybExec *x, const HybMPIOperands *o, PetscBool known[3][2], uint64_t hash[3][2])
 {
-  const HybCSR  *list[6];
-  uint64_t       of[6];
-  PetscInt       place[3][2], n = 0;
-  HybArena       work;
-  PetscErrorCode ierr;
+  const HybCSR *list[HYB_HASHES];
+  uint64_t      of[HYB_HASHES];
+  PetscInt      n = 0;
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < o->n; k++)
-    for (int b = 0; b < 2; b++) {
-      place[k][b] = -1;
-      if (known[k][b]) continue;
-      if (k && o->block[k][b] == o->block[k - 1][b]) place[k][b] = place[k - 1][b];
-      if (place[k][b] >= 0) continue;
-      place[k][b] = n;
-      list[n++]   = b ? &o->csr[k].O : &o->csr[k].D;
-    }
-  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&work, x));
-  ierr = x->backend->csr->patternhash(x, &work, n, list, of);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
-  for (PetscInt k = 0; k < o->n; k++)
-    for (int b = 0; b < 2; b++)
-      if (place[k][b] >= 0) hash[k][b] = of[place[k][b]];
+  for (int k = 0; k < 2 * o->n; k++)
+    if (!known[k / 2][k % 2]) list[n++] = k % 2 ? &o->csr[k / 2].O : &o->csr[k / 2].D;
+  PetscCall(HybPatternHash(x, n, list, of));
+  for (int k = 2 * (int)o->n; k-- > 0;)
+    if (!known[k / 2][k % 2]) hash[k / 2][k % 2] = of[--n];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -15,7 +15,7 @@
 */
 #include "mpi.h"
 
-#if PETSC_VERSION_GE(3, 26, 0)
+#if HYB_HAS_CREATE_GARRAY
   #include <petsc/private/vecimpl.h>
   #include <petsc/private/sfimpl.h>
 

@@ -88,7 +88,7 @@ static PetscErrorCode MatMPIAIJHybridGPUNotGivenBack(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_ELIMINATEZEROS
 /* The parent has changed the blocks past their own functions */
 static PetscErrorCode MatMPIAIJHybridGPUBlocksMoved(Mat A)
 {
@@ -115,7 +115,7 @@ PetscErrorCode MatSetValues_MPIAIJHybridGPU(Mat A, PetscInt m, const PetscInt ro
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_ELIMINATEZEROS
 /* the parent calls its own function for the blocks, which shortens their rows where they are */
 PetscErrorCode MatEliminateZeros_MPIAIJHybridGPU(Mat A, PetscBool keep)
 {
@@ -243,7 +243,7 @@ PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   /* the parent sums here where its own coordinates have made the blocks */
-  if (hyb->assembling && PETSC_VERSION_LT(3, 22, 0)) {
+  if (hyb->assembling && !HYB_COO_COUNTS_STATES) {
     const PetscObjectState assembled = A->ass_nonzerostate;
 
     PetscCall(MatMPIAIJHybridGPUSumStates(A));

@@ -18,7 +18,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDestroyPlans(Mat_SeqAIJHybridGPU *hyb)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
+static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
   HybArena             arrays;
@@ -87,11 +87,7 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PETSC_VERSION_LT(3, 23, 0)
-static PetscErrorCode MatSetFromOptions_SeqAIJHybridGPU(Mat A, PetscOptionItems *items)
-#else
-static PetscErrorCode MatSetFromOptions_SeqAIJHybridGPU(Mat A, PetscOptionItems items)
-#endif
+static PetscErrorCode MatSetFromOptions_SeqAIJHybridGPU(Mat A, HybOptionItems items)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybChoices           before;

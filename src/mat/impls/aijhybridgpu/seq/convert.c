@@ -111,7 +111,7 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_Derived(Mat A, MatType type, Ma
   B = A;
   if (reuse == MAT_INITIAL_MATRIX) {
     PetscCall(HybPlainDuplicate(A, PETSC_TRUE, &B));
-#if PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_PROPAGATE
     PetscCall(MatPropagateSymmetryOptions(A, B)); /* as MatDuplicate() does, with which the parent's converters begin */
 #endif
   } else
@@ -145,7 +145,7 @@ static PetscErrorCode MatConvert_Derived_SeqAIJHybridGPU(Mat A, MatType type, Ma
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_CUDA
 /* Is A on a device that aijcusparse can share? Then x and csr are of it. */
 static PetscErrorCode HybConvertFromDevice(Mat A, HybExec *x, HybCSR *csr, PetscBool *device)
 {
@@ -447,7 +447,7 @@ PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
   for (int k = 0; k < HYB_DERIVED_TYPES; k++) {
     HybConverter f = MatConvert_SeqAIJHybridGPU_Derived, back = MatConvert_Derived_SeqAIJHybridGPU;
 
-#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_CUDA
     if (k == 0) {
       f    = MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE;
       back = MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU;

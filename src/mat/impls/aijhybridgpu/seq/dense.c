@@ -21,7 +21,7 @@ static PetscErrorCode HybDenseIsOnDevice(Mat M, PetscBool *flg)
 {
   PetscFunctionBegin;
   *flg = PETSC_FALSE;
-#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_CUDA
   PetscCall(PetscObjectTypeCompare((PetscObject)M, MATSEQDENSECUDA, flg));
   if (M->boundtocpu) *flg = PETSC_FALSE;
 #else
@@ -39,7 +39,7 @@ static PetscErrorCode HybDeviceDenseGet(const HybExec *x, HybArena *work, Mat M,
   d->write = write;
   d->mtype = PETSC_MEMTYPE_HOST;
   PetscCall(MatDenseGetLDA(M, &d->lda));
-#if PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_DENSE_MEMTYPE
   if (write)
     PetscCall(MatDenseGetArrayWriteAndMemType(M, &d->array, &d->mtype));
   else
@@ -80,7 +80,7 @@ static PetscErrorCode HybDeviceDenseRestore(const HybExec *x, HybDeviceDense *d,
     PetscCall(x->backend->sync(x));
     PetscCall(HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)m * p));
   }
-#if PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_DENSE_MEMTYPE
   if (d->write)
     PetscCall(MatDenseRestoreArrayWriteAndMemType(d->M, &d->array));
   else

@@ -261,7 +261,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
     }
   }
   if (device && !v && !hyb->copy.csr.nnz) device = PETSC_FALSE; /* AIJ preallocates an empty matrix */
-#if PETSC_VERSION_GE(3, 25, 0)
+#if HYB_SHIFT_BY_ENTRIES
   /* AIJ goes entry by entry, and refuses the rows below; before, it wrote past them */
   if (A->rmap->n > A->cmap->n) device = PETSC_FALSE;
 #endif
@@ -270,7 +270,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
     PetscCall(HybDiagonalSetOnDevice(&x, &csr, v, alpha, add, &missing));
     if (!missing) PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
-#if PETSC_VERSION_LT(3, 25, 0)
+#if !HYB_SHIFT_BY_ENTRIES
     if (!missing && !v) { /* AIJ's MatShift() ends with an assembly */
       PetscCall(MatSeqAIJHybridGPUAssembleWritten(A));
       PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
@@ -479,7 +479,7 @@ static PetscErrorCode HybUnionOnDevice(Mat B, const HybExec *x, const HybCSR *yc
 
 /* B, just born on the device, takes the place of Y, which lives there; same: their patterns are. B gets what of ours
    Y had. */
-PetscErrorCode MatSeqAIJHybridGPUMerge(Mat Y, Mat *B, PetscBool same)
+static PetscErrorCode MatSeqAIJHybridGPUMerge(Mat Y, Mat *B, PetscBool same)
 {
   Mat_SeqAIJHybridGPU *b = NULL, *y = NULL;
   PetscObject          coo = NULL;
@@ -604,7 +604,7 @@ static PetscErrorCode MatBindToCPU_SeqAIJHybridGPU(Mat A, PetscBool flg)
 }
 #endif
 
-#if PETSC_VERSION_GE(3, 24, 0)
+#if HYB_HAS_CURRENTMEMTYPE
 static PetscErrorCode MatGetCurrentMemType_SeqAIJHybridGPU(Mat A, PetscMemType *mtype)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -632,7 +632,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
 #if defined(PETSC_HAVE_DEVICE)
     .bindtocpu = MatBindToCPU_SeqAIJHybridGPU,
 #endif
-#if PETSC_VERSION_GE(3, 24, 0)
+#if HYB_HAS_CURRENTMEMTYPE
     .getcurrentmemtype = MatGetCurrentMemType_SeqAIJHybridGPU,
 #endif
   };

@@ -8,7 +8,7 @@
 */
 #include "seq.h"
 
-#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_CUDA
 
 typedef PetscErrorCode (*HybSymbolicLU)(Mat, Mat, IS, IS, const MatFactorInfo *);
 typedef PetscErrorCode (*HybSymbolicCholesky)(Mat, Mat, IS, const MatFactorInfo *);
@@ -257,7 +257,7 @@ static PetscErrorCode MatGetFactor_SeqAIJHybridGPU_PETSc(Mat A, MatFactorType ft
 PetscErrorCode HybGlueRegisterFactors(void)
 {
   PetscFunctionBegin;
-#if defined(PETSC_HAVE_CUDA) && PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_CUDA
   {
     const MatFactorType types[] = {MAT_FACTOR_LU, MAT_FACTOR_ILU, MAT_FACTOR_CHOLESKY, MAT_FACTOR_ICC};
 

@@ -6,7 +6,6 @@
 #include "coo.h"
 #include "kept.h"
 #include "../storage/where.h"
-#include "aijhybridgpu/private/hybcsrcopy.h"
 
 /* What a product keeps */
 typedef struct {
@@ -164,14 +163,13 @@ static PetscErrorCode HybOperandsSend(HybOperands *o, const HybExec *x, PetscBoo
   PetscCall(HybArenaInit(&o->sent, x));
   if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt k = 0; k < o->n; k++) {
-    const HybCSR *h = &o->lent[k].csr;
-    HybCSR       *d = &o->csr[k];
+    PetscInt same = 0;
 
-    if (MatIsSeqAIJHybridGPU(o->mat[k])) {
-      PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(o->mat[k], x, values, d));
-      continue;
-    }
-    PetscCall(HybCSRCopy(x, &o->sent, HYB_MEM_DEVICE, h, values, HYB_COPY_HOST_TO_DEVICE, d));
+    while (o->mat[same] != o->mat[k]) same++;
+    if (same < k)
+      o->csr[k] = o->csr[same];
+    else
+      PetscCall(HybOperandSend(o->mat[k], &o->lent[k], x, values, &o->sent, &o->csr[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -241,6 +239,8 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
   HybCSR         result;
   const HybExec *x       = &mp->exec;
   const char    *roles[] = {"A", "B", "C"}, *method;
+  const HybCSR  *list[3];
+  uint64_t       hash[3];
   char           text[1024];
   PetscErrorCode ierr;
 
@@ -256,8 +256,10 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
     mp->operand[k].m   = o->csr[k].m;
     mp->operand[k].n   = o->csr[k].n;
     mp->operand[k].nnz = o->csr[k].nnz;
-    PetscCall(HybPatternHash(x, &o->csr[k], &mp->operand[k].pattern));
+    list[k]            = &o->csr[k];
   }
+  PetscCall(HybPatternHash(x, o->n, list, hash));
+  for (PetscInt k = 0; k < o->n; k++) mp->operand[k].pattern = hash[k];
   PetscCall(HybKeptReset(&mp->kept));
   PetscCall(HybArenaInit(&arrays, x));
   PetscCall(HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
@@ -290,21 +292,24 @@ static PetscErrorCode HybMatProductSamePattern(HybMatProduct *mp, HybOperands *o
 {
   PetscObjectId id[3];
   HybPatternKey key[3];
+  const HybCSR *list[3];
+  uint64_t      hash[3];
+  PetscInt      of[3], n = 0;
 
   PetscFunctionBegin;
   *same = (PetscBool)(mp->noperands == o->n);
   for (PetscInt k = 0; k < o->n && *same; k++) {
-    HybCSR  *M = &o->csr[k];
-    uint64_t hash;
+    HybCSR *M = &o->csr[k];
 
     PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &id[k]));
     PetscCall(HybPatternKeyGet(o->mat[k], &o->lent[k].csr, &key[k]));
     if (key[k].made && id[k] == mp->operand[k].id && HybPatternKeyEqual(&key[k], &mp->operand[k].key)) continue;
-    *same = (PetscBool)(M->m == mp->operand[k].m && M->n == mp->operand[k].n && M->nnz == mp->operand[k].nnz);
-    if (!*same) break;
-    PetscCall(HybPatternHash(&mp->exec, M, &hash));
-    *same = (PetscBool)(hash == mp->operand[k].pattern);
+    *same   = (PetscBool)(M->m == mp->operand[k].m && M->n == mp->operand[k].n && M->nnz == mp->operand[k].nnz);
+    list[n] = M;
+    of[n++] = k;
   }
+  if (*same) PetscCall(HybPatternHash(&mp->exec, n, list, hash));
+  for (PetscInt q = 0; q < n && *same; q++) *same = (PetscBool)(hash[q] == mp->operand[of[q]].pattern);
   for (PetscInt k = 0; k < o->n && *same; k++) {
     mp->operand[k].id  = id[k];
     mp->operand[k].key = key[k];
@@ -641,7 +646,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   HybMatProduct       *mp;
   HybOperands          o;
   HybProductType       type = HYB_PRODUCT_AB;
-  PetscBool            ours, asked, ondevice;
+  PetscBool            ours, asked;
   PetscErrorCode       ierr;
   Mat                  first = NULL;
 
@@ -694,9 +699,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
   }
   PetscCall(HybOperandsRestore(&o));
   PetscCall(ierr);
-  ondevice = HybExecOnDevice(&mp->exec);
   PetscCall(HybMatProductSet(C, mp));
-  if (ondevice && HybGlueState.partsmade) PetscCall((*HybGlueState.partsmade)(C));
   C->ops->productnumeric = MatProductNumeric_SeqAIJHybridGPU;
   HybMatProductOldNumeric(C, MatMatOldNumeric_SeqAIJHybridGPU, MatMatMatOldNumeric_SeqAIJHybridGPU);
   PetscFunctionReturn(PETSC_SUCCESS);

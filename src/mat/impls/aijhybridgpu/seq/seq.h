@@ -68,7 +68,7 @@ PETSC_INTERN PetscErrorCode HybMatProductTellLost(Mat, HybProduct, HybParProduct
 PETSC_INTERN void HybMatProductAssembled(Mat C, PetscBool before);
 
 /* What a product's destroy function gets: the context, from 3.25 on its address, spelled void * too */
-#if PETSC_VERSION_LT(3, 25, 0)
+#if !HYB_CONTEXT_BY_ADDRESS
   #define HYB_PRODUCT_CONTEXT(arg) (arg)
 typedef void HybProductCtxArg;
 #else

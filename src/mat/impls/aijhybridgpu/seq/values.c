@@ -131,7 +131,7 @@ static PetscErrorCode MatZeroRowsColumns_SeqAIJHybridGPU(Mat A, PetscInt n, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_ELIMINATEZEROS
 /* the parent shortens the rows where they are */
 static PetscErrorCode MatEliminateZeros_SeqAIJHybridGPU(Mat A, PetscBool keep)
 {
@@ -247,7 +247,7 @@ static PetscErrorCode HybResetAsPreallocated(Mat A)
   PetscInt       *length;
 
   PetscFunctionBegin;
-  if (PETSC_VERSION_GE(3, 22, 0)) {
+  if (HYB_RESET_KEEPS_ROOM) {
     PetscCall(MatZeroEntries(A)); /* the parent's: the room is what the rows have */
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -275,7 +275,7 @@ static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if PETSC_VERSION_GE(3, 19, 0)
+#if HYB_HAS_HASH
 /* The parent frees what is there */
 static PetscErrorCode MatResetHash_SeqAIJHybridGPU(Mat A)
 {
@@ -347,7 +347,7 @@ PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
     {.name = "MatSeqAIJSetPreallocation_C", .ours = (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU, .parents = &g->setpreallocation     },
     {.name = "MatResetPreallocation_C",     .ours = (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU,     .parents = &g->resetpreallocation[0]},
     {.name = "MatSeqAIJSetColumnIndices_C", .ours = (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU, .parents = &g->setcolumnindices     },
-#if PETSC_VERSION_GE(3, 19, 0)
+#if HYB_HAS_HASH
     {.name = "MatResetHash_C",              .ours = (void (*)(void))MatResetHash_SeqAIJHybridGPU,              .parents = &g->resethash            },
 #endif
   };
@@ -361,7 +361,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat A, PetscBool on)
 {
   static const struct _MatOps ours = {
     .zerorows = MatZeroRows_SeqAIJHybridGPU,
-#if PETSC_VERSION_GE(3, 20, 0)
+#if HYB_HAS_ELIMINATEZEROS
     .eliminatezeros = MatEliminateZeros_SeqAIJHybridGPU,
 #endif
     .zerorowscolumns     = MatZeroRowsColumns_SeqAIJHybridGPU,

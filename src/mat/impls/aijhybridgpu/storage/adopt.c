@@ -3,7 +3,8 @@
 */
 #include "parent.h"
 
-PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
+/* exchanges what AIJ keeps, and the operations that it has chosen by it */
+static PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
 {
   struct _MatOps *a = A->ops, *b = B->ops, c = *A->ops;
   void           *data = A->data;
@@ -55,10 +56,8 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   HybArena             old;
 
   PetscFunctionBegin;
-#if PETSC_VERSION_GE(3, 19, 0)
   /* the table goes, and the operations that lie over C's */
-  if (C->hash_active) PetscCall(MatSeqAIJSetPreallocation(C, 0, NULL));
-#endif
+  if (HybHashActive(C)) PetscCall(MatSeqAIJSetPreallocation(C, 0, NULL));
   PetscCall(HybEventBegin(HybGlueState.event.adopt, C, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
   PetscCall(PetscLayoutSetUp(C->rmap));
@@ -141,7 +140,7 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
       PetscInt *map;
 
       device.result = HYB_WORK(x);
-      PetscCall(x->backend->csr->compressrows(&device, work, work, csr, &packed, &rows.list, &map));
+      PetscCall(x->backend->local->compressrows(&device, work, work, csr, &packed, &rows.list, &map));
       rows.begin = packed.i;
     }
   }
@@ -216,7 +215,7 @@ PetscErrorCode HybHeaderMerge(Mat A, Mat *C)
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   adoptions = hyb->adoptions;
-#if PETSC_VERSION_GE(3, 21, 0)
+#if HYB_REPLACE_TAKES_LISTS
   PetscCall(PetscFunctionListDuplicate(a->qlist, &c->qlist));
   PetscCall(PetscObjectListDuplicate(a->olist, &c->olist));
 #endif

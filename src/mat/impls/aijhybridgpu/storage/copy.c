@@ -3,6 +3,7 @@
   arrays that it lives in.
 */
 #include "parent.h"
+#include "aijhybridgpu/private/hybcsrcopy.h"
 
 /* The pattern is another one than the device has: what is there is of no use. */
 static PetscErrorCode HybCopyForget(Mat A, Mat_SeqAIJHybridGPU *hyb)
@@ -112,6 +113,18 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool
   *csr = d->csr;
   if (!values) csr->a = NULL;
   PetscCall(HybLentRestore(A, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybOperandSend(Mat A, const HybLent *l, const HybExec *x, PetscBool values, HybArena *sent, HybCSR *csr)
+{
+  PetscFunctionBegin;
+  if (MatIsSeqAIJHybridGPU(A))
+    PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, values, csr));
+  else {
+    PetscCall(HybCSRCopy(x, sent, HYB_MEM_DEVICE, &l->csr, values, HYB_COPY_HOST_TO_DEVICE, csr));
+    PetscCall(HybLogToDevice(sizeof(PetscInt) * ((PetscLogDouble)l->csr.nnz + l->csr.m + 1) + (values ? sizeof(HybScalar) * (PetscLogDouble)l->csr.nnz : 0)));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

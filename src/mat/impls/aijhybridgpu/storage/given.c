@@ -15,8 +15,6 @@
 */
 #include "parent.h"
 
-#define HYB_GIVES_ARRAYS PETSC_VERSION_LT(3, 22, 0)
-
 /* the values of this matrix are lent for reading */
 void HybGivenLent(const Mat_SeqAIJHybridGPU *hyb)
 {

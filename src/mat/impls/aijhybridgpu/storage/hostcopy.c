@@ -169,9 +169,7 @@ static PetscErrorCode HybHostCopyExec(Mat A, const PetscInt *i, const PetscScala
   x->backend = NULL;
   if (PetscDefined(HAVE_THREADSAFETY) || !i || !a || i[A->rmap->n] < HYB_HOST_COPY_MIN) PetscFunctionReturn(PETSC_SUCCESS);
   if (A->structure_only || A->factortype != MAT_FACTOR_NONE || !A->assembled || !A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
-#if PETSC_VERSION_GE(3, 19, 0)
-  if (A->hash_active) PetscFunctionReturn(PETSC_SUCCESS);
-#endif
+  if (HybHashActive(A)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   /* the program's offsets are not ours to write; by -mat_seqaij_type a matrix may have such, unseen */
   PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &plain));

@@ -5,28 +5,40 @@
 */
 #include "storage.h"
 
-PetscErrorCode HybPatternHash(const HybExec *x, const HybCSR *M, uint64_t *hash)
+PetscErrorCode HybPatternHash(const HybExec *x, PetscInt n, const HybCSR *const M[], uint64_t hash[])
 {
+  const HybCSR  *list[HYB_HASHES];
+  uint64_t       of[HYB_HASHES];
+  PetscInt       place[HYB_HASHES], each = 0;
   HybArena       work;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt k = 0; k < n; k++) {
+    for (place[k] = 0; place[k] < each; place[k]++)
+      if (list[place[k]]->i == M[k]->i && list[place[k]]->j == M[k]->j && list[place[k]]->m == M[k]->m) break;
+    if (place[k] == each) list[each++] = M[k];
+  }
   PetscCall(HybArenaInit(&work, x));
-  ierr = x->backend->csr->patternhash(x, &work, 1, &M, hash);
+  ierr = x->backend->csr->patternhash(x, &work, each, list, of);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
+  for (PetscInt k = 0; k < n; k++) hash[k] = of[place[k]];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybInPlaceHash(Mat A, uint64_t *hash)
 {
   const HybExec  x = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  const HybCSR  *M;
   HybLent        l;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybLentGet(A, PETSC_FALSE, &l));
-  ierr = HybPatternHash(&x, &l.csr, hash);
+  M    = &l.csr;
+  ierr = HybPatternHash(&x, 1, &M, hash);
   PetscCall(HybLentRestore(A, &l));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -17,8 +17,8 @@
                                           does not): it reads j on the host
     rmax, nonzerorowcnt = longest, nonempty
     compressedrow = the rows that have entries, and where they begin, if 60 % of the rows or more are empty: the device
-                                          lists them (HybCSROps.compressrows). Blocks of parallel matrices that hold the
-                                          columns of other processes are such
+                                          lists them (HybLocalOps.compressrows). Blocks of parallel matrices that hold
+                                          the columns of other processes are such
 
   Mat_SeqAIJ is private: these places in T->data are found and proven in the PETSc that runs, as those of frame.c are.
   Three small matrices are made both ways. In their data, compared integer by integer, must differ, at the same places

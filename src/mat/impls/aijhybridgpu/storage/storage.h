@@ -203,7 +203,7 @@ static inline PetscBool HybShared(const Mat_SeqAIJHybridGPU *hyb)
    AIJ's to make. It does not allocate the results of products so: the server refuses those of either type. */
 static inline PetscBool HybStorageServed(void)
 {
-#if PETSC_VERSION_GE(3, 22, 0)
+#if HYB_HAS_SERVER
   return (PetscBool)(PCMPIServerActive && PCMPIServerUseShmget && !PCMPIServerInSolve);
 #else
   return PETSC_FALSE;
@@ -226,9 +226,7 @@ static inline PetscBool HybStorageServed(void)
    assembly a hash table's operations, that to destroy it among them, may lie over ours. */
 static inline PetscBool MatIsSeqAIJHybridGPU(Mat A)
 {
-#if PETSC_VERSION_GE(3, 19, 0)
-  if (A->hash_active) return (PetscBool)(A->ops->mult && A->ops->mult == HybGlueState.own.mult);
-#endif
+  if (HybHashActive(A)) return (PetscBool)(A->ops->mult && A->ops->mult == HybGlueState.own.mult);
   return (PetscBool)(A->ops->destroy && A->ops->destroy == HybGlueState.own.destroy);
 }
 
@@ -321,6 +319,8 @@ PETSC_INTERN void           HybNoInodeEnd(PetscOptions *);
 /* copy.c: the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second when what reads
    them has been queued, and nothing waits for it. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat, const HybExec *x, PetscBool values, HybCSR *);
+/* the same of any AIJ, whose arrays are lent: a copy of one that is not ours comes from sent */
+PETSC_INTERN PetscErrorCode HybOperandSend(Mat, const HybLent *, const HybExec *x, PetscBool values, HybArena *sent, HybCSR *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUReadEnd(Mat, const HybExec *x);
 
 /* locked.c: *from, csr's values, are about to be sent to a device that has had others before; csr is the host's */
@@ -359,8 +359,10 @@ typedef struct {
 } HybInPlace;
 PETSC_INTERN PetscErrorCode HybInPlaceBegin(Mat A, HybInPlace *);
 PETSC_INTERN PetscErrorCode HybInPlaceEnd(Mat A, const HybInPlace *);
-/* of the pattern, where the arrays are */
-PETSC_INTERN PetscErrorCode HybPatternHash(const HybExec *, const HybCSR *, uint64_t *hash);
+/* of patterns, where the arrays are: n <= HYB_HASHES matrices, which are waited for once; who stands there twice is
+   gone through once */
+#define HYB_HASHES 6
+PETSC_INTERN PetscErrorCode HybPatternHash(const HybExec *, PetscInt n, const HybCSR *const[], uint64_t hash[]);
 
 /* given.c: arrays that PETSc gives to another matrix as it destroys this one */
 PETSC_INTERN PetscErrorCode HybGivenParallel(PetscBool young);
@@ -393,8 +395,6 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
 /* before MatResetPreallocation() by the parent */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAsPreallocated(Mat);
-/* exchanges what AIJ keeps, and the operations that it has chosen by it */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat, Mat);
 /* C takes A's place as by PETSc's MatHeaderMerge(), which old releases hide */
 PETSC_INTERN PetscErrorCode HybHeaderMerge(Mat A, Mat *C);
 

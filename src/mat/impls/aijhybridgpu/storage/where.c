@@ -14,11 +14,12 @@
 #include "where.h"
 
 /*
-  Fewer nonzeros in all operands than this: the host is faster. Where vectors are on the device, the values that the
+  How many nonzeros an operation on A and others needs to run on the device, if it was not asked for that. Fewer in all
+  operands than this: the host is faster. Where vectors are on the device, the values that the
   host would compute have to go there for the next product with one. GAMG's setup again with the smaller number and the
   larger one on an H200, ms: 7-point 16^3 2.2 and 3.7, 24^3 3.7 and 4.8, 48^3 4.8 and 6.9 (aijcusparse 3.1, 5.5, 7.9).
 */
-PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least)
+static PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least)
 {
   PetscFunctionBegin;
   *least = HybGlueState.options.devicemin;

@@ -16,8 +16,6 @@ PETSC_INTERN PetscErrorCode MatAIJHybridGPUSetVecType(Mat);
    or on the host */
 #define HYB_ANY_SIZE PTRDIFF_MAX /* as work: never too small for the device */
 PETSC_INTERN PetscErrorCode HybGlueGetExec(Mat, const HybChoices *, PetscCount work, HybExec *);
-/* how many nonzeros an operation on A and others needs to run on the device, if it was not asked for that */
-PETSC_INTERN PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least);
 /* a product with vectors */
 PETSC_INTERN PetscErrorCode HybWhereMult(Mat, const HybCSR *, PetscBool transpose, HybSpMVMode, Vec xx, Vec zz, HybExec *);
 /* a product with a dense matrix, which is on the device or not */

@@ -1,0 +1,387 @@
+/*
+  table.cu: operations of Krylov methods on the device. They run at the memory's speed: each pass reads what it needs
+  once, 16 bytes at a time, and sums on the way.
+
+  A sum has two levels. Blocks go over neighbouring packs of entries in turns, each thread with a sum for each vector;
+  a block's sums are added in the order of its lanes and warps and left in memory. The block that is the last to do so
+  adds those of all blocks, block by block within a lane. How many blocks there are follows from n alone, and which one
+  is the last makes no difference: the same bits from run to run.
+
+    dots      for each pack i:  w = what is asked about;  for each l:  sum_l += conj(u_l[i]) w[i]
+    update    for each pack i:  w = s D^-1 u_k[i] - sum_l (h_l s_l) u_l[i];  u_k[i] = w;  squares += |w|^2
+
+  The vector that is asked about is formed where it is read, both times: D^-1 is read once more, and a vector is not
+  written and read again.
+*/
+#include "hybdispatch.cuh"
+#include "aijhybridgpu/private/hybkrylov.h"
+
+#define KRYLOV_THREADS 256
+#define KRYLOV_WARPS   (KRYLOV_THREADS / HYB_WARP)
+#define KRYLOV_VECTORS (HYB_KRYLOV_STEPS + 1) /* at once */
+static_assert(KRYLOV_VECTORS <= HYB_WARP, "KrylovDots<32> takes them all");
+#define KRYLOV_PACK (sizeof(HybScalar) <= 16 ? (int)(16 / sizeof(HybScalar)) : 1)
+
+/* neighbouring entries */
+struct KrylovPack {
+  HybScalar v[KRYLOV_PACK];
+};
+
+static bool KrylovAligned(const void *p)
+{
+  return ((uintptr_t)p & (KRYLOV_PACK * sizeof(HybScalar) - 1)) == 0;
+}
+
+static PetscCount KrylovPacks(PetscCount n)
+{
+  return (n + KRYLOV_PACK - 1) / KRYLOV_PACK;
+}
+
+static PetscCount KrylovBlocks(PetscCount n)
+{
+  const PetscCount blocks = HybBlocks(KrylovPacks(n), KRYLOV_THREADS);
+  return blocks < HYB_KRYLOV_SUMS ? blocks : (PetscCount)HYB_KRYLOV_SUMS;
+}
+
+/* entries i, i+1, ... of p; 0 from n on */
+static __device__ __forceinline__ KrylovPack KrylovLoad(const HybScalar *p, PetscCount i, PetscCount n, bool aligned)
+{
+  KrylovPack r;
+  if (aligned && i + KRYLOV_PACK <= n) {
+    const HybVec<HybScalar, KRYLOV_PACK> v = HybLoadVec<KRYLOV_PACK>(p + i);
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = v.v[q];
+  } else {
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = i + q < n ? p[i + q] : HybScalar(0);
+  }
+  return r;
+}
+
+static __device__ __forceinline__ void KrylovStore(HybScalar *p, PetscCount i, PetscCount n, bool aligned, const KrylovPack &r)
+{
+  if (aligned && i + KRYLOV_PACK <= n) {
+    HybVec<HybScalar, KRYLOV_PACK> v;
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) v.v[q] = r.v[q];
+    HybStoreVec<KRYLOV_PACK>(p + i, v);
+  } else {
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++)
+      if (i + q < n) p[i + q] = r.v[q];
+  }
+}
+
+static __device__ __forceinline__ HybScalar KrylovReal(PetscReal s, const HybScalar &v)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return HybScalar(s * v.real(), s * v.imag());
+#else
+  return s * v;
+#endif
+}
+
+/* s dinv w; dinv may be NULL */
+static __device__ __forceinline__ KrylovPack KrylovForm(const HybScalar *w, const HybScalar *dinv, PetscReal s, PetscCount i, PetscCount n, bool aligned)
+{
+  KrylovPack r = KrylovLoad(w, i, n, aligned);
+  if (dinv) {
+    const KrylovPack d = KrylovLoad(dinv, i, n, aligned);
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = HybMul(d.v[q], r.v[q]);
+  }
+#pragma unroll
+  for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = KrylovReal(s, r.v[q]);
+  return r;
+}
+
+/* After the block's sums went to memory: is it the last one that did so? All threads take part. */
+static __device__ __forceinline__ bool KrylovLast(int *arrived, int *last)
+{
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    *last = HybAtomicAdd(arrived, 1) == (int)gridDim.x - 1;
+    __threadfence();
+    if (*last) *arrived = 0;
+  }
+  __syncthreads();
+  return *last;
+}
+
+/* the sum of all blocks' sums, by one warp */
+template <typename T>
+static __device__ __forceinline__ T KrylovTotal(const T *sums)
+{
+  T sum = T(0);
+  for (int b = HybLane(); b < (int)gridDim.x; b += HYB_WARP) sum = sum + HybLoadShared(sums + b);
+  return HybSubwarpSum<HYB_WARP>(sum);
+}
+
+/*
+  scale NULL: w is asked about as it is, else scale[k-1] dinv w, and h[l] is multiplied by scale[l]. Loads of up to
+  four vectors are under way together; where k is no multiple of that, the last one is read again, from the first-level
+  cache, and the sum dropped.
+*/
+template <int K>
+static __global__ __launch_bounds__(KRYLOV_THREADS, K * sizeof(HybScalar) <= 96 ? 4 : (K * sizeof(HybScalar) <= 256 ? 2 : 1)) void KrylovDots(PetscCount n, int k, const HybScalar *__restrict__ u, PetscCount ld, const HybScalar *__restrict__ w, const HybScalar *__restrict__ dinv, const PetscReal *__restrict__ scale, bool aligned, HybScalar *sums, int *arrived, HybScalar *h)
+{
+  constexpr int C = K < 4 ? K : 4;
+  HYB_SHARED(HybScalar, part, K * KRYLOV_WARPS);
+  HYB_SHARED(int, last, 1);
+  const PetscReal s = scale ? scale[k - 1] : (PetscReal)1;
+  HybScalar       sum[K];
+
+#pragma unroll
+  for (int l = 0; l < K; l++) sum[l] = HybScalar(0);
+  for (PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK; i < n; i += (PetscCount)gridDim.x * KRYLOV_THREADS * KRYLOV_PACK) {
+    const KrylovPack x = KrylovForm(w, dinv, s, i, n, aligned);
+#pragma unroll
+    for (int g = 0; g < K; g += C) {
+      if (g < k) {
+        KrylovPack v[C];
+#pragma unroll
+        for (int l = 0; l < C; l++) v[l] = KrylovLoad(u + (g + l < k ? g + l : k - 1) * ld, i, n, aligned);
+#pragma unroll
+        for (int l = 0; l < C; l++) {
+#pragma unroll
+          for (int q = 0; q < KRYLOV_PACK; q++) sum[g + l] = HybMulAdd(HybConj(v[l].v[q]), x.v[q], sum[g + l]);
+        }
+      }
+    }
+  }
+#pragma unroll
+  for (int l = 0; l < K; l++) {
+    if (l < k) {
+      sum[l] = HybSubwarpSum<HYB_WARP>(sum[l]);
+      if (HybLane() == 0) part[l * KRYLOV_WARPS + threadIdx.x / HYB_WARP] = sum[l];
+    }
+  }
+  __syncthreads();
+  if ((int)threadIdx.x < k) {
+    HybScalar t = part[threadIdx.x * KRYLOV_WARPS];
+    for (int q = 1; q < KRYLOV_WARPS; q++) t = t + part[threadIdx.x * KRYLOV_WARPS + q];
+    sums[(PetscCount)threadIdx.x * gridDim.x + blockIdx.x] = t;
+  }
+  if (!KrylovLast(arrived, last)) return;
+  for (int l = (int)threadIdx.x / HYB_WARP; l < k; l += KRYLOV_WARPS) {
+    const HybScalar t = KrylovTotal(sums + (PetscCount)l * gridDim.x);
+    if (HybLane() == 0) h[l] = scale ? KrylovReal(scale[l], t) : t;
+  }
+}
+
+/* what an update subtracts, and where it leaves its norm: the step before left h and scale on the device, or the host
+   tells */
+struct KrylovKept {
+  PetscReal       *scale;
+  const HybScalar *h;
+  HybScalar       *norm;
+  PetscReal       *first;
+};
+struct KrylovTold {
+  PetscReal  s;
+  HybScalar *squares;
+  HybScalar  c[HYB_KRYLOV_STEPS];
+};
+
+static __device__ __forceinline__ PetscReal KrylovFactor(const KrylovKept &o, int k)
+{
+  return k ? o.scale[k - 1] : (PetscReal)1;
+}
+static __device__ __forceinline__ PetscReal KrylovFactor(const KrylovTold &o, int)
+{
+  return o.s;
+}
+static __device__ __forceinline__ HybScalar KrylovCoefficient(const KrylovKept &o, int l)
+{
+  return KrylovReal(-o.scale[l], o.h[l]);
+}
+static __device__ __forceinline__ HybScalar KrylovCoefficient(const KrylovTold &o, int l)
+{
+  return -o.c[l];
+}
+static __device__ __forceinline__ void KrylovLeave(const KrylovKept &o, int k, PetscReal squares)
+{
+  const PetscReal norm = (PetscReal)sqrt(squares);
+  o.scale[k]           = 1 / norm;
+  if (o.norm)
+    *o.norm = HybScalar(norm);
+  else
+    *o.first = norm;
+}
+static __device__ __forceinline__ void KrylovLeave(const KrylovTold &o, int, PetscReal squares)
+{
+  *o.squares = HybScalar(squares);
+}
+
+/* out = s dinv in - sum over l < k of c[l] u_l, and its sum of squares. Kept: c[l] = h[l] scale[l], s = scale[k-1], or
+   1 for k = 0; scale[k] and *norm from its norm. out may be in, or NULL: the norm alone. */
+template <typename Operands>
+static __global__ __launch_bounds__(KRYLOV_THREADS, 4) void KrylovUpdate(PetscCount n, int k, const HybScalar *u, PetscCount ld, const HybScalar *in, HybScalar *out, const HybScalar *__restrict__ dinv, Operands operands, bool aligned, PetscReal *sums, int *arrived)
+{
+  HYB_SHARED(HybScalar, coefficient, KRYLOV_VECTORS);
+  HYB_SHARED(PetscReal, scratch, HYB_WARP);
+  HYB_SHARED(int, last, 1);
+  const PetscReal s       = KrylovFactor(operands, k);
+  PetscReal       squares = 0;
+
+  if ((int)threadIdx.x < k) coefficient[threadIdx.x] = KrylovCoefficient(operands, threadIdx.x);
+  __syncthreads();
+  for (PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK; i < n; i += (PetscCount)gridDim.x * KRYLOV_THREADS * KRYLOV_PACK) {
+    KrylovPack x = KrylovForm(in, dinv, s, i, n, aligned);
+#pragma unroll 4
+    for (int l = 0; l < k; l++) {
+      const KrylovPack v = KrylovLoad(u + l * ld, i, n, aligned);
+#pragma unroll
+      for (int q = 0; q < KRYLOV_PACK; q++) x.v[q] = HybMulAdd(coefficient[l], v.v[q], x.v[q]);
+    }
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) {
+#if defined(PETSC_USE_COMPLEX)
+      squares += x.v[q].real() * x.v[q].real() + x.v[q].imag() * x.v[q].imag();
+#else
+      squares += x.v[q] * x.v[q];
+#endif
+    }
+    if (out) KrylovStore(out, i, n, aligned, x);
+  }
+  squares = HybBlockSum<KRYLOV_THREADS>(squares, scratch);
+  if (threadIdx.x == 0) sums[blockIdx.x] = squares;
+  if (!KrylovLast(arrived, last) || threadIdx.x >= HYB_WARP) return;
+  squares = KrylovTotal(sums);
+  if (threadIdx.x == 0) KrylovLeave(operands, k, squares);
+}
+
+using KrylovCounts = HybCases<1, 2, 4, 8, 12, 16, 32>;
+
+static PetscErrorCode KrylovDotsLaunch(const HybExec *exec, PetscCount n, PetscInt k, const HybScalar *u, PetscCount ld, const HybScalar *w, const HybScalar *dinv, const PetscReal *scale, HybScalar *sums, int *arrived, HybScalar *h)
+{
+  const bool aligned = KrylovAligned(u) && KrylovAligned(w) && KrylovAligned(dinv) && (k < 2 || ld % KRYLOV_PACK == 0);
+
+  PetscFunctionBegin;
+  PetscCall(HybDispatch(HybLeastCase(k, KrylovCounts()), KrylovCounts(), [&](auto K) {
+    HYB_LAUNCH((KrylovDots<K>), KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, (int)k, u, ld, w, dinv, scale,
+               aligned, sums, arrived, h);
+    return PETSC_SUCCESS;
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKrylovStart_CUDA(const HybExec *exec, const HybKrylovBasis *B, const HybScalar *b)
+{
+  const bool       aligned = KrylovAligned(b) && KrylovAligned(B->u) && KrylovAligned(B->dinv);
+  const KrylovKept kept    = {B->scale, B->h, nullptr, B->scale + B->steps + 1};
+
+  PetscFunctionBegin;
+  HYB_LAUNCH(KrylovUpdate<KrylovKept>, KrylovBlocks(B->n), KRYLOV_THREADS, 0, exec->stream, B->n, 0, B->u, B->ld, b, B->u, B->dinv, kept, aligned, (PetscReal *)B->sums, B->arrived);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKrylovStep_CUDA(const HybExec *exec, const HybKrylovBasis *B, PetscInt k)
+{
+  const bool       aligned = KrylovAligned(B->u) && KrylovAligned(B->dinv) && B->ld % KRYLOV_PACK == 0;
+  HybScalar       *h = B->h + (size_t)k * (B->steps + 1), *w = B->u + (k + 1) * B->ld;
+  const KrylovKept kept = {B->scale, h, h + k + 1, nullptr};
+
+  PetscFunctionBegin;
+  PetscCall(KrylovDotsLaunch(exec, B->n, k + 1, B->u, B->ld, w, B->dinv, B->scale, B->sums, B->arrived, h));
+  HYB_LAUNCH(KrylovUpdate<KrylovKept>, KrylovBlocks(B->n), KRYLOV_THREADS, 0, exec->stream, B->n, (int)k + 1, B->u, B->ld, w, k + 1 < B->steps ? w : (HybScalar *)nullptr, B->dinv, kept, aligned, (PetscReal *)B->sums, B->arrived);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* column k of h has the products, and behind them the sum of squares of u_k, so that one copy takes both */
+static PetscErrorCode HybKrylovProject_CUDA(const HybExec *exec, const HybKrylovBasis *B, PetscInt k, const HybScalar *w, HybScalar *g)
+{
+  HybScalar *h = B->h + (size_t)k * (B->steps + 1);
+
+  PetscFunctionBegin;
+  PetscCall(KrylovDotsLaunch(exec, B->n, k + 1, B->u, B->ld, w, B->dinv, nullptr, B->sums, B->arrived, h));
+  PetscCall(exec->backend->copy(exec, g, h, (size_t)(k + 2) * sizeof(*g), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKrylovUpdate_CUDA(const HybExec *exec, const HybKrylovBasis *B, PetscInt k, PetscReal s, const HybScalar *c, const HybScalar *w)
+{
+  const bool aligned = KrylovAligned(w) && KrylovAligned(B->u) && KrylovAligned(B->dinv) && B->ld % KRYLOV_PACK == 0;
+  const bool last    = k + 1 == B->steps;
+  KrylovTold told;
+
+  PetscFunctionBegin;
+  told.s       = s;
+  told.squares = B->h + (last ? (size_t)B->steps * (B->steps + 1) : (size_t)(k + 1) * (B->steps + 1) + k + 2);
+  for (PetscInt l = 0; l < HYB_KRYLOV_STEPS; l++) told.c[l] = l <= k ? c[l] : HybScalar(0);
+  HYB_LAUNCH(KrylovUpdate<KrylovTold>, KrylovBlocks(B->n), KRYLOV_THREADS, 0, exec->stream, B->n, (int)k + 1, B->u, B->ld, w, last ? (HybScalar *)nullptr : B->u + (k + 1) * B->ld, B->dinv, told, aligned, (PetscReal *)B->sums, B->arrived);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static __global__ __launch_bounds__(KRYLOV_THREADS) void KrylovNoise(PetscCount first, PetscCount n, bool aligned, HybScalar *__restrict__ x)
+{
+  const PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
+  KrylovPack       r;
+
+  if (i >= n) return;
+#pragma unroll
+  for (int q = 0; q < KRYLOV_PACK; q++) {
+    uint32_t v = (uint32_t)(uint64_t)(first + i + q);
+    v          = (v ^ (v >> 16)) * 0x45d9f3bu;
+    v          = (v ^ (v >> 16)) * 0x45d9f3bu;
+    v          = v ^ (v >> 16);
+    r.v[q]     = HybScalar((PetscReal)((double)((int64_t)v - (int64_t)2147483648) * 5.e-10));
+  }
+  KrylovStore(x, i, n, aligned, r);
+}
+
+static PetscErrorCode HybKrylovNoise_CUDA(const HybExec *exec, PetscCount first, PetscCount n, HybScalar *x)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(KrylovNoise, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, first, n, KrylovAligned(x), x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static __global__ __launch_bounds__(KRYLOV_THREADS) void KrylovReciprocal(PetscCount n, bool aligned, const HybScalar *d, HybScalar ofzero, HybScalar *inv, PetscCount *zeros)
+{
+  HYB_SHARED(int, scratch, HYB_WARP);
+  const PetscCount i     = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
+  int              count = 0;
+
+  if (i < n) {
+    KrylovPack r = KrylovLoad(d, i, n, aligned);
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) {
+      const bool zero = r.v[q] == HybScalar(0);
+      count += zero && i + q < n;
+      if (inv) r.v[q] = zero ? ofzero : HybScalar(1) / r.v[q];
+    }
+    if (inv) KrylovStore(inv, i, n, aligned, r);
+  }
+  if (!zeros) return;
+  count = HybBlockSum<KRYLOV_THREADS>(count, scratch);
+  if (threadIdx.x == 0 && count) HybAtomicAdd(zeros, (PetscCount)count);
+}
+
+static PetscErrorCode HybKrylovReciprocal_CUDA(const HybExec *exec, HybArena *work, PetscCount n, const HybScalar *d, PetscReal ofzero, HybScalar *inv, PetscCount *zeros)
+{
+  PetscCount *there = nullptr;
+
+  PetscFunctionBegin;
+  if (zeros) *zeros = 0;
+  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
+  if (zeros) PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*there), &there));
+  HYB_LAUNCH(KrylovReciprocal, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, KrylovAligned(d) && KrylovAligned(inv), d, HybScalar(ofzero), inv, there);
+  if (!zeros) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(exec->backend->copy(exec, zeros, there, sizeof(*zeros), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  PetscCall(HybArenaFree(work, &there));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+extern const HybKrylovOps HybKrylovCUDA;
+const HybKrylovOps        HybKrylovCUDA = {
+         .noise      = HybKrylovNoise_CUDA,
+         .reciprocal = HybKrylovReciprocal_CUDA,
+         .start      = HybKrylovStart_CUDA,
+         .step       = HybKrylovStep_CUDA,
+         .project    = HybKrylovProject_CUDA,
+         .update     = HybKrylovUpdate_CUDA,
+};

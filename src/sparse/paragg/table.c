@@ -1,0 +1,46 @@
+/*
+  table.c: what one process does alone, on the host.
+*/
+#include "paraggimpl.h"
+#include "../agg/agghost.h"
+
+#if !defined(PETSC_USE_COMPLEX)
+static PetscErrorCode HybParAggEach_Host(const HybExec *exec, int step, PetscInt n, const struct _HybParAggStep *s)
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < n; k++) HybVertexStep(step, s, k);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParAggRoots_Host(const HybExec *exec, HybArena *work, const HybCSR *G, PetscInt longest, int hops, PetscInt *key)
+{
+  PetscFunctionBegin;
+  PetscCall(HybAggFinish_Host(work, G->m, G->i, G->j, hops, key));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParAggNumber_Host(const HybExec *exec, HybArena *work, PetscInt n, const PetscInt *flag, PetscInt *number, PetscInt *sum)
+{
+  PetscFunctionBegin;
+  *sum = 0;
+  for (PetscInt k = 0; k < n; k++) {
+    number[k] = *sum;
+    *sum += flag[k];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParAggLists_Host(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *lists)
+{
+  PetscFunctionBegin;
+  PetscCall(HybAggListsByKind_Host(exec, keep, work, n, nc, parent, kinds, kind, lists));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+const HybParAggOps HybParAggHost = {
+  .each   = HybParAggEach_Host,
+  .roots  = HybParAggRoots_Host,
+  .number = HybParAggNumber_Host,
+  .lists  = HybParAggLists_Host,
+};
+#endif

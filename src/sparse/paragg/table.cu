@@ -1,0 +1,95 @@
+/*
+  table.cu: what one process does alone, on its device: a thread for each vertex (vertex.h), the rounds of roots.cu for
+  new roots.
+*/
+#include "../agg/aggops.cuh"
+#include "paraggimpl.h"
+
+HYB_EXTERN_C_BEGIN
+extern const HybParAggOps HybParAggCUDA;
+HYB_EXTERN_C_END
+
+#if !defined(PETSC_USE_COMPLEX)
+namespace {
+
+template <int STEP>
+__global__ void Each(PetscInt n, HybParAggStep s)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (k < n) HybVertexStep(STEP, &s, (PetscInt)k);
+}
+
+typedef void (*Kernel)(PetscInt, HybParAggStep);
+
+/* in the order of vertex.h */
+const Kernel Kernels[] = {Each<HYB_STEP_START>, Each<HYB_STEP_REACH>, Each<HYB_STEP_KEY>, Each<HYB_STEP_NEAR>, Each<HYB_STEP_TAKE>, Each<HYB_STEP_LEAVE>, Each<HYB_STEP_ROOT>, Each<HYB_STEP_COARSE>, Each<HYB_STEP_BESIDE>,
+                          Each<HYB_STEP_PARENT>, Each<HYB_STEP_LEAD>, Each<HYB_STEP_ALONE>, Each<HYB_STEP_COMPOSE>, Each<HYB_STEP_SMALLEST>, Each<HYB_STEP_OWN>, Each<HYB_STEP_FIRST>, Each<HYB_STEP_ENTRY>, Each<HYB_STEP_LOCAL>, Each<HYB_STEP_APART>, Each<HYB_STEP_COLUMN>, Each<HYB_STEP_BEYOND>,
+                          Each<HYB_STEP_MATCH>, Each<HYB_STEP_KIND>, Each<HYB_STEP_TRANSLATIONS>, Each<HYB_STEP_TOCOLUMNS>, Each<HYB_STEP_TOROWS>};
+static_assert(sizeof(Kernels) / sizeof(Kernels[0]) == HYB_STEP_TOROWS + 1, "a kernel for each step");
+
+__global__ void ListKeys(PetscInt n, PetscInt nc, int kinds, const PetscInt *__restrict__ parent, const PetscInt *__restrict__ kind, PetscInt *__restrict__ key)
+{
+  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (v < n) key[v] = parent[v] < 0 ? kinds * nc : kinds * parent[v] + kind[v];
+}
+
+} // namespace
+
+static PetscErrorCode HybParAggEach_CUDA(const HybExec *exec, int step, PetscInt n, const struct _HybParAggStep *s)
+{
+  const Kernel kernel = Kernels[step];
+
+  PetscFunctionBegin;
+  HYB_LAUNCH(kernel, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, *s);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCSR *G, PetscInt longest, int hops, PetscInt *key)
+{
+  AggLong   l;
+  PetscInt *spare;
+  int       rounds;
+
+  PetscFunctionBegin;
+  PetscCall(HybCheckEntries(exec, G->nnz, "a graph"));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, G->m, sizeof(PetscInt), &spare));
+  PetscCall(HybAggLongRows(exec, work, G, longest, &l));
+  PetscCall(HybAggRoots_CUDA(exec, work, G, &l, hops, key, spare, &rounds));
+  PetscCall(HybAggLongFree(work, &l));
+  PetscCall(HybArenaFree(work, &spare));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParAggNumber_CUDA(const HybExec *exec, HybArena *work, PetscInt n, const PetscInt *flag, PetscInt *number, PetscInt *sum)
+{
+  PetscInt  *offset;
+  PetscCount total = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(PetscInt), &offset));
+  PetscCall(HybScanCounts(exec, work, n, flag, offset, nullptr, &total));
+  PetscCall(exec->backend->copy(exec, number, offset, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
+  PetscCall(HybArenaFree(work, &offset));
+  PetscCall(HybIntCast(total, "marks", sum));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *lists)
+{
+  PetscInt *key;
+
+  PetscFunctionBegin;
+  PetscCheck(nc < PETSC_MAX_INT / kinds, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " aggregates in %d kinds are too many for PetscInt: use a PETSc built --with-64-bit-indices", nc, kinds);
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
+  HYB_LAUNCH(ListKeys, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, parent, kind, key);
+  PetscCall(HybAggListsByKey(exec, keep, work, n, nc, kinds, key, lists));
+  PetscCall(HybArenaFree(work, &key));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+const HybParAggOps HybParAggCUDA = {.each = HybParAggEach_CUDA, .roots = HybParAggRoots_CUDA, .number = HybParAggNumber_CUDA, .lists = HybParAggLists_CUDA};
+#else
+const HybParAggOps HybParAggCUDA = {};
+#endif

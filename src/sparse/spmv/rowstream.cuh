@@ -1,0 +1,436 @@
+/*
+  rowstream.cuh: the sum of each row, with the values as one stream through shared memory. What SpMV's methods shape,
+  block and rowgroup share: they differ in how a row finds its columns.
+
+  A tile is a fixed number of neighbouring rows. Their values are neighbours in CSR, so a block has a tile copied to
+  shared memory as one piece, by the bulk copy engine, while it sums the rows of the tile before: two stages in turn, a
+  grid that just fills the device. A row is summed by G = 1, 2, 4, 8 or 16 threads. Neighbouring rows have neighbouring
+  columns mostly, and their threads stand side by side, so x is read coalesced as well.
+
+    stages 0, 1: copy the first two tiles of this block
+    for each tile of this block: offsets and class of my row in the next tile (AHEAD: and where the tile after next
+    begins and ends) -> registers
+                                   wait for the stage; sum my row: value from shared memory, column from the policy, x;
+                                   store barrier; copy the tile after next to this stage
+
+  Which tiles a block has matters for x. Dealt singly, all blocks are at about one place of the matrix, and what they
+  read of x is in the second-level cache for all of them. In runs, one for each multiprocessor, whose blocks have its
+  tiles in turn (the device puts blocks b, b + 132, ... of a grid that just fills it on one of its 132 multiprocessors),
+  neighbouring tiles meet in its first-level cache what they share of x. But then 132 places are in use at once, and x
+  is read from memory several times where the second-level cache does not hold all of it: so runs are taken only where
+  it does. That blocks share a multiprocessor is a matter of speed alone: each has its tiles, wherever it runs.
+
+  The next copy begins at a row offset. AHEAD asks for it a turn before it is wanted, else all that follows the copy
+  waits for memory. But all loads of a thread are waited for as one (ptxas gives them one of six barriers), so x is
+  there only when that offset is, which comes from memory on every turn. Where rows are short and x comes from the
+  caches, asking ahead gains 2 to 8 per cent; where what is known of x is only known from columns, and a sum takes a
+  turn's time, the thread that copies had better wait alone (block: 0.695 against 0.618 ms). Asking ahead with the
+  copies themselves, or after the sum, was as good for block and cost the others 3 to 15 per cent.
+
+  A tile whose entries do not fit into a stage is not copied: the block's warps then take its rows one by one from
+  global memory. That is for the few large tiles of a matrix: where even mean rows do not fit (the plan's "fits"), few
+  warps would do everything, and another method is better.
+
+  The policy COLUMNS says where columns come from:
+    BLOCKS                      of 256 threads that a multiprocessor shall hold
+    AHEAD                       see above
+    INDEXED, Index              whether a stream of indices, of what type, goes to shared memory beside the values
+    IndexOf(k)                  place in that stream of what belongs to entry k, the first of a row that begins a tile
+    Prepare(table)              all threads: copies what every tile needs to shared memory
+    Row, Load(r, valid, tile)   what is fetched ahead for a row
+    ROWS                        neighbouring rows that G threads sum together, all of one length
+    Sum<G>(...)                 the sums of their products, for lane g of the G
+*/
+#ifndef AIJHYBRIDGPU_ROWSTREAM_CUH
+#define AIJHYBRIDGPU_ROWSTREAM_CUH
+
+#include "../structure/rowops.cuh"
+
+#define ROWSTREAM_STAGES 2
+#define ROWSTREAM_BATCH  8 /* loads of x in flight for a thread */
+
+/* entries of T that 16 bytes hold, at least one */
+template <typename T>
+static constexpr PetscCount RowStreamUnit(void)
+{
+  return sizeof(T) < 16 ? 16 / (PetscCount)sizeof(T) : 1;
+}
+
+/* How a launch is laid out; the same for all applications of a plan */
+typedef struct {
+  int        threads, lanes; /* of a block; of a row */
+  PetscInt   rows;           /* of a tile */
+  PetscCount ntiles;
+  PetscInt   values, indices; /* a stage's room, in entries */
+  PetscInt   table;           /* PetscInts that every tile needs */
+  PetscBool  fits;            /* a tile of mean rows fits into a stage */
+  size_t     bytes;           /* dynamic shared memory */
+  PetscCount blocks;
+  /* parts that the tiles are dealt to, run neighbouring ones at a time; block b has a tile in turn of part b mod
+     chunks */
+  PetscInt chunks;
+  PetscInt run;
+  /* what launches prefer of a multiprocessor's memory as shared memory, in per cent; ROWSTREAM_DRIVER: nothing is
+     said */
+  PetscCount carveout;
+} RowStreamLayout;
+
+#define ROWSTREAM_DRIVER -2
+
+/* the source range [from, to) of a stage, its first unit rounded down; what is beyond whole units at the end of the
+   array is copied by one thread */
+template <typename T>
+static __device__ __forceinline__ size_t RowStreamBytes(PetscCount from, PetscCount to, PetscCount n)
+{
+  const PetscCount u = RowStreamUnit<T>(), first = from / u * u;
+  PetscCount       last = (to + u - 1) / u * u;
+  if (last > n) last = n / u * u;
+  return last > first ? (size_t)(last - first) * sizeof(T) : 0;
+}
+
+template <typename T>
+static __device__ __forceinline__ void RowStreamCopy(uint64_t *bar, T *stage, const T *array, PetscCount from, PetscCount to, PetscCount n)
+{
+  const PetscCount u = RowStreamUnit<T>(), first = from / u * u;
+  const size_t     bytes = RowStreamBytes<T>(from, to, n);
+  HybBulkCopy(bar, stage, array + first, bytes);
+  if (threadIdx.x == 0)
+    for (PetscCount k = first + (PetscCount)(bytes / sizeof(T)); k < to; k++) stage[k - first] = array[k];
+}
+
+/* the row after the last of a tile */
+static __device__ __forceinline__ PetscCount RowStreamEnd(PetscInt tile, PetscInt rows, PetscInt m)
+{
+  const PetscCount end = ((PetscCount)tile + 1) * rows;
+  return end < m ? end : m;
+}
+
+/* One kernel of more than 100 lines: every step of a tile works on the stages, barriers and registers that the steps
+   before have set up, and would need them all as arguments. The bounds leave 64 or 80 registers, which the batch of
+   loads needs; without them ptxas aims at 32. */
+template <class COLUMNS, int G>
+static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z, COLUMNS columns)
+{
+  HYB_SHARED(uint64_t, bar, ROWSTREAM_STAGES);
+  HYB_SHARED(PetscInt, begin, ROWSTREAM_STAGES); /* first entry of the tile in the stage, -1 where it does not fit */
+  HYB_DYNAMIC_SHARED(HybScalar, value);
+  using Index            = typename COLUMNS::Index;
+  Index *const    index  = reinterpret_cast<Index *>(value + (size_t)ROWSTREAM_STAGES * l.values);
+  PetscInt *const table  = reinterpret_cast<PetscInt *>(index + (size_t)ROWSTREAM_STAGES * l.indices);
+  const int       lane   = (int)(threadIdx.x & (G - 1));
+  constexpr int   R      = COLUMNS::ROWS;
+  const PetscInt  mine   = (PetscInt)(threadIdx.x / G) * R; /* my first row in the tile */
+  const PetscInt  none   = (PetscInt)l.ntiles;
+  const PetscInt  stride = (PetscInt)gridDim.x / l.chunks, chunk = (PetscInt)blockIdx.x % l.chunks;
+  PetscInt        q = (PetscInt)blockIdx.x / l.chunks; /* my place among the tiles of the chunk */
+
+  /* l.ntiles and more: there is none */
+  const auto tileof = [&](PetscInt k) { return (k / l.run * l.chunks + chunk) * l.run + k % l.run; };
+  const auto copy   = [&](PetscInt k0, PetscInt k1, int s) {
+    PetscCount q0 = 0, q1 = 0;
+    bool       fits = k1 - k0 / RowStreamUnit<HybScalar>() * RowStreamUnit<HybScalar>() <= l.values;
+    if (COLUMNS::INDEXED) {
+      q0   = columns.IndexOf(k0);
+      q1   = columns.IndexOf(k1);
+      fits = fits && q1 - q0 / RowStreamUnit<Index>() * RowStreamUnit<Index>() <= l.indices;
+    }
+    if (threadIdx.x == 0) begin[s] = fits ? (PetscInt)k0 : (PetscInt)-1;
+    if (fits) {
+      HybBulkExpect(&bar[s], RowStreamBytes<HybScalar>(k0, k1, nnz) + (COLUMNS::INDEXED ? RowStreamBytes<Index>(q0, q1, nindex) : 0));
+      RowStreamCopy(&bar[s], value + (size_t)s * l.values, a, k0, k1, nnz);
+      if (COLUMNS::INDEXED) RowStreamCopy(&bar[s], index + (size_t)s * l.indices, columns.index, q0, q1, nindex);
+    } else
+      HybBulkExpect(&bar[s], 0);
+  };
+
+  HybBulkInit(bar, ROWSTREAM_STAGES);
+  PetscInt tile = tileof(q), next = tileof(q + stride); /* this one and the one after */
+#if HYB_BULK_ENGINE
+  if (threadIdx.x == 0)
+#endif
+  {
+    if (tile < none) copy(i[(PetscCount)tile * l.rows], i[RowStreamEnd(tile, l.rows, m)], 0);
+    if (next < none) copy(i[(PetscCount)next * l.rows], i[RowStreamEnd(next, l.rows, m)], 1);
+  }
+  columns.Prepare(table);
+
+  PetscCount            r     = (PetscCount)tile * l.rows + mine;
+  bool                  valid = mine < l.rows && tile < none && r < m;
+  PetscInt              start = valid ? i[r] : 0, end = valid ? i[r + 1] : 0;
+  typename COLUMNS::Row row = columns.Load(r, valid, tile);
+  __syncthreads();
+  for (PetscInt it = 0; tile < none; it++) {
+    const int                   s      = (int)(it % ROWSTREAM_STAGES);
+    const PetscCount            nr     = (PetscCount)next * l.rows + mine;
+    const bool                  nvalid = mine < l.rows && next < none && nr < m;
+    const PetscInt              nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
+    const typename COLUMNS::Row nrow  = columns.Load(nr, nvalid, next);
+    const PetscInt              after = tileof(q + ROWSTREAM_STAGES * stride), k2 = COLUMNS::AHEAD && after < none ? i[(PetscCount)after * l.rows] : 0, k3 = COLUMNS::AHEAD && after < none ? i[RowStreamEnd(after, l.rows, m)] : 0;
+    HybScalar                   base[R];
+#pragma unroll
+    for (int c = 0; c < R; c++) base[c] = mode != ROW_SET && valid && lane == c % G ? y[r + c] : HybScalar(0);
+
+    HybBulkWait(&bar[s], (unsigned)(it / ROWSTREAM_STAGES) & 1u);
+    const PetscInt k0 = begin[s];
+    if (k0 >= 0) {
+      const PetscInt first = (PetscInt)(k0 / RowStreamUnit<HybScalar>() * RowStreamUnit<HybScalar>());
+      HybScalar      sum[R];
+#pragma unroll
+      for (int c = 0; c < R; c++) sum[c] = HybScalar(0);
+      if (valid) {
+        const PetscInt q0 = COLUMNS::INDEXED ? (PetscInt)(columns.IndexOf(k0) / RowStreamUnit<Index>() * RowStreamUnit<Index>()) : 0;
+        columns.template Sum<G>(lane, r, start, end, value + (size_t)s * l.values - first, index + (size_t)s * l.indices - q0, table, row, x, j, sum);
+      }
+      /* all lanes of the warp are here; the sums side by side, so that they do not wait for each other */
+#pragma unroll
+      for (int d = G / 2; d > 0; d >>= 1) {
+        HybScalar other[R];
+#pragma unroll
+        for (int c = 0; c < R; c++) other[c] = HybShflXor(HYB_FULL_MASK, sum[c], d);
+#pragma unroll
+        for (int c = 0; c < R; c++) sum[c] = sum[c] + other[c];
+      }
+#pragma unroll
+      for (int c = 0; c < R; c++) {
+        if (valid && lane == c % G) z[r + c] = mode == ROW_SET ? sum[c] : mode == ROW_ADD ? base[c] + sum[c]
+                                                                                          : base[c] - sum[c];
+      }
+    } else {
+      const PetscCount r1 = RowStreamEnd(tile, l.rows, m);
+      for (PetscCount w = (PetscCount)tile * l.rows + (PetscInt)(threadIdx.x / HYB_WARP); w < r1; w += (PetscInt)(blockDim.x / HYB_WARP)) {
+        HybScalar sum(0);
+#pragma unroll 4
+        for (PetscInt k = i[w] + HybLane(); k < i[w + 1]; k += HYB_WARP) sum += a[k] * HybLoadReadOnly(x + j[k]);
+        sum = HybSubwarpSum<HYB_WARP>(sum);
+        if (HybLane() == 0) z[w] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[w] + sum
+                                                                           : y[w] - sum;
+      }
+    }
+    r     = nr;
+    valid = nvalid;
+    start = nstart;
+    end   = nend;
+    row   = nrow;
+    tile  = next;
+    next  = after;
+    q += stride;
+    __syncthreads();
+#if HYB_BULK_ENGINE
+    if (threadIdx.x == 0)
+#endif
+      if (after < none) {
+        if (COLUMNS::AHEAD)
+          copy(k2, k3, s);
+        else
+          copy(i[(PetscCount)after * l.rows], i[RowStreamEnd(after, l.rows, m)], s);
+      }
+  }
+}
+
+/* All tiles of a multiprocessor in one run, which its first-level cache likes, where x stays in the second-level cache
+   for as long as the matrix streams by; else tiles dealt singly, so that all are at about one place of x at a time */
+static inline PetscInt RowStreamRun(const HybCSR *A)
+{
+  size_t level2;
+
+  (void)HybDeviceLevel2(&level2);
+  return (size_t)A->n * sizeof(HybScalar) <= level2 / 3 * 2 ? 0 : 1;
+}
+
+static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount ntiles, const PetscInt *__restrict__ i, PetscInt *__restrict__ size)
+{
+  const PetscCount t = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+  if (t < ntiles) {
+    const PetscCount r0 = t * rows, r1 = r0 + rows < m ? r0 + rows : m;
+    size[t] = i[r1] - i[r0];
+  }
+}
+
+/*
+  Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream,
+  0 without one, of indexbytes each; table: PetscInts that every tile needs. HybTuning's rowstream_threads, _lanes,
+  _blocks and _run replace the choice: the tests go through all layouts. Tiles far larger than the mean are left to the
+  slow way rather than making room for them everywhere. run: the tiles of a run, 0: all of a multiprocessor's; resident:
+  at most so many blocks of a multiprocessor, 0: as many as fit. longest: of the rows. Where tiles of such rows would be
+  little larger than the mean, that says enough; else tiles are measured, with a host synchronisation, unless work is
+  NULL.
+*/
+static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount longest, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, PetscInt run, PetscInt resident, RowStreamLayout *l)
+{
+  const PetscCount mean    = PetscMax(1, (A->nnz + A->m - 1) / PetscMax(1, A->m));
+  PetscCount       largest = 0, stage, meantile;
+  PetscInt        *size;
+  size_t           limit;
+  int              sms;
+  const HybTuning *tuning = HybDeviceTuning();
+
+  PetscFunctionBegin;
+  PetscCall(HybDeviceLimits(&limit, &sms));
+  memset(l, 0, sizeof(*l));
+  /* short rows get tiles of 256. Long rows fill shared memory with few rows, so several lanes take each, until 512
+     threads of a multiprocessor have work; so do rows whose strides of 4 and 8 entries would meet in the same banks:
+     short rows only where all are of one length */
+  l->threads = mean <= 14 ? 256 : 128;
+  l->lanes   = mean <= 8 && A->nnz % PetscMax(1, A->m) ? 1 : mean % 8 == 0 ? 4
+                                                           : mean % 4 == 0 ? 2
+                                                                           : 1;
+  while (l->lanes < (blockrows > 1 ? 16 : 8) && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? indexbytes / (size_t)perindex : 0))) * l->lanes < 512 * blockrows) l->lanes *= 2;
+  if (tuning->rowstream_threads) l->threads = (int)tuning->rowstream_threads;
+  if (tuning->rowstream_lanes) l->lanes = (int)tuning->rowstream_lanes;
+  if (tuning->rowstream_run >= 0) run = tuning->rowstream_run;
+  l->rows     = (PetscInt)(l->threads / l->lanes) * blockrows;
+  l->table    = (table + 3) / 4 * 4;
+  l->carveout = ROWSTREAM_DRIVER;
+  if (l->rows == 0 || A->m == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  l->ntiles = HybBlocks(A->m, l->rows);
+  meantile  = A->nnz / l->ntiles + 1;
+  largest   = longest * PetscMin(l->rows, A->m);
+  if (work && largest > meantile + meantile / 4) {
+    PetscCall(HybArenaAlloc(work, HYB_WORK(exec), l->ntiles, sizeof(*size), &size));
+    HYB_LAUNCH(RowStreamTileSizes, HybBlocks(l->ntiles, 256), 256, 0, exec->stream, A->m, l->rows, l->ntiles, A->i, size);
+    PetscCall(HybReduceMax(exec, work, l->ntiles, size, NULL, &largest));
+    PetscCall(HybArenaFree(work, &size));
+  }
+  stage = PetscMin(largest, 2 * meantile + 64);
+  /* never more than a block's memory: two stages, at least one unit of 16 bytes beyond each end */
+  {
+    const size_t each = sizeof(HybScalar) + (perindex ? indexbytes : 0), taken = (size_t)l->table * sizeof(PetscInt) + 1024;
+    stage = PetscMin(stage, limit / 2 > taken ? (PetscCount)((limit / 2 - taken) / (ROWSTREAM_STAGES * each)) : 0);
+  }
+  l->fits = stage >= meantile ? PETSC_TRUE : PETSC_FALSE;
+  stage += 2 * RowStreamUnit<HybScalar>();
+  l->values  = (PetscInt)(stage / 4 * 4 + 4);
+  l->indices = perindex ? (PetscInt)((stage / perindex + 2 * (PetscCount)(16 / indexbytes)) / 8 * 8 + 8) : 0;
+  l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * indexbytes) + (size_t)l->table * sizeof(PetscInt);
+  /* just as many as are resident at once: a multiprocessor has a kibibyte more than a block may ask for, and takes one
+     for each block. Blocks of a second wave, or room left for another block, cost a tenth (measured). perindex > 1 is
+     block's kernel, which needs more registers */
+  l->blocks = PetscMax(1, PetscMin((PetscCount)((limit + 1024) / (l->bytes + 1024 + 128)), (perindex > 1 ? 768 : 1024) / l->threads));
+  if (resident > 0) l->blocks = PetscMin(l->blocks, resident);
+  if (tuning->rowstream_blocks) l->blocks = tuning->rowstream_blocks;
+  if (run != 1 && l->ntiles >= sms * l->blocks) {
+    l->chunks = sms;
+    l->run    = (PetscInt)HybBlocks(l->ntiles, sms);
+    if (run > 0) l->run = PetscMin(run, l->run);
+    l->carveout = PetscMin(100, (100 * l->blocks * (PetscCount)(l->bytes + 1024 + 128) + (PetscCount)limit) / (PetscCount)(limit + 1024));
+    l->blocks *= sms;
+  } else {
+    l->blocks = PetscMin(l->ntiles, (PetscCount)sms * l->blocks);
+    l->chunks = (PetscInt)l->blocks;
+    l->run    = 1;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* is the whole of a stream that the copy engine can read? */
+static inline bool RowStreamAligned(const void *p)
+{
+  return ((uintptr_t)p & 15) == 0;
+}
+
+template <class COLUMNS>
+static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout *l, const HybCSR *A, PetscCount nindex, const COLUMNS &columns, const HybScalar *x, int mode, const HybScalar *y, HybScalar *z)
+{
+  PetscFunctionBegin;
+  /* A kernel keeps what was said last, for whatever matrix, and only what is said after its limit of shared memory was
+     raised holds: said before every launch, then, as it was when it was measured */
+  PetscCall(HybDispatch(l->lanes, HybCases<1, 2, 4, 8, 16>(), [&](auto G) {
+    static PetscCount said = ROWSTREAM_DRIVER;
+    if (l->carveout != ROWSTREAM_DRIVER || said != ROWSTREAM_DRIVER) {
+      const void *kernel = (const void *)(RowStreamKernel<COLUMNS, G>);
+
+      if (l->bytes > 16 * 1024) PetscCall(HybDeviceDynamicShared(kernel, l->bytes, "RowStreamKernel"));
+      PetscCall(HybDeviceCarveout(kernel, l->carveout == ROWSTREAM_DRIVER ? -1 : (int)l->carveout));
+      said = l->carveout;
+    }
+    HYB_LAUNCH((RowStreamKernel<COLUMNS, G>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz,
+               nindex, A->i, A->j, A->a, x, y, z, columns);
+    return PETSC_SUCCESS;
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* CSR's own columns as a second stream, or (16 bits) the distances from the first column of the tile */
+template <typename I>
+struct RowStreamColumns {
+  using Index                   = I;
+  static constexpr int  BLOCKS  = 4;
+  static constexpr int  ROWS    = 1;
+  static constexpr bool INDEXED = true;
+  static constexpr bool NARROW  = sizeof(I) < sizeof(PetscInt);
+  static constexpr bool AHEAD   = true;
+  const I              *index;
+  const PetscInt       *base; /* of each tile, where they are narrow */
+  struct Row {
+    PetscInt base;
+  };
+  __device__ __forceinline__ PetscCount IndexOf(PetscCount k) const
+  {
+    return k;
+  }
+  __device__ __forceinline__ void Prepare(PetscInt *) const
+  {
+  }
+  __device__ __forceinline__ Row Load(PetscCount, bool valid, PetscCount tile) const
+  {
+    Row row;
+    row.base = NARROW && valid ? base[tile] : 0;
+    return row;
+  }
+  template <int G>
+  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const I *col, const PetscInt *, const Row &row, const HybScalar *__restrict__ x, const PetscInt *, HybScalar sum[]) const
+  {
+    const HybScalar *const xb = x + row.base;
+    for (PetscInt k = start + lane; k < end; k += ROWSTREAM_BATCH * G) {
+      HybScalar xv[ROWSTREAM_BATCH], v[ROWSTREAM_BATCH];
+#pragma unroll
+      for (int u = 0; u < ROWSTREAM_BATCH; u++) {
+        const bool in = k + u * G < end;
+        v[u]          = in ? value[k + u * G] : HybScalar(0);
+        xv[u]         = in ? HybLoadReadOnly(xb + col[k + u * G]) : HybScalar(0);
+      }
+#pragma unroll
+      for (int u = 0; u < ROWSTREAM_BATCH; u++)
+        if (k + u * G < end) sum[0] += v[u] * xv[u];
+    }
+  }
+};
+
+/* base[t] = the smallest column of tile t; *wide is set where a tile's columns do not fit 16 bits. Where columns ascend
+   in each row, its first and its last entry tell; RowStreamDistances() looks whether they do */
+#define ROWSTREAM_LOOKERS 128
+static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamBases(PetscInt m, PetscInt rows, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ base, int *wide)
+{
+  HYB_SHARED(PetscInt, scratch, HYB_WARP);
+  const PetscCount r0 = (PetscCount)blockIdx.x * rows, r1 = r0 + rows < m ? r0 + rows : m;
+  PetscInt         least = PETSC_MAX_INT, most = -1;
+
+  for (PetscCount r = r0 + threadIdx.x; r < r1; r += ROWSTREAM_LOOKERS) {
+    const PetscInt start = i[r], end = i[r + 1];
+    if (start < end) {
+      const PetscInt first = j[start], last = j[end - 1];
+      least = least < first ? least : first;
+      most  = most > last ? most : last;
+    }
+  }
+  least = HybBlockMin<ROWSTREAM_LOOKERS>(least, scratch);
+  most  = HybBlockMax<ROWSTREAM_LOOKERS>(most, scratch);
+  if (threadIdx.x == 0) {
+    base[blockIdx.x] = most < 0 ? 0 : least;
+    if (most - least > 65535) HybAtomicOr(wide, 1);
+  }
+}
+
+static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamDistances(PetscInt m, PetscInt rows, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ base, unsigned short *__restrict__ distance, int *wide)
+{
+  const PetscCount r0 = (PetscCount)blockIdx.x * rows, r1 = r0 + rows < m ? r0 + rows : m;
+  const PetscInt   b = base[blockIdx.x], end = i[r1];
+#pragma unroll 4
+  for (PetscInt k = i[r0] + (PetscInt)threadIdx.x; k < end; k += ROWSTREAM_LOOKERS) {
+    const PetscInt d = j[k] - b;
+    distance[k]      = (unsigned short)d;
+    if (d < 0 || d > 65535) HybAtomicOr(wide, 1);
+  }
+}
+
+#endif
