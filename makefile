@@ -18,7 +18,7 @@ endif
 # What finding PETSc costs is paid once: the answer is kept, and asked again when the environment's PETSc or findpetsc
 # changed.
 # These need none: what they need they say themselves
-NO_PETSC := help clean clean-examples dist deb docs docs-links manpages uninstall format checkformat
+NO_PETSC := help help-all clean clean-examples dist deb docs docs-links manpages uninstall format checkformat
 ifneq ($(filter-out $(NO_PETSC),$(or $(MAKECMDGOALS),all)),)
   config_key := $(shell printf '%s' "$(PETSC_DIR):$(PETSC_ARCH):$(PKG_CONFIG_PATH)" | cksum | cut -d' ' -f1)
   config_mk := build/config-$(config_key).mk
@@ -97,6 +97,7 @@ checkdeps:
 	@conf/optionstable --check
 	@conf/manpages --check
 	@conf/docs/checkwords
+	@conf/docs/countwords
 	@tests/doc-commands --check
 	@python3 docs/pictures/draw.py --check
 
@@ -113,12 +114,21 @@ clean-examples:
 clean:
 	rm -rf build lib python/*.egg-info
 
-help:
-	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+# the user's lines in this order, the rest as the files have it; a line that begins with blanks belongs to the one above
+USER_HELP := make demo examples install uninstall deb docs check clean help-all
+.PHONY: help-all
+help help-all:
+	@awk -v want='$(USER_HELP)' -v all='$(filter help-all,$@)' ' \
+	  !/^## / { next } \
+	  /^## make / { key = $$3; if (key !~ /^[a-z]/ || substr($$0, 8, 2) != " " substr(key, 1, 1)) key = "make"; order[++n] = key } \
+	  { text[key] = text[key] substr($$0, 4) "\n" } \
+	  END { k = split(want, w, " "); for (i = 1; i <= k; i++) { printf "%s", text[w[i]]; shown[w[i]] = 1 } \
+	        if (all != "") { print "\nFor developers:\n"; for (i = 1; i <= n; i++) if (!(order[i] in shown)) printf "%s", text[order[i]] } }' $(MAKEFILE_LIST)
 
-## make                 the plugin, lib/libaijhybridgpu.so (and lib/cuda/libaijhybridgpu_cuda.so where nvcc is found)
+## make                 lib/libaijhybridgpu.so, and lib/cuda/ where nvcc is found (minutes; CUDA=0: without)
 ## make checkdeps       who may include and call whom (conf/rooms), what may change
 ## make format          lays the sources out by .clang-format, prose within 120 columns; make checkformat only looks
 ## make clean           removes build/, lib/ and the programs in examples/
+## make help-all        all targets, those of developers too
 
 include $(wildcard conf/*.mk)

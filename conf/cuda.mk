@@ -34,8 +34,14 @@ cuda: $(CUDA_LIB)
 	@mkdir -p $(LIBDIR)/cuda
 	@cmp -s $< $(LIBDIR)/cuda/$(<F) || cp -f $< $(LIBDIR)/cuda/$(<F)
 
+# said once, before the first of them
+$(BUILD)/cuda/begun:
+	@mkdir -p $(@D)
+	@echo "The GPU part: nvcc compiles $(words $(CUDA_SRC)) files for $(CUDA_ARCH), which takes some minutes (CUDA=0 leaves it out)"
+	@touch $@
+
 # what ptxas says of each kernel is kept beside the object, see cuda-spills
-$(BUILD)/cuda/%.o: %.cu
+$(BUILD)/cuda/%.o: %.cu | $(BUILD)/cuda/begun
 	@mkdir -p $(@D)
 	@echo "nvcc $<"
 	@$(NVCC) $(CUDA_FLAGS) -MD -MP -MF $(@:.o=.d) -c $< -o $@ 2> $(@:.o=.ptxas) || { grep -v '^ptxas info' $(@:.o=.ptxas) >&2; exit 1; }

@@ -1,7 +1,6 @@
 # The demonstration, installation, and the examples
 
-## make demo            PETSc's elasticity tutorial with the type, beside aij and hypre; prints what to do with your own
-##                      program
+## make demo            PETSc's elasticity tutorial with the type, with aij and with hypre (1 to 3 minutes)
 .PHONY: demo examples install uninstall
 
 # PETSc's tutorials: in the installed prefix, or in the source tree that was built
@@ -18,7 +17,7 @@ $(DEMO_DIR)/ex56: $(DEMO_SOURCE)
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CC) -O2 $(PETSC_CFLAGS) -o $@ $< $(PETSC_LIBS) -lm
 
-## make examples        examples/, and examples/solve in its place
+## make examples        examples/solve, which solves a matrix from a file, and the other examples
 EXAMPLES := solve ptap newton $(if $(wildcard include/petscmataijhybridgpu.h),link)
 EXAMPLES_BIN = $(EXAMPLES:%=$(BUILD)/examples/%)
 examples: $(EXAMPLES_BIN)
@@ -43,8 +42,7 @@ CHECK_BUILDS += examples $(BUILD)/tests/examples/readmm
 test-examples: $(EXAMPLES_BIN) $(BUILD)/tests/examples/readmm $(BUILD)/lib/$(PLUGIN)
 	@$(MPI_ENV) MPIEXEC='$(MPIEXEC)' tests/examples/run.sh $(BUILD)/tests/examples/readmm $(BUILD)/examples/solve $(abspath $(BUILD)/lib/$(PLUGIN)) $(PETSC_SCALAR)
 
-## make install         PREFIX=DIR (default /usr/local), DESTDIR=DIR: library, CUDA part where it was built, header,
-##                      aijhybridgpu.pc, manual pages
+## make install         PREFIX=DIR (default /usr/local), DESTDIR=DIR: library, header, pkg-config file, manual pages
 ## make uninstall       takes these files away again
 PREFIX ?= /usr/local
 INSTALL ?= install
@@ -97,17 +95,17 @@ uninstall: manpages
 	rmdir "$(DESTDIR)$(INSTALL_PLUGINDIR)/cuda" 2>/dev/null || true
 
 ## make dist            the release as a tarball: build/dist/petsc-aijhybridgpu-VERSION.tar.gz
-## make deb             Debian packages for the distribution's PETSc in build/deb; the CUDA part too where nvcc is found
-##                      (DEB_CUDA=0: not)
+## make deb             Debian packages in build/deb for the distribution's PETSc (CUDA=0: without the CUDA part)
 DIST ?= build/dist
 DEB ?= build/deb
 .PHONY: dist deb
 dist:
 	@conf/dist '$(DIST)'
 deb:
-	@conf/deb '$(DEB)'
+	@DEB_CUDA='$(or $(DEB_CUDA),$(CUDA))' conf/deb '$(DEB)'
 
-## make docs            the site in build/docs/html, its links looked at ; make docs-links asks the network too
+## make docs            this documentation as a site, build/docs/html/index.html
+## make docs-links      docs, and whether links to elsewhere lead to something
 .PHONY: docs docs-links
 DOCS ?= build/docs
 docs:

@@ -251,8 +251,7 @@ hunt: tests-clean-results $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/t604_sequences $
 ## make fuzz            libFuzzer (with clang) or random bytes, FUZZ_SECONDS each: products, transposes, wild arrays
 ##                      beside the reference; the file reader
 ## make valgrind        the rooms' tests under memcheck, small sizes
-## make check           the tests: rooms on the host and on the emulated device, the type, PETSc's own (fast part); ten
-##                      minutes on two cores
+## make check           the tests, ten minutes on two cores; the last line is  N passed, N failed, N skipped
 ## make check-more      what check leaves out: runs whose code others reach, and tests of what developers alone use; CI
 ##                      runs it too
 ## make check-host      check without the emulated device: what depends on the PETSc in use

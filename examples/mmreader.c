@@ -121,13 +121,13 @@ static PetscErrorCode ReadReal(MMSource *src, char **at, const char *what, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode AtEnd(MMSource *src, const char *at)
+static PetscErrorCode AtEnd(MMSource *src, const char *at, const char *expected)
 {
   char shown[48];
 
   PetscFunctionBegin;
   while (isspace((unsigned char)*at)) at++;
-  MMCheck(src, !*at, "\"%s\" is more than expected", Printable(at, shown));
+  MMCheck(src, !*at, "\"%s\" is more than expected: %s", Printable(at, shown), expected);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -217,7 +217,7 @@ static PetscErrorCode ReadSizes(MMSource *src, MMEntries *e, PetscCount *expecte
   PetscCall(ReadInteger(src, &at, "rows", 0, MM_MAX_INT, &e->m));
   PetscCall(ReadInteger(src, &at, "columns", 0, MM_MAX_INT, &e->n));
   if (!e->array) PetscCall(ReadInteger(src, &at, "entries", 0, MM_MAX_INT, &declared));
-  PetscCall(AtEnd(src, at));
+  PetscCall(AtEnd(src, at, e->array ? "the sizes of an array are two numbers, rows and columns" : "the sizes are three numbers: rows, columns, entries"));
   MMCheck(src, e->symmetry == MM_GENERAL || e->m == e->n, "%" PetscInt_FMT " rows and %" PetscInt_FMT " columns, but a %s matrix is square", e->m, e->n, MMSymmetries[e->symmetry]);
   if (e->array) {
     MMCheck(src, !e->n || e->m <= MM_MAX_INT / e->n, "%" PetscInt_FMT " x %" PetscInt_FMT " values of a dense matrix do not fit PETSc's %d-bit integers", e->m, e->n, (int)(8 * sizeof(PetscInt)));
@@ -275,7 +275,7 @@ PetscErrorCode MMEntriesRead(FILE *f, const char name[], MMEntries *e)
     }
     if (field != FIELD_PATTERN) PetscCall(ReadReal(src, &at, "value", &re));
     if (field == FIELD_COMPLEX) PetscCall(ReadReal(src, &at, "imaginary part", &im));
-    PetscCall(AtEnd(src, at));
+    PetscCall(AtEnd(src, at, "a line has one entry"));
 #if defined(PETSC_USE_COMPLEX)
     a = PetscCMPLX(re, im);
 #else

@@ -1,4 +1,4 @@
-"""Poisson's equation on the unit cube by petsc4py: CG, GAMG, and the plugin in two lines.
+"""Poisson's equation on the unit cube by petsc4py: CG, GAMG, and the plugin in one line.
 
     python3 poisson.py [-n 40] [PETSc's options]
 
@@ -11,15 +11,12 @@ import time
 
 import numpy
 
-# before petsc4py: all AIJ matrices below are of the type aijhybridgpu. Without the package it is plain PETSc, or what
-# PETSC_OPTIONS says
+# all AIJ matrices below are of the type aijhybridgpu. Without the package it is plain PETSc, or what PETSC_OPTIONS says
 try:
-    import petsc_aijhybridgpu
-    petsc_aijhybridgpu.init()
+    import petsc_aijhybridgpu as start
 except ImportError:
-    pass
-import petsc4py
-petsc4py.init(sys.argv)
+    import petsc4py as start
+start.init(sys.argv)
 from petsc4py import PETSc
 
 

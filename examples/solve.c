@@ -144,6 +144,24 @@ static PetscErrorCode LoadVector(const char name[], Vec b, Times *t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* what the Krylov method measured: a small preconditioned residual may go with a true one that is not */
+static const char *ConvergedBy(KSP ksp)
+{
+  KSPNormType norm = KSP_NORM_NONE;
+
+  if (KSPGetNormType(ksp, &norm)) return "";
+  switch (norm) {
+  case KSP_NORM_PRECONDITIONED:
+    return " (preconditioned residual)";
+  case KSP_NORM_UNPRECONDITIONED:
+    return " (true residual)";
+  case KSP_NORM_NATURAL:
+    return " (natural norm)";
+  default:
+    return " (no residual computed)";
+  }
+}
+
 /* How it ended. The residual is computed anew: what an iteration keeps of it may have drifted. x is changed where b is
    A times ones, and the error is known. */
 static PetscErrorCode Report(KSP ksp, Mat A, Vec b, Vec x, PetscBool ones)
@@ -167,7 +185,7 @@ static PetscErrorCode Report(KSP ksp, Mat A, Vec b, Vec x, PetscBool ones)
   PetscCall(VecNorm(r, NORM_2, &rnorm));
   PetscCall(VecNorm(b, NORM_2, &bnorm));
   PetscCall(VecDestroy(&r));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "solver      %s, %s: %s after %" PetscInt_FMT " iterations\n", ksptype, pctype, KSPConvergedReasons[reason], its));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "solver      %s, %s: %s after %" PetscInt_FMT " iterations%s\n", ksptype, pctype, KSPConvergedReasons[reason], its, ConvergedBy(ksp)));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "residual    |b - A x| = %g, |b - A x| / |b| = %g\n", (double)rnorm, (double)(bnorm > 0 ? rnorm / bnorm : rnorm)));
   if (ones) {
     PetscCall(VecGetSize(x, &N));

@@ -331,7 +331,7 @@ static PetscErrorCode Coloring(Hunt *h, int k, Mat A)
 }
 
 /* parts of a parallel matrix, and what is made of one process's. MatMPIAIJGetLocalMatCondensed() asks for the type by
-   its name: docs/limits.md. */
+   its name: docs/differs.md. */
 static PetscErrorCode Local(Hunt *h, int k, Mat A)
 {
   Mat B = NULL;

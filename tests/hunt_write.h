@@ -350,7 +350,7 @@ static PetscErrorCode Preallocate(Hunt *h, int k, Mat A)
     PetscCall(MatSeqAIJSetPreallocation(A, 4 + h->r[0] % 3, NULL));
     PetscCall(MatMPIAIJSetPreallocation(A, 4 + h->r[0] % 3, NULL, 4, NULL));
     break;
-  case 1: /* in parallel there is nothing to go back to for what the device made: docs/limits.md */
+  case 1: /* in parallel there is nothing to go back to for what the device made: docs/differs.md */
     if (Size == 1) PetscCall(MatResetPreallocation(A));
     break;
   case 2: {

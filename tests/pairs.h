@@ -589,7 +589,7 @@ static inline PetscErrorCode PairsCompare(Mat A, Mat H, const Seen *before, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What asks for the very type by its name, as it does of PETSc's own derived types: docs/limits.md. An error is right
+/* What asks for the very type by its name, as it does of PETSc's own derived types: docs/differs.md. An error is right
    then, and no answer. */
 static inline PetscBool PairsAsksForTheType(const char *what)
 {

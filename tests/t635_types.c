@@ -305,7 +305,7 @@ static PetscErrorCode CaseExact(void)
       if (ok && p.x[0]) PetscCall(PairsVectors(p.x[0], p.x[1], Exact[what], "what it makes"));
       PairsTolerance = 1e-11;
       same           = (PetscBool)(PetscAbsReal(p.found[0] - p.found[1]) < 1e-8);
-      /* in parallel MatAIJGetLocalMat() takes what is not MATMPIAIJ by name for a sequential matrix: docs/limits.md */
+      /* in parallel MatAIJGetLocalMat() takes what is not MATMPIAIJ by name for a sequential matrix: docs/differs.md */
       if (ok && (what != 1 || PairsSize() == 1)) PetscCall(PairsCount(same, Exact[what], "what it finds"));
       PetscCall(PairDestroy(&p));
     }
@@ -336,8 +336,8 @@ static PetscErrorCode CasePreconditioners(void)
 /* What this PETSc can make of an AIJ matrix */
 static const char *const Targets[] = {MATSELL, MATAIJPERM, MATAIJSELL, MATAIJCRL, MATBAIJ, MATSBAIJ, MATDENSE, MATIS, MATNEST, MATMAIJ, MATHYPRE, MATELEMENTAL, MATAIJMKL, "aijcusparse", "aijkokkos"};
 
-/* What asks for the very type, by the two ways that docs/limits.md names: -mat_seqaij_type and a program's type aij, or
-   a conversion to aij. No error is right then but MATAIJ's. */
+/* What asks for the very type, by the two ways that docs/differs.md names: -mat_seqaij_type and a program's type aij,
+   or a conversion to aij. No error is right then but MATAIJ's. */
 static const struct {
   const char *name;
   PetscErrorCode (*op)(Pair *, int);

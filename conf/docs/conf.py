@@ -15,6 +15,10 @@ html_title = 'petsc-aijhybridgpu ' + version
 html_theme_options = {'show_prev_next': True, 'navigation_depth': 3}
 html_show_sourcelink = False
 html_copy_source = False
+html_static_path = ['static']
+html_css_files = ['site.css']
+# the order of what the search finds
+html_search_scorer = os.environ['SITE_SCORER']
 templates_path = []
 exclude_patterns = []
 # a relative link to a file that is no page becomes a download of that file; one that leads nowhere is an error

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Draws the pictures of docs/methods.md: draw.py [--check] writes NAME.svg beside itself for each function below, or
-says which would change.
+"""Draws the pictures of docs/methods.md and docs/gpus.md: draw.py [--check] writes NAME.svg beside itself for each
+function below, or says which would change.
 
 All have a white ground, so they read the same on light and dark pages. Colours: blue what comes from A, orange from B,
 green the result, grey what is not looked at.
@@ -347,7 +347,30 @@ def rounds(order, n):
     return [[state[r, k] for k in range(6)] for r in range(3)]
 
 
-PICTURES = (binned, rowmerge, segmerge, hash_, masks, shape, diagonal, block, tile, fused, segsum, rowgroup, rowlist, gamg)
+def ways():
+    p = Picture('how entries get from one card to another: peer, gpuaware, mpi', height=226)
+    for x, title in ((20, 'node 1'), (400, 'node 2')):
+        p.box(x, 20, 360, 196, '#f6f8fa')
+        p.text(x + 10, 38, title, 12, fill=DIM)
+    for x, name in ((40, 'card 0'), (230, 'card 1'), (570, 'card 2')):
+        p.box(x, 48, 120, 40, C, name, 13)
+    for x in (40, 570):
+        p.box(x, 166, 120, 40, A, 'memory of the host', 11)
+    p.arrow(160, 60, 230, 60)
+    p.text(195, 54, 'peer', 12, 'middle')
+    p.text(164, 104, 'over NVLink or PCIe, within a node', 11, fill=DIM)
+    p.line(130, 88, 130, 138, DIM)
+    p.line(130, 138, 600, 138, DIM)
+    p.arrow(600, 138, 600, 88)
+    p.text(390, 132, 'gpuaware: MPI reads and writes the memory of cards', 12, 'middle')
+    p.arrow(70, 88, 70, 166)
+    p.arrow(160, 186, 570, 186)
+    p.arrow(660, 166, 660, 88)
+    p.text(390, 180, 'mpi: through the memory of the hosts', 12, 'middle')
+    return p
+
+
+PICTURES = (binned, rowmerge, segmerge, hash_, masks, shape, diagonal, block, tile, fused, segsum, rowgroup, rowlist, gamg, ways)
 if __name__ == '__main__':
     changed = 0
     for picture in PICTURES:

@@ -39,8 +39,10 @@ says "make check without PETSc" "$apt petsc-dev" $make -s check
 says "make demo without PETSc" "$apt petsc-dev" $make -s demo CUDA=0
 says "make deb without what it takes" "make deb: these are missing. Install them:  $apt build-essential debhelper petsc-dev" $make -s deb
 says "make docs without Sphinx" "make docs: these are missing. Install them:  $apt python3-sphinx" env PYTHONPATH="$tmp/nosphinx" $make -s docs
-bare $make -s help && grep -q '^make dist' "$tmp/out"
-is "make help without PETSc" $?
+bare $make -s help && grep -q '^make demo' "$tmp/out" && ! grep -q '^make dist' "$tmp/out" && [ "$(grep -c . "$tmp/out")" -le 12 ]
+is "make help without PETSc: what users need, on a dozen lines" $?
+bare $make -s help-all && grep -q '^make demo' "$tmp/out" && [ "$(grep -c '^make ' "$tmp/out")" = "$(cat makefile conf/*.mk | grep -c '^## make ')" ]
+is "make help-all without PETSc: all there are" $?
 bare $make -s dist && tar -tzf "$tree"/build/dist/*.tar.gz > "$tmp/out" && grep -q '/src/mat/register/dlregisaijhybridgpu.c' "$tmp/out"
 is "make dist without PETSc and git, in a folder with a space" $?
 bare $make -s uninstall PREFIX="$tmp/nowhere"

@@ -109,5 +109,30 @@ fresh; add src/sparse/csr/x.cu '\nvoid find(void)\n{\n}\n'; breaks src/sparse/cs
 fresh; add src/sparse/csr/x.c '\nvoid find(void)\n{\n}\n'; breaks src/sparse/csr/x.c:2: "find: a name that other files may call"
 fresh; add $glue/seq/x.c 'void MatMult_SeqAIJHybridGPU(void)\n{\n}\nvoid MatSeqAIJHybridGPUGo(void)\n{\n}\n'; holds "PETSc's names in the glue"
 fresh; add src/sparse/csr/x.c 'static void f(void)\n{\n  PetscOptionsGetInt(NULL);\n}\n'; breaks src/sparse/csr/x.c:3: "read no options"
+
+# pages for users: words, sentences, commands, README's lines and version
+pages() { # README.md's text, then docs/start.md's
+  rm -rf tree; mkdir -p tree/include tree/docs tree/conf/docs/pages
+  echo '#define PETSC_AIJHYBRIDGPU_VERSION "0.7.1"' > tree/include/petscmataijhybridgpu.h
+  printf '```{toctree}\ndocs/start.md\n```\n' > tree/conf/docs/pages/index.md
+  : > tree/conf/docs/pages/guide.md; : > tree/conf/docs/pages/gpu.md
+  printf '%b' "$1" > tree/README.md; printf '%b' "$2" > tree/docs/start.md
+}
+counts() { # what it is; what it says, '' if nothing is wrong
+  "$here/conf/docs/countwords" tree > out 2>&1
+  rc=$?
+  if { [ -z "$2" ] && [ $rc = 0 ]; } || { [ -n "$2" ] && [ $rc = 1 ] && grep -qF -e "$2" out && [ "$(wc -l < out)" = 2 ]; }; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: countwords: $1"; sed 's/^/  | /' out; fi
+}
+many() { yes "$1" | head -n "$2" | tr '\n' "$3"; }
+pages '# x 0.7.1\n' "$(many word 40 ' ')end.\n"; counts "a sentence of 41 words" "docs/start.md:1: a sentence of 41 words, more than 40"
+pages '# x 0.7.1\n' "$(many word 39 ' ')end. $(many word 39 ' ')end.\n"; counts "two sentences of 40" ''
+pages '# x 0.7.1\n' "- $(many word 39 ' ')\n- $(many word 39 ' ')\n\n| $(many word 39 ' ') | $(many word 39 ' ') |\n"; counts "items and cells end sentences" ''
+pages '# x 0.7.1\n' "\n<!-- $(many word 99 ' ') -->\n\n1\n$(many word 40 '.')\n"; counts "comments are not counted" ''
+pages '# x 0.7.1\n' "$(many 'Nine words are in this sentence, which ends here.' 999 ' ')\n"; counts "8994 words" ''
+pages '# x 0.7.1\n' "$(many 'Nine words are in this sentence, which ends here.' 1000 ' ')\n"; counts "9002 words" "the pages for users have 9002 words together, more than 9000"
+pages '# x 0.7.1\n' "\n\`\`\`sh\n$(many x 81 ' ' | tr -d ' ')\n\`\`\`\n"; counts "a command of 81 columns" "docs/start.md:3: a command of 81 columns"
+pages '# x 0.7.0\n' 'One.\n'; counts "another version" "README.md:1: the version is 0.7.1"
+pages "# x 0.7.1\n$(many '\n' 100 ' ' | tr -d ' ')" 'One.\n'; counts "a README of 101 lines" "README.md:101: more than 100 lines"
+
 printf '%d passed, %d failed, 0 skipped\n' $passed $failed
 [ $failed = 0 ]

@@ -112,6 +112,7 @@ refuses "no sizes" "the file ends before the line of sizes" "$h%% only comments\
 refuses "negative sizes" "line 2: rows: -3 lies outside 0 to" "$h-3 3 1\n"
 refuses "sizes beyond any integer" "line 2: columns: 99999999999999999999 does not fit" "$h""3 99999999999999999999 1\n"
 refuses "no count" "line 2: entries: an integer is expected, not \"\"" "$h""3 3\n"
+refuses "three sizes of an array" "line 2: \"4\" is more than expected: the sizes of an array are two numbers" "%%%%MatrixMarket matrix array real general\n3 3 4\n"
 refuses "a number too many among the sizes" "line 2: \"4\" is more than expected" "$h""3 3 1 4\n"
 refuses "a symmetric matrix that is not square" "line 2: 3 rows and 2 columns, but a symmetric matrix is square" '%%%%MatrixMarket matrix coordinate real symmetric\n3 2 1\n1 1 1\n'
 refuses "entries in an empty matrix" "line 2: 1 entries in a matrix of 0 rows" "$h""0 3 1\n"
@@ -171,6 +172,13 @@ solves "the same with the plugin's type" 1 'type seqaijhybridgpu, 1 process' -A 
 solves "a right-hand side, the solution written" 1 'residual .*e-1[0-9]$' -A "$tmp/A.mtx" -b "$tmp/b.mtx" -x "$tmp/x.bin" $direct $use
 if [ -s "$tmp/x.bin" ]; then solves "a right-hand side in PETSc's binary format" 1 'CONVERGED_RTOL' -A "$tmp/A.mtx" -b "$tmp/x.bin" -ksp_type cg -ksp_max_it 1000; else bad "solve: -x wrote nothing"; fi
 solves "CG and GAMG, solved again" 1 'again [0-9.]* s' -A "$tmp/A.mtx" -ksp_type cg -pc_type gamg -solves 2 $use
+for k in "preconditioned residual:-ksp_type cg" "true residual:-ksp_type cg -ksp_norm_type unpreconditioned" "natural norm:-ksp_type cg -ksp_norm_type natural" "true residual:-ksp_type gmres -ksp_pc_side right" "no residual computed:$direct"; do
+  solves "which residual converged, ${k#*:}" 1 "iterations* (${k%%:*})$" -A "$tmp/A.mtx" ${k#*:}
+done
+if python3 "$(dirname "$0")/../../examples/elasticity.py" 4 > "$tmp/elastic.mtx"; then
+  solves "elasticity.py's matrix" 1 'matrix .*: 300 x 300, .*block size 3' -A "$tmp/elastic.mtx" -block_size 3 -ksp_type cg -pc_type gamg $use
+  solves "elasticity.py's matrix is positive definite" 1 'error  *|x - 1| / |1| = [0-9.]*e-1[0-9]' -A "$tmp/elastic.mtx" -ksp_type preonly -pc_type cholesky
+fi
 solves "standard input" 1 'standard\|CONVERGED' -A - -ksp_type cg -pc_type jacobi $use < "$tmp/A.mtx"
 solves "two processes" 2 'type mpiaijhybridgpu, 2 processes' -A "$tmp/A.mtx" -b "$tmp/b.mtx" -ksp_type cg -pc_type gamg $use
 solves "three processes" 3 'CONVERGED_RTOL' -A "$tmp/A.mtx" -ksp_type gmres -pc_type bjacobi $use

@@ -11,7 +11,8 @@ DEB_CUDA=${DEB_CUDA:-0}
 export DEB_CUDA
 unset PETSC_DIR PETSC_ARCH PETSC_OPTIONS PKG_CONFIG_PATH
 rm -rf "${work:?}"/*
-check "make deb" conf/deb "$work"
+check "make deb" sh -c "PATIENT_SECONDS=5 conf/deb '$work' 2> '$work/told' || { cat '$work/told'; exit 1; }"
+check "it says every few seconds that it is at work, and where its log is" sh -c "cat '$work/told'; grep -q 'log in .*build.log' '$work/told' && grep -qE 'conf/deb: [0-9]+ s, .*[.](c|o|so)' '$work/told'"
 if [ $failed != 0 ]; then finish; fi
 if command -v lintian > /dev/null 2>&1; then check "lintian finds no error" sh -c "lintian --allow-root --no-tag-display-limit --fail-on error '$work'/*.changes"; else skip "lintian is not installed"; fi
 host=$(ls "$work"/petsc-aijhybridgpu_"$version"-1_*.deb)
@@ -31,6 +32,10 @@ else
 fi
 plugin=$(echo "$root"/usr/lib/*/petsc-aijhybridgpu/libaijhybridgpu.so)
 check "the plugin lies where README says" test -s "$plugin"
+doc=$root/usr/share/doc/petsc-aijhybridgpu
+check "README.Debian names that place" grep -F -e "-dll_append ${plugin#"$root"} -mat_type aijhybridgpu" "$doc/README.Debian"
+check "the pages for users are there, and so is what they lead to among them" sh -c "cd '$doc' && for p in start faq programs options gpus limits report; do test -s docs/\$p.md || exit 1; done; for l in \$(grep -oE '\]\(docs/(start|install|programs|options|gamg|report|faq|limits|gpus|methods|performance)[.]md' README.md | cut -c3-); do test -s \$l || { echo \$l; exit 1; }; done"
+check "the maintainer is no address of Debian's that nobody gave" sh -c "! dpkg-deb -f '$host' Maintainer | grep packages.debian.org"
 python=
 for p in /usr/bin/python3 python3; do if [ -z "$python" ] && $p -c 'import petsc4py.PETSc' > /dev/null 2>&1; then python=$p; fi; done
 if [ -n "$python" ]; then

@@ -23,7 +23,9 @@ check "the sdist has what the tarball has" sh -c "conf/dist '$work/dist' && tar 
 check "pip install ." $pip .
 cd "$work" || exit 2
 used() { # how it was installed
-  check "$1: python -m petsc_aijhybridgpu" sh -c "$v/python -m petsc_aijhybridgpu | grep -Ex -e '-dll_append $work/venv/.*/libaijhybridgpu.so -mat_type aijhybridgpu -dm_mat_type aijhybridgpu'"
+  check "$1: python -m petsc_aijhybridgpu" sh -c "$v/python -m petsc_aijhybridgpu | grep -Ex -e '-dll_append $work/venv/.*/libaijhybridgpu.so -mat_type aijhybridgpu -dm_mat_type aijhybridgpu -mat_seqaij_type seqaijhybridgpu'"
+  check "$1: python -m prints what init() sets" sh -c "test \"\$($v/python -m petsc_aijhybridgpu)\" = \"\$($v/python -c 'import os, petsc_aijhybridgpu; petsc_aijhybridgpu.init(); print(os.environ[\"PETSC_OPTIONS\"])')\""
+  check "$1: --no-aij" sh -c "! $v/python -m petsc_aijhybridgpu --no-aij | grep seqaij_type"
   check "$1: the version" sh -c "test \"\$($v/python -c 'import petsc_aijhybridgpu; print(petsc_aijhybridgpu.__version__)')\" = $version"
   check "$1: the manual pages" sh -c "ls '$work/venv/share/man/man3/MATAIJHYBRIDGPU.3' '$work/venv/share/man/man7/aijhybridgpu-options.7'"
   rm -f counts
@@ -50,6 +52,19 @@ D.setUp()
 assert D.getType() == 'seqdense', D.getType()"
 check "the type did the work there too" did counts3
 check "a path with a blank, which PETSc does not take, is an error that says so" sh -c "mkdir -p '$work/a b' && cp -r '$work'/venv/lib/python3*/site-packages/petsc_aijhybridgpu '$work/a b/' && ! PYTHONPATH='$work/a b' $python -m petsc_aijhybridgpu 2> '$work/blank' && grep 'apart at blanks' '$work/blank'"
+check "init(sys.argv) reads the command line" $v/python -c "
+import sys
+import petsc_aijhybridgpu
+petsc_aijhybridgpu.init(['program', '-mine', '7'], aij=False)
+from petsc4py import PETSc
+assert PETSc.Options().getInt('mine') == 7
+assert PETSc.Mat().createAIJ((4, 4), nnz=1).getType() == 'seqaij'
+A = PETSc.Mat().create()
+A.setSizes((4, 4))
+A.setFromOptions()
+assert A.getType() == 'seqaijhybridgpu', A.getType()"
+check "init() of something else is an error that says so" sh -c "$v/python -c 'import petsc_aijhybridgpu; petsc_aijhybridgpu.init(3)' 2>&1 | grep 'takes a list, as sys.argv'"
+check "a Python without petsc4py is told of" sh -c "$v/python -c 'import sys, runpy; sys.modules[\"petsc4py\"] = None; sys.argv = [\"x\"]; runpy.run_module(\"petsc_aijhybridgpu\", run_name=\"__main__\")' 2>&1 | grep 'has no petsc4py'"
 check "the licence" sh -c "$v/pip --disable-pip-version-check show petsc-aijhybridgpu | grep -x 'License: BSD-2-Clause'"
 check "too late is an error that says so" sh -c "$v/python -c 'from petsc4py import PETSc; import petsc_aijhybridgpu; petsc_aijhybridgpu.init()' 2>&1 | grep 'RuntimeError: petsc_aijhybridgpu.init() comes too late'"
 check "uninstalled" $v/pip --disable-pip-version-check -q uninstall -y petsc-aijhybridgpu

@@ -4,6 +4,7 @@
   since nothing of a report is exported. tests/plugin/report.sh has runs that are given advice.
 */
 #include "../../src/mat/process/report.h"
+#include <unistd.h>
 
 static int           passed, failed;
 static HybAccount    account[2];
@@ -173,6 +174,15 @@ int main(void)
     NoDevice(1);
     if (asked) r.choice = HYB_BACKEND_HOST;
     Expect(&r, asked ? "the host was asked for" : "no device", asked ? NULL : "No device was used, so the host took 20 s for products: there is no driver", "-mat_aijhybridgpu_backend host");
+  }
+
+  { /* built without the GPU part: of interest where there is a card */
+    const PetscBool card = (PetscBool)!access("/proc/driver/nvidia/version", R_OK);
+
+    Begin(&r);
+    NoDevice(1);
+    snprintf(r.accounts[0].why, sizeof(r.accounts[0].why), "There is no device library /x/libaijhybridgpu_cuda.so");
+    Expect(&r, "no GPU part", card ? "This machine has a GPU, but the plugin was built without its GPU part, so the host took 20 s for products" : NULL, "make, where");
   }
 
   Begin(&r); /* 20, 10, 8, 6, 5 s; what weighs less is left out */

@@ -110,6 +110,15 @@ if expected.startswith("log"):  # of a solve: PETSc's own counts
         counts = dict(word.split("=") for word in line.split()[1:])
         process = j["processes"][int(line.split()[0])]
         assert counts.pop("methods") == process["methods"] and {k: int(v) for k, v in counts.items()}.items() <= process["counts"].items(), (line, process)
+    petscs = re.findall(r'<td>(\d+)</td><td>\d+</td><td class="s">', picture[0])
+    assert petscs == [str(k) for k in reversed(range(len(petscs)))] and len(petscs) >= 3, ("PETSc's levels", petscs)
+    text = open(path, encoding="utf-8").read()
+    for event, member, title in (("PCSetUp", "setup", "in setups: PCSetUp()"), ("KSPSolve", "solve", "in solves: KSPSolve()")):
+        row = re.search(r"^%s +(\d+) +\S+ +(\S+) " % event, log, re.M)
+        calls_, seconds = max(p[member + "s"] for p in j["processes"]), max(p[member + "_seconds"] for p in j["processes"])
+        # the log is written before the report's end
+        assert row and calls_ == int(row[1]) and abs(seconds - float(row[2])) <= 0.02 * seconds + 1e-4 and seconds < j["seconds"], (event, row and row[0], calls_, seconds)
+        assert title in text and "The whole run" in text
     numbers = re.findall(r'<td>(\d+)</td><td class="s">[\d&#;]*<', picture[0])
     assert numbers == [str(k) for k in range(len(numbers))] and len(numbers) >= 3, ("a solve by GAMG has levels", numbers)
     # the nonzeros of a parallel matrix are those of its blocks
@@ -201,11 +210,12 @@ else
 fi
 
 if "$build/tests/plugin/advice" > "$tmp/out" 2>&1; then passed=$((passed + $(sed -n 's/^\([0-9]*\) passed.*/\1/p' "$tmp/out"))); else bad "advice, by made-up figures"; fi
-timeout 100 "$ending" -dll_append "$plugin" -mat_type aijhybridgpu -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 0 -mat_aijhybridgpu_cuda_library "$tmp/no-such-library.so" -mat_aijhybridgpu_report "$tmp/n.json" > "$tmp/out" 2>&1
+echo > "$tmp/no-library.so"
+timeout 100 "$ending" -dll_append "$plugin" -mat_type aijhybridgpu -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 0 -mat_aijhybridgpu_cuda_library "$tmp/no-library.so" -mat_aijhybridgpu_report "$tmp/n.json" > "$tmp/out" 2>&1
 python3 - "$tmp/n.json" > "$tmp/out" 2>&1 << 'END' && ok || bad "advice where there is no device"
 import json, sys
 j = json.load(open(sys.argv[1]))
-assert any("No device was used" in a["text"] and "no-such-library" in a["text"] and "-mat_aijhybridgpu_backend host" in a["option"] for a in j["advice"]), j["advice"]
+assert any("No device was used" in a["text"] and "no-library.so" in a["text"] and "-mat_aijhybridgpu_backend host" in a["option"] for a in j["advice"]), j["advice"]
 END
 
 # advice is about what is half a per cent of the run at least, and a machine that is busy with other things stretches

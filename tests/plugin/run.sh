@@ -44,9 +44,31 @@ refuses "an unknown SpMV method" 'Unknown method "nonesuch" for -mat_aijhybridgp
 refuses "an unknown backend" 'nonesuch' $run -mat_aijhybridgpu_backend nonesuch
 # these are read when the device is needed
 run="$build/tests/t602_product -dll_append $plugin"
+refuses "a word for a number" 'device_min many is no integer: it takes a number of nonzeros' $run -mat_aijhybridgpu_device_min many
+refuses "a word for a share" 'managed_limit half is no number: it takes a share' $run -mat_aijhybridgpu_managed_limit half
 refuses "an unknown memory mode" 'Unknown value "nonesuch" for -mat_aijhybridgpu_memory: one of managed mirror' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_memory nonesuch
 refuses "a share above 1" 'managed_limit.* is not a share' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_managed_limit 7
-refuses "a library that is not there" 'was asked for, but' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library /nonexistent.so
+for b in auto cuda host; do
+  refuses "a library that is named and is not there, $b" 'cuda_library /nonexistent.so: there is no such file' $run -mat_aijhybridgpu_backend $b -mat_aijhybridgpu_cuda_library /nonexistent.so
+done
+
+# options that look like the type's and are none: a line each, with the nearest name, and no word of those that are
+small="$build/examples/solve -dll_append $plugin -A $tmp/small.mtx"
+tells() { # what it is, the lines; options
+  what=$1 lines=$2
+  shift 2
+  if timeout 60 $small "$@" > /dev/null 2> "$tmp/out" && [ "$(grep petsc-aijhybridgpu "$tmp/out")" = "$lines" ]; then ok; else bad "$what"; fi
+}
+unknown="petsc-aijhybridgpu: unknown option"
+for type in aij aijhybridgpu; do
+  tells "a mistyped name, $type" "$unknown -mat_aijhybridgpu_reprot; the nearest one is -mat_aijhybridgpu_report" -mat_type $type -mat_aijhybridgpu_reprot x.html
+  tells "a mistyped beginning, $type" "$unknown -mat_aihjybridgpu_backend; the nearest one is -mat_aijhybridgpu_backend" -mat_type $type -mat_aihjybridgpu_backend host
+  tells "a beginning that is too short, $type" "$unknown -mat_aijhybrid_backend; the nearest one is -mat_aijhybridgpu_backend" -mat_type $type -mat_aijhybrid_backend host
+  tells "under a prefix, $type" "$unknown -fluid_mat_aijhybridgpu_bakend; the nearest one is -fluid_mat_aijhybridgpu_backend" -mat_type $type -fluid_mat_aijhybridgpu_bakend host
+  tells "of the process, under a prefix, $type" "$unknown -fluid_mat_aijhybridgpu_memory; -mat_aijhybridgpu_memory belongs to the whole process and takes no prefix" -mat_type $type -fluid_mat_aijhybridgpu_memory mirror
+  tells "known ones, used or not, and others' are not told, $type" "" -mat_type $type -mat_aijhybridgpu_backend host -fluid_mat_aijhybridgpu_backend host -mat_aijhybridgpu_segsum_threads 64 -mat_aijhybridgpu_memory mirror -mat_aijcusparse_nonesuch 1 -nonesuch
+  tells "nothing is told with -mat_aijhybridgpu_unknown_options 0, $type" "" -mat_type $type -mat_aijhybridgpu_reprot x.html -mat_aijhybridgpu_unknown_options 0
+done
 
 # a device that cannot be used or may not be: the host does the work and -info says why, unless the device was asked for
 # by name

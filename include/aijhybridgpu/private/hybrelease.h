@@ -15,6 +15,8 @@
 #define HYB_HAS_ELIMINATEZEROS PETSC_VERSION_GE(3, 20, 0) /* MatEliminateZeros() */
 #define HYB_HAS_DENSE_MEMTYPE  PETSC_VERSION_GE(3, 20, 0) /* MatDenseGetArrayReadAndMemType() and its relatives */
 #define HYB_HAS_PROPAGATE      PETSC_VERSION_GE(3, 20, 0) /* MatPropagateSymmetryOptions() */
+/* several loggers at a time; PetscLogGetState() */
+#define HYB_HAS_LOG_HANDLERS   PETSC_VERSION_GE(3, 20, 0)
 #define HYB_HAS_GAMG           PETSC_VERSION_GE(3, 21, 0) /* of PCGAMG, what src/ksp/pc/impls/gamg goes by */
 /* the linear solver server's shared memory, PCMPIServerUseShmget */
 #define HYB_HAS_SERVER         PETSC_VERSION_GE(3, 22, 0)

@@ -4,6 +4,7 @@
   microseconds for each time. What took less than half a per cent of the run is not worth a line.
 */
 #include "report.h"
+#include <unistd.h>
 
 #define HYB_BUS_RATE 2e10
 #define HYB_BUS_EACH 2e-5
@@ -134,7 +135,10 @@ void HybReportAdvise(HybReport *r)
       memcpy(most.parents, c->parents, sizeof(most.parents));
     }
   }
-  if (r->choice == HYB_BACKEND_AUTO && first->status == HYB_DEVICE_NONE)
+  /* without the GPU part that is the builder's choice, unless there is a card */
+  if (r->choice == HYB_BACKEND_AUTO && first->status == HYB_DEVICE_NONE && strstr(first->why, "here is no device library")) {
+    if (!access("/proc/driver/nvidia/version", R_OK)) HybAdviceAdd(r, HybReportHostSeconds(r), "make, where CUDA's nvcc is found", "This machine has a GPU, but the plugin was built without its GPU part, so the host took %.3g s for products", HybReportHostSeconds(r));
+  } else if (r->choice == HYB_BACKEND_AUTO && first->status == HYB_DEVICE_NONE)
     HybAdviceAdd(r, HybReportHostSeconds(r), "-mat_aijhybridgpu_backend host, if no GPU is to be used: then this line goes", "No device was used, so the host took %.3g s for products: %s", HybReportHostSeconds(r), first->why);
   weight = (most.todevice + most.tohost) / HYB_BUS_RATE + (double)most.stagedmults * HYB_BUS_EACH;
   if (most.stagedmults && weight > HYB_WORTH * r->seconds)

@@ -15,7 +15,8 @@ static const char style[] =
   "dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 18px;margin:16px 0 0}dt{color:var(--dim)}dd{margin:0;overflow-wrap:anywhere}dd span{display:inline-block;max-width:100%}"
   ".note{background:var(--note);border-left:4px solid var(--noteline);padding:8px 12px;margin:14px 0}"
   "ol{margin:0;padding-left:1.4em}li{margin:0 0 8px}"
-  ".wide{overflow-x:auto;border:1px solid var(--line);border-radius:4px}table{border-collapse:separate;border-spacing:0;width:100%;font-variant-numeric:tabular-nums lining-nums}"
+  /* a shade at the right edge while there is more to the right */
+  ".wide{overflow-x:auto;border:1px solid var(--line);border-radius:4px;background:linear-gradient(270deg,var(--bg) 40%,transparent) right/3em 100% no-repeat local,linear-gradient(270deg,rgba(128,128,128,.55),transparent) right/1em 100% no-repeat scroll}table{border-collapse:separate;border-spacing:0;width:100%;font-variant-numeric:tabular-nums lining-nums}"
   "th,td{padding:5px 12px;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}tr:last-child td{border-bottom:0}"
   "th{white-space:normal;font-weight:600;color:var(--dim);background:var(--soft);font-size:.86rem;vertical-align:bottom}.l{text-align:left}tr.g:not(:nth-child(2)) td{border-top:1px solid var(--dim)}"
   "td:first-child,th:first-child{text-align:left;position:sticky;left:0;background:var(--bg);white-space:normal;overflow-wrap:anywhere;min-width:15rem;max-width:20rem}th:first-child{background:var(--soft)}"
@@ -180,8 +181,12 @@ static void Facts(FILE *f, const HybReport *r)
 
 static void Advice(FILE *f, const HybReport *r)
 {
-  if (!r->nadvice) return;
-  fputs("<h2>What could be done</h2>\n<ol>\n", f);
+  fputs("<h2>What could be done</h2>\n", f);
+  if (!r->nadvice) {
+    fputs("<p class=\"dim\">Nothing was found.</p>\n", f);
+    return;
+  }
+  fputs("<ol>\n", f);
   for (int k = 0; k < r->nadvice; k++) {
     fputs("<li>", f);
     Text(f, r->advice[k].text);
@@ -190,6 +195,53 @@ static void Advice(FILE *f, const HybReport *r)
     fputs("</code></li>\n", f);
   }
   fputs("</ol>\n", f);
+}
+
+static void TimeRow(FILE *f, const char *name, PetscInt64 calls, const double part[3], double all, double most)
+{
+  fprintf(f, "<div class=\"n\">%s", name);
+  if (calls) {
+    fputs(" <span class=\"dim\">", f);
+    Count(f, calls);
+    fputs("&times;</span>", f);
+  }
+  fputs("</div>", f);
+  Bar(f, part, most);
+  fputs("<div class=\"v\">", f);
+  Seconds(f, all);
+  fputs("</div>\n", f);
+}
+
+/* The whole run: setups and solves by PETSc's own events, of the process where they took longest, and what the type's
+   operations are of it */
+static void Whole(FILE *f, const HybReport *r)
+{
+  static const char *const names[HYB_RUN_PHASES] = {"in setups: PCSetUp()", "in solves: KSPSolve()"};
+  double                   phase[HYB_RUN_PHASES] = {0}, type = 0, part[3] = {0, 0, 0};
+  PetscInt64               calls[HYB_RUN_PHASES] = {0};
+
+  for (PetscMPIInt p = 0; p < r->known; p++)
+    for (int k = 0; k < HYB_RUN_PHASES; k++) {
+      phase[k] = PetscMax(phase[k], r->accounts[p].phases[k].seconds);
+      calls[k] = PetscMax(calls[k], r->accounts[p].phases[k].calls);
+    }
+  for (int k = 0; k < r->nkinds; k++)
+    for (int l = 0; l < r->kinds[k].nlines; l++)
+      if (!HybOpIsNested((int)r->kinds[k].lines[l].op)) type += r->kinds[k].lines[l].seconds;
+  fputs("<h2>The whole run</h2>\n<p class=\"dim\">From loading the library to the end. Operations of the type are a part of setups and solves; the rest of these is PETSc's vectors, smoothers and other code (-log_view). A solve within a setup, as for estimates of eigenvalues, counts in both.</p>\n<div class=\"bars\">\n", f);
+  for (int k = 0; k < HYB_RUN_PHASES; k++) part[k] = calls[k] ? phase[k] : 0;
+  part[2] = part[0] + part[1] > 0 ? PetscMax(0, r->seconds - part[0] - part[1]) : 0;
+  TimeRow(f, "the run", 0, part, r->seconds, r->seconds);
+  for (int k = 0; k < HYB_RUN_PHASES; k++) {
+    double one[3] = {0, 0, 0};
+
+    if (!calls[k]) continue;
+    one[k] = phase[k];
+    TimeRow(f, names[k], calls[k], one, phase[k], r->seconds);
+  }
+  if (part[2] > 0) TimeRow(f, "before, between and after", 0, (const double[3]){0, 0, part[2]}, part[2], r->seconds);
+  TimeRow(f, "in operations of the type, listed below", 0, (const double[3]){type, 0, 0}, type, r->seconds);
+  fputs("</div>\n", f);
 }
 
 /* operations over all matrices, the longest first */
@@ -230,13 +282,7 @@ static void Operations(FILE *f, const HybReport *r)
       if (calls[op] && (top < 0 || seconds[op] > seconds[top])) top = op;
     if (top < 0) break;
     part[Group(top)] = seconds[top];
-    fprintf(f, "<div class=\"n\">%s <span class=\"dim\">", HybRecordOpName(top));
-    Count(f, calls[top]);
-    fputs("&times;</span></div>", f);
-    Bar(f, part, most);
-    fputs("<div class=\"v\">", f);
-    Seconds(f, seconds[top]);
-    fputs("</div>\n", f);
+    TimeRow(f, HybRecordOpName(top), calls[top], part, seconds[top], most);
     calls[top] = 0;
   }
   fputs("</div>\n", f);
@@ -494,13 +540,13 @@ static void Hierarchy(FILE *f, const HybReport *r)
     most.seconds = PetscMax(most.seconds, grids[k].seconds);
     all += grids[k].nnz;
   }
-  fprintf(f, "<h2>Hierarchy of grids</h2>\n<p class=\"dim\">The operators of multigrid, the finest first. Together they have %.2f times the nonzeros of the largest (the operator complexity). Bytes are of one matrix on host and device. Time is of all operations on matrices of this level, but for those on its prolongator.</p>\n<div class=\"wide\"><table>\n"
-             "<tr><th>matrix</th><th>level</th><th>rows</th><th>nonzeros</th><th>bytes</th><th>time</th></tr>\n",
+  fprintf(f, "<h2>Hierarchy of grids</h2>\n<p class=\"dim\">The operators of multigrid, the finest first; PETSc counts from the coarsest, as in mg_levels_1_. Together they have %.2f times the nonzeros of the largest (the operator complexity). Bytes are of one matrix on host and device. Time is of all operations on matrices of this level, but for those on its prolongator.</p>\n<div class=\"wide\"><table>\n"
+             "<tr><th>matrix</th><th>PETSc's level</th><th>level</th><th>rows</th><th>nonzeros</th><th>bytes</th><th>time</th></tr>\n",
           most.nnz > 0 ? all / most.nnz : 0.0);
   for (int k = 0; k < n; k++) {
     fputs("<tr>", f);
     KindCell(f, grids[k].key, PETSC_FALSE);
-    fprintf(f, "<td>%d</td>", grids[k].depth);
+    fprintf(f, "<td>%d</td><td>%d</td>", n - 1 - k, grids[k].depth);
     GridCell(f, grids[k].rows, most.rows, 'n');
     GridCell(f, grids[k].nnz, most.nnz, 'n');
     GridCell(f, grids[k].bytes, most.bytes, 'b');
@@ -565,12 +611,12 @@ static void Matrices(FILE *f, const HybReport *r, const int order[])
   PetscBool device = PETSC_FALSE;
 
   for (PetscMPIInt p = 0; p < r->known; p++) device = (PetscBool)(device || r->accounts[p].status == HYB_DEVICE_READY);
-  fprintf(f, "<h2>Matrices</h2>\n<p class=\"dim\">Matrices of one name, prefix, origin and size are one line. Grid: so many products P^T A P from the finest matrix, which is 0. Lives: where the last of them was at its end: on the host; there with a copy on the device (copied, locked, promoted); or made on the device, where the host sees it (shared, mirrored). "
+  fprintf(f, "<h2>Matrices</h2>\n<details><summary>%d kinds of them: sizes, and where they live</summary>\n<p class=\"dim\">Matrices of one name, prefix, origin and size are one line. Grid: so many products P^T A P from the finest matrix, which is 0. Lives: where the last of them was at its end: on the host; there with a copy on the device (copied, locked, promoted); or made on the device, where the host sees it (shared, mirrored). "
              "Then the bytes of its arrays.%s</p>\n<div class=\"wide\"><table>\n",
-          r->size > 1 ? " The diagonal blocks of a parallel matrix have the columns of a process's own part, the off-diagonal ones all others." : "");
+          r->nkinds, r->size > 1 ? " The diagonal blocks of a parallel matrix have the columns of a process's own part, the off-diagonal ones all others." : "");
   fprintf(f, "<tr><th>matrix</th>%s<th>grid</th><th>rows</th><th>columns</th><th>nonzeros</th><th>per row</th><th class=\"l\">lives</th><th>host</th>%s<th>how many</th></tr>\n", r->size > 1 ? "<th class=\"l\">role</th>" : "", device ? "<th>device</th>" : "");
   for (int k = 0; k < r->nkinds; k++) MatrixRow(f, r, device, &r->kinds[order[k]]);
-  fputs("</table></div>\n", f);
+  fputs("</table></div></details>\n", f);
 }
 
 /* rate: of the device's memory, all processes together; 0: there is none, nor its column */
@@ -728,11 +774,11 @@ void HybReportHTML(FILE *f, const HybReport *r)
   Facts(f, r);
   Advice(f, r);
   if (r->nkinds) {
+    Whole(f, r);
     Operations(f, r);
     Spending(f, r, order);
     MatricesChart(f, r, order);
     Hierarchy(f, r);
-    Matrices(f, r, order);
     fputs("<h2>Operations</h2>\n", f);
     fprintf(f, "<p class=\"dim\">Figures: what the method was chosen by.%s%s</p>\n", CardsRate(r) > 0 ? " Of its memory's rate: GB/s beside what the card's memory reads and writes in copies, measured at the end." : "",
             r->known > 1 ? " Calls and seconds are of the process with most of them; rates are of all processes together." : "");
@@ -740,6 +786,7 @@ void HybReportHTML(FILE *f, const HybReport *r)
     fputs("<details><summary>Steps within these operations</summary>\n", f);
     Lines(f, r, order, PETSC_TRUE);
     fputs("</details>\n", f);
+    Matrices(f, r, order);
   } else
     fputs("<p class=\"note\">No matrix of the type was used: -mat_type aijhybridgpu, or -dm_mat_type aijhybridgpu, makes a program take it.</p>\n", f);
   MemoryChart(f, r);

@@ -6,6 +6,8 @@
 #include "process.h"
 #include "aijhybridgpu/private/hybproduct.h"
 #include <ctype.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 typedef enum {
   HYB_OPTION_NUMBER, /* a PetscInt from least to most, where there is one, or 0 where that is its default */
@@ -37,63 +39,72 @@ static const HybOption list[] = {
   {.name = "-mat_aijhybridgpu_backend", .kind = HYB_OPTION_WORD, .ofmatrix = PETSC_TRUE, .at = AT_CHOICE(backend), .words = "auto host cuda",
    .text = "Where operations run; auto: on a GPU where one is found and the matrix is large enough; cuda: an error without one"},
   {.name = "-mat_aijhybridgpu_spgemm", .kind = HYB_OPTION_METHOD, .ofmatrix = PETSC_TRUE, .at = AT_CHOICE(spgemm), .names = HybSpGEMMGetNames,
-   .text = "The method of sparse products; auto: the fastest by a documented cost rule, for P^T A P on the host a fused one where that is cheaper"},
+   .text = "The method of sparse products; auto: the fastest by cost rules"},
   {.name = "-mat_aijhybridgpu_spmv", .kind = HYB_OPTION_METHOD, .ofmatrix = PETSC_TRUE, .at = AT_CHOICE(spmv), .names = HybSpMVGetNames,
    .text = "The method of products with a vector"},
   {.name = "-mat_aijhybridgpu_rowmerge_width", .kind = HYB_OPTION_NUMBER, .ofmatrix = PETSC_TRUE, .at = AT_CHOICE(width), .least = 2, .most = 32, .words = "0 or within 2 to 32",
    .text = "Rows that the method rowmerge merges at once; 0: it chooses"},
   {.name = "-mat_aijhybridgpu_cuda_library", .kind = HYB_OPTION_PATH, .at = AT(cudalibrary), .words = "path", .shown = "cuda/libaijhybridgpu_cuda.so beside this one",
-   .text = "The library that drives the device"},
+   .text = "The file of the GPU part"},
   {.name = "-mat_aijhybridgpu_device", .kind = HYB_OPTION_NUMBER, .at = AT(device), .value = -1, .words = "the number of a card", .shown = "PETSc's, else by turns within the node",
-   .text = "The card's number"},
+   .text = "Number of the card to use"},
   {.name = "-mat_aijhybridgpu_device_min", .kind = HYB_OPTION_NUMBER, .at = AT(devicemin), .value = -1, .words = "a number of nonzeros", .shown = "10000 where the matrix has its vectors on the card, else 100000",
-   .text = "Operands of fewer nonzeros stay on the host with -mat_aijhybridgpu_backend auto"},
+   .text = "Operations on matrices with fewer nonzeros run on the host, with -mat_aijhybridgpu_backend auto"},
   {.name = "-mat_aijhybridgpu_memory", .kind = HYB_OPTION_WORD, .at = AT(mirror), .words = "managed mirror",
-   .text = "Where results on the device live: one storage valid on both sides, or device arrays beside host ones"},
+   .text = "Where results on the device live: managed: one storage for host and device; mirror: device arrays beside host ones"},
   {.name = "-mat_aijhybridgpu_managed_limit", .kind = HYB_OPTION_REAL, .at = AT(managedlimit), .value = 0.5, .most = 1, .words = "a share of the card's free memory",
-   .text = "Managed memory of this node's processes, a share of the card's free memory"},
+   .text = "Managed memory that this node's processes may use together, a share of the card's free memory"},
   {.name = "-mat_aijhybridgpu_memory_limit", .kind = HYB_OPTION_REAL, .at = AT(memorylimit), .words = "a number of bytes",
-   .text = "Bytes of the card that may be used, 0: all"},
+   .text = "Bytes of the card that this process may use; 0: all"},
   {.name = "-mat_aijhybridgpu_lock_after", .kind = HYB_OPTION_NUMBER, .at = AT(lockafter), .value = 24, .words = "a number of times",
-   .text = "Values of a host matrix that were sent so many times move to page-locked memory; 0: never"},
+   .text = "After so many sendings, values of a host matrix move to page-locked memory; 0: never"},
   {.name = "-mat_aijhybridgpu_lock_min", .kind = HYB_OPTION_NUMBER, .at = AT(lockmin), .value = 2097152, .words = "a number of bytes",
-   .text = "Fewer bytes of values than this stay where they are"},
+   .text = "Matrices with fewer bytes of values do not move to page-locked memory"},
   {.name = "-mat_aijhybridgpu_lock_limit", .kind = HYB_OPTION_REAL, .at = AT(locklimit), .value = 0.25, .most = 1, .words = "a share of the host's memory",
-   .text = "Page-locked memory of this node's processes for such values, a share of the host's memory"},
+   .text = "Page-locked memory that this node's processes may use together for such values, a share of the host's memory"},
   {.name = "-mat_aijhybridgpu_promote", .kind = HYB_OPTION_WORD, .at = AT(promotenever), .words = "auto never",
-   .text = "Whether the values of matrices that the program writes by the device's operations move there"},
+   .text = "Values of a matrix move to the device once the program writes them by operations of the device; never: they stay"},
   {.name = "-mat_aijhybridgpu_plan_min", .kind = HYB_OPTION_NUMBER, .at = AT(planmin), .value = 1000000, .words = "a number of nonzeros",
-   .text = "Patterns of so many nonzeros are planned for at their second product with a vector, others at their first"},
+   .text = "Patterns with so many nonzeros get their plan at the second product with a vector, others at the first"},
   {.name = "-mat_aijhybridgpu_segsum_repair", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_tile_precision", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_hash_places", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_narrow_min", .kind = HYB_OPTION_NUMBER, .at = AT(narrowmin), .value = 4096, .words = "a number of rows",
-   .text = "The device's results of fewer rows become AIJ's by PETSc's loops over their rows"},
+   .text = "Results of the device with fewer rows become AIJ's by PETSc's own loops over rows"},
   {.name = "-mat_aijhybridgpu_frame_unknown", .kind = HYB_OPTION_FLAG, .at = AT(frameunknown),
-   .text = "Do as in a PETSc whose matrices' places are not known: values never move, host writes are told by states"},
+   .text = "For tests: treat PETSc as an unknown release, so values never move and object states tell of host writes"},
   {.name = "-mat_aijhybridgpu_ahead", .kind = HYB_OPTION_FLAG, .at = AT(ahead), .value = 1,
-   .text = "Kernels are loaded and cuBLAS is started by one more thread as soon as a card is in use"},
+   .text = "One more thread loads kernels and starts cuBLAS as soon as a card is in use"},
   {.name = "-mat_aijhybridgpu_smoothers", .kind = HYB_OPTION_FLAG, .at = AT(smoothers), .value = 1,
-   .text = "What PETSc's Jacobi and Chebyshev do on the host alone is done on the device, for matrices of the type"},
+   .text = "Steps of PCJACOBI and KSPCHEBYSHEV that PETSc has for the host alone run on the device, for matrices of the type"},
   {.name = "-mat_aijhybridgpu_parallel_products", .kind = HYB_OPTION_FLAG, .at = AT(parallelproducts), .value = 1,
-   .text = "Products of parallel matrices are made of CSR arrays where these are; otherwise by PETSc's own algorithms, on the host"},
+   .text = "Products of parallel matrices run where the matrices are; false: PETSc's own algorithms make them, on the host"},
   {.name = "-mat_aijhybridgpu_comm", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_comm_aware", .kind = HYB_OPTION_WORD, .at = AT(commaware), .words = "auto no yes",
-   .text = "Does MPI send and receive memory of a card? auto: where PETSc says so (-use_gpu_aware_mpi). Where it does not, such a message ends the program"},
+   .text = "Is MPI GPU-aware? auto: what PETSc was told (-use_gpu_aware_mpi). With yes, an MPI that is not crashes"},
   {.name = "-mat_aijhybridgpu_comm_aware_min", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_comm_timeout", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_comm_segment", .kind = HYB_OPTION_TUNING},
   {.name = "-mat_aijhybridgpu_comm_after", .kind = HYB_OPTION_TUNING},
+  {.name = "-mat_aijhybridgpu_unknown_options", .kind = HYB_OPTION_FLAG, .at = AT(unknownoptions), .value = 1,
+   .text = "Names at the end, on stderr, the options that look like the type's own and are none"},
   {.name = "-mat_aijhybridgpu_view_memory", .kind = HYB_OPTION_FLAG, .at = AT(viewmemory),
-   .text = "Shows at the end what was held and what crossed the bus"},
+   .text = "Prints at the end how much memory was held and what crossed the bus"},
   {.name = "-mat_aijhybridgpu_report", .kind = HYB_OPTION_PATH, .at = AT(report), .words = "file.html or file.json",
-   .text = "A page, or its data, that tells at the end what ran where, how long, and what could be done about it"},
+   .text = "Writes at the end a page, or its data: what ran where, how long, and advice"},
   {.name = "-mat_aijhybridgpu_view_counts", .kind = HYB_OPTION_PATH, .at = AT(viewcounts), .words = "file",
-   .text = "A file to which each process appends at the end what ran"}
+   .text = "A file to which each process appends at the end the counts of what ran"}
 };
 /* clang-format on */
 
 #define HYB_EACH_OPTION(o) for (const HybOption *o = list; o < list + PETSC_STATIC_ARRAY_LENGTH(list); o++)
+
+const char *HybOptionName(PetscInt k, PetscBool *ofmatrix)
+{
+  if (k >= (PetscInt)PETSC_STATIC_ARRAY_LENGTH(list)) return NULL;
+  *ofmatrix = list[k].ofmatrix;
+  return list[k].name;
+}
 
 /* which of the words this is, -1: none */
 static PetscErrorCode HybOptionWord(const char *words, const char *value, PetscInt *which)
@@ -150,6 +161,18 @@ static void HybOptionDefault(const HybOption *o, void *member)
   }
 }
 
+/* Is the whole of it a number? PETSc's own message does not name the option. */
+static PetscBool HybOptionIsNumber(const char *value, PetscBool whole)
+{
+  char *end;
+
+  if (whole)
+    (void)strtoll(value, &end, 10);
+  else
+    (void)strtod(value, &end);
+  return (PetscBool)(end != value && !*end);
+}
+
 /* What was asked for, checked; a number without a value is as if nothing had been asked */
 static PetscErrorCode HybOptionTake(const HybOption *o, void *member, const char *value)
 {
@@ -161,12 +184,14 @@ static PetscErrorCode HybOptionTake(const HybOption *o, void *member, const char
   switch (o->kind) {
   case HYB_OPTION_NUMBER:
     if (!value[0]) break;
+    PetscCheck(HybOptionIsNumber(value, PETSC_TRUE), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "%s %s is no integer: it takes %s", o->name, value, o->words);
     PetscCall(PetscOptionsStringToInt(value, &n));
     fits                = (PetscBool)((n == 0 && o->value == 0) || (n >= (PetscInt)o->least && (o->most == 0 || n <= (PetscInt)o->most)));
     *(PetscInt *)member = n;
     break;
   case HYB_OPTION_REAL:
     if (!value[0]) break;
+    PetscCheck(HybOptionIsNumber(value, PETSC_FALSE), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "%s %s is no number: it takes %s", o->name, value, o->words);
     PetscCall(PetscOptionsStringToReal(value, &x));
     fits                 = (PetscBool)(x >= 0 && (o->most == 0 || x <= (PetscReal)o->most));
     *(PetscReal *)member = x;
@@ -336,6 +361,7 @@ PetscErrorCode HybGlueReadChoices(HybChoices *choices)
     HYB_EACH_OPTION(o)
     PetscCall(HybOptionRead(o));
     PetscCall(HybTuningRead(HybOptionString));
+    PetscCheck(!g->options.cudalibrary[0] || !access(g->options.cudalibrary, R_OK), PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "-mat_aijhybridgpu_cuda_library %s: there is no such file, or it cannot be read. Without the option the plugin takes the one beside itself", g->options.cudalibrary);
     g->optionsread = PETSC_TRUE;
   }
   *choices = g->choices;

@@ -66,7 +66,7 @@ typedef struct {
   PetscInt  lockmin;
   PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
   PetscInt  narrowmin; /* a device's results of so many rows become AIJ's without loops over these */
-  PetscInt  viewmemory, frameunknown, ahead, smoothers, parallelproducts;
+  PetscInt  viewmemory, unknownoptions, frameunknown, ahead, smoothers, parallelproducts;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
 
@@ -263,6 +263,10 @@ PETSC_INTERN PetscErrorCode HybOpsOver(Mat A, const struct _MatOps *ours, const 
 PETSC_INTERN PetscErrorCode HybOptionsRead(void);
 PETSC_INTERN PetscErrorCode HybOptionsReadReports(void);
 PETSC_INTERN PetscErrorCode HybOptionsHelp(void);
+/* the k-th option's name, and whether it may stand under a matrix's prefix; NULL behind the last one */
+PETSC_INTERN const char *HybOptionName(PetscInt, PetscBool *ofmatrix);
+/* names on stderr the options that look like the type's own and are none */
+PETSC_INTERN PetscErrorCode HybOptionsTellUnknown(void);
 PETSC_INTERN PetscErrorCode HybGlueReadChoices(HybChoices *);
 PETSC_INTERN PetscErrorCode HybChoicesSetFromOptions(HybChoices *, HybOptionItems);
 

@@ -265,6 +265,7 @@ PetscErrorCode HybReportBegin(void)
   PetscCall(PetscGetVersion(r->petsc, sizeof(r->petsc)));
   for (size_t n = strlen(r->petsc); n && isspace((unsigned char)r->petsc[n - 1]); n--) r->petsc[n - 1] = 0;
   PetscCall(PetscOptionsGetAll(NULL, &r->options));
+  PetscCall(HybPhasesBegin());
   PetscCall(PetscTime(&r->began));
   PetscCall(PetscMemzero(HybCommTallyGet(), sizeof(HybCommTally)));
   HybCommTallyGet()->timing = PETSC_TRUE;
@@ -291,6 +292,7 @@ static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
   n = HybRecordsNow(r);
   HybAccountGet(&own);
   PetscCall(HybRateMeasure(&own));
+  PetscCall(HybPhasesGet(own.phases));
   PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm));
   if (r->rank) {
     int token;
@@ -368,6 +370,7 @@ PetscErrorCode HybGlueFinalize(void)
             c->gamg[HYB_GAMG_SETUPS], c->gamg[HYB_GAMG_SETUPS_LEFT], c->gamg[HYB_GAMG_LEVELS], c->gamg[HYB_GAMG_LEVELS_LEFT], c->gamg[HYB_CYCLES], c->gamg[HYB_CYCLES_LEFT], c->methods);
     fclose(f);
   }
+  PetscCall(HybOptionsTellUnknown());
   HybAccountDescribeMemory(&a, text, sizeof(text));
   if (a.host.device_peak || a.device.device_peak || a.device.managed_peak || a.device.pinned_peak) PetscCall(PetscInfo(NULL, "Memory: %s\n", text));
   if (g->options.viewmemory) {

@@ -3,6 +3,7 @@
 
     records.c   while the program runs: per matrix, folded into kinds of matrices where a matrix goes
     waiting.c   while it runs: how long the host waited, and copied over the bus
+    phases.c    while it runs: PETSc's own events of setups and solves
     moments.c   while it runs: what is held, over time; at the end: how fast the device's memory is
     report.c    at the end: each process's account, all processes' kinds on the first one
     advice.c    what could be done about it
@@ -17,7 +18,7 @@
 #include "process.h"
 #include <stdio.h>
 
-#define HYB_REPORT_FORMAT 1 /* of the data; docs/report.md */
+#define HYB_REPORT_FORMAT 1 /* of the data; docs/reportdata.md */
 #define HYB_RECORD_LINES  24
 #define HYB_RECORD_KINDS  128
 #define HYB_RECORD_WORD   24
@@ -96,6 +97,17 @@ enum {
   HYB_MOMENT_KINDS
 };
 
+/* What of the run PETSc's own events tell (phases.c): calls and seconds of this process; calls 0: none, or not told */
+typedef struct {
+  PetscInt64     calls;
+  PetscLogDouble seconds;
+} HybRunPhase;
+enum {
+  HYB_RUN_SETUP, /* PCSetUp() */
+  HYB_RUN_SOLVE, /* KSPSolve() */
+  HYB_RUN_PHASES
+};
+
 /* What one process says of itself: -mat_aijhybridgpu_view_counts and -mat_aijhybridgpu_view_memory print from it too */
 typedef struct {
   PetscMPIInt     rank;
@@ -107,6 +119,7 @@ typedef struct {
   HybMoments      moments;
   HybSpending     spent;
   HybCommTally    sent;
+  HybRunPhase     phases[HYB_RUN_PHASES];
 } HybAccount;
 
 typedef struct {
@@ -128,6 +141,10 @@ typedef struct {
   HybRecordKind   *kinds;
   HybAdvice        advice[HYB_ADVICE];
 } HybReport;
+
+/* phases.c */
+PETSC_INTERN PetscErrorCode HybPhasesBegin(void);
+PETSC_INTERN PetscErrorCode HybPhasesGet(HybRunPhase[HYB_RUN_PHASES]);
 
 /* records.c */
 typedef struct _HybRecord *HybRecord;

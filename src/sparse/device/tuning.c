@@ -39,7 +39,7 @@ typedef struct {
   }
 
 static const Tuning TuningTable[] = {
-  WORDS(segsum_repair, 0, 0, "device cpu", "who puts the sums of dirty tiles of segsum in order on a device"),
+  WORDS(segsum_repair, 0, 0, "device cpu", "who puts the sums of segsum's dirty tiles in order on a device"),
   LIST(segsum_threads, 128, "64 128 256", "threads of a tile of segsum"),
   LIST(segsum_items, 7, "3 5 7", "entries of each thread of a tile of segsum"),
   RANGE(segsum_blocks, 0, 0, 32, "blocks of a multiprocessor for segsum's tiles; 0: as many as fit"),
@@ -60,16 +60,16 @@ static const Tuning TuningTable[] = {
   LIST(diagonal_threads, 0, "0 256 512", "threads of a block of the method diagonal; 0: by its shared memory"),
   WORDS(diagonal_runs, 1, 0, "no yes", "are neighbouring diagonals taken together"),
   RANGE(hash_lists, 3, 0, 64, "entries of lists for a nonzero that C is known to have; 0: no lists"),
-  RANGE(hash_places, -1, -1, 1000, "percent of C's bytes that products' places or lists kept for numeric phases may have; 0: none are kept, -1: 100 for products of less than 2^27, 60 for larger ones"),
+  RANGE(hash_places, -1, -1, 1000, "percent of C's bytes that a product may keep for its numeric phases; 0: nothing is kept, -1: 100 below 2^27 products, 60 above"),
   LIST(masks_lanes, 0, "0 4 8 16", "lanes of a row of C where products are planned by masks; 0: by its mean row"),
   LIST(product_parts, 0, "0 1 2 4", "parts that A P of P^T A P is made in, again; 0: by its memory"),
-  WORDS(tile_precision, 0, 0, "double half", "what the product of matrices by the method tile multiplies in; half: values of 16 bits, sums of 32"),
+  WORDS(tile_precision, 0, 0, "double half", "what the method tile multiplies in; half: values of 16 bits, sums of 32"),
   RANGE(fused_plan, -1, -1, PETSC_MAX_INT, "bytes of a plan of the fused P^T A P; -1: a multiple of the operands'"),
-  WORDS(comm, 0, 0, "auto mpi peer petsc gpuaware", "how devices of several processes exchange entries of vectors and rows: by peer access where it can be, by MPI from memory of the card where MPI is GPU-aware, by MPI from page-locked buffers; petsc: products with vectors by PETSc's own scatter"),
-  RANGE(comm_timeout, 3600, 1, PETSC_MAX_INT, "seconds after which a process that waits on its card for another's entries gives up, with an error"),
-  RANGE(comm_segment, 128, 1, 65536, "MiB of each card that the node's other processes can reach, for peer access"),
-  RANGE(comm_after, 2, 0, PETSC_MAX_INT, "exchanges of a halo, or of a product's rows, that go by messages before peer access is made ready for them"),
-  RANGE(comm_aware_min, 16384, 0, PETSC_MAX_INT, "bytes of the longest message of an exchange, any process's, from which on messages are of the card's memory where MPI is GPU-aware; shorter ones go through page-locked buffers"),
+  WORDS(comm, 0, 0, "auto mpi peer petsc gpuaware", "how the cards of several processes exchange entries; auto: by peer access, else by GPU-aware MPI, else by MPI from the host; petsc: PETSc's own scatter"),
+  RANGE(comm_timeout, 3600, 1, PETSC_MAX_INT, "seconds that a process waits on its card for another's entries before it gives up with an error"),
+  RANGE(comm_segment, 128, 1, 65536, "MiB of each card that the node's other processes can reach by peer access"),
+  RANGE(comm_after, 2, 0, PETSC_MAX_INT, "exchanges of a halo, or of a product's rows, that go by messages before peer access is set up for them"),
+  RANGE(comm_aware_min, 16384, 0, PETSC_MAX_INT, "with a GPU-aware MPI, exchanges go through page-locked buffers if no message of any process has so many bytes"),
 };
 
 static HybTuning TuningState;

@@ -27,7 +27,7 @@
   + nnz), with each product stored and loaded once more than csr does, which on one core is mostly the price of a
   balance that one core does not need. It gains where rows are short and x is read at random over more than the caches
   hold: the products of many rows wait for memory together. No count of the pattern tells that, so "auto" does not take
-  it (figures in docs/performance.md). It is also the model that a device's kernel is compared with.
+  it (figures in docs/measured.md). It is also the model that a device's kernel is compared with.
 
   Reference: W. Liu, B. Vinter, Speculative segmented sum for sparse matrix-vector multiplication on heterogeneous
   processors, Parallel Computing 49, 2015.

@@ -35,7 +35,7 @@
   in an order that jumps in A*P. The fused form does the same multiplications without that traffic, and where nodes have
   several components each place serves many of them: it is chosen where columns of P come in blocks, or half of the rows
   are in groups. Of scalar problems the stages find columns faster, and each place of the fused form serves one product:
-  they take 0.5 to 1.0 of its time at first and 0.6 to 0.85 again, for 1.4 to 2.0 of the memory (docs/performance.md,
+  they take 0.5 to 1.0 of its time at first and 0.6 to 0.85 again, for 1.4 to 2.0 of the memory (docs/measured.md,
   Galerkin products). So only those go there whose rows of A have HYB_SHORT entries or more in the mean: of shorter
   ones the stages take 0.8 at first and 0.9 again (5pt), or are as fast (G2_circuit). They are chosen too where P is not
   like a

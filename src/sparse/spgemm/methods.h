@@ -13,7 +13,7 @@ HYB_METHOD_CUDA("block", HybSpGEMM_BlockCUDA)
 HYB_METHOD_CUDA("rowmerge", HybSpGEMM_RowMergeCUDA)
 HYB_METHOD_CUDA("shape", HybSpGEMM_ShapeCUDA)
 HYB_METHOD_CUDA("hash", HybSpGEMM_HashCUDA)
-/* by name only, for hash takes all operands: the papers' methods (docs/options.md) */
+/* by name only, for hash takes all operands: the papers' methods (docs/methods.md) */
 HYB_METHOD_CUDA("binned", HybSpGEMM_BinnedCUDA)
 HYB_METHOD_CUDA("segmerge", HybSpGEMM_SegMergeCUDA)
 HYB_METHOD_CUDA("tile", HybSpGEMM_TileCUDA)

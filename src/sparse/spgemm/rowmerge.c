@@ -33,7 +33,7 @@
   except the rows of B, which are fetched ahead, and its output. So it is chosen where an accumulator would miss the
   caches at nearly every product: rows of A are short (HYB_SHORT entries on average, one factor), and of HYB_SAMPLE rows
   of C three quarters span more than HYB_COLUMNS columns. Measured on random matrices with 4 entries a row, the two
-  methods cross between 2^18 and 2^19 columns (docs/performance.md).
+  methods cross between 2^18 and 2^19 columns (docs/measured.md).
 
   Reference: Gremse, Hofter, Schwen, Kiessling, Naumann, GPU-accelerated sparse matrix-matrix multiplication by
   iterative row merging, SIAM J. Sci. Comput. 37 (2015).

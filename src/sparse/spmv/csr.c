@@ -22,7 +22,7 @@
 
   Memory: none. Time: O(m + nnz), 12 bytes read an entry. "auto" takes it always: segsum was faster only where short
   rows read x at random over more than the caches hold, which no cheap look at the pattern tells (see
-  docs/performance.md).
+  docs/measured.md).
 */
 #include "spmvvector.h"
 #include <petsctime.h>

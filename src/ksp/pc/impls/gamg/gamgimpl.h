@@ -1,5 +1,6 @@
 /*
-  What the files of PCGAMG's setup share. docs/gamg.md says what is computed here and why the hierarchy is PETSc's.
+  What the files of PCGAMG's setup share. docs/algorithms.md says what is computed here and why the hierarchy is
+  PETSc's.
 */
 #ifndef HYBGAMGIMPL_H
 #define HYBGAMGIMPL_H

@@ -410,73 +410,35 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
 .  -mat_seqaij_type seqaijhybridgpu - gives the operations to every `MATSEQAIJ`, also in programs that name their type
 .  -mat_aijhybridgpu_backend <auto, host, cuda> - where operations run; auto: on a GPU where one is found and the matrix
    is large enough; cuda: an error without one; by default auto
-.  -mat_aijhybridgpu_spgemm <auto, or a method's name> - the method of sparse products; auto: the fastest by a
-   documented cost rule, for P^T A P on the host a fused one where that is cheaper; by default auto
+.  -mat_aijhybridgpu_report <file.html or file.json> - writes at the end a page, or its data: what ran where, how long,
+   and advice
+.  -mat_aijhybridgpu_device <the number of a card> - number of the card to use; by default PETSc's, else by turns within
+   the node
+.  -mat_aijhybridgpu_device_min <a number of nonzeros> - operations on matrices with fewer nonzeros run on the host,
+   with -mat_aijhybridgpu_backend auto; by default 10000 where the matrix has its vectors on the card, else 100000
+.  -mat_aijhybridgpu_memory <managed, mirror> - where results on the device live: managed: one storage for host and
+   device; mirror: device arrays beside host ones; by default managed
+.  -mat_aijhybridgpu_memory_limit <a number of bytes> - bytes of the card that this process may use; 0: all; by default
+   0
+.  -mat_aijhybridgpu_comm <auto, mpi, peer, petsc, gpuaware> - how the cards of several processes exchange entries;
+   auto: by peer access, else by GPU-aware MPI, else by MPI from the host; petsc: PETSc's own scatter; by default auto
+.  -mat_aijhybridgpu_comm_aware <auto, no, yes> - is MPI GPU-aware? auto: what PETSc was told (-use_gpu_aware_mpi). With
+   yes, an MPI that is not crashes; by default auto
+.  -mat_aijhybridgpu_view_memory - prints at the end how much memory was held and what crossed the bus; by default false
+.  -mat_aijhybridgpu_view_counts <file> - a file to which each process appends at the end the counts of what ran
+.  -mat_aijhybridgpu_unknown_options - names at the end, on stderr, the options that look like the type's own and are
+   none; by default true
+.  -mat_aijhybridgpu_spgemm <auto, or a method's name> - the method of sparse products; auto: the fastest by cost rules;
+   by default auto
 .  -mat_aijhybridgpu_spmv <auto, or a method's name> - the method of products with a vector; by default auto
-.  -mat_aijhybridgpu_rowmerge_width <0 or within 2 to 32> - rows that the method rowmerge merges at once; 0: it chooses;
-   by default 0
-.  -mat_aijhybridgpu_cuda_library <path> - the library that drives the device; by default cuda/libaijhybridgpu_cuda.so
-   beside this one
-.  -mat_aijhybridgpu_device <the number of a card> - the card's number; by default PETSc's, else by turns within the
-   node
-.  -mat_aijhybridgpu_device_min <a number of nonzeros> - operands of fewer nonzeros stay on the host with
-   -mat_aijhybridgpu_backend auto; by default 10000 where the matrix has its vectors on the card, else 100000
-.  -mat_aijhybridgpu_memory <managed, mirror> - where results on the device live: one storage valid on both sides, or
-   device arrays beside host ones; by default managed
-.  -mat_aijhybridgpu_managed_limit <a share of the card's free memory> - managed memory of this node's processes, a
-   share of the card's free memory; by default 0.5
-.  -mat_aijhybridgpu_memory_limit <a number of bytes> - bytes of the card that may be used, 0: all; by default 0
-.  -mat_aijhybridgpu_lock_after <a number of times> - values of a host matrix that were sent so many times move to
-   page-locked memory; 0: never; by default 24
-.  -mat_aijhybridgpu_lock_min <a number of bytes> - fewer bytes of values than this stay where they are; by default
-   2097152
-.  -mat_aijhybridgpu_lock_limit <a share of the host's memory> - page-locked memory of this node's processes for such
-   values, a share of the host's memory; by default 0.25
-.  -mat_aijhybridgpu_promote <auto, never> - whether the values of matrices that the program writes by the device's
-   operations move there; by default auto
-.  -mat_aijhybridgpu_plan_min <a number of nonzeros> - patterns of so many nonzeros are planned for at their second
-   product with a vector, others at their first; by default 1000000
-.  -mat_aijhybridgpu_segsum_repair <device, cpu> - who puts the sums of dirty tiles of segsum in order on a device; by
-   default device
-.  -mat_aijhybridgpu_tile_precision <double, half> - what the product of matrices by the method tile multiplies in;
-   half: values of 16 bits, sums of 32; by default double
-.  -mat_aijhybridgpu_hash_places <-1 to 1000> - percent of C's bytes that products' places or lists kept for numeric
-   phases may have; 0: none are kept, -1: 100 for products of less than 2^27, 60 for larger ones; by default -1
-.  -mat_aijhybridgpu_narrow_min <a number of rows> - the device's results of fewer rows become AIJ's by PETSc's loops
-   over their rows; by default 4096
-.  -mat_aijhybridgpu_frame_unknown - do as in a PETSc whose matrices' places are not known: values never move, host
-   writes are told by states; by default false
-.  -mat_aijhybridgpu_ahead - kernels are loaded and cuBLAS is started by one more thread as soon as a card is in use; by
-   default true
-.  -mat_aijhybridgpu_smoothers - what PETSc's Jacobi and Chebyshev do on the host alone is done on the device, for
-   matrices of the type; by default true
-.  -mat_aijhybridgpu_parallel_products - products of parallel matrices are made of CSR arrays where these are; otherwise
-   by PETSc's own algorithms, on the host; by default true
-.  -mat_aijhybridgpu_comm <auto, mpi, peer, petsc, gpuaware> - how devices of several processes exchange entries of
-   vectors and rows: by peer access where it can be, by MPI from memory of the card where MPI is GPU-aware, by MPI from
-   page-locked buffers; petsc: products with vectors by PETSc's own scatter; by default auto
-.  -mat_aijhybridgpu_comm_aware <auto, no, yes> - does MPI send and receive memory of a card? auto: where PETSc says so
-   (-use_gpu_aware_mpi). Where it does not, such a message ends the program; by default auto
-.  -mat_aijhybridgpu_comm_aware_min <0 to the largest PetscInt> - bytes of the longest message of an exchange, any
-   process's, from which on messages are of the card's memory where MPI is GPU-aware; shorter ones go through
-   page-locked buffers; by default 16384
-.  -mat_aijhybridgpu_comm_timeout <1 to the largest PetscInt> - seconds after which a process that waits on its card for
-   another's entries gives up, with an error; by default 3600
-.  -mat_aijhybridgpu_comm_segment <1 to 65536> - MiB of each card that the node's other processes can reach, for peer
-   access; by default 128
-.  -mat_aijhybridgpu_comm_after <0 to the largest PetscInt> - exchanges of a halo, or of a product's rows, that go by
-   messages before peer access is made ready for them; by default 2
-.  -mat_aijhybridgpu_view_memory - shows at the end what was held and what crossed the bus; by default false
-.  -mat_aijhybridgpu_report <file.html or file.json> - a page, or its data, that tells at the end what ran where, how
-   long, and what could be done about it
-.  -mat_aijhybridgpu_view_counts <file> - a file to which each process appends at the end what ran
 -  -mat_product_algorithm <auto, ...> - method of one product (-matmatmult_via, -matptap_via, ... where the program
    calls MatMatMult(), MatPtAP(), ...)
 
    Level: beginner
 
    Notes:
-   The first four of -mat_aijhybridgpu_ may stand under a matrix's prefix, the others are of the whole process.
+   -mat_aijhybridgpu_backend, _spgemm and _spmv may stand under a matrix's prefix. The others belong to the whole
+   process. More options, for tuning and for tests, are in docs/tuning.md and in aijhybridgpu-options(7).
 
    Everything that `MATAIJ` can do, this type can do: what is not overridden is the parent's. Rows of operands must have
    their columns sorted, as assembly with `MatSetValues()` leaves them.
