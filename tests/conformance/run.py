@@ -444,7 +444,7 @@ def first_error(text, error):
     return tail[-1].strip()[:160] if tail else 'no message'
 
 
-COUNTS = ('mult', 'assemblyend', 'products', 'fallback', 'fallbackasked', 'device', 'gamg', 'gamgleft', 'gamglevels', 'gamglevelsleft')
+COUNTS = ('mult', 'assemblyend', 'products', 'fallback', 'fallbackasked', 'device', 'gamg', 'gamgleft', 'gamglevels', 'gamglevelsleft', 'cycles', 'cyclesleft')
 
 
 def read_counts(path):
