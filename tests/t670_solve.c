@@ -107,8 +107,8 @@ static const Line Lines[] = {
   {"-ksp_type richardson -ksp_richardson_scale 0.9 -pc_type gamg",                                                                                  SQUARE,    MADE    },
   {"-ksp_type preonly -pc_type gamg",                                                                                                               SQUARE,    MADE    },
   {"-ksp_type cg -pc_type gamg -ksp_norm_type natural",                                                                                             SQUARE,    MADE    },
-  {"-ksp_type cg -ksp_initial_guess_nonzero -pc_type gamg",                                                                                         SQUARE,    MADE    },
-  {CG "-mg_coarse_pc_type svd",                                                                                                                     CLOSED,    LEFT    },
+  {"-ksp_type cg -ksp_initial_guess_nonzero -pc_type gamg",                                                                                         SQUARE,    WHATEVER},
+  {CG "-mg_coarse_pc_type svd",                                                                                                                     CLOSED,    MADE    },
   {CG "-mg_coarse_sub_pc_type svd",                                                                                                                 CONSTANT,  LEFT    },
 #if !PETSC_VERSION_LT(3, 20, 0)
   {CG "-pc_mg_distinct_smoothup -mg_levels_1_up_pc_jacobi_type rowl1",                                                                              SQUARE,    LEFT    },

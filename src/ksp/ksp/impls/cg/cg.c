@@ -436,8 +436,10 @@ static PetscErrorCode SolveArrays(Solve *s)
   PetscCall(HybVecGet(exec, &s->work, ksp->work[0], PETSC_FALSE, PETSC_TRUE, &s->r));
   PetscCall(HybVecGet(exec, &s->work, ksp->work[1], PETSC_FALSE, PETSC_TRUE, &s->z));
   PetscCall(HybVecGet(exec, &s->work, ksp->work[2], PETSC_FALSE, PETSC_TRUE, &s->p));
+  /* it comes back to the host also where no iteration wrote it */
+  if (s->p.there != s->p.array) ierr = exec->backend->zero(exec, s->p.there, bytes);
   s->sum = s->cg->x && s->cg->solves ? s->cg->x : (HybScalar *)s->x.there;
-  if (s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   if (!ierr) ierr = SolveIterate(s);
   if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   s->cg->solves++;
@@ -447,6 +449,12 @@ static PetscErrorCode SolveArrays(Solve *s)
   PetscCall(HybVecRestore(exec, &s->work, &s->x));
   PetscCall(HybVecRestore(exec, &s->work, &s->b));
   PetscCall(ierr);
+  /* PETSc's mark of a failed preconditioner, which was made in a vector that was lent */
+#if PETSC_VERSION_LT(3, 22, 0)
+  if (ksp->reason == KSP_DIVERGED_PC_FAILED) PetscCall(VecSetInf(ksp->vec_sol));
+#else
+  if (ksp->reason == KSP_DIVERGED_PC_FAILED) PetscCall(VecFlag(ksp->vec_sol, 1));
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <petsc/private/kspimpl.h>
 #include <petsc/private/matimpl.h>
+#include <petsc/private/pcimpl.h>
 #include <petscblaslapack.h>
 #include <dlfcn.h>
 #include "aijhybridgpu/private/hybkrylov.h"
@@ -182,7 +183,8 @@ static PetscErrorCode EstimatorIsPlain(KSP ksp, KSP e, PetscBool *plain)
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
   PetscCall(HybMatHasMult(A, &mult));
   PetscCall(MatIsSPDKnown(P, &set, &spd));
-  if (!jacobi || !mult || (set && spd)) PetscFunctionReturn(PETSC_SUCCESS);
+  /* one that is kept has the diagonal of older values */
+  if (!jacobi || !mult || (set && spd) || ksp->pc->reusepreconditioner) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCJacobiGetType(ksp->pc, &type));
   PetscCall(PCJacobiGetUseAbs(ksp->pc, &useabs));
   PetscCall(PCJacobiGetFixDiagonal(ksp->pc, &fix));
