@@ -53,7 +53,7 @@ static int FaultHook(const char *what)
 
 static PetscBool OurFile(const char file[])
 {
-  return (PetscBool)(file && (!strncmp(file, "src/", 4) || strstr(file, "/src/sparse/") || strstr(file, "/src/mat/impls/aijhybridgpu")));
+  return (PetscBool)(file && (!strncmp(file, "src/", 4) || strstr(file, "/src/sparse/") || strstr(file, "/src/mat/impls/aijhybridgpu") || strstr(file, "/src/petsc/")));
 }
 
 static void LiveAdd(void *ptr, size_t bytes, int line, const char *file)

@@ -71,7 +71,7 @@ static inline int MatFaultAsk(const char *what)
 
 static inline PetscBool MatFaultOurs(const char *file)
 {
-  return (PetscBool)(file && (strstr(file, "src/sparse/") || strstr(file, "src/mat/impls/aijhybridgpu/")));
+  return (PetscBool)(file && (strstr(file, "src/sparse/") || strstr(file, "src/mat/impls/aijhybridgpu/") || strstr(file, "src/petsc/")));
 }
 
 static inline PetscErrorCode MatFaultMalloc(size_t bytes, PetscBool clear, int line, const char func[], const char file[], void **ptr)

@@ -346,6 +346,53 @@ static PetscErrorCode CheckPrecision(void)
 }
 #endif
 
+/* what the process has sent over the bus so far, as a matrix of ours says it */
+static PetscErrorCode Sent(Mat A, double *bytes)
+{
+  char       *text = NULL;
+  const char *at;
+
+  PetscFunctionBeginUser;
+  PetscCall(Where(A, &text));
+  at     = strstr(text, "over the bus to the device ");
+  *bytes = at ? atof(at + strlen("over the bus to the device ")) : -1;
+  free(text);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A product's operand of another type is sent, and counted: the pattern by both phases, values by the second one; one
+   that is there twice is sent once */
+static PetscErrorCode CheckForeign(void)
+{
+  Mat      A, B, C;
+  double   before, after;
+  PetscInt n, nnz;
+  MatInfo  info;
+
+  PetscFunctionBeginUser;
+  MatTestName = "operands of another type";
+  PetscCall(MatTestStencil(2, 30, PETSC_FALSE, 0, "aijhybridgpu", &A));
+  PetscCall(MatTestStencil(2, 30, PETSC_FALSE, 0, "aij", &B));
+  PetscCall(MatGetSize(A, &n, NULL));
+  PetscCall(MatGetInfo(B, MAT_LOCAL, &info));
+  nnz = (PetscInt)info.nz_used;
+  PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C)); /* A is there */
+  PetscCall(MatDestroy(&C));
+  for (int three = 0; three < 2; three++) {
+    PetscCall(Sent(A, &before));
+    if (three)
+      PetscCall(MatMatMatMult(A, B, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+    else
+      PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+    PetscCall(Sent(A, &after));
+    MatTestCheck(before >= 0 && after - before == 2.0 * (double)sizeof(PetscInt) * (nnz + n + 1) + (double)sizeof(PetscScalar) * nnz, three ? "B of A B B is sent, and counted, once a phase" : "B of A B is counted as it is sent");
+    PetscCall(MatDestroy(&C));
+  }
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* what PetscFinalize() leaves: a line of each process, by the first one, and a file */
 static void Check(PetscBool ok, const char *what)
 {
@@ -422,6 +469,7 @@ int main(int argc, char **argv)
   PetscCall(CheckInfo());              /* first: some things are said once */
   if (Size == 1) PetscCall(CheckPlaces());
   if (Size == 1) PetscCall(CheckAlgorithm());
+  if (Cuda && Size == 1) PetscCall(CheckForeign());
 #if defined(PETSC_USE_REAL_DOUBLE) && !defined(PETSC_USE_COMPLEX)
   if (Cuda && Size == 1) PetscCall(CheckMethods());
   if (Cuda) PetscCall(CheckPrecision());

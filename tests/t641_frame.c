@@ -1,5 +1,5 @@
 /*
-  Matrices that the device made and AIJ got without its loops over their rows (storage/narrow.c): all that reads what
+  Matrices that the device made and AIJ got without its loops over their rows (petsc/narrow.c): all that reads what
   these loops find, beside MATAIJ. Rows' lengths by new entries and rows that go, the longest row by its function, the
   rows with entries by counts of operations, the diagonal's places (in releases that look for them at assembly) by what
   is missing and by an incomplete factorization; in the matrix itself, its duplicates and conversions, and in products.

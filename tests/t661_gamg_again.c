@@ -264,7 +264,7 @@ static struct {
    the next one of the same PC reads levels that are not there: no code of ours */
 static PetscErrorCode Malloc(size_t bytes, PetscBool clear, int line, const char func[], const char file[], void **ptr)
 {
-  if (file && (strstr(file, "src/ksp/pc/") || strstr(file, "src/sparse/")) && !strstr(file, "petsc-") && ++F.count == F.target) {
+  if (file && (strstr(file, "src/ksp/pc/") || strstr(file, "src/petsc/ksp/") || strstr(file, "src/sparse/")) && !strstr(file, "petsc-") && ++F.count == F.target) {
     *ptr = NULL;
     return PetscError(PETSC_COMM_SELF, line, func, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "injected");
   }

@@ -57,7 +57,7 @@ static int DeviceFault(const char *what)
 
 static PetscErrorCode Malloc(size_t bytes, PetscBool clear, int line, const char func[], const char file[], void **ptr)
 {
-  if (Layouts ? func && DeviceFault(func) : file && (strstr(file, "src/ksp/pc/impls/gamg/") || strstr(file, "src/sparse/") || strstr(file, "src/mat/impls/aijhybridgpu/")) && !strstr(file, "petsc-") && DeviceFault(func)) {
+  if (Layouts ? func && DeviceFault(func) : file && (strstr(file, "src/ksp/pc/impls/gamg/") || strstr(file, "src/petsc/") || strstr(file, "src/sparse/") || strstr(file, "src/mat/impls/aijhybridgpu/")) && !strstr(file, "petsc-") && DeviceFault(func)) {
     *ptr = NULL;
     return PetscError(PETSC_COMM_SELF, line, func, file, PETSC_ERR_MEM, PETSC_ERROR_INITIAL, "injected");
   }

@@ -1,5 +1,5 @@
 /*
-  PETSc's scatter of a parallel result, which is set up when somebody first uses it (mpi/scatter.c, PETSc 3.26 and
+  PETSc's scatter of a parallel result, which is set up when somebody first uses it (petsc/scatter.c, PETSc 3.26 and
   later): whoever uses it first, of a new result each time, finds what MATAIJ's has.
 
 TEST np=1,2+3,4

@@ -61,6 +61,19 @@ fresh; add src/sparse/csr/y.cu 'extern "C" int HybOne(void)\n{\n  return HybTwo(
 fresh; add src/sparse/csr/y.cu 'namespace {\nint HybOne(void)\n{\n  return HybTwo();\n}\n} // namespace\n'; add src/sparse/csr/x.cu 'int HybTwo(void)\n{\n  return HybOne();\n}\n'; holds "what a namespace without a name holds is nobody else's"
 fresh; add $glue/seq/y.h '#include "x.h"\n'; add $glue/seq/x.h '\n#include "y.h"\n'; breaks $glue/seq/x.h:2: "a circle"
 fresh; add docs/architecture.md 'device src/sparse/device\n'; add conf/rooms 'base - - x\nspgemm src/sparse/spgemm base x\nplan - base x\nfamily src/mat/impls/aijhybridgpu - x\n'; printf '#include "hyb.h"\n' > tree/include/aijhybridgpu/private/hybspgemm.h; breaks docs/architecture.md:1: "not that of conf/rooms"
+bends() { # of one file, with a hook of one proposal
+  fresh
+  add src/petsc/x.c 'int x;\n'
+  add src/petsc/README.md "| file | what |\n| --- | --- |\n| \`x.c\` | a | b | c | 3.18 on | ${1:-U1} | ${2:-calls} |\n${3:-}"
+  add docs/upstream.md '## U1: a hook\n'
+}
+bends; holds "what bends PETSc, and its page"
+bends U1 t999_gone; breaks src/petsc/README.md:3: "there is no test t999_gone"
+bends "U1, U2"; breaks src/petsc/README.md:3: "docs/upstream.md has no U2"
+bends none; breaks docs/upstream.md:1: "U1 would remove nothing"
+bends " "; rm tree/docs/upstream.md; breaks src/petsc/README.md:3: "none is empty"
+bends U1 calls '| `gone.c` | a | b | c | d | none | calls |\n'; breaks src/petsc/README.md:4: "there is no src/petsc/gone.c"
+bends; add src/petsc/y.c 'int y;\n'; breaks src/petsc/y.c:1: "does not stand in src/petsc/README.md"
 list() { add docs/architecture.md "$1"; add conf/rooms "$1"; } # and in a table of rooms: what these rules alone look at
 fresh; rm -r tree/src/mat; list 'base - - x\ncsr src/sparse/csr base x\nplan src/sparse/plan csr x\nspgemm src/sparse/spgemm plan x\n'; add src/sparse/csr/x.c '#include "../../../include/aijhybridgpu/private/hyb.h"\n'; add src/sparse/plan/x.c '#include "../csr/x.h"\n'; add src/sparse/csr/x.h '\n'; holds "arrows that are gone"
 add src/sparse/plan/x.c '\n'; breaks conf/rooms:3: "no file of room plan includes or calls one of room csr"

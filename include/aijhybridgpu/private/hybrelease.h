@@ -8,17 +8,20 @@
 #include <petscsys.h>
 
 /* interfaces that came */
-#define HYB_HAS_HASH            PETSC_VERSION_GE(3, 19, 0) /* Mat.hash_active: entries of a first assembly lie in a table */
-#define HYB_HAS_SPD_KNOWN       PETSC_VERSION_GE(3, 19, 0) /* MatIsSPDKnown(), by which PCJACOBI looks for zeros */
-#define HYB_HAS_ELIMINATEZEROS  PETSC_VERSION_GE(3, 20, 0) /* MatEliminateZeros() */
-#define HYB_HAS_DENSE_MEMTYPE   PETSC_VERSION_GE(3, 20, 0) /* MatDenseGetArrayReadAndMemType() and its relatives */
-#define HYB_HAS_PROPAGATE       PETSC_VERSION_GE(3, 20, 0) /* MatPropagateSymmetryOptions() */
-#define HYB_HAS_LOG_HANDLERS    PETSC_VERSION_GE(3, 20, 0) /* several loggers at a time; PetscLogGetState() */
-#define HYB_HAS_GAMG            PETSC_VERSION_GE(3, 21, 0) /* of PCGAMG, what src/ksp/pc/impls/gamg goes by */
-#define HYB_HAS_SERVER          PETSC_VERSION_GE(3, 22, 0) /* the linear solver server's shared memory, PCMPIServerUseShmget */
-#define HYB_HAS_CURRENTMEMTYPE  PETSC_VERSION_GE(3, 24, 0) /* MatGetCurrentMemType() */
-#define HYB_HAS_CREATE_GARRAY   PETSC_VERSION_GE(3, 26, 0) /* MatCreateMPIAIJWithSeqAIJ() takes garray; MatGetMultPetscSF() */
-#define HYB_HAS_PROLONG_FILTER  PETSC_VERSION_GE(3, 26, 0) /* PC_GAMG.prolongator_filter */
+/* Mat.hash_active: entries of a first assembly lie in a table */
+#define HYB_HAS_HASH           PETSC_VERSION_GE(3, 19, 0)
+#define HYB_HAS_SPD_KNOWN      PETSC_VERSION_GE(3, 19, 0) /* MatIsSPDKnown(), by which PCJACOBI looks for zeros */
+#define HYB_HAS_ELIMINATEZEROS PETSC_VERSION_GE(3, 20, 0) /* MatEliminateZeros() */
+#define HYB_HAS_DENSE_MEMTYPE  PETSC_VERSION_GE(3, 20, 0) /* MatDenseGetArrayReadAndMemType() and its relatives */
+#define HYB_HAS_PROPAGATE      PETSC_VERSION_GE(3, 20, 0) /* MatPropagateSymmetryOptions() */
+#define HYB_HAS_LOG_HANDLERS   PETSC_VERSION_GE(3, 20, 0) /* several loggers at a time; PetscLogGetState() */
+#define HYB_HAS_GAMG           PETSC_VERSION_GE(3, 21, 0) /* of PCGAMG, what src/ksp/pc/impls/gamg goes by */
+/* the linear solver server's shared memory, PCMPIServerUseShmget */
+#define HYB_HAS_SERVER         PETSC_VERSION_GE(3, 22, 0)
+#define HYB_HAS_CURRENTMEMTYPE PETSC_VERSION_GE(3, 24, 0) /* MatGetCurrentMemType() */
+/* MatCreateMPIAIJWithSeqAIJ() takes garray; MatGetMultPetscSF() */
+#define HYB_HAS_CREATE_GARRAY  PETSC_VERSION_GE(3, 26, 0)
+#define HYB_HAS_PROLONG_FILTER PETSC_VERSION_GE(3, 26, 0) /* PC_GAMG.prolongator_filter */
 #if defined(PETSC_HAVE_CUDA)
   #define HYB_HAS_CUDA PETSC_VERSION_GE(3, 20, 0) /* PETSc's CUDA types and streams, from C */
 #else
@@ -26,19 +29,25 @@
 #endif
 
 /* what releases do otherwise */
-#define HYB_REPLACE_TAKES_LISTS PETSC_VERSION_GE(3, 21, 0) /* MatHeaderReplace() takes composed functions and objects away */
-#define HYB_GIVES_ARRAYS        PETSC_VERSION_LT(3, 22, 0) /* MatCreateMPIAIJWithSeqAIJ() gives B's arrays away (given.c) */
-#define HYB_RESET_KEEPS_ROOM    PETSC_VERSION_GE(3, 22, 0) /* MatResetPreallocation() leaves the room that rows have */
-#define HYB_COO_COUNTS_STATES   PETSC_VERSION_GE(3, 22, 0) /* MatSetPreallocationCOO() sums the blocks' states, not the assembly */
-#define HYB_SHIFT_BY_ENTRIES    PETSC_VERSION_GE(3, 25, 0) /* MatShift() and MatDiagonalSet() go entry by entry, and end with no assembly */
-#define HYB_CONTEXT_BY_ADDRESS  PETSC_VERSION_GE(3, 25, 0) /* a product's destroy function gets its context's address */
-#define HYB_SUBMATRIX_BY_BLOCKS PETSC_VERSION_LT(3, 26, 0) /* MatCreateSubMatrix() of a MATMPIAIJ converts its blocks' submatrices on the host */
+/* MatHeaderReplace() takes composed functions and objects away */
+#define HYB_REPLACE_TAKES_LISTS PETSC_VERSION_GE(3, 21, 0)
+/* MatCreateMPIAIJWithSeqAIJ() gives B's arrays away (given.c) */
+#define HYB_GIVES_ARRAYS     PETSC_VERSION_LT(3, 22, 0)
+#define HYB_RESET_KEEPS_ROOM PETSC_VERSION_GE(3, 22, 0) /* MatResetPreallocation() leaves the room that rows have */
+/* MatSetPreallocationCOO() sums the blocks' states, not the assembly */
+#define HYB_COO_COUNTS_STATES PETSC_VERSION_GE(3, 22, 0)
+/* MatShift() and MatDiagonalSet() go entry by entry, and end with no assembly */
+#define HYB_SHIFT_BY_ENTRIES   PETSC_VERSION_GE(3, 25, 0)
+#define HYB_CONTEXT_BY_ADDRESS PETSC_VERSION_GE(3, 25, 0) /* a product's destroy function gets its context's address */
+/* MatCreateSubMatrix() of a MATMPIAIJ converts its blocks' submatrices on the host */
+#define HYB_SUBMATRIX_BY_BLOCKS PETSC_VERSION_LT(3, 26, 0)
 
 /* what somebody has read PETSc's source for: another release is left to PETSc until he has again */
 #define HYB_KNOWN_GAMG_PARALLEL PETSC_VERSION_LT(3, 27, 0) /* what PCGAMG does on several processes */
 #define HYB_KNOWN_GAMG_ALIKE    PETSC_VERSION_LT(3, 27, 0) /* all levels are smoothed alike */
 #define HYB_KNOWN_GAMG_MISK     PETSC_VERSION_GE(3, 26, 0) /* MIS-k on several processes */
-#define HYB_KNOWN_INJECTION     (PETSC_VERSION_GE(3, 26, 0) && PETSC_VERSION_LT(3, 27, 0)) /* PCGAMG's driver with an injection's indices */
+/* PCGAMG's driver with an injection's indices */
+#define HYB_KNOWN_INJECTION (PETSC_VERSION_GE(3, 26, 0) && PETSC_VERSION_LT(3, 27, 0))
 
 /* interfaces that changed */
 #if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
@@ -46,19 +55,19 @@
 #endif
 #if PETSC_VERSION_LT(3, 23, 0)
 typedef PetscOptionItems *HybOptionItems;
-  #define HybContainerSetDestroy PetscContainerSetUserDestroy
-  #define HybNoisy(A, v)         KSPSetNoisy_Private(v)
+  #define HybContainerSetDestroy   PetscContainerSetUserDestroy
+  #define HybNoisy(A, v)           KSPSetNoisy_Private(v)
   #define HYB_CONTAINER_BY_ADDRESS 0
 #else
 typedef PetscOptionItems HybOptionItems;
-  #define HybContainerSetDestroy PetscContainerSetCtxDestroy
-  #define HybNoisy(A, v)         KSPSetNoisy_Private(A, v)
+  #define HybContainerSetDestroy   PetscContainerSetCtxDestroy
+  #define HybNoisy(A, v)           KSPSetNoisy_Private(A, v)
   #define HYB_CONTAINER_BY_ADDRESS 1
 #endif
 #if PETSC_VERSION_LT(3, 25, 0)
 typedef void **HybComposedArg; /* of a container's destroy function that gets an address */
 #else
-typedef PetscCtxRt HybComposedArg;
+typedef PetscCtxRt       HybComposedArg;
 #endif
 /* is A's first assembly under way in a hash table? */
 #if HYB_HAS_HASH

@@ -113,11 +113,16 @@ typedef struct {
 } HybEvents;
 
 typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);
-/* PETSc's allocator, watched while a matrix is made (storage/) */
+/* PETSc's allocator, and who watches it while a matrix is made (petsc/allocator.c) */
 typedef PetscErrorCode (*HybMallocFn)(size_t, PetscBool, int, const char[], const char[], void **);
+typedef struct _HybWatcher HybWatcher;
+struct _HybWatcher {
+  PetscErrorCode (*malloc)(HybWatcher *, size_t, PetscBool, int, const char[], const char[], void **);
+  HybWatcher *below;
+};
 #define HYB_WATCHED 16
 
-/* Options of MatSetOption() that AIJ keeps in its data: those of a group share a word there (storage/frame.c) */
+/* Options of MatSetOption() that AIJ keeps in its data: those of a group share a word there (petsc/frame.c) */
 typedef enum {
   HYB_ASKED_ROW_ORIENTED,
   HYB_ASKED_KEEP_PATTERN,
@@ -178,16 +183,19 @@ typedef struct {
   void             *stream;        /* of the last operation on the device */
   PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
   PetscBool         onhost;        /* HybMatOnHost() */
-  /* the places in AIJ's data that were found (storage/frame.c, narrow.c), bytes from A->data */
+  struct {                         /* PETSc's, while it is watched (petsc/allocator.c) */
+    HybMallocFn before;
+    HybWatcher *top;
+  } allocator;
+  /* the places in AIJ's data that were found (petsc/frame.c, narrow.c), bytes from A->data */
   struct {
-    PetscBool         asked, known, options;
-    size_t            ij[2], a, door, bytes; /* bytes: of them all */
-    size_t            word[HYB_FRAME_OPTIONS];
-    unsigned char     held[HYB_FRAME_SETTINGS][2][sizeof(PetscInt)]; /* what is there when an option is off and on */
-    int               called;                                        /* by the search */
-    struct _HybGiven *given;
-    PetscBool         flagsasked, flagsknown;
-    size_t            flag[2]; /* of a MATMPIAIJ: rows are given by rows, and other processes' entries left out */
+    PetscBool     asked, known, options;
+    size_t        ij[2], a, door, bytes; /* bytes: of them all */
+    size_t        word[HYB_FRAME_OPTIONS];
+    unsigned char held[HYB_FRAME_SETTINGS][2][sizeof(PetscInt)]; /* what is there when an option is off and on */
+    int           called;                                        /* by the search */
+    PetscBool     flagsasked, flagsknown;
+    size_t        flag[2]; /* of a MATMPIAIJ: rows are given by rows, and other processes' entries left out */
   } frame;
   struct {
     PetscBool asked, found, known;
@@ -196,13 +204,13 @@ typedef struct {
     PetscBool listknown; /* where the rows that have entries are listed, if few have */
     size_t    list;
     struct { /* who asks the allocator for so many bytes gets more, and where these are is noted */
-      HybMallocFn before;
-      size_t      asked, given;
-      int         n;
-      void       *at[3], *list;
+      HybWatcher watcher;
+      size_t     asked, given;
+      int        n;
+      void      *at[3], *list;
     } room;
   } narrow;
-  /* arrays of a matrix that may have been given to another one (storage/given.c) */
+  /* arrays of a matrix that may have been given to another one (petsc/storage/given.c) */
   struct {
     PetscBool          parallel, kept, ours; /* ours: the pattern, too */
     PetscCount         lent, made;           /* whose values were lent last, and how many had been made then */
@@ -211,14 +219,14 @@ typedef struct {
     const PetscScalar *a;
     PetscScalar       *former;
   } given;
-  struct { /* the allocator, while the parent duplicates (storage/hostcopy.c) */
-    int         depth;
-    PetscBool   keeps; /* pages of what is given back */
-    HybMallocFn before;
-    PetscInt   *last;                /* row offset to be cut, NULL once it is */
-    size_t      touched;             /* bytes; larger blocks are not touched: all cores write them */
-    size_t      wanted, seen, least; /* bytes; blocks smaller than the least are not noted */
-    int         n;
+  struct { /* the allocator, while the parent duplicates (petsc/storage/hostcopy.c) */
+    HybWatcher watcher;
+    int        depth;
+    PetscBool  keeps;               /* pages of what is given back */
+    PetscInt  *last;                /* row offset to be cut, NULL once it is */
+    size_t     touched;             /* bytes; larger blocks are not touched: all cores write them */
+    size_t     wanted, seen, least; /* bytes; blocks smaller than the least are not noted */
+    int        n;
     struct {
       char  *at;
       size_t bytes;

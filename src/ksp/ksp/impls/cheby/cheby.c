@@ -2,9 +2,9 @@
   KSPCHEBYSHEV for matrices of the type: PETSc's own, without its one loop on the host.
 
   For its estimate of eigenvalues it fills a vector with noise, a hash of each entry's number, on the host. The device
-  makes the same numbers: for the length of the set-up PETSc is told to start from the right-hand side, and that is a
-  vector of noise, which the estimator keeps as it would keep PETSc's. All else is as PETSc left it afterwards: so
-  residuals, eigenvalues and what is viewed are the same to the last bit.
+  makes the same numbers (petsc/ksp/noise.c): for the length of the set-up PETSc is told to start from the right-hand
+  side, and that is a vector of noise, which the estimator keeps as it would keep PETSc's. All else is as PETSc left it
+  afterwards: so residuals, eigenvalues and what is viewed are the same to the last bit.
 
   Whether noise is wanted, and whether eigenvalues were given, can be told and not asked: the option and the functions
   that tell are watched.
@@ -14,7 +14,6 @@
   the loop over it took half of that set-up.
 */
 #include <petsc/private/kspimpl.h>
-#include "aijhybridgpu/private/hybkrylov.h"
 #include "aijhybridgpu/private/hybmat.h"
 #include "../../../smoothers.h"
 
@@ -22,7 +21,6 @@ PETSC_EXTERN PetscErrorCode KSPCreate_Chebyshev(KSP);
 
 #define HYB_CHEBYSHEV_KEY "HybChebyshev"
 
-typedef PetscErrorCode (*HybUseNoisyFn)(KSP, PetscBool);
 typedef PetscErrorCode (*HybSetEigenvaluesFn)(KSP, PetscReal, PetscReal);
 
 /* PETSc's own operations, the same for all objects */
@@ -92,19 +90,6 @@ static PetscErrorCode KSPSetFromOptions_Chebyshev_Hyb(KSP ksp, HybOptionItems it
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc's header is that of the release that runs, which was checked at load */
-PetscBool HybNoiseKnown(void)
-{
-  static const PetscInt at[] = {0, 1, 65535, 65536, 1000003, 2147483646};
-
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(at); k++) {
-    PetscScalar mine = 0;
-
-    if (HybKrylovHost.noise(NULL, at[k], 1, &mine) || mine != KSPNoisyHash_Private(at[k])) return PETSC_FALSE;
-  }
-  return PETSC_TRUE;
-}
-
 /* Will the set-up have an estimator? *estimator: it, or NULL: PETSc creates it. PCGAMG's eigenvalues stand in its place
    with Jacobi alone; whether there are some, PETSc knows. */
 static PetscErrorCode HybChebyshevEstimates(KSP ksp, const HybChebyshev *c, KSP *estimator, PetscBool *estimates)
@@ -133,7 +118,7 @@ static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, KSP *estimator,
   Mat          mat[2], local;
   MatNullSpace nullspace;
   HybExec      x;
-  PetscBool    same = PETSC_TRUE, parallel, estimates;
+  PetscBool    same = PETSC_TRUE, parallel, estimates = PETSC_FALSE;
   PetscMPIInt  mine = 0, any;
 
   PetscFunctionBegin;
@@ -195,23 +180,6 @@ static PetscErrorCode HybChebyshevGetNoise(KSP ksp, HybChebyshev *c, KSP estimat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybChebyshevSetUpLent(KSP ksp, Mat A, Vec noise)
-{
-  const Vec      rhs = ksp->vec_rhs;
-  PetscErrorCode ierr, second;
-
-  PetscFunctionBegin;
-  PetscCall(HybMatNoise(A, noise));
-  PetscCall((*petsc.usenoisy)(ksp, PETSC_FALSE));
-  ksp->vec_rhs = noise;
-  ierr         = (*petsc.setup)(ksp);
-  ksp->vec_rhs = rhs;
-  second       = (*petsc.usenoisy)(ksp, PETSC_TRUE);
-  PetscCall(ierr);
-  PetscCall(second);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
 {
   HybChebyshev  *c;
@@ -230,7 +198,7 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
   }
   PetscCall(KSPGetOperators(ksp, &A, NULL));
   PetscCall(HybChebyshevGetNoise(ksp, c, estimator, A, &noise));
-  ierr = HybChebyshevSetUpLent(ksp, A, noise);
+  ierr = HybNoiseLend(ksp, A, noise, petsc.setup, petsc.usenoisy);
   PetscCall(VecDestroy(&noise));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -4,7 +4,6 @@
 */
 #include "mpi.h"
 #include "../seq/seq.h"
-#include "../storage/parent.h"
 #include "../storage/where.h"
 
 /* The parent keeps these to itself, beside the blocks: coordinates on the device give it others */

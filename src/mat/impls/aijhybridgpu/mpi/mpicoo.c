@@ -11,7 +11,6 @@
 */
 #include "mpi.h"
 #include "../seq/coo.h"
-#include "../storage/parent.h"
 #include "../storage/where.h"
 #include <petscsf.h>
 

@@ -5,7 +5,6 @@
   first pristine object that passes through the converter, and called through that copy.
 */
 #include "seq.h"
-#include "../storage/parent.h"
 #include "../storage/where.h"
 #include "aijhybridgpu/private/hybproduct.h"
 

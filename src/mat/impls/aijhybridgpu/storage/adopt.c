@@ -1,7 +1,7 @@
 /*
   Handing results back to the AIJ base class without a copy.
 */
-#include "parent.h"
+#include "storage.h"
 
 /* exchanges what AIJ keeps, and the operations that it has chosen by it */
 static PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)

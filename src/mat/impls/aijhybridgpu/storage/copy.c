@@ -2,7 +2,7 @@
   Reading a matrix on the device: the copy of one that lives on the host, sent when pattern or values have moved, or the
   arrays that it lives in.
 */
-#include "parent.h"
+#include "storage.h"
 #include "aijhybridgpu/private/hybcsrcopy.h"
 
 /* The pattern is another one than the device has: what is there is of no use. */

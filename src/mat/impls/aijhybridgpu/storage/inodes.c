@@ -12,7 +12,7 @@
 
   After the search the operations that AIJ chooses by what it has found are AIJ's.
 */
-#include "parent.h"
+#include "storage.h"
 #include "where.h"
 
 /* Has somebody said that no nodes are wanted? */
@@ -225,19 +225,4 @@ PetscErrorCode HybInodesSetOps(Mat A, PetscBool on)
   PetscFunctionBegin;
   A->ops->sor = on ? MatSOR_SeqAIJHybridGPU : HybGlueState.seq.sor;
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybNoInodeBegin(PetscOptions *noinode)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscOptionsCreate(noinode));
-  PetscCall(PetscOptionsSetValue(*noinode, "-mat_no_inode", NULL));
-  PetscCall(PetscOptionsPush(*noinode));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-void HybNoInodeEnd(PetscOptions *noinode)
-{
-  (void)PetscOptionsPop();
-  (void)PetscOptionsDestroy(noinode);
 }

@@ -25,7 +25,7 @@
   whose places a coloring for finite differences remembers; those of products; blocks of parallel matrices, whose parent
   writes past the sequential type.
 */
-#include "parent.h"
+#include "storage.h"
 
 /* are new entries an error, or ignored? */
 static PetscBool HybNewEntriesRefused(const Mat_SeqAIJHybridGPU *hyb)
@@ -92,11 +92,11 @@ PetscErrorCode MatSeqAIJHybridGPUSendFrom(Mat A, Mat_SeqAIJHybridGPU *hyb, const
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybStorageGo(hyb, HYB_LIVES_LOCKED));
-  hyb->former        = *HybFrameValues(A);
-  hyb->movednnz      = csr->nnz;
-  hyb->movedto       = (PetscScalar *)to;
-  *HybFrameValues(A) = hyb->movedto;
-  *from              = to;
+  hyb->former   = HybFrameValues(A);
+  hyb->movednnz = csr->nnz;
+  hyb->movedto  = (PetscScalar *)to;
+  HybFrameSetValues(A, hyb->movedto);
+  *from = to;
   PetscCall(PetscInfo(A, "Sent %" PetscInt_FMT " times after the host had written: the values, %" PetscInt64_FMT " nonzeros, move to page-locked memory (-mat_aijhybridgpu_lock_after 0 leaves them where they are)\n", hyb->sendings, (PetscInt64)csr->nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -17,7 +17,7 @@
 
   Neither way is seen from outside: PetscObjectState and nonzerostate stand.
 */
-#include "parent.h"
+#include "storage.h"
 
 /* shall A move now? first: by the first operation already */
 PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybExec *x, PetscBool first, PetscBool *due)
@@ -79,10 +79,10 @@ PetscErrorCode MatSeqAIJHybridGPUPromote(Mat A, Mat_SeqAIJHybridGPU *hyb, const 
   PetscCall(HybArenaFree(&hyb->copy.arena, &hyb->copy.csr.a));
   hyb->copy.csr.a = to;
   PetscCall(HybStorageGo(hyb, HYB_LIVES_PROMOTED));
-  hyb->former        = *HybFrameValues(A);
-  hyb->movednnz      = csr.nnz;
-  hyb->movedto       = (PetscScalar *)to;
-  *HybFrameValues(A) = hyb->movedto;
+  hyb->former   = HybFrameValues(A);
+  hyb->movednnz = csr.nnz;
+  hyb->movedto  = (PetscScalar *)to;
+  HybFrameSetValues(A, hyb->movedto);
   PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE));
   PetscCall(PetscInfo(A, "Written on the device without a host write: the values, %" PetscInt64_FMT " nonzeros, move to managed memory (-mat_aijhybridgpu_promote never keeps them on the host)\n", (PetscInt64)csr.nnz));
   *done = PETSC_TRUE;

@@ -39,7 +39,7 @@
                            MatSeqAIJHybridGPUDemote() before it may free or replace the array of values,
                            MatSeqAIJHybridGPUDisown() before it may free or replace any array
 */
-#include "parent.h"
+#include "storage.h"
 
 /* names as docs/architecture.md has them, and what MatView() with ascii_info_detail says beside */
 static const struct {
@@ -348,23 +348,21 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
   HybExec             *x;
-  PetscScalar        **a;
   PetscBool            promoted;
   size_t               bytes;
 
   PetscFunctionBegin;
   if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  if (*HybFrameValues(A) != hyb->movedto) { /* the parent has arrays of its own already */
+  if (HybFrameValues(A) != hyb->movedto) { /* the parent has arrays of its own already */
     PetscCall(HybStorageDropMoved(A, hyb));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   promoted = (PetscBool)(hyb->lives == HYB_LIVES_PROMOTED);
-  a        = HybFrameValues(A);
   bytes    = sizeof(PetscScalar) * (size_t)hyb->movednnz;
   x        = &hyb->moved.exec;
   PetscCall(HybExecRefresh(x));
-  if (bytes) PetscCall(x->backend->copy(x, hyb->former, *a, bytes, promoted ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST));
+  if (bytes) PetscCall(x->backend->copy(x, hyb->former, hyb->movedto, bytes, promoted ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST));
   if (promoted) {
     PetscCall(x->backend->sync(x));
     PetscCall(HybLogToHost((PetscLogDouble)bytes));
@@ -374,7 +372,7 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
     hyb->returned    = PETSC_TRUE;
   } else
     hyb->locknever = PETSC_TRUE;
-  *a           = hyb->former; /* not before the values are there */
+  HybFrameSetValues(A, hyb->former); /* not before the values are there */
   hyb->movedto = NULL;
   PetscCall(HybStorageGo(hyb, HYB_LIVES_COPIED));
   if (!hyb->copy.pattern) hyb->lives = HYB_LIVES_HOST;
@@ -389,7 +387,7 @@ PetscErrorCode HybStorageDropMoved(Mat A, Mat_SeqAIJHybridGPU *hyb)
 {
   PetscFunctionBegin;
   if (!hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS);
-  if (*HybFrameValues(A) == hyb->movedto) *HybFrameValues(A) = hyb->former;
+  if (HybFrameValues(A) == hyb->movedto) HybFrameSetValues(A, hyb->former);
   if (hyb->lives == HYB_LIVES_PROMOTED) { /* the copy's values were these */
     hyb->copy.csr.a  = NULL;
     hyb->copy.values = PETSC_FALSE;

@@ -7,7 +7,7 @@
 #define AIJHYBRIDGPU_STORAGE_H
 
 #include <petscmataijhybridgpu.h>
-#include "../../../process/process.h"
+#include "../../../../petsc/parent.h"
 
 typedef enum {
   HYB_LIVES_HOST,     /* in arrays of the host's, AIJ's own or a product's result */
@@ -254,8 +254,6 @@ PETSC_INTERN const char    *HybStorageName(const Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *, PetscViewer);
 PETSC_INTERN PetscBool      HybStorageHeld(const Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscBool      HybStorageLent(const Mat_SeqAIJHybridGPU *);
-/* no duplicate has this option, which stays where AIJ's data stay */
-PETSC_INTERN PetscBool      HybUnusedIsError(Mat);
 PETSC_INTERN PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *, HybArena *);
 PETSC_INTERN PetscErrorCode HybStorageFreeRetired(Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageLeaveRetired(Mat, Mat_SeqAIJHybridGPU *);
@@ -311,10 +309,6 @@ PETSC_INTERN PetscErrorCode HybInodesFind(Mat);
 PETSC_INTERN PetscErrorCode HybInodesLook(Mat);
 /* does AIJ look no more for rows of equal pattern in A's data, since it found none or was told so? */
 PETSC_INTERN PetscErrorCode HybInodesEnded(Mat A, PetscBool *ended);
-/* between these, no matrix that is made looks for inodes: the search reads all of j on the host. The end cannot fail,
-   so that it can follow an error. */
-PETSC_INTERN PetscErrorCode HybNoInodeBegin(PetscOptions *);
-PETSC_INTERN void           HybNoInodeEnd(PetscOptions *);
 
 /* copy.c: the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second when what reads
    them has been queued, and nothing waits for it. */
@@ -363,6 +357,11 @@ PETSC_INTERN PetscErrorCode HybInPlaceEnd(Mat A, const HybInPlace *);
    gone through once */
 #define HYB_HASHES 6
 PETSC_INTERN PetscErrorCode HybPatternHash(const HybExec *, PetscInt n, const HybCSR *const[], uint64_t hash[]);
+
+/* door.c: PETSc tells of reads and writes of A's values */
+PETSC_INTERN PetscErrorCode HybDoorOpen(Mat);
+PETSC_INTERN PetscErrorCode HybDoorClose(Mat);
+PETSC_INTERN PetscBool      HybDoorIsOurs(Mat);
 
 /* given.c: arrays that PETSc gives to another matrix as it destroys this one */
 PETSC_INTERN PetscErrorCode HybGivenParallel(PetscBool young);

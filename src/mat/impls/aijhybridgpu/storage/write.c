@@ -2,7 +2,7 @@
   Writing a matrix's values on the device: alone where it lives there; on both sides where it has a copy there and both
   round alike, or on the device alone, whose values come back.
 */
-#include "parent.h"
+#include "storage.h"
 #include "where.h"
 
 PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat A, HybExec *x, PetscBool *flg)

@@ -48,22 +48,23 @@ static const struct {
 
 /* The allocator, watched while the matrix is made: its data's length is what was given out at that address */
 #define HYB_FRAME_WATCHED 1024 /* PETSc composes some thirty functions on a new matrix, with a few blocks each */
-struct _HybGiven {
-  HybMallocFn before;
-  int         n;
+typedef struct {
+  HybWatcher watcher;
+  int        n;
   struct {
     void  *at;
     size_t bytes;
   } block[HYB_FRAME_WATCHED];
-};
+} HybFrameBlocks;
 
-static PetscErrorCode HybFrameMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
+static PetscErrorCode HybFrameMalloc(HybWatcher *w, size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
-  const PetscErrorCode ierr = (*HybGlueState.frame.given->before)(bytes, clear, line, function, file, array);
+  HybFrameBlocks      *given = (HybFrameBlocks *)w;
+  const PetscErrorCode ierr  = HybMallocBelow(w, bytes, clear, line, function, file, array);
 
   if (!ierr && *array) {
-    HybGlueState.frame.given->block[HybGlueState.frame.given->n % HYB_FRAME_WATCHED].at      = *array;
-    HybGlueState.frame.given->block[HybGlueState.frame.given->n++ % HYB_FRAME_WATCHED].bytes = bytes;
+    given->block[given->n % HYB_FRAME_WATCHED].at      = *array;
+    given->block[given->n++ % HYB_FRAME_WATCHED].bytes = bytes;
   }
   return ierr;
 }
@@ -86,21 +87,15 @@ HYB_PROBE(HybProbe5, 5, PetscScalar)
 static void (*const probes[])(void) = {(void (*)(void))HybProbe0, (void (*)(void))HybProbe1, (void (*)(void))HybProbe2, (void (*)(void))HybProbe3, (void (*)(void))HybProbe4, (void (*)(void))HybProbe5};
 #define HYB_PROBES ((int)(sizeof(probes) / sizeof(probes[0])))
 
-static void HybFrameWatch(struct _HybGiven *given)
+static void HybFrameWatch(HybFrameBlocks *given)
 {
-  given->n                 = 0;
-  given->before            = PetscTrMalloc;
-  HybGlueState.frame.given = given;
-  PetscTrMalloc            = HybFrameMalloc;
-}
-
-static void HybFrameWatchEnd(const struct _HybGiven *given)
-{
-  PetscTrMalloc = given->before;
+  given->n              = 0;
+  given->watcher.malloc = HybFrameMalloc;
+  HybWatchBegin(&given->watcher);
 }
 
 /* bytes of what was given out at this address, 0 where that was not watched */
-static size_t HybFrameGiven(const struct _HybGiven *given, const void *at)
+static size_t HybFrameGiven(const HybFrameBlocks *given, const void *at)
 {
   for (int k = PetscMin(given->n, HYB_FRAME_WATCHED) - 1; k >= 0; k--)
     if (given->block[k].at == at) return given->block[k].bytes;
@@ -264,10 +259,10 @@ static PetscErrorCode HybFrameFindOptions(Mat T, size_t n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j, const PetscScalar *a)
+static PetscErrorCode HybFrameFindIn(Mat T, const HybFrameBlocks *given, const PetscInt *i, const PetscInt *j, const PetscScalar *a)
 {
   void    **words = (void **)T->data;
-  size_t    n     = HybFrameGiven(HybGlueState.frame.given, T->data) / sizeof(void *), at[3], door;
+  size_t    n     = HybFrameGiven(given, T->data) / sizeof(void *), at[3], door;
   PetscBool proven;
 
   PetscFunctionBegin;
@@ -290,10 +285,10 @@ static PetscErrorCode HybFrameFindIn(Mat T, const PetscInt *i, const PetscInt *j
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* not where it is switched off, or the allocator is not ours to watch */
+/* not where it is switched off */
 static PetscBool HybFrameMayLook(void)
 {
-  return (PetscBool)(!HybGlueState.options.frameunknown && !PetscDefined(HAVE_THREADSAFETY));
+  return (PetscBool)(!HybGlueState.options.frameunknown && HybMayWatch());
 }
 
 /*
@@ -302,12 +297,12 @@ static PetscBool HybFrameMayLook(void)
 */
 PetscErrorCode HybFrameFind(void)
 {
-  PetscInt         i[] = {0, 2, 3}, j[] = {0, 1, 1};
-  PetscScalar      a[] = {1.0, 2.0, 3.0};
-  PetscOptions     none;
-  struct _HybGiven given;
-  PetscErrorCode   ierr;
-  Mat              T = NULL;
+  PetscInt       i[] = {0, 2, 3}, j[] = {0, 1, 1};
+  PetscScalar    a[] = {1.0, 2.0, 3.0};
+  PetscOptions   none;
+  HybFrameBlocks given;
+  PetscErrorCode ierr;
+  Mat            T = NULL;
 
   PetscFunctionBegin;
   if (HybGlueState.frame.asked) PetscFunctionReturn(PETSC_SUCCESS);
@@ -317,8 +312,8 @@ PetscErrorCode HybFrameFind(void)
     PetscCall(PetscOptionsPush(none));
     HybFrameWatch(&given);
     ierr = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, a, &T);
-    HybFrameWatchEnd(&given);
-    if (!ierr) ierr = HybFrameFindIn(T, i, j, a);
+    HybWatchEnd();
+    if (!ierr) ierr = HybFrameFindIn(T, &given, i, j, a);
     if (!ierr) ierr = PetscInfo(T, HybGlueState.frame.known ? "The places of a MATSEQAIJ's values and access functions are known\n" : "The places of a MATSEQAIJ's values are not known in this PETSc: they stay where it puts them\n");
     if (T) (void)MatDestroy(&T);
     (void)PetscOptionsPop();
@@ -338,9 +333,17 @@ size_t HybFrameBytes(void)
   return HybGlueState.frame.bytes;
 }
 
-PetscScalar **HybFrameValues(Mat A)
+PetscScalar *HybFrameValues(Mat A)
 {
-  return (PetscScalar **)((char *)A->data + HybGlueState.frame.a);
+  PetscScalar *a;
+
+  memcpy(&a, (char *)A->data + HybGlueState.frame.a, sizeof(a));
+  return a;
+}
+
+void HybFrameSetValues(Mat A, PetscScalar *a)
+{
+  memcpy((char *)A->data + HybGlueState.frame.a, &a, sizeof(a));
 }
 
 void HybFramePattern(Mat A, PetscInt **i, PetscInt **j)
@@ -413,16 +416,16 @@ static PetscErrorCode HybFrameFindFlag(Mat T, size_t n, MatOption op, size_t *at
 
 static PetscErrorCode HybFrameFindParallelIn(Mat *T)
 {
-  struct _HybGiven given;
-  size_t           n;
-  PetscErrorCode   ierr;
+  HybFrameBlocks given;
+  size_t         n;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   HybFrameWatch(&given);
   ierr = MatCreate(PETSC_COMM_SELF, T);
   if (!ierr) ierr = MatSetSizes(*T, 2, 2, 2, 2);
   if (!ierr) ierr = MatSetType(*T, MATMPIAIJ);
-  HybFrameWatchEnd(&given);
+  HybWatchEnd();
   PetscCall(ierr);
   PetscCall(MatMPIAIJSetPreallocation(*T, 1, NULL, 1, NULL));
   n = HybFrameGiven(&given, (*T)->data);

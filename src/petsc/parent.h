@@ -5,7 +5,7 @@
 #ifndef AIJHYBRIDGPU_PARENT_H
 #define AIJHYBRIDGPU_PARENT_H
 
-#include "storage.h"
+#include "../mat/process/process.h"
 
 /* PETSc's Mat_SeqAIJOps (door.c) */
 typedef struct {
@@ -18,18 +18,31 @@ typedef struct {
   PetscErrorCode (*getcsrandmemtype)(Mat, const PetscInt **, const PetscInt **, PetscScalar **, PetscMemType *);
 } HybDoor;
 
+/* allocator.c: functions of ours that lie over PETSc's allocator between these, the last one on top */
+PETSC_INTERN void           HybWatchBegin(HybWatcher *);
+PETSC_INTERN void           HybWatchEnd(void);
+PETSC_INTERN PetscErrorCode HybMallocBelow(HybWatcher *, size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array);
+#define HybMayWatch() (!PetscDefined(HAVE_THREADSAFETY))
+
 /* frame.c */
 PETSC_INTERN PetscErrorCode HybFrameFind(void);
 PETSC_INTERN PetscBool      HybFrameKnown(void);
 PETSC_INTERN size_t         HybFrameBytes(void); /* of a MATSEQAIJ's data */
-PETSC_INTERN PetscScalar  **HybFrameValues(Mat);
+PETSC_INTERN PetscScalar   *HybFrameValues(Mat);
+PETSC_INTERN void           HybFrameSetValues(Mat, PetscScalar *);
 PETSC_INTERN void           HybFramePattern(Mat, PetscInt **i, PetscInt **j);
 PETSC_INTERN void           HybFrameSetPattern(Mat, PetscInt *i, PetscInt *j);
 PETSC_INTERN HybDoor       *HybFrameDoor(Mat);
 PETSC_INTERN PetscBool      HybFrameOption(Mat, HybAskedGroup, MatOption *, PetscBool *);
 PETSC_INTERN PetscErrorCode HybFrameParallelOptions(Mat, PetscBool *, PetscBool *);
+/* no duplicate has this option, which stays where AIJ's data stay */
+PETSC_INTERN PetscBool HybUnusedIsError(Mat);
 
 /* narrow.c */
+/* between these, no matrix that is made looks for inodes: the search reads all of j on the host. The end cannot fail,
+   so that it can follow an error. */
+PETSC_INTERN PetscErrorCode HybNoInodeBegin(PetscOptions *);
+PETSC_INTERN void           HybNoInodeEnd(PetscOptions *);
 typedef struct {
   PetscInt  *length;   /* of each row, on the device; NULL: not there */
   PetscInt  *diagonal; /* the diagonal's places, there, where HybNarrowTakesDiagonal() */
@@ -44,9 +57,11 @@ PETSC_INTERN PetscBool      HybNarrowTakesList(PetscInt m, PetscCount nonempty);
 /* *T = MatCreateSeqAIJWithArrays() round csr, on the host, no inodes looked for; NULL where its loops must run */
 PETSC_INTERN PetscErrorCode HybNarrowCreate(const HybExec *, const HybCSR *csr, const HybRowLengths *, Mat *T);
 
-/* door.c */
-PETSC_INTERN PetscErrorCode HybDoorOpen(Mat);
-PETSC_INTERN PetscErrorCode HybDoorClose(Mat);
-PETSC_INTERN PetscBool      HybDoorIsOurs(Mat);
+/* scatter.c */
+#if HYB_HAS_CREATE_GARRAY
+PETSC_INTERN PetscErrorCode HybScatterDefer(Mat C, Mat block);
+PETSC_INTERN PetscErrorCode HybScatterSetGraph(Mat C, Mat T, Mat block, PetscInt n, const PetscInt *garray, PetscSFNode *remote);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposeScatter(Mat, PetscBool on);
+#endif
 
 #endif

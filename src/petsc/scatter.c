@@ -13,7 +13,7 @@
   PetscSFGetRootRanks(), are of programs: who asks the matrix for its star forest gets one that is set up, and so does
   who converts the matrix to another type. That is collective, as what they go on to do with it.
 */
-#include "mpi.h"
+#include "parent.h"
 
 #if HYB_HAS_CREATE_GARRAY
   #include <petsc/private/vecimpl.h>

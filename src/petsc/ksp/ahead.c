@@ -6,7 +6,7 @@
   No event is logged and flops are those that were; the table of objects counts three vectors. What fails here fails
   nobody's set-up.
 */
-#include "gamgimpl.h"
+#include "../../ksp/pc/impls/gamg/gamgimpl.h"
 
 #if HYB_GAMG
 static PetscErrorCode HybGAMGTouch(Vec v[3])

@@ -6,7 +6,7 @@
   The plugin links no LAPACK. libpetsc does, so its functions are found by name in the running process.
 */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
-#include "gamgimpl.h"
+#include "../../ksp/pc/impls/gamg/gamgimpl.h"
 
 #if HYB_GAMG
   #include <petscblaslapack.h>

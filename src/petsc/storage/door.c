@@ -15,7 +15,7 @@
   are counted by the type's own MatGetRow() and MatRestoreRow(). What is not seen: pointers kept after they were
   restored, and arrays that the program lent to PETSc. The object's state tells of those, as before.
 */
-#include "parent.h"
+#include "../../mat/impls/aijhybridgpu/storage/storage.h"
 
 /* The storage that A's header has, NULL where A is no matrix of ours: MatHeaderMerge() and -mat_seqaij_type carry data,
    and the door with it, to others */
@@ -38,7 +38,7 @@ static PetscErrorCode HybDoorGet(Mat A, PetscScalar **array)
     PetscCall(MatSeqAIJHybridGPUHostWrites(A));
     hyb->writers++;
   }
-  *array = *HybFrameValues(A);
+  *array = HybFrameValues(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -67,7 +67,7 @@ static PetscErrorCode HybDoorGetRead(Mat A, const PetscScalar **array)
     hyb->readers++;
     HybGivenLent(hyb);
   }
-  *array = *HybFrameValues(A);
+  *array = HybFrameValues(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -17,7 +17,7 @@
 
   Memory: an integer for each row, besides what stays. Time: O(n).
 */
-#include "gamgimpl.h"
+#include "../../ksp/pc/impls/gamg/gamgimpl.h"
 
 #if HYB_GAMG
 /* Do options change the prolongator of the first level, or print it? */

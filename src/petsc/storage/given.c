@@ -13,7 +13,7 @@
   With -mat_seqaij_type the parallel matrix is PETSc's, and the block one of ours, which does the last step as it is
   assembled. What is kept for nothing, since B was not given away, goes with the next matrix.
 */
-#include "parent.h"
+#include "../../mat/impls/aijhybridgpu/storage/storage.h"
 
 /* the values of this matrix are lent for reading */
 void HybGivenLent(const Mat_SeqAIJHybridGPU *hyb)
@@ -60,7 +60,7 @@ static PetscBool HybGivenHas(Mat T)
 
   if (!HybGlueState.given.kept || !T->data) return PETSC_FALSE;
   HybFramePattern(T, &i, &j);
-  return (PetscBool)(i == HybGlueState.given.i && *HybFrameValues(T) == HybGlueState.given.a);
+  return (PetscBool)(i == HybGlueState.given.i && HybFrameValues(T) == HybGlueState.given.a);
 }
 
 /* T cannot get others, and can only be destroyed: AIJ would free what is not its own */
@@ -68,7 +68,7 @@ static PetscErrorCode HybGivenRefuse(Mat T)
 {
   PetscFunctionBegin;
   HybFrameSetPattern(T, NULL, NULL);
-  *HybFrameValues(T) = NULL;
+  HybFrameSetValues(T, NULL);
   PetscCall(HybGivenDrop());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -98,16 +98,16 @@ PetscErrorCode HybGivenKeep(Mat A, Mat_SeqAIJHybridGPU *hyb)
   PetscCall(HybGivenDrop());
   HybGlueState.given.kept   = PETSC_TRUE;
   HybGlueState.given.i      = i;
-  HybGlueState.given.a      = *HybFrameValues(A);
+  HybGlueState.given.a      = HybFrameValues(A);
   HybGlueState.given.former = hyb->movedto ? hyb->former : NULL;
   HybGlueState.given.ours   = ours;
   HybGivenMove(&hyb->arrays, &HybGlueState.given.arrays);
   HybGivenMove(&hyb->moved, &HybGlueState.given.moved);
   /* who destroys A frees its own array of values, unless it was given away */
   if (hyb->movedto) {
-    *HybFrameValues(A) = hyb->former;
-    hyb->lives         = hyb->copy.pattern ? HYB_LIVES_COPIED : HYB_LIVES_HOST;
-    hyb->movedto       = NULL;
+    HybFrameSetValues(A, hyb->former);
+    hyb->lives   = hyb->copy.pattern ? HYB_LIVES_COPIED : HYB_LIVES_HOST;
+    hyb->movedto = NULL;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -136,7 +136,7 @@ PetscErrorCode HybGivenTake(Mat T)
   } else
     newa = HybGlueState.given.former; /* AIJ's own, put aside */
   PetscCall(PetscArraycpy(newa, HybGlueState.given.a, nnz));
-  *HybFrameValues(T) = newa;
+  HybFrameSetValues(T, newa);
   PetscCall(HybGivenDrop());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -32,7 +32,7 @@
   What PETSc's functions leave in the PC is put back. That they read their options and remember their MatCoarsen is
   wanted: a program that asks which options were used, or looks at the PC, sees what it always sees.
 */
-#include "gamgimpl.h"
+#include "../../ksp/pc/impls/gamg/gamgimpl.h"
 #include "aijhybridgpu/private/hybcsrcopy.h"
 
 #if HYB_GAMG

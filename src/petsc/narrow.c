@@ -7,10 +7,10 @@
   (HybCSROps.rowlengths). So PETSc is told of one row, and what it would have found is put in:
 
     i[1] = nnz                            the arrays are those of one row, for this moment
-    PetscTrMalloc = HybNarrowMalloc       passes on to the one before; MatCreateSeqAIJWithArrays() asks for one row,
+    a watcher of the allocator             passes on to the one before; MatCreateSeqAIJWithArrays() asks for one row,
                                           and gets m times as much
     T = MatCreateSeqAIJWithArrays(1, n, i, j, a)
-    PetscTrMalloc, i[1] back; T's layout of rows = one of m
+    no watcher, i[1] back; T's layout of rows = one of m
     imax, ilen = the lengths              from the device; all cores copy, and so are the first to touch the pages; of a
                                           matrix with a list, see below, from that: most of its pages stay untouched
     diag = the diagonal's places          the same, in releases of PETSc whose assembly looks for them (3.18 does, 3.26
@@ -54,12 +54,12 @@
 #define HYB_NARROW_ENTRIES 16
 
 /* The allocator, while a matrix is made: who asks for so many bytes gets more, and where these are is noted */
-static PetscErrorCode HybNarrowMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
+static PetscErrorCode HybNarrowMalloc(HybWatcher *w, size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
   const char *const who = HybGlueState.narrow.room.n < 2 ? "MatCreateSeqAIJWithArrays" : "MatMarkDiagonal_SeqAIJ";
   /* or rounded up */
   const PetscBool      rows = (PetscBool)(HybGlueState.narrow.room.n < 3 && function && !strcmp(function, who) && bytes >= HybGlueState.narrow.room.asked && bytes < HybGlueState.narrow.room.asked + 64);
-  const PetscErrorCode ierr = (*HybGlueState.narrow.room.before)(rows ? bytes - HybGlueState.narrow.room.asked + HybGlueState.narrow.room.given : bytes, clear, line, function, file, array);
+  const PetscErrorCode ierr = HybMallocBelow(w, rows ? bytes - HybGlueState.narrow.room.asked + HybGlueState.narrow.room.given : bytes, clear, line, function, file, array);
 
   if (!ierr && rows) HybGlueState.narrow.room.at[HybGlueState.narrow.room.n++] = *array;
   if (!ierr && function && !strcmp(function, "MatCheckCompressedRow")) HybGlueState.narrow.room.list = *array;
@@ -74,17 +74,17 @@ static PetscErrorCode HybNarrowMake(const HybCSR *csr, PetscBool one, Mat *T)
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *T                              = NULL;
-  HybGlueState.narrow.room.n      = 0;
-  HybGlueState.narrow.room.list   = NULL;
-  HybGlueState.narrow.room.asked  = (size_t)rows * sizeof(PetscInt);
-  HybGlueState.narrow.room.given  = (size_t)csr->m * sizeof(PetscInt);
-  HybGlueState.narrow.room.before = PetscTrMalloc;
-  PetscTrMalloc                   = HybNarrowMalloc;
+  *T                                      = NULL;
+  HybGlueState.narrow.room.n              = 0;
+  HybGlueState.narrow.room.list           = NULL;
+  HybGlueState.narrow.room.asked          = (size_t)rows * sizeof(PetscInt);
+  HybGlueState.narrow.room.given          = (size_t)csr->m * sizeof(PetscInt);
+  HybGlueState.narrow.room.watcher.malloc = HybNarrowMalloc;
+  HybWatchBegin(&HybGlueState.narrow.room.watcher);
   if (one) csr->i[1] = (PetscInt)csr->nnz;
-  ierr          = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, rows, csr->n, csr->i, csr->j, (PetscScalar *)csr->a, T);
-  csr->i[1]     = second;
-  PetscTrMalloc = HybGlueState.narrow.room.before;
+  ierr      = MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, rows, csr->n, csr->i, csr->j, (PetscScalar *)csr->a, T);
+  csr->i[1] = second;
+  HybWatchEnd();
   if (!ierr && one) ierr = PetscLayoutCreateFromSizes(PETSC_COMM_SELF, csr->m, csr->m, 1, &rmap);
   if (!ierr && one) ierr = PetscLayoutDestroy(&(*T)->rmap);
   if (!ierr && one) (*T)->rmap = rmap;
@@ -314,6 +314,21 @@ static PetscErrorCode HybNarrowProve(PetscBool *proven, PetscBool *listed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybNoInodeBegin(PetscOptions *noinode)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsCreate(noinode));
+  PetscCall(PetscOptionsSetValue(*noinode, "-mat_no_inode", NULL));
+  PetscCall(PetscOptionsPush(*noinode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybNoInodeEnd(PetscOptions *noinode)
+{
+  (void)PetscOptionsPop();
+  (void)PetscOptionsDestroy(noinode);
+}
+
 /* Called after HybFrameFind(), which knows how long a matrix's data are. What was found is told in A's name: in the
    class of matrices. */
 PetscErrorCode HybNarrowFind(Mat A)
@@ -325,7 +340,7 @@ PetscErrorCode HybNarrowFind(Mat A)
   PetscFunctionBegin;
   if (HybGlueState.narrow.asked) PetscFunctionReturn(PETSC_SUCCESS);
   HybGlueState.narrow.asked = PETSC_TRUE;
-  if (!HybFrameKnown() || PetscDefined(USE_DEBUG) || PetscDefined(HAVE_THREADSAFETY)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybFrameKnown() || PetscDefined(USE_DEBUG) || !HybMayWatch()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybNoInodeBegin(&noinode));
   ierr = PetscPushErrorHandler(PetscReturnErrorHandler, NULL); /* an error: the loops */
   if (!ierr) {

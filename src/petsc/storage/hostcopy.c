@@ -8,12 +8,12 @@
 
   The parent takes the number of entries to copy from the last row offset, after it has allocated:
 
-    PetscTrMalloc = Watch                     passes on to the one before, and notes what is given out
+    a watcher of the allocator                passes on to the one before, and notes what is given out
     the parent's duplicate:
       allocates imax, ilen, i, j, a           Watch: as many bytes as these need have been given out? then the last row
                                               offset = 0
       copies imax, ilen, i, and 0 entries
-    PetscTrMalloc and both last offsets back
+    no watcher, and both last offsets back
     are the duplicate's arrays among what was noted, and large enough?
       yes: copy j and a                       no (another release of PETSc): destroy, and the parent's as it is
 
@@ -21,7 +21,7 @@
   whoever makes these gets them with their pages, which all cores have touched, where the device library has threads for
   that (an eighth of the time).
 
-  To change the allocator for a while is what PetscMallocSetDRAM() does. Nothing of the parent's is assumed: what it has
+  Nothing of the parent's is assumed: what it has
   made is PETSc's own, and it is looked at before it is used.
 
   Why not arrays of our own, round which a matrix is made as in narrow.c: a duplicate owns its arrays, and PETSc frees
@@ -31,7 +31,7 @@
   A duplicate whose allocations never came by (PETSc's linear solver server has memory of its own) was copied whole by
   the parent.
 */
-#include "where.h"
+#include "../../mat/impls/aijhybridgpu/storage/where.h"
 
 /* nonzeros from which on it is worth the trouble */
 #define HYB_HOST_COPY_MIN ((PetscCount)1 << 14)
@@ -41,10 +41,10 @@
 /* for the large pages at both ends, and what is allocated besides */
 #define HYB_HEAP_SPARE ((size_t)4 << 20)
 
-static PetscErrorCode HybWatchMalloc(size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
+static PetscErrorCode HybWatchMalloc(HybWatcher *w, size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
   const PetscBool large = (PetscBool)(bytes >= HYB_HOST_TOUCH_MIN);
-  PetscErrorCode  ierr  = (*HybGlueState.watch.before)(bytes, large ? PETSC_FALSE : clear, line, function, file, array);
+  PetscErrorCode  ierr  = HybMallocBelow(w, bytes, large ? PETSC_FALSE : clear, line, function, file, array);
 
   if (ierr || !*array) return ierr;
   if (large) {
@@ -102,19 +102,19 @@ static void HybHeapAhead(PetscInt rows)
 void HybLargePagesBegin(PetscInt rows)
 {
   HybKeepPages(rows);
-  if (PetscDefined(HAVE_THREADSAFETY) || HybGlueState.watch.depth++) return;
+  if (!HybMayWatch() || HybGlueState.watch.depth++) return;
   HybHeapAhead(rows);
   /* some releases allocate two of a row's numbers as one block; with debugging there is a head */
-  HybGlueState.watch.touched = 2 * sizeof(PetscInt) * ((size_t)rows + 1) + 1024;
-  HybGlueState.watch.least   = PTRDIFF_MAX;
-  HybGlueState.watch.before  = PetscTrMalloc;
-  PetscTrMalloc              = HybWatchMalloc;
+  HybGlueState.watch.touched        = 2 * sizeof(PetscInt) * ((size_t)rows + 1) + 1024;
+  HybGlueState.watch.least          = PTRDIFF_MAX;
+  HybGlueState.watch.watcher.malloc = HybWatchMalloc;
+  HybWatchBegin(&HybGlueState.watch.watcher);
 }
 
 void HybLargePagesEnd(void)
 {
-  if (PetscDefined(HAVE_THREADSAFETY) || --HybGlueState.watch.depth) return;
-  PetscTrMalloc = HybGlueState.watch.before;
+  if (!HybMayWatch() || --HybGlueState.watch.depth) return;
+  HybWatchEnd();
 }
 
 static PetscBool HybWatchGave(const void *array, size_t bytes)
@@ -167,7 +167,7 @@ static PetscErrorCode HybHostCopyExec(Mat A, const PetscInt *i, const PetscScala
 
   PetscFunctionBegin;
   x->backend = NULL;
-  if (PetscDefined(HAVE_THREADSAFETY) || !i || !a || i[A->rmap->n] < HYB_HOST_COPY_MIN) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybMayWatch() || !i || !a || i[A->rmap->n] < HYB_HOST_COPY_MIN) PetscFunctionReturn(PETSC_SUCCESS);
   if (A->structure_only || A->factortype != MAT_FACTOR_NONE || !A->assembled || !A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
   if (HybHashActive(A)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
