@@ -39,10 +39,11 @@ WARN := -Wall -Wextra -Wno-unused-parameter -Wshadow=local $(if $(filter 1,$(WER
 SAN := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-omit-frame-pointer)
 # petsc's own headers are system headers here: their warnings are not ours
 PETSC_SYSTEM_CFLAGS = $(patsubst -I%,-isystem %,$(PETSC_CFLAGS))
-CFLAGS_ALL = -std=gnu99 $(OPT) $(SAN) -fPIC -fvisibility=hidden -fno-math-errno -ffp-contract=off $(WARN) -Iinclude $(PETSC_SYSTEM_CFLAGS) $(CFLAGS)
+# -Wundef: a name of hybrelease.h that is misspelt, or asked before it is known, would be 0
+CFLAGS_ALL = -std=gnu99 $(OPT) $(SAN) -fPIC -fvisibility=hidden -fno-math-errno -ffp-contract=off $(WARN) -Wundef -Iinclude $(PETSC_SYSTEM_CFLAGS) $(CFLAGS)
 
 ROOMS_SRC := $(wildcard src/sparse/*/*.c src/sparse/*/*/*.c)
-GLUE_SRC := $(wildcard src/mat/*/*.c src/mat/impls/aijhybridgpu/*.c src/mat/impls/aijhybridgpu/*/*.c src/ksp/ksp/impls/*/*.c src/ksp/pc/impls/*/*.c src/petsc/*.c src/petsc/*/*.c)
+GLUE_SRC := $(wildcard src/mat/*/*.c src/mat/impls/aijhybridgpu/*.c src/mat/impls/aijhybridgpu/*/*.c src/ksp/*.c src/ksp/ksp/impls/*/*.c src/ksp/pc/impls/*/*.c src/petsc/*.c src/petsc/*/*.c)
 ROOMS_OBJ = $(ROOMS_SRC:%.c=$(BUILD)/%.o) $(INTERFACE_OBJ)
 # The plugin and the device library are built from the same headers or refuse each other: the headers' checksum is a
 # part of both

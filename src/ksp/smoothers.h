@@ -4,6 +4,7 @@
 #ifndef AIJHYBRIDGPU_SMOOTHERS_H
 #define AIJHYBRIDGPU_SMOOTHERS_H
 #include <petscksp.h>
+#include "aijhybridgpu/private/hybcycle.h"
 
 PETSC_INTERN PetscErrorCode PCCreate_Jacobi_Hyb(PC);
 /* petsc/ksp/noise.c; the first: do the host's and the device's functions make the noise of this PETSc? The second: a
@@ -11,5 +12,22 @@ PETSC_INTERN PetscErrorCode PCCreate_Jacobi_Hyb(PC);
 typedef PetscErrorCode (*HybUseNoisyFn)(KSP, PetscBool);
 PETSC_INTERN PetscBool      HybNoiseKnown(void);
 PETSC_INTERN PetscErrorCode HybNoiseLend(KSP, Mat A, Vec noise, PetscErrorCode (*setup)(KSP), HybUseNoisyFn);
+PETSC_INTERN PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP);
+/* What counts the events after which a KSPCHEBYSHEV's numbers may be others, for as long as that lives; NULL: nothing
+   does */
+PETSC_INTERN PetscErrorCode HybChebyshevGetChanges(KSP, const PetscInt **changes);
+PETSC_INTERN PetscErrorCode KSPCreate_CG_Hyb(KSP);
+/* Until End the estimator of a KSPCHEBYSHEV, or NULL, has its Hessenberg matrix made by the room krylov, if *ours. */
+PETSC_INTERN PetscErrorCode HybEstimatorBegin(KSP, KSP estimator, PetscBool *ours);
+PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
+/*
+  A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x?
+  Then *cycle is lent until End, its finest level's matrix is A, and nothing that it consists of may change.
+*/
+PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, HybCycle **cycle, PetscBool *may);
+PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, const PetscScalar *b, PetscScalar *x);
+/* an application was made by others, from HybCycleRecord() */
+PETSC_INTERN PetscErrorCode HybMGArraysApplied(PC);
+PETSC_INTERN PetscErrorCode HybMGArraysEnd(PC);
 
 #endif

@@ -80,11 +80,14 @@ typedef enum {
   cudaErrorNotReady              = 600,
   cudaErrorInvalidDevice         = 101,
   cudaErrorInvalidResourceHandle = 400,
+  cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorNotSupported          = 801,
   cudaErrorUnknown               = 999
 } cudaError_t;
 typedef struct EmuStream *cudaStream_t;
 typedef struct EmuEvent  *cudaEvent_t;
+typedef struct EmuGraph  *cudaGraph_t;
+typedef struct EmuGraph  *cudaGraphExec_t;
 typedef struct EmuPool   *cudaMemPool_t;
 #define cudaStreamLegacy    ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
@@ -163,6 +166,15 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned);
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *, unsigned, int);
 cudaError_t cudaDeviceGetStreamPriorityRange(int *, int *);
 cudaError_t cudaStreamSynchronize(cudaStream_t);
+enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
+cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode);
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *);
+cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *);
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned long long);
+cudaError_t cudaGraphDestroy(cudaGraph_t);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t);
+cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0);
 cudaError_t cudaLaunchHostFunc(cudaStream_t, void (*)(void *), void *);
 cudaError_t cudaEventCreate(cudaEvent_t *);

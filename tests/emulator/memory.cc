@@ -408,7 +408,8 @@ void DrainAll(void)
 Operation *Queue(EmuStream *s, const char *what, std::vector<Use> &&uses, std::function<void()> &&run)
 {
   if (inside_) Fail("%s inside an operation", what);
-  Operation *o = new Operation;
+  if (s->graph) s->graph->operations.emplace_back();
+  Operation *o = s->graph ? &s->graph->operations.back() : new Operation;
   o->what      = what;
   o->file      = "(runtime)";
   o->line      = 0;
@@ -417,6 +418,7 @@ Operation *Queue(EmuStream *s, const char *what, std::vector<Use> &&uses, std::f
   o->kernel    = false;
   o->uses      = std::move(uses);
   o->run       = std::move(run);
+  if (s->graph) return o;
   Legacy(s, true);
   s->clock.Join(host_);
   s->clock.at[s->number]++;

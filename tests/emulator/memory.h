@@ -60,6 +60,10 @@ struct EmuStream {
   bool                         blocking;
   emu::Clock                   clock;
   std::deque<emu::Operation *> queue;
+  struct EmuGraph             *graph; /* what is launched now becomes a part of it */
+};
+struct EmuGraph {
+  std::vector<emu::Operation> operations;
 };
 struct EmuEvent {
   emu::Clock              clock;

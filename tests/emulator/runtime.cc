@@ -157,6 +157,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpy
   if (fromdevice) uses.push_back(emu::Use{src, bytes, false});
   if (todevice) uses.push_back(emu::Use{dst, bytes, true});
   std::vector<char> early;
+  if (s->graph && !(fromdevice && todevice)) Fail("a copy between host and device on a stream that is being captured");
   if (!fromdevice && !Pinned(src)) early.assign((const char *)src, (const char *)src + bytes);
   const bool  copied = !early.empty();
   if (fromdevice && !todevice) bytes_to_host_ += bytes;
@@ -235,10 +236,62 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
   EmuStream *s = Get(stream);
+  if (s->graph) Fail("cudaStreamSynchronize of a stream that is being captured");
   Legacy(s, true);
   const Clock c = s->clock;
   Drain(c);
   host_.Join(c);
+  return cudaSuccess;
+}
+/* Graphs: what a stream is given while it is captured is looked at and done when the graph is launched, each time anew */
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
+{
+  EmuStream *s = Get(stream);
+  if (!s->number || s->graph) return Set(cudaErrorStreamCaptureUnsupported);
+  s->graph = new EmuGraph();
+  return cudaSuccess;
+}
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+  EmuStream *s = Get(stream);
+  *graph       = s->graph;
+  s->graph     = nullptr;
+  return *graph ? cudaSuccess : Set(cudaErrorStreamCaptureUnsupported);
+}
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status)
+{
+  *status = Get(stream)->graph ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
+{
+  *exec = new EmuGraph(*graph);
+  return cudaSuccess;
+}
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+  delete graph;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+  delete exec;
+  return cudaSuccess;
+}
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+  EmuStream *s = Get(stream);
+  for (const Operation &g : exec->operations) {
+    std::vector<emu::Use> uses = g.uses;
+    std::function<void()> run  = g.run;
+    Operation            *o    = Queue(s, g.what.c_str(), std::move(uses), std::move(run));
+    o->kernel  = g.kernel;
+    o->file    = g.file;
+    o->line    = g.line;
+    o->grid    = g.grid;
+    o->block   = g.block;
+    o->dynamic = g.dynamic;
+  }
   return cudaSuccess;
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned)

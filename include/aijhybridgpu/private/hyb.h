@@ -252,6 +252,7 @@ struct _HybPlanOps;
 struct _HybAggOps;
 struct _HybLocalOps;
 struct _HybKrylovOps;
+struct _HybCycleOps;
 struct _HybCommOps;
 struct _HybParAggOps;
 
@@ -301,6 +302,7 @@ struct _HybBackend {
   const struct _HybAggOps              *agg;
   const struct _HybParAggOps           *paragg;
   const struct _HybKrylovOps           *krylov;
+  const struct _HybCycleOps            *cycle;
   const struct _HybCommOps             *comm;
   const struct _HybLocalOps            *local;
 

@@ -27,6 +27,25 @@ typedef struct {
   const HybScalar *dinv;    /* what the operator's result is multiplied by, entry by entry; NULL: nothing */
 } HybKrylovBasis;
 
+/*
+  The numbers of the conjugate gradient method, where the vectors are, so that an iteration waits once, for all of them.
+  Zero bytes at first.
+*/
+typedef enum {
+  HYB_CG_BETA,    /* z r, of the last products() */
+  HYB_CG_BETAOLD, /* and of those before */
+  HYB_CG_DPI,     /* p A p; before the first, 0 */
+  HYB_CG_DPIOLD,
+  HYB_CG_ZZ,      /* z z */
+  HYB_CG_RR,      /* r r */
+  HYB_CG_STOPPED, /* 1: p A p is 0, not finite, or has changed its sign: x and r stay as they were */
+  HYB_CG_NUMBERS
+} HybCGNumber;
+typedef struct {
+  HybScalar *s;       /* HYB_CG_NUMBERS, and behind them parts of sums, 3 HYB_KRYLOV_SUMS */
+  int       *arrived; /* one counter */
+} HybCG;
+
 /* Sums are taken in an order that depends on n alone: the same from run to run. */
 typedef struct _HybKrylovOps {
   /* x[i] = PETSc's noise of the global entry first+i, the hash by which KSPSetNoisy_Private() fills a vector */
@@ -45,6 +64,13 @@ typedef struct _HybKrylovOps {
      kept but the sum of squares, behind all of h. k = -1: u_0, of w = b. scale is not used. n > 0. */
   PetscErrorCode (*project)(const HybExec *, const HybKrylovBasis *, PetscInt k, const HybScalar *w, HybScalar *g);
   PetscErrorCode (*update)(const HybExec *, const HybKrylovBasis *, PetscInt k, PetscReal s, const HybScalar *c, const HybScalar *w);
+  /* Of the conjugate gradient method, real numbers alone, NULL elsewhere. Nothing waits. products: z r, z z and r r;
+     direction: p = z + (beta/betaold) p, or z where betaold is 0, as it is the first time; curvature: p w; update:
+     x += a p, r -= a w with a = beta/(p w), unless that stopped. All launches are the same in each iteration. */
+  PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);
+  PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p);
+  PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w);
+  PetscErrorCode (*cgupdate)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r);
 } HybKrylovOps;
 
 /*
@@ -73,6 +99,9 @@ extern PetscErrorCode HybKrylovArnoldiPar(const HybExec *, HybArena *work, const
 /* from one vector to the next: vectors start at multiples of 32 bytes at least */
 #define HYB_KRYLOV_LD(n) (((n) + 7) / 8 * 8)
 /* how many columns of H are whole, first being the norm of the first vector; the others become 0 */
+/* Did a step of so many leave of its vector hardly more than rounding? The steps behind it would be those of another
+   vector than PETSc's. */
+extern PetscBool HybKrylovSpent(PetscInt steps, const HybScalar *H);
 extern PetscInt HybKrylovWhole(PetscInt steps, PetscReal first, HybScalar *H);
 
 extern const HybKrylovOps HybKrylovHost;

@@ -6,6 +6,7 @@
 #define AIJHYBRIDGPU_HYBMAT_H
 #include <petscmat.h>
 #include "hybparprod.h"
+#include "hybspmv.h"
 
 HYB_EXTERN_C_BEGIN
 
@@ -25,6 +26,14 @@ PETSC_INTERN PetscErrorCode HybMatAscends(Mat A, const HybExec *x, PetscBool *ye
 /* *C: a new sequential matrix of A's type, choices and place, m x n, with block sizes rbs and cbs, whose contents are
    csr (arrays in *arrays, which is taken over) */
 PETSC_INTERN PetscErrorCode HybMatCreateFromCSR(Mat A, const HybExec *x, HybArena *arrays, const HybCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);
+
+/* Does A, a sequential matrix of ours, multiply vectors by our functions, here and on a device, and has it values? */
+PETSC_INTERN PetscErrorCode HybMatHasMult(Mat A, PetscBool *flg);
+/* Where A x = b would be multiplied by MatMult() for vectors like these */
+PETSC_INTERN PetscErrorCode HybMatGetMultExec(Mat A, Vec x, Vec b, HybExec *exec);
+/* The same as HybMatGetCSR() for products with vectors: A's arrays, or (on a device alone) its transpose's, and the
+   plan of many products with them, which is A's and stays until its pattern moves. HybMatRestoreCSR() of A ends it. */
+PETSC_INTERN PetscErrorCode HybMatGetMult(Mat A, const HybExec *x, PetscBool transpose, HybCSR *csr, HybSpMV **plan);
 
 /* The same of a parallel matrix: is A one of the type, by name, with both blocks of ours and others' columns
    ascending? */
@@ -77,6 +86,8 @@ typedef enum {
   HYB_GAMG_SETUPS_LEFT,
   HYB_GAMG_LEVELS,
   HYB_GAMG_LEVELS_LEFT,
+  HYB_CYCLES,      /* applications of multigrid on matrices of the type that were made here */
+  HYB_CYCLES_LEFT, /* and those that PETSc's own code did */
   HYB_GAMG_COUNTS
 } HybGAMGCount;
 PETSC_INTERN PetscErrorCode HybCountGAMG(HybGAMGCount);
@@ -105,6 +116,7 @@ PETSC_INTERN PetscErrorCode HybMatNoise(Mat A, Vec v);
 /* what src/ksp registers: PETSc's own types, with what they do on the host alone done on the device for ours */
 PETSC_INTERN PetscErrorCode HybSmoothersRegister(void);
 PETSC_INTERN PetscErrorCode HybGAMGRegister(void);
+PETSC_INTERN PetscErrorCode HybMGRegister(void);
 
 HYB_EXTERN_C_END
 #endif

@@ -11,10 +11,12 @@
 /* Mat.hash_active: entries of a first assembly lie in a table */
 #define HYB_HAS_HASH           PETSC_VERSION_GE(3, 19, 0)
 #define HYB_HAS_SPD_KNOWN      PETSC_VERSION_GE(3, 19, 0) /* MatIsSPDKnown(), by which PCJACOBI looks for zeros */
+#define HYB_HAS_NEG_CURVE      PETSC_VERSION_GE(3, 19, 0) /* KSP.converged_neg_curve */
 #define HYB_HAS_ELIMINATEZEROS PETSC_VERSION_GE(3, 20, 0) /* MatEliminateZeros() */
 #define HYB_HAS_DENSE_MEMTYPE  PETSC_VERSION_GE(3, 20, 0) /* MatDenseGetArrayReadAndMemType() and its relatives */
 #define HYB_HAS_PROPAGATE      PETSC_VERSION_GE(3, 20, 0) /* MatPropagateSymmetryOptions() */
-#define HYB_HAS_LOG_HANDLERS   PETSC_VERSION_GE(3, 20, 0) /* several loggers at a time; PetscLogGetState() */
+/* several loggers at a time; PetscLogGetState() */
+#define HYB_HAS_LOG_HANDLERS   PETSC_VERSION_GE(3, 20, 0)
 #define HYB_HAS_GAMG           PETSC_VERSION_GE(3, 21, 0) /* of PCGAMG, what src/ksp/pc/impls/gamg goes by */
 /* the linear solver server's shared memory, PCMPIServerUseShmget */
 #define HYB_HAS_SERVER         PETSC_VERSION_GE(3, 22, 0)
@@ -22,6 +24,11 @@
 /* MatCreateMPIAIJWithSeqAIJ() takes garray; MatGetMultPetscSF() */
 #define HYB_HAS_CREATE_GARRAY  PETSC_VERSION_GE(3, 26, 0)
 #define HYB_HAS_PROLONG_FILTER PETSC_VERSION_GE(3, 26, 0) /* PC_GAMG.prolongator_filter */
+#define HYB_HAS_REASON_VIEWER  PETSC_VERSION_GE(3, 23, 0) /* KSP.convergedreasonviewer */
+#define HYB_HAS_PC_PRESOLVE    PETSC_VERSION_LT(3, 24, 0) /* PC.presolve, a function of a program's */
+#define HYB_HAS_DIAGONALSCALE  PETSC_VERSION_LT(3, 26, 0) /* KSPSetDiagonalScale(), PCSetDiagonalScale() */
+/* KSPOrthogonalizationGet(), in place of KSPGMRESGetOrthogonalization() */
+#define HYB_HAS_ORTHOGONALIZE  PETSC_VERSION_GE(3, 26, 0)
 #if defined(PETSC_HAVE_CUDA)
   #define HYB_HAS_CUDA PETSC_VERSION_GE(3, 20, 0) /* PETSc's CUDA types and streams, from C */
 #else
@@ -36,11 +43,11 @@
 #define HYB_RESET_KEEPS_ROOM PETSC_VERSION_GE(3, 22, 0) /* MatResetPreallocation() leaves the room that rows have */
 /* MatSetPreallocationCOO() sums the blocks' states, not the assembly */
 #define HYB_COO_COUNTS_STATES PETSC_VERSION_GE(3, 22, 0)
-/* MatShift() and MatDiagonalSet() go entry by entry, and end with no assembly */
-#define HYB_SHIFT_BY_ENTRIES   PETSC_VERSION_GE(3, 25, 0)
+/* MatShift() ends without an assembly; it and MatDiagonalSet() refuse rows below the last column */
+#define HYB_SHIFT_IN_PLACE     PETSC_VERSION_GE(3, 25, 0)
 #define HYB_CONTEXT_BY_ADDRESS PETSC_VERSION_GE(3, 25, 0) /* a product's destroy function gets its context's address */
-/* MatCreateSubMatrix() of a MATMPIAIJ converts its blocks' submatrices on the host */
-#define HYB_SUBMATRIX_BY_BLOCKS PETSC_VERSION_LT(3, 26, 0)
+/* MatCreateSubMatrix() of a MATMPIAIJ takes the arrays of its blocks' submatrices */
+#define HYB_SUBMATRIX_TAKES PETSC_VERSION_LT(3, 26, 0)
 
 /* what somebody has read PETSc's source for: another release is left to PETSc until he has again */
 #define HYB_KNOWN_GAMG_PARALLEL PETSC_VERSION_LT(3, 27, 0) /* what PCGAMG does on several processes */
@@ -68,6 +75,12 @@ typedef PetscOptionItems HybOptionItems;
 typedef void **HybComposedArg; /* of a container's destroy function that gets an address */
 #else
 typedef PetscCtxRt       HybComposedArg;
+#endif
+/* the state of the matrix that a preconditioner was made of */
+#if PETSC_VERSION_LT(3, 26, 0)
+  #define HybPCMatState(pc) ((pc)->matstate)
+#else
+  #define HybPCMatState(pc) ((pc)->matstate.state)
 #endif
 /* is A's first assembly under way in a hash table? */
 #if HYB_HAS_HASH

@@ -12,8 +12,25 @@ HYB_EXTERN_C_BEGIN
 typedef enum {
   HYB_SPMV_SET,     /* z = A x */
   HYB_SPMV_ADD,     /* z = y + A x */
-  HYB_SPMV_RESIDUAL /* z = y - A x */
+  HYB_SPMV_RESIDUAL, /* z = y - A x */
+  HYB_SPMV_STEP      /* HybSpMVStep: by HybSpMVApplyStep() alone */
 } HybSpMVMode;
+
+/*
+  A step of Chebyshev's or Richardson's method with Jacobi, as the end of a product's rows:
+
+    z = (c[2] w + c[1] x) + c[0] (dinv (y - A x))
+
+  in this order of operations, which is PETSc's. The numbers are read where the backend executes, so that a captured
+  launch sees new ones. All vectors have A's rows, of which there are as many as columns.
+*/
+typedef struct {
+  const HybScalar *y;    /* the right-hand side */
+  const HybScalar *dinv; /* one number a row */
+  const HybScalar *w;    /* may be z; NULL: no such term */
+  const PetscReal *c;    /* three numbers, in memory of the backend */
+  HybScalar       *z;    /* is none of x, y, dinv */
+} HybSpMVStep;
 
 typedef struct _HybSpMVMethod HybSpMVMethod;
 
@@ -30,6 +47,7 @@ typedef struct {
   HybArena    work;
   HybCounters counters;
   PetscCount  calls; /* applications since setup: a method may refine its plan after the first */
+  uint64_t    number; /* of the set-up, among all of the process: another number is another plan */
   void       *data;
 } HybSpMV;
 
@@ -41,6 +59,8 @@ struct _HybSpMVMethod {
   /* y is not read with SET; y may be z; x is neither */
   PetscErrorCode (*apply)(HybSpMV *, const HybCSR *A, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
   PetscErrorCode (*destroy)(HybSpMV *); /* may be NULL */
+  /* NULL: the method has no such end, and HybSpMVHasStep() says so */
+  PetscErrorCode (*step)(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
   /* NULL: 0; see HybSpMVLanes() */
   int (*lanes)(const HybSpMV *);
   /* the same question where a plan is for one application; NULL: no */
@@ -50,6 +70,9 @@ struct _HybSpMVMethod {
 extern PetscErrorCode HybSpMVInit(HybSpMV *, const HybExec *, const char *method, PetscInt bs);
 extern PetscErrorCode HybSpMVSetUp(HybSpMV *, const HybCSR *A);
 extern PetscErrorCode HybSpMVApply(HybSpMV *, const HybCSR *A, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
+/* Can the plan's method end its rows so? */
+extern PetscBool      HybSpMVHasStep(const HybSpMV *);
+extern PetscErrorCode HybSpMVApplyStep(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
 /* How many lanes form each row's sum, taking its entries in turn and adding in a butterfly at the end: who does so gets
    the bits of HybSpMVApply(). 0: the plan does otherwise. */
 extern int            HybSpMVLanes(const HybSpMV *);

@@ -113,6 +113,7 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscCall(HybGlueRegisterFactors());
   PetscCall(HybEventsRegister());
   PetscCall(HybGAMGRegister());
+  PetscCall(HybMGRegister());
   g->describe    = MatSeqAIJHybridGPUDescribe;
   g->compose     = MatAIJHybridGPUCompose;
   g->convertfrom = MatConvertFrom_AIJHybridGPU;

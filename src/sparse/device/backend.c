@@ -13,6 +13,7 @@ extern const struct _HybSpGEMMMethod *const HybSpGEMMMethodsHost[];
 extern const struct _HybPtAPMethod *const   HybPtAPMethodsHost[];
 extern const struct _HybAggOps              HybAggHost;
 extern const struct _HybKrylovOps           HybKrylovHost;
+extern const struct _HybCycleOps            HybCycleHost;
 extern const struct _HybCommOps             HybCommHost;
 extern const struct _HybParAggOps           HybParAggHost;
 extern const struct _HybLocalOps            HybLocalHost;
@@ -132,6 +133,7 @@ const HybBackend HybBackendHost = {
   .paragg = &HybParAggHost,
 #endif
   .krylov = &HybKrylovHost,
+  .cycle  = &HybCycleHost,
   .comm   = &HybCommHost,
   .local  = &HybLocalHost,
 };

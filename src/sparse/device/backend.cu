@@ -5,6 +5,7 @@
 #include "hybdevicestate.h"
 #include "aijhybridgpu/private/hybagg.h"
 #include "aijhybridgpu/private/hybcomm.h"
+#include "aijhybridgpu/private/hybcycle.h"
 #include "aijhybridgpu/private/hybkrylov.h"
 #include "aijhybridgpu/private/hybparagg.h"
 #include "aijhybridgpu/private/hybparprod.h"
@@ -20,6 +21,7 @@ extern const HybCSROps HybCSROpsCUDA    HYB_WEAK;
 extern const HybPlanOps HybPlanCUDA     HYB_WEAK;
 extern const HybAggOps HybAggCUDA       HYB_WEAK;
 extern const HybKrylovOps HybKrylovCUDA HYB_WEAK;
+extern const HybCycleOps HybCycleCUDA   HYB_WEAK;
 extern const HybCommOps HybCommCUDA     HYB_WEAK;
 extern const HybParAggOps HybParAggCUDA HYB_WEAK;
 extern const HybLocalOps HybLocalCUDA   HYB_WEAK;
@@ -80,6 +82,7 @@ static const HybBackend HybBackendCUDA = {
   .paragg = &HybParAggCUDA,
 #endif
   .krylov = &HybKrylovCUDA,
+  .cycle  = &HybCycleCUDA,
   .comm   = &HybCommCUDA,
   .local  = &HybLocalCUDA,
   .expect = HybDeviceExpect,

@@ -50,6 +50,18 @@ PetscInt HybKrylovWhole(PetscInt steps, PetscReal first, HybScalar *H)
   return k;
 }
 
+PetscBool HybKrylovSpent(PetscInt steps, const HybScalar *H)
+{
+  for (PetscInt k = 0; k < steps - 1; k++) {
+    const HybScalar *h    = H + (size_t)k * (steps + 1);
+    PetscReal        most = 0;
+
+    for (PetscInt l = 0; l <= k; l++) most = PetscMax(most, PetscAbsScalar(h[l]));
+    if (PetscAbsScalar(h[k + 1]) <= PETSC_SQRT_MACHINE_EPSILON * most) return PETSC_TRUE;
+  }
+  return PETSC_FALSE;
+}
+
 static PetscErrorCode HybKrylovArnoldi_Inner(HybSpMV *mv, HybArena *work, const HybCSR *A, const HybScalar *b, HybKrylovBasis *B, HybScalar *H, PetscReal *first)
 {
   const HybExec      *exec = &mv->exec;

@@ -376,6 +376,127 @@ static PetscErrorCode HybKrylovReciprocal_CUDA(const HybExec *exec, HybArena *wo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if !defined(PETSC_USE_COMPLEX)
+/* sums of up to three products at once, in the blocks' order */
+template <int K>
+static __device__ __forceinline__ bool CGSums(const PetscReal (&mine)[K], PetscReal *sums, int *arrived, PetscReal (&total)[K])
+{
+  HYB_SHARED(PetscReal, scratch, HYB_WARP);
+  HYB_SHARED(int, last, 1);
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    const PetscReal sum = HybBlockSum<KRYLOV_THREADS>(mine[k], scratch);
+    if (threadIdx.x == 0) sums[k * HYB_KRYLOV_SUMS + blockIdx.x] = sum;
+    __syncthreads();
+  }
+  if (!KrylovLast(arrived, last) || threadIdx.x >= HYB_WARP) return false;
+#pragma unroll
+  for (int k = 0; k < K; k++) total[k] = KrylovTotal(sums + k * HYB_KRYLOV_SUMS);
+  return threadIdx.x == 0;
+}
+
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGProducts(PetscCount n, HybCG cg, bool aligned, const HybScalar *__restrict__ z, const HybScalar *__restrict__ r)
+{
+  PetscReal sum[3] = {0, 0, 0}, total[3];
+
+  for (PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK; i < n; i += (PetscCount)gridDim.x * KRYLOV_THREADS * KRYLOV_PACK) {
+    const KrylovPack a = KrylovLoad(z, i, n, aligned), b = KrylovLoad(r, i, n, aligned);
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) {
+      sum[0] += a.v[q] * b.v[q];
+      sum[1] += a.v[q] * a.v[q];
+      sum[2] += b.v[q] * b.v[q];
+    }
+  }
+  if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) {
+    cg.s[HYB_CG_BETAOLD] = cg.s[HYB_CG_BETA];
+    cg.s[HYB_CG_BETA]    = total[0];
+    cg.s[HYB_CG_ZZ]      = total[1];
+    cg.s[HYB_CG_RR]      = total[2];
+  }
+}
+
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, const HybScalar *__restrict__ z, HybScalar *__restrict__ p)
+{
+  const PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
+  KrylovPack       a;
+
+  if (i >= n) return;
+  a = KrylovLoad(z, i, n, aligned);
+  if (cg.s[HYB_CG_BETAOLD] != 0) {
+    const PetscReal  b = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_BETAOLD];
+    const KrylovPack c = KrylovLoad(p, i, n, aligned);
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) a.v[q] = a.v[q] + b * c.v[q];
+  }
+  KrylovStore(p, i, n, aligned, a);
+}
+
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount n, HybCG cg, bool aligned, const HybScalar *__restrict__ p, const HybScalar *__restrict__ w)
+{
+  PetscReal sum[1] = {0}, total[1];
+
+  for (PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK; i < n; i += (PetscCount)gridDim.x * KRYLOV_THREADS * KRYLOV_PACK) {
+    const KrylovPack a = KrylovLoad(p, i, n, aligned), b = KrylovLoad(w, i, n, aligned);
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) sum[0] += a.v[q] * b.v[q];
+  }
+  if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) {
+    const PetscReal before = cg.s[HYB_CG_DPI], now = total[0];
+    cg.s[HYB_CG_DPIOLD]  = before;
+    cg.s[HYB_CG_DPI]     = now;
+    cg.s[HYB_CG_STOPPED] = now == 0 || !(now - now == 0) || (before != 0 && (now < 0) != (before < 0)) ? 1 : 0;
+  }
+}
+
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, HybCG cg, bool aligned, const HybScalar *__restrict__ p, const HybScalar *__restrict__ w, HybScalar *__restrict__ x, HybScalar *__restrict__ r)
+{
+  const PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
+  const PetscReal  a = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI];
+
+  if (i >= n || cg.s[HYB_CG_STOPPED] != 0) return;
+  const KrylovPack pp = KrylovLoad(p, i, n, aligned), ww = KrylovLoad(w, i, n, aligned);
+  KrylovPack       xx = KrylovLoad(x, i, n, aligned), rr = KrylovLoad(r, i, n, aligned);
+#pragma unroll
+  for (int q = 0; q < KRYLOV_PACK; q++) {
+    xx.v[q] = xx.v[q] + a * pp.v[q];
+    rr.v[q] = rr.v[q] - a * ww.v[q];
+  }
+  KrylovStore(x, i, n, aligned, xx);
+  KrylovStore(r, i, n, aligned, rr);
+}
+
+static PetscErrorCode HybKrylovCGProducts_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, const HybScalar *r)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(CGProducts, KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(r), z, r);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKrylovCGDirection_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, HybScalar *p)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(CGDirection, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(p), z, p);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKrylovCGCurvature_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *p, const HybScalar *w)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(CGCurvature, KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(p) && KrylovAligned(w), p, w);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKrylovCGUpdate_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r)
+{
+  const bool aligned = KrylovAligned(p) && KrylovAligned(w) && KrylovAligned(x) && KrylovAligned(r);
+
+  PetscFunctionBegin;
+  HYB_LAUNCH(CGUpdate, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, aligned, p, w, x, r);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 extern const HybKrylovOps HybKrylovCUDA;
 const HybKrylovOps        HybKrylovCUDA = {
          .noise      = HybKrylovNoise_CUDA,
@@ -384,4 +505,10 @@ const HybKrylovOps        HybKrylovCUDA = {
          .step       = HybKrylovStep_CUDA,
          .project    = HybKrylovProject_CUDA,
          .update     = HybKrylovUpdate_CUDA,
+#if !defined(PETSC_USE_COMPLEX)
+         .cgproducts  = HybKrylovCGProducts_CUDA,
+         .cgdirection = HybKrylovCGDirection_CUDA,
+         .cgcurvature = HybKrylovCGCurvature_CUDA,
+         .cgupdate    = HybKrylovCGUpdate_CUDA,
+#endif
 };

@@ -142,6 +142,8 @@ HYB_MULTIVERSION static void Apply(const SpMV_SegSum *seg, const HybCSR *A, cons
   case HYB_SPMV_RESIDUAL:
     Tiles(seg, A, x, HYB_SPMV_RESIDUAL, y, z, ndirty, nempty);
     break;
+  case HYB_SPMV_STEP: /* this method has none */
+    break;
   }
 }
 

@@ -32,7 +32,7 @@
 */
 #include "../structure/rowblocks.cuh"
 #include "rowstream.cuh"
-#include "aijhybridgpu/private/hybspmv.h"
+#include "ending.cuh"
 
 /* loads of x in flight for a thread that goes along entries: 16 threads have 81 entries to take of 27 blocks of 3 */
 #define BLOCK_BATCH 6
@@ -117,8 +117,8 @@ struct RowStreamBlock {
 #define BLOCK_FEW ((PetscCount)1 << 16)
 
 /* W threads to a block row */
-template <int BS, int W>
-static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode, PetscInt n, const PetscInt *__restrict__ i, const PetscInt *__restrict__ column, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
+template <int BS, int W, bool STEP>
+static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode, RowStep step, PetscInt n, const PetscInt *__restrict__ i, const PetscInt *__restrict__ column, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
 {
   constexpr int    U = BLOCK_DIRECT(BS), WARPS = BLOCK_THREADS / HYB_WARP;
   const PetscCount q     = (PetscCount)blockIdx.x * (BLOCK_THREADS / W) + threadIdx.x / W;
@@ -153,7 +153,7 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode
   if constexpr (W == HYB_WARP) {
 #pragma unroll
     for (int b = 0; b < BS; b++)
-      if (valid && lane == b) RowEnd(mode, sum[b], y, z, r + b);
+      if (valid && lane == b) RowEndOr<STEP>(mode, step, sum[b], y, z, r + b);
   } else {
     HYB_SHARED(HybScalar, part, WARPS * BS);
 
@@ -164,7 +164,7 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode
     if (threadIdx.x < BS && valid) {
       HybScalar all = part[threadIdx.x];
       for (int w = 1; w < WARPS; w++) all = all + part[w * BS + threadIdx.x];
-      RowEnd(mode, all, y, z, r + threadIdx.x);
+      RowEndOr<STEP>(mode, step, all, y, z, r + threadIdx.x);
     }
   }
 }
@@ -262,7 +262,7 @@ static PetscErrorCode HybSpMVSetUp_BlockCUDA(HybSpMV *S, const HybCSR *A)
 }
 
 template <int BS>
-static PetscErrorCode BlockApply(HybSpMV *S, const HybCSR *A, const HybScalar *x, int mode, const HybScalar *y, HybScalar *z)
+static PetscErrorCode BlockLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *x, const RowEnding &end)
 {
   const Block    *b      = (const Block *)S->data;
   const PetscInt  n      = A->m / BS; /* block rows */
@@ -270,30 +270,35 @@ static PetscErrorCode BlockApply(HybSpMV *S, const HybCSR *A, const HybScalar *x
 
   PetscFunctionBegin;
   if (!RowStreamAligned(A->a)) layout.values = 0; /* no tile fits: the slow way */
-  if (b->direct == HYB_WARP) {
-    const PetscCount blocks = HybBlocks(n, BLOCK_THREADS / HYB_WARP);
-
-    HYB_LAUNCH((BlockRowsDirect<BS, HYB_WARP>), blocks, BLOCK_THREADS, 0, S->exec.stream, mode, n, A->i, b->column, A->a, x, y, z);
-  } else if (b->direct) {
-    HYB_LAUNCH((BlockRowsDirect<BS, BLOCK_THREADS>), n, BLOCK_THREADS, 0, S->exec.stream, mode, n, A->i, b->column, A->a, x, y, z);
+  if (b->direct) {
+    PetscCall(HybDispatch((int)b->direct, HybCases<HYB_WARP, BLOCK_THREADS>(), end.mode == ROW_STEP, HybFlags(), [&](auto W, auto STEP) {
+      HYB_LAUNCH((BlockRowsDirect<BS, W, STEP>), HybBlocks(n, BLOCK_THREADS / W), BLOCK_THREADS, 0, S->exec.stream, end.mode,
+                 end.step, n, A->i, b->column, A->a, x, end.y, end.z);
+      return PETSC_SUCCESS;
+    }));
   } else if (b->entries) {
     const RowStreamBlock<BS, true> columns = {b->column};
 
-    PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, mode, y, z));
+    PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, end));
   } else {
     const RowStreamBlock<BS, false> columns = {b->column};
 
-    PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, mode, y, z));
+    PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, end));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
-  const Block *b = (const Block *)S->data;
-
   PetscFunctionBegin;
-  PetscCall(HybDispatch(b->bs, RowBlocksSizes(), [&](auto BS) { return BlockApply<BS>(S, A, x, (int)mode, y, z); }));
+  PetscCall(HybDispatch(((const Block *)S->data)->bs, RowBlocksSizes(), [&](auto BS) { return BlockLaunch<BS>(S, A, x, RowEndingOf(mode, y, z)); }));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVStep_BlockCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, const HybSpMVStep *step)
+{
+  PetscFunctionBegin;
+  PetscCall(HybDispatch(((const Block *)S->data)->bs, RowBlocksSizes(), [&](auto BS) { return BlockLaunch<BS>(S, A, x, RowEndingOfStep(x, step)); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -305,4 +310,5 @@ const HybSpMVMethod HybSpMV_BlockCUDA = {
   .look  = HybSpMVLook_BlockCUDA,
   .setup = HybSpMVSetUp_BlockCUDA,
   .apply = HybSpMVApply_BlockCUDA,
+  .step  = HybSpMVStep_BlockCUDA,
 };

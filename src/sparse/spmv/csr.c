@@ -45,7 +45,7 @@ typedef struct {
   double    best[2]; /* seconds, without and with */
 } SpMV_CSR;
 
-static HYB_ALWAYS_INLINE void Short(PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, PetscInt ahead)
+static HYB_ALWAYS_INLINE void Short(PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, const HybSpMVStep *step, PetscInt ahead)
 {
   for (PetscInt r = 0; r < m; r++) {
     PetscInt       k   = i[r];
@@ -58,11 +58,11 @@ static HYB_ALWAYS_INLINE void Short(PetscInt m, const PetscInt *i, const PetscIn
       HYB_PREFETCH_AHEAD(j, k, ahead);
     }
     for (; k < end; k++) sum += a[k] * x[j[k]];
-    z[r] = HybSpMVCombine(mode, y, r, sum);
+    z[r] = mode == HYB_SPMV_STEP ? HybSpMVStepEnd(x, step, r, sum) : HybSpMVCombine(mode, y, r, sum);
   }
 }
 
-static HYB_ALWAYS_INLINE void Long(PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, PetscInt ahead)
+static HYB_ALWAYS_INLINE void Long(PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, const HybSpMVStep *step, PetscInt ahead)
 {
   for (PetscInt r = 0; r < m; r++) {
     PetscInt       k    = i[r];
@@ -85,37 +85,40 @@ static HYB_ALWAYS_INLINE void Long(PetscInt m, const PetscInt *i, const PetscInt
     for (; end - k >= 4; k += 4) HYB_FOUR_ADDPRODUCT(four, a + k, x, j + k);
     sum = HYB_FOUR_SUM(four);
     for (; k < end; k++) sum += a[k] * x[j[k]];
-    z[r] = HybSpMVCombine(mode, y, r, sum);
+    z[r] = mode == HYB_SPMV_STEP ? HybSpMVStepEnd(x, step, r, sum) : HybSpMVCombine(mode, y, r, sum);
   }
 }
 
-static HYB_ALWAYS_INLINE void ApplyMode(SpMV_Rows rows, PetscBool ahead, PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+static HYB_ALWAYS_INLINE void ApplyMode(SpMV_Rows rows, PetscBool ahead, PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, const HybSpMVStep *step)
 {
   if (rows == ROWS_SHORT) {
     if (ahead)
-      Short(m, i, j, a, x, mode, y, z, HYB_SPMV_AHEAD);
+      Short(m, i, j, a, x, mode, y, z, step, HYB_SPMV_AHEAD);
     else
-      Short(m, i, j, a, x, mode, y, z, 0);
+      Short(m, i, j, a, x, mode, y, z, step, 0);
   } else if (!ahead)
-    Long(m, i, j, a, x, mode, y, z, 0);
+    Long(m, i, j, a, x, mode, y, z, step, 0);
   else if (rows == ROWS_MIDDLE)
-    Long(m, i, j, a, x, mode, y, z, HYB_SPMV_AHEAD);
+    Long(m, i, j, a, x, mode, y, z, step, HYB_SPMV_AHEAD);
   else
-    Long(m, i, j, a, x, mode, y, z, HYB_SPMV_AHEAD_LONG);
+    Long(m, i, j, a, x, mode, y, z, step, HYB_SPMV_AHEAD_LONG);
 }
 
 /* one copy for each mode and way, so that the loops do not ask */
-HYB_MULTIVERSION static void Apply(SpMV_Rows rows, PetscBool ahead, PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+HYB_MULTIVERSION static void Apply(SpMV_Rows rows, PetscBool ahead, PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, const HybSpMVStep *step)
 {
   switch (mode) {
   case HYB_SPMV_SET:
-    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_SET, y, z);
+    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_SET, y, z, NULL);
     break;
   case HYB_SPMV_ADD:
-    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_ADD, y, z);
+    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_ADD, y, z, NULL);
     break;
   case HYB_SPMV_RESIDUAL:
-    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_RESIDUAL, y, z);
+    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_RESIDUAL, y, z, NULL);
+    break;
+  case HYB_SPMV_STEP:
+    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_STEP, NULL, step->z, step);
     break;
   }
 }
@@ -138,7 +141,7 @@ static PetscErrorCode HybSpMVSetUp_CSR(HybSpMV *mv, const HybCSR *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpMVApply_CSR(HybSpMV *mv, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+static PetscErrorCode ApplyTimed(HybSpMV *mv, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, const HybSpMVStep *step)
 {
   SpMV_CSR *csr = (SpMV_CSR *)mv->data;
 
@@ -148,7 +151,7 @@ static PetscErrorCode HybSpMVApply_CSR(HybSpMV *mv, const HybCSR *A, const HybSc
 
     csr->ahead = (PetscBool)(csr->trials & 1);
     PetscCall(PetscTime(&begin));
-    Apply(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, mode, y, z);
+    Apply(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, mode, y, z, step);
     PetscCall(PetscTime(&end));
     if (csr->trials <= 2 * HYB_SPMV_TRIALS) csr->best[csr->ahead] = PetscMin(csr->best[csr->ahead], end - begin);
     if (--csr->trials == 0) {
@@ -157,7 +160,21 @@ static PetscErrorCode HybSpMVApply_CSR(HybSpMV *mv, const HybCSR *A, const HybSc
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  Apply(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, mode, y, z);
+  Apply(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, mode, y, z, step);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVApply_CSR(HybSpMV *mv, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  PetscFunctionBegin;
+  PetscCall(ApplyTimed(mv, A, x, mode, y, z, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVStep_CSR(HybSpMV *mv, const HybCSR *A, const HybScalar *x, const HybSpMVStep *step)
+{
+  PetscFunctionBegin;
+  PetscCall(ApplyTimed(mv, A, x, HYB_SPMV_STEP, step->y, step->z, step));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,4 +182,5 @@ const HybSpMVMethod HybSpMV_CSR = {
   .name  = "csr",
   .setup = HybSpMVSetUp_CSR,
   .apply = HybSpMVApply_CSR,
+  .step  = HybSpMVStep_CSR,
 };

@@ -35,7 +35,7 @@
   general sparse matrix-vector multiplication, SC 2023.
 */
 #include "rowstream.cuh"
-#include "aijhybridgpu/private/hybspmv.h"
+#include "ending.cuh"
 
 #define ROWGROUP_THREADS 256
 #define ROWGROUP_PIECE   4096 /* entries of a row that a block takes */
@@ -166,8 +166,8 @@ static __device__ __forceinline__ HybScalar RowGroupSum(int lane, PetscInt from,
   return sum;
 }
 
-template <int W, int U>
-static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupRows(int mode, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
+template <int W, int U, bool STEP>
+static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupRows(int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
 {
   const PetscCount r     = ((PetscCount)blockIdx.x * ROWGROUP_THREADS + threadIdx.x) / W;
   const int        lane  = HybLane() & (W - 1);
@@ -175,12 +175,12 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGr
   HybScalar        sum = RowGroupSum < W, W == 1 ? 4 : U > (lane, start, end, j, a, x);
 
   sum = HybSubwarpsSum<W>(sum);
-  if (lane == 0 && r < m) RowEnd(mode, sum, y, z, r);
+  if (lane == 0 && r < m) RowEndOr<STEP>(mode, step, sum, y, z, r);
 }
 
 /* rows of the list, W lanes each */
-template <int W, int U>
-static __device__ __forceinline__ void RowGroupListed(int mode, PetscCount block, PetscInt first, PetscInt rows, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
+template <int W, int U, bool STEP>
+static __device__ __forceinline__ void RowGroupListed(int mode, const RowStep &step, PetscCount block, PetscInt first, PetscInt rows, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
 {
   const PetscCount q    = block * (ROWGROUP_THREADS / W) + threadIdx.x / W;
   const int        lane = HybLane() & (W - 1);
@@ -193,12 +193,12 @@ static __device__ __forceinline__ void RowGroupListed(int mode, PetscCount block
   }
   HybScalar sum = RowGroupSum < W, W == 1 ? 4 : U > (lane, start, start + length, j, a, x);
   sum           = HybSubwarpsSum<W>(sum);
-  if (lane == 0 && q < rows) RowEnd(mode, sum, y, z, r);
+  if (lane == 0 && q < rows) RowEndOr<STEP>(mode, step, sum, y, z, r);
 }
 
 /* U: entries of a lane that are under way together */
-template <int U>
-static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupBinned(RowGroupParts parts, int mode, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const RowGroupPiece *__restrict__ piece, HybScalar *piecesum, int *arrived, const HybScalar *y, HybScalar *z)
+template <int U, bool STEP>
+static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupBinned(RowGroupParts parts, int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const RowGroupPiece *__restrict__ piece, HybScalar *piecesum, int *arrived, const HybScalar *y, HybScalar *z)
 {
   HYB_SHARED(HybScalar, scratch, HYB_WARP);
   HYB_SHARED(int, complete, 1);
@@ -219,7 +219,7 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGr
       for (PetscInt k = (PetscInt)threadIdx.x; k < p.n; k += ROWGROUP_THREADS) sum += HybLoadShared(piecesum + p.first + k);
       sum = HybBlockSum<ROWGROUP_THREADS>(sum, scratch);
       if (threadIdx.x == 0) {
-        RowEnd(mode, sum, y, z, p.row);
+        RowEndOr<STEP>(mode, step, sum, y, z, p.row);
         arrived[p.first] = 0;
       }
     }
@@ -227,22 +227,22 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGr
     const PetscCount q   = parts.first[1] + (b - parts.end[0]);
     const PetscInt   k   = rowstart[q];
     const HybScalar  sum = HybBlockSum<ROWGROUP_THREADS>(RowGroupSum<ROWGROUP_THREADS, U>((int)threadIdx.x, k, k + rowlength[q], j, a, x), scratch);
-    if (threadIdx.x == 0) RowEnd(mode, sum, y, z, list[q]);
+    if (threadIdx.x == 0) RowEndOr<STEP>(mode, step, sum, y, z, list[q]);
   }
-#define PART(B, W) else if (b < parts.end[B]) RowGroupListed<W, U>(mode, b - parts.end[B - 1], parts.first[B], parts.rows[B], list, rowstart, rowlength, j, a, x, y, z);
+#define PART(B, W) else if (b < parts.end[B]) RowGroupListed<W, U, STEP>(mode, step, b - parts.end[B - 1], parts.first[B], parts.rows[B], list, rowstart, rowlength, j, a, x, y, z);
   PART(2, 32)
   PART(3, 16)
   PART(4, 8)
   PART(5, 4)
   PART(6, 2)
 #undef PART
-  else if (!parts.inorder) RowGroupListed<1, U>(mode, b - parts.end[6], parts.first[7], parts.rows[7], list, rowstart, rowlength, j, a, x, y, z);
+  else if (!parts.inorder) RowGroupListed<1, U, STEP>(mode, step, b - parts.end[6], parts.first[7], parts.rows[7], list, rowstart, rowlength, j, a, x, y, z);
   else
   {
     const PetscCount r = (b - parts.end[6]) * ROWGROUP_THREADS + threadIdx.x;
     if (r < m) {
       const PetscInt start = i[r], end = i[r + 1];
-      if (end - start <= ROWGROUP_SHORT) RowEnd(mode, RowGroupSum<1, 4>(0, start, end, j, a, x), y, z, r);
+      if (end - start <= ROWGROUP_SHORT) RowEndOr<STEP>(mode, step, RowGroupSum<1, 4>(0, start, end, j, a, x), y, z, r);
     }
   }
 }
@@ -451,31 +451,47 @@ static PetscErrorCode HybSpMVSetUp_RowGroupCUDA(HybSpMV *S, const HybCSR *A)
 
 using RowGroupBatches = HybCases<4, 8>;
 
-static PetscErrorCode HybSpMVApply_RowGroupCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+static PetscErrorCode RowGroupLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *x, const RowEnding &end)
 {
   const RowGroup *rg = (const RowGroup *)S->data;
 
   PetscFunctionBegin;
   if (rg->way == ROWGROUP_STREAM && rg->distance && RowStreamAligned(A->a)) {
     const RowStreamColumns<unsigned short> columns = {rg->distance, rg->base};
-    PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, (int)mode, y, z));
+    PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, end));
   } else if (rg->way == ROWGROUP_STREAM && !rg->distance && RowStreamAligned(A->a) && RowStreamAligned(A->j)) {
     const RowStreamColumns<PetscInt> columns = {A->j, NULL};
-    PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, (int)mode, y, z));
+    PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, end));
   } else if (rg->way == ROWGROUP_BINNED) {
-    PetscCall(HybDispatch(rg->batch, RowGroupBatches(), [&](auto U) {
-      HYB_LAUNCH((RowGroupBinned<U>), rg->parts.end[ROWGROUP_BINS - 1], ROWGROUP_THREADS, 0, S->exec.stream, rg->parts,
-                 (int)mode, A->m, A->i, A->j, A->a, x, rg->list, rg->start, rg->length, rg->piece, rg->sum, rg->arrived,
-                 y, z);
+    PetscCall(HybDispatch(rg->batch, RowGroupBatches(), end.mode == ROW_STEP, HybFlags(), [&](auto U, auto STEP) {
+      HYB_LAUNCH((RowGroupBinned<U, STEP>), rg->parts.end[ROWGROUP_BINS - 1], ROWGROUP_THREADS, 0, S->exec.stream, rg->parts,
+                 end.mode, end.step, A->m, A->i, A->j, A->a, x, rg->list, rg->start, rg->length, rg->piece, rg->sum,
+                 rg->arrived, end.y, end.z);
       return PETSC_SUCCESS;
     }));
   } else {
     PetscCall(HybDispatch(rg->width, RowWidths(), rg->batch, RowGroupBatches(), [&](auto W, auto U) {
-      HYB_LAUNCH((RowGroupRows<W, U>), HybBlocks((PetscCount)A->m * W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0,
-                 S->exec.stream, (int)mode, A->m, A->i, A->j, A->a, x, y, z);
-      return PETSC_SUCCESS;
+      return HybDispatch(end.mode == ROW_STEP, HybFlags(), [&](auto STEP) {
+        HYB_LAUNCH((RowGroupRows<W, U, STEP>), HybBlocks((PetscCount)A->m * W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0,
+                   S->exec.stream, end.mode, end.step, A->m, A->i, A->j, A->a, x, end.y, end.z);
+        return PETSC_SUCCESS;
+      });
     }));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVApply_RowGroupCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  PetscFunctionBegin;
+  PetscCall(RowGroupLaunch(S, A, x, RowEndingOf(mode, y, z)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVStep_RowGroupCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, const HybSpMVStep *step)
+{
+  PetscFunctionBegin;
+  PetscCall(RowGroupLaunch(S, A, x, RowEndingOfStep(x, step)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -494,6 +510,7 @@ const HybSpMVMethod HybSpMV_RowGroupCUDA = {
   .look     = HybSpMVLook_RowGroupCUDA,
   .setup    = HybSpMVSetUp_RowGroupCUDA,
   .apply    = HybSpMVApply_RowGroupCUDA,
+  .step     = HybSpMVStep_RowGroupCUDA,
   .lanes    = HybSpMVLanes_RowGroupCUDA,
   .lookonce = HybSpMVLookOnce_RowGroupCUDA,
 };

@@ -108,8 +108,8 @@ static __device__ __forceinline__ PetscCount RowStreamEnd(PetscInt tile, PetscIn
 /* One kernel of more than 100 lines: every step of a tile works on the stages, barriers and registers that the steps
    before have set up, and would need them all as arguments. The bounds leave 64 or 80 registers, which the batch of
    loads needs; without them ptxas aims at 32. */
-template <class COLUMNS, int G>
-static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z, COLUMNS columns)
+template <class COLUMNS, int G, bool STEP>
+static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, RowStep step, const HybScalar *y, HybScalar *z, COLUMNS columns)
 {
   HYB_SHARED(uint64_t, bar, ROWSTREAM_STAGES);
   HYB_SHARED(PetscInt, begin, ROWSTREAM_STAGES); /* first entry of the tile in the stage, -1 where it does not fit */
@@ -166,9 +166,23 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     const PetscInt              nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
     const typename COLUMNS::Row nrow  = columns.Load(nr, nvalid, next);
     const PetscInt              after = tileof(q + ROWSTREAM_STAGES * stride), k2 = COLUMNS::AHEAD && after < none ? i[(PetscCount)after * l.rows] : 0, k3 = COLUMNS::AHEAD && after < none ? i[RowStreamEnd(after, l.rows, m)] : 0;
-    HybScalar                   base[R];
+    /* what the rows' ends need besides the sums comes while these wait for their tile. A step needs three numbers a
+       row, each in the registers of its one lane */
+    constexpr int S = STEP ? (R + G - 1) / G : R;
+    HybScalar     base[S], toward[STEP ? S : 1], dinv[STEP ? S : 1];
+    if (STEP) {
 #pragma unroll
-    for (int c = 0; c < R; c++) base[c] = mode != ROW_SET && valid && lane == c % G ? y[r + c] : HybScalar(0);
+      for (int k = 0; k < S; k++) {
+        const bool mine_ = valid && k * G + lane < R;
+        const PetscCount at = mine_ ? r + k * G + lane : 0;
+        base[k]   = mine_ ? RowStepBase(step, at) : HybScalar(0);
+        toward[k] = mine_ ? y[at] : HybScalar(0);
+        dinv[k]   = mine_ ? step.dinv[at] : HybScalar(0);
+      }
+    } else {
+#pragma unroll
+      for (int c = 0; c < S; c++) base[c] = mode != ROW_SET && valid && lane == c % G ? y[r + c] : HybScalar(0);
+    }
 
     HybBulkWait(&bar[s], (unsigned)(it / ROWSTREAM_STAGES) & 1u);
     const PetscInt k0 = begin[s];
@@ -192,8 +206,13 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
       }
 #pragma unroll
       for (int c = 0; c < R; c++) {
-        if (valid && lane == c % G) z[r + c] = mode == ROW_SET ? sum[c] : mode == ROW_ADD ? base[c] + sum[c]
-                                                                                          : base[c] - sum[c];
+        if (valid && lane == c % G) {
+          if constexpr (STEP)
+            z[r + c] = RowStepEnd(step, base[c / G], dinv[c / G], toward[c / G], sum[c]);
+          else
+            z[r + c] = mode == ROW_SET ? sum[c] : mode == ROW_ADD ? base[c] + sum[c]
+                                                                  : base[c] - sum[c];
+        }
       }
     } else {
       const PetscCount r1 = RowStreamEnd(tile, l.rows, m);
@@ -202,8 +221,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
 #pragma unroll 4
         for (PetscInt k = i[w] + HybLane(); k < i[w + 1]; k += HYB_WARP) sum += a[k] * HybLoadReadOnly(x + j[k]);
         sum = HybSubwarpSum<HYB_WARP>(sum);
-        if (HybLane() == 0) z[w] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[w] + sum
-                                                                           : y[w] - sum;
+        if (HybLane() == 0) RowEndOr<STEP>(mode, step, sum, y, z, w);
       }
     }
     r     = nr;
@@ -329,22 +347,22 @@ static inline bool RowStreamAligned(const void *p)
 }
 
 template <class COLUMNS>
-static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout *l, const HybCSR *A, PetscCount nindex, const COLUMNS &columns, const HybScalar *x, int mode, const HybScalar *y, HybScalar *z)
+static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout *l, const HybCSR *A, PetscCount nindex, const COLUMNS &columns, const HybScalar *x, const RowEnding &end)
 {
   PetscFunctionBegin;
   /* A kernel keeps what was said last, for whatever matrix, and only what is said after its limit of shared memory was
      raised holds: said before every launch, then, as it was when it was measured */
-  PetscCall(HybDispatch(l->lanes, HybCases<1, 2, 4, 8, 16>(), [&](auto G) {
+  PetscCall(HybDispatch(l->lanes, HybCases<1, 2, 4, 8, 16>(), end.mode == ROW_STEP, HybFlags(), [&](auto G, auto STEP) {
     static PetscCount said = ROWSTREAM_DRIVER;
     if (l->carveout != ROWSTREAM_DRIVER || said != ROWSTREAM_DRIVER) {
-      const void *kernel = (const void *)(RowStreamKernel<COLUMNS, G>);
+      const void *kernel = (const void *)(RowStreamKernel<COLUMNS, G, STEP>);
 
       if (l->bytes > 16 * 1024) PetscCall(HybDeviceDynamicShared(kernel, l->bytes, "RowStreamKernel"));
       PetscCall(HybDeviceCarveout(kernel, l->carveout == ROWSTREAM_DRIVER ? -1 : (int)l->carveout));
       said = l->carveout;
     }
-    HYB_LAUNCH((RowStreamKernel<COLUMNS, G>), l->blocks, l->threads, l->bytes, exec->stream, *l, mode, A->m, A->nnz,
-               nindex, A->i, A->j, A->a, x, y, z, columns);
+    HYB_LAUNCH((RowStreamKernel<COLUMNS, G, STEP>), l->blocks, l->threads, l->bytes, exec->stream, *l, end.mode, A->m,
+               A->nnz, nindex, A->i, A->j, A->a, x, end.step, end.y, end.z, columns);
     return PETSC_SUCCESS;
   }));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -23,7 +23,7 @@
 */
 #include "rowstream.cuh"
 #include "../structure/rowshape.cuh"
-#include "aijhybridgpu/private/hybspmv.h"
+#include "ending.cuh"
 
 #define SHAPE_MAX_CLASSES 1024
 #define SHAPE_MAX_TABLE   8192
@@ -166,7 +166,7 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpMVApply_ShapeCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+static PetscErrorCode ShapeLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *x, const RowEnding &end)
 {
   const Shape    *sh     = (const Shape *)S->data;
   RowStreamLayout layout = sh->layout;
@@ -177,8 +177,22 @@ static PetscErrorCode HybSpMVApply_ShapeCUDA(HybSpMV *S, const HybCSR *A, const 
     const RowStreamShape<BATCH, BATCH == 14 ? 2 : 4> columns = {
       NULL, sh->shapes.rowclass, sh->shapes.offsetptr, sh->shapes.offset, sh->shapes.nclasses, (PetscInt)sh->shapes.noffsets};
 
-    return RowStreamApply(&S->exec, &layout, A, 0, columns, x, (int)mode, y, z);
+    return RowStreamApply(&S->exec, &layout, A, 0, columns, x, end);
   }));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVApply_ShapeCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  PetscFunctionBegin;
+  PetscCall(ShapeLaunch(S, A, x, RowEndingOf(mode, y, z)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVStep_ShapeCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, const HybSpMVStep *step)
+{
+  PetscFunctionBegin;
+  PetscCall(ShapeLaunch(S, A, x, RowEndingOfStep(x, step)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -190,4 +204,5 @@ const HybSpMVMethod HybSpMV_ShapeCUDA = {
   .look  = HybSpMVLook_ShapeCUDA,
   .setup = HybSpMVSetUp_ShapeCUDA,
   .apply = HybSpMVApply_ShapeCUDA,
+  .step  = HybSpMVStep_ShapeCUDA,
 };

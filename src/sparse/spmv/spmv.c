@@ -65,13 +65,15 @@ static PetscErrorCode HybSpMVSetUp_Inner(HybSpMV *mv, const HybCSR *A)
 
 PetscErrorCode HybSpMVSetUp(HybSpMV *mv, const HybCSR *A)
 {
-  PetscErrorCode ierr, second;
+  static uint64_t setups;
+  PetscErrorCode  ierr, second;
 
   PetscFunctionBegin;
   PetscCheck(A->m % mv->bs == 0 && A->n % mv->bs == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The block size %" PetscInt_FMT " does not divide the matrix, %" PetscInt_FMT " x %" PetscInt_FMT, mv->bs, A->m, A->n);
   PetscCall(HybCheckEntries(&mv->exec, A->nnz, "The matrix"));
   PetscCall(HybSpMVForget(mv));
-  ierr   = HybSpMVSetUp_Inner(mv, A);
+  mv->number = ++setups;
+  ierr       = HybSpMVSetUp_Inner(mv, A);
   second = HybArenaReset(&mv->work);
   if (ierr) (void)HybSpMVForget(mv);
   PetscCall(ierr);
@@ -89,6 +91,28 @@ PetscErrorCode HybSpMVApply(HybSpMV *mv, const HybCSR *A, const HybScalar *x, Hy
   PetscCheck(mode == HYB_SPMV_SET || y || !A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "y + A x and y - A x need a vector y");
   if (!A->m) PetscFunctionReturn(PETSC_SUCCESS);
   ierr = mv->method->apply(mv, A, x, mode, y, z);
+  if (mv->work.blocks) second = HybArenaReset(&mv->work);
+  PetscCall(ierr);
+  PetscCall(second);
+  mv->calls++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool HybSpMVHasStep(const HybSpMV *mv)
+{
+  return (PetscBool)(mv->method && mv->method->step);
+}
+
+PetscErrorCode HybSpMVApplyStep(HybSpMV *mv, const HybCSR *A, const HybScalar *x, const HybSpMVStep *step)
+{
+  PetscErrorCode ierr, second = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCheck(HybSpMVHasStep(mv), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method %s has no smoother's step", mv->method ? mv->method->name : "of no set-up");
+  PetscCheck(A->m == A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A smoother's step is for square matrices, not one of %" PetscInt_FMT " x %" PetscInt_FMT, A->m, A->n);
+  PetscCheck(A->a || !A->nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "A product with a vector needs the values of the matrix");
+  if (!A->m) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = mv->method->step(mv, A, x, step);
   if (mv->work.blocks) second = HybArenaReset(&mv->work);
   PetscCall(ierr);
   PetscCall(second);

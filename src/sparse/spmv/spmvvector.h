@@ -77,4 +77,12 @@ static HYB_ALWAYS_INLINE HybScalar HybSpMVCombine(HybSpMVMode mode, const HybSca
 {
   return mode == HYB_SPMV_SET ? sum : (mode == HYB_SPMV_ADD ? y[r] + sum : y[r] - sum);
 }
+
+/* the end of row r where that is a smoother's step */
+static HYB_ALWAYS_INLINE HybScalar HybSpMVStepEnd(const HybScalar *x, const HybSpMVStep *s, PetscInt r, HybScalar sum)
+{
+  const HybScalar t = s->c[0] * (s->dinv[r] * (s->y[r] - sum)), b = s->c[1] * x[r];
+
+  return (s->w ? s->c[2] * s->w[r] + b : b) + t;
+}
 #endif

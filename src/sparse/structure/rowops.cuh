@@ -11,14 +11,51 @@
 enum {
   ROW_SET      = 0,
   ROW_ADD      = 1,
-  ROW_RESIDUAL = 2
+  ROW_RESIDUAL = 2,
+  ROW_STEP     = 3
 };
+
+/* What a row's sum ends by where it is a smoother's step (HybSpMVStep); kernels that have none are given zero bytes */
+typedef struct {
+  const HybScalar *x, *dinv, *w;
+  const PetscReal *c;
+} RowStep;
+
+/* how all rows of a launch end */
+typedef struct {
+  int              mode;
+  RowStep          step;
+  const HybScalar *y;
+  HybScalar       *z;
+} RowEnding;
+
+/* c[2] w + c[1] x: what of the step does not need the sum */
+static __device__ __forceinline__ HybScalar RowStepBase(const RowStep &s, PetscCount r)
+{
+  const HybScalar x = s.c[1] * s.x[r];
+  return s.w ? s.c[2] * s.w[r] + x : x;
+}
+
+static __device__ __forceinline__ HybScalar RowStepEnd(const RowStep &s, HybScalar base, HybScalar dinv, HybScalar y, HybScalar sum)
+{
+  return base + s.c[0] * HybMul(dinv, y - sum);
+}
 
 /* the end of row r; y is read only where the mode asks for it */
 static __device__ __forceinline__ void RowEnd(int mode, HybScalar sum, const HybScalar *y, HybScalar *z, PetscCount r)
 {
   z[r] = mode == ROW_SET ? sum : mode == ROW_ADD ? y[r] + sum
                                                  : y[r] - sum;
+}
+
+/* the same where a kernel is made twice, with and without a smoother's step */
+template <bool STEP>
+static __device__ __forceinline__ void RowEndOr(int mode, const RowStep &step, HybScalar sum, const HybScalar *y, HybScalar *z, PetscCount r)
+{
+  if (STEP)
+    z[r] = RowStepEnd(step, RowStepBase(step, r), step.dinv[r], y[r], sum);
+  else
+    RowEnd(mode, sum, y, z, r);
 }
 
 /* lanes for rows of this mean length: each lane has two to four entries of a mean row, short rows one lane each */

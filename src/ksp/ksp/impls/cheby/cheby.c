@@ -22,6 +22,7 @@ PETSC_EXTERN PetscErrorCode KSPCreate_Chebyshev(KSP);
 #define HYB_CHEBYSHEV_KEY "HybChebyshev"
 
 typedef PetscErrorCode (*HybSetEigenvaluesFn)(KSP, PetscReal, PetscReal);
+typedef PetscErrorCode (*HybEstEigSetFn)(KSP, PetscReal, PetscReal, PetscReal, PetscReal);
 
 /* PETSc's own operations, the same for all objects */
 static struct {
@@ -30,11 +31,13 @@ static struct {
   PetscErrorCode (*destroy)(KSP);
   HybUseNoisyFn       usenoisy;
   HybSetEigenvaluesFn seteigenvalues;
+  HybEstEigSetFn      esteigset;
 } petsc;
 
 typedef struct {
   PetscBool        noisy;
-  PetscBool        given; /* by the program: nothing is estimated unless it asks for that */
+  PetscBool        given;   /* by the program: nothing is estimated unless it asks for that */
+  PetscInt         changes; /* events after which the method's numbers may be others */
   PetscObjectId    noise; /* the vector of the last one */
   PetscObjectId    id[2]; /* the operators that the last estimate was made for */
   PetscObjectState state[2];
@@ -73,6 +76,28 @@ static PetscErrorCode KSPChebyshevSetEigenvalues_Hyb(KSP ksp, PetscReal emax, Pe
   PetscCall((*petsc.seteigenvalues)(ksp, emax, emin));
   PetscCall(HybChebyshevGet(ksp, &c));
   if (c) c->given = (PetscBool)(emax != 0 && emin != 0);
+  if (c) c->changes++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPChebyshevEstEigSet_Hyb(KSP ksp, PetscReal a, PetscReal b, PetscReal c, PetscReal d)
+{
+  HybChebyshev *cheby;
+
+  PetscFunctionBegin;
+  PetscCall((*petsc.esteigset)(ksp, a, b, c, d));
+  PetscCall(HybChebyshevGet(ksp, &cheby));
+  if (cheby) cheby->changes++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybChebyshevGetChanges(KSP ksp, const PetscInt **changes)
+{
+  HybChebyshev *c;
+
+  PetscFunctionBegin;
+  PetscCall(HybChebyshevGet(ksp, &c));
+  *changes = c ? &c->changes : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -86,6 +111,7 @@ static PetscErrorCode KSPSetFromOptions_Chebyshev_Hyb(KSP ksp, HybOptionItems it
   PetscCall((*petsc.setfromoptions)(ksp, items));
   PetscCall(HybChebyshevGet(ksp, &c));
   PetscCall(KSPChebyshevEstEigGetKSP(ksp, &estimator));
+  if (c) c->changes++;
   if (c && estimator) PetscCall(PetscOptionsGetBool(((PetscObject)ksp)->options, ((PetscObject)ksp)->prefix, "-ksp_chebyshev_esteig_noisy", &c->noisy, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -183,7 +209,7 @@ static PetscErrorCode HybChebyshevGetNoise(KSP ksp, HybChebyshev *c, KSP estimat
 static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
 {
   HybChebyshev  *c;
-  PetscBool      lend;
+  PetscBool      lend, ours = PETSC_FALSE;
   KSP            estimator;
   Mat            A;
   Vec            noise;
@@ -191,6 +217,7 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(HybChebyshevGet(ksp, &c));
+  if (c) c->changes++;
   PetscCall(HybChebyshevLook(ksp, c, &estimator, &lend));
   if (!lend) {
     PetscCall((*petsc.setup)(ksp));
@@ -198,7 +225,9 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
   }
   PetscCall(KSPGetOperators(ksp, &A, NULL));
   PetscCall(HybChebyshevGetNoise(ksp, c, estimator, A, &noise));
-  ierr = HybNoiseLend(ksp, A, noise, petsc.setup, petsc.usenoisy);
+  ierr = HybEstimatorBegin(ksp, estimator, &ours);
+  if (!ierr) ierr = HybNoiseLend(ksp, A, noise, petsc.setup, petsc.usenoisy);
+  if (ours) (void)HybEstimatorEnd();
   PetscCall(VecDestroy(&noise));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -212,7 +241,7 @@ static PetscErrorCode KSPDestroy_Chebyshev_Hyb(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
+PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
 {
   HybChebyshev *c;
 
@@ -220,7 +249,8 @@ static PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
   PetscCall(KSPCreate_Chebyshev(ksp));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPChebyshevEstEigSetUseNoisy_C", &petsc.usenoisy));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPChebyshevSetEigenvalues_C", &petsc.seteigenvalues));
-  if (!petsc.usenoisy || !petsc.seteigenvalues) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPChebyshevEstEigSet_C", &petsc.esteigset));
+  if (!petsc.usenoisy || !petsc.seteigenvalues || !petsc.esteigset) PetscFunctionReturn(PETSC_SUCCESS);
   petsc.setup          = ksp->ops->setup;
   petsc.setfromoptions = ksp->ops->setfromoptions;
   petsc.destroy        = ksp->ops->destroy;
@@ -229,17 +259,9 @@ static PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
   PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, c, HybChebyshevFree));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevEstEigSetUseNoisy_C", KSPChebyshevEstEigSetUseNoisy_Hyb));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevSetEigenvalues_C", KSPChebyshevSetEigenvalues_Hyb));
+  PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevEstEigSet_C", KSPChebyshevEstEigSet_Hyb));
   ksp->ops->setup          = KSPSetUp_Chebyshev_Hyb;
   ksp->ops->setfromoptions = KSPSetFromOptions_Chebyshev_Hyb;
   ksp->ops->destroy        = KSPDestroy_Chebyshev_Hyb;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybSmoothersRegister(void)
-{
-  PetscFunctionBegin;
-  PetscCall(KSPInitializePackage());
-  PetscCall(PCRegister(PCJACOBI, PCCreate_Jacobi_Hyb));
-  PetscCall(KSPRegister(KSPCHEBYSHEV, KSPCreate_Chebyshev_Hyb));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -238,20 +238,6 @@ static void HybSingularValues(PetscInt m, PetscInt n, PetscScalar *H, PetscReal 
   }
 }
 
-/* Did a step leave of its vector hardly more than rounding? The steps behind it would be those of another vector than
-   PETSc's. */
-static PetscBool HybEstimateIsSpent(PetscInt steps, const PetscScalar *H)
-{
-  for (PetscInt k = 0; k < steps - 1; k++) {
-    const PetscScalar *h    = H + k * (steps + 1);
-    PetscReal          most = 0;
-
-    for (PetscInt l = 0; l <= k; l++) most = PetscMax(most, PetscAbsScalar(h[l]));
-    if (PetscAbsScalar(h[k + 1]) <= PETSC_SQRT_MACHINE_EPSILON * most) return PETSC_TRUE;
-  }
-  return PETSC_FALSE;
-}
-
 /* *found: the process was run to its end, and gave two numbers above 0 */
 static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscMPIInt size, PetscInt longest, PetscReal *emin, PetscReal *emax, PetscBool *found)
 {
@@ -275,7 +261,7 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscMPIInt 
     PetscCall(HybMatRestoreCSR(A, x, &csr));
     PetscCall(ierr);
   }
-  if (done < ESTIMATE_STEPS || HybEstimateIsSpent(ESTIMATE_STEPS, H)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (done < ESTIMATE_STEPS || HybKrylovSpent(ESTIMATE_STEPS, H)) PetscFunctionReturn(PETSC_SUCCESS);
   HybSingularValues(ESTIMATE_STEPS + 1, ESTIMATE_STEPS, H, emin, emax);
   *found = (PetscBool)(*emin > 0 && !PetscIsInfOrNanReal(*emin) && !PetscIsInfOrNanReal(*emax));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -245,7 +245,7 @@ PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS iscol, Mat
     }
     PetscCall(HybAgree(PetscObjectComm((PetscObject)A), HybMPIInPlaceBegin(*B, &w), "A submatrix that is used again"));
   }
-  if (HYB_SUBMATRIX_BY_BLOCKS && A->preallocated) {
+  if (HYB_SUBMATRIX_TAKES && A->preallocated) {
     PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
     for (int k = 0; k < 2; k++)
       if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &hyb[k]));

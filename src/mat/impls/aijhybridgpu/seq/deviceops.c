@@ -261,7 +261,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
     }
   }
   if (device && !v && !hyb->copy.csr.nnz) device = PETSC_FALSE; /* AIJ preallocates an empty matrix */
-#if HYB_SHIFT_BY_ENTRIES
+#if HYB_SHIFT_IN_PLACE
   /* AIJ goes entry by entry, and refuses the rows below; before, it wrote past them */
   if (A->rmap->n > A->cmap->n) device = PETSC_FALSE;
 #endif
@@ -270,7 +270,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
     PetscCall(HybDiagonalSetOnDevice(&x, &csr, v, alpha, add, &missing));
     if (!missing) PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
-#if !HYB_SHIFT_BY_ENTRIES
+#if !HYB_SHIFT_IN_PLACE
     if (!missing && !v) { /* AIJ's MatShift() ends with an assembly */
       PetscCall(MatSeqAIJHybridGPUAssembleWritten(A));
       PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));

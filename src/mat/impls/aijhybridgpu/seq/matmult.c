@@ -369,6 +369,53 @@ PetscErrorCode MatSeqAIJHybridGPUMultArrays(Mat A, const HybExec *x, PetscBool t
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMatHasMult(Mat A, PetscBool *flg)
+{
+  const struct _MatOps *o = A->ops, *own = &HybGlueState.own;
+  PetscBool             bound = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(HybMatIsSeq(A, flg));
+  if (PetscDefined(HAVE_DEVICE)) PetscCall(MatBoundToCPU(A, &bound)); /* without devices it says so of every matrix */
+  *flg = (PetscBool)(*flg && !bound && !A->structure_only && o->mult == own->mult && o->multadd == own->multadd && o->multtranspose == own->multtranspose && o->multtransposeadd == own->multtransposeadd && o->residual == own->residual);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatGetMultExec(Mat A, Vec x, Vec b, HybExec *exec)
+{
+  HybLent l;
+
+  PetscFunctionBegin;
+  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+  PetscCall(HybWhereMult(A, &l.csr, PETSC_FALSE, HYB_SPMV_SET, x, b, exec));
+  PetscCall(HybLentRestore(A, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatGetMult(Mat A, const HybExec *x, PetscBool transpose, HybCSR *csr, HybSpMV **plan)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybMultPlan         *p   = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (HybExecOnDevice(x)) {
+    PetscCall(HybMultPrepare(A, x, transpose, PETSC_FALSE, csr, &p));
+    /* the second time it is a plan for many products */
+    if (p->onceonly) PetscCall(HybMultPrepare(A, x, transpose, PETSC_FALSE, csr, &p));
+  } else {
+    HybPatternKey key;
+
+    PetscCheck(!transpose, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The host has no transpose");
+    p = &hyb->host;
+    PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, csr));
+    PetscCall(HybPatternKeyGet(A, csr, &key));
+    PetscCall(HybMultPlanSetUp(A, x, csr, &key, PETSC_FALSE, p));
+  }
+  *plan = &p->plan;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatMult_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
 {
   PetscBool parents;

@@ -1,0 +1,530 @@
+/*
+  KSPCG on a device with multigrid for a preconditioner: PETSc's method, with one wait in an iteration.
+
+  PETSc asks for each inner product where it stands, three in an iteration, and each is a wait for the device. Here the
+  numbers stay where the vectors are: the kernels that need them read them there, and the host gets all of an iteration
+  at its end, where PETSc would test for convergence. The order of operations is PETSc's.
+
+    r = b - A x;  z = M r;  beta = z r, |z|                             wait: PETSc's test
+    repeat:  p = z + (beta/betaold) p
+             w = A p;  dpi = p w
+             x += (beta/dpi) p;  r -= (beta/dpi) w                      unless dpi says that PETSc would stop
+             z = M r;  beta = z r, |z|                                  wait: what PETSc tests on the way, then its test
+
+  What PETSc finds before it changes x (p A p is 0, changes its sign or is not finite) the kernels find as well, and
+  change nothing. One application of M is in vain then.
+
+  On smaller matrices all launches of an iteration, the cycle's too, are one graph from the second solve on: launching
+  them takes longer than what they do. It is made again where anything that it names has moved. There x is a vector of
+  the plugin's own, since programs solve for this and that one.
+
+  It takes over where nothing of a program's is called in between: no monitors, PETSc's own test of convergence, no
+  eigenvalues, no trust region, no null space but constants; and where PCApply() would be the room cycle's (HybMGArraysBegin()). Else
+  PETSc's own function is called. Vectors that live on the host are sent once and come back at the end.
+*/
+#include <petsc/private/kspimpl.h>
+#include <petsc/private/matimpl.h>
+#include <petsc/private/pcimpl.h>
+#include "aijhybridgpu/private/hybkrylov.h"
+#include "aijhybridgpu/private/hybmat.h"
+#include "../../../smoothers.h"
+
+PETSC_EXTERN PetscErrorCode KSPCreate_CG(KSP);
+
+#define HYB_CG_KEY   "HybCG"
+#define HYB_CG_GRAPH 2000000 /* rows up to which an iteration is a graph */
+
+/* PETSc's own operations, the same for all objects */
+static struct {
+  PetscErrorCode (*solve)(KSP);
+  PetscErrorCode (*setradius)(KSP, PetscReal);
+  PetscErrorCode (*settarget)(KSP, PetscReal);
+  PetscErrorCode (*getobjective)(KSP, PetscReal *);
+} petsc;
+
+typedef struct {
+  PetscBool trust;     /* a radius or a target of the objective function was set */
+  PetscBool ours;      /* the last solve was */
+  PetscReal objective; /* x A x / 2 - b x, of it */
+  /* what stays from one solve to the next, of matrices of so many rows, for a graph */
+  HybArena    keep;
+  PetscCount  n;
+  HybCG        numbers;
+  HybCycleSums sums; /* of z, where constants are a null space */
+  HybScalar   *x;
+  void        *graph;
+  PetscInt    solves;
+  const void *names[6]; /* what the graph names: the cycle, r, z, p, the backend, and whether it has sums */
+  uint64_t    stamp;    /* the cycle's */
+} HybKSPCG;
+
+static PetscErrorCode HybKSPCGGet(KSP ksp, HybKSPCG **cg)
+{
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)ksp, HYB_CG_KEY, cg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKSPCGForget(HybKSPCG *cg)
+{
+  const HybBackend *backend = cg->keep.exec.backend;
+
+  PetscFunctionBegin;
+  if (cg->graph) PetscCall(backend->cycle->forget(&cg->keep.exec, &cg->graph));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKSPCGFree(void *pointer)
+{
+  HybKSPCG      *cg   = (HybKSPCG *)pointer;
+  PetscErrorCode ierr = HybKSPCGForget(cg), second = HybArenaReset(&cg->keep);
+
+  PetscFunctionBegin;
+  PetscCall(PetscFree(cg));
+  PetscCall(ierr);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPCGSetRadius_Hyb(KSP ksp, PetscReal radius)
+{
+  HybKSPCG *cg;
+
+  PetscFunctionBegin;
+  PetscCall((*petsc.setradius)(ksp, radius));
+  PetscCall(HybKSPCGGet(ksp, &cg));
+  if (cg) cg->trust = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPCGSetObjectiveTarget_Hyb(KSP ksp, PetscReal target)
+{
+  HybKSPCG *cg;
+
+  PetscFunctionBegin;
+  PetscCall((*petsc.settarget)(ksp, target));
+  PetscCall(HybKSPCGGet(ksp, &cg));
+  if (cg) cg->trust = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPCGGetObjFcn_Hyb(KSP ksp, PetscReal *objective)
+{
+  HybKSPCG *cg;
+
+  PetscFunctionBegin;
+  PetscCall(HybKSPCGGet(ksp, &cg));
+  if (cg && cg->ours)
+    *objective = cg->objective;
+  else
+    PetscCall((*petsc.getobjective)(ksp, objective));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#if !defined(PETSC_USE_COMPLEX)
+/* one solve */
+typedef struct {
+  KSP          ksp;
+  HybKSPCG    *cg;
+  HybCycle    *cycle;
+  HybArena     work;
+  HybVecAccess b, x, r, z, p;
+  HybScalar   *sum;  /* where x is while it iterates */
+  PetscBool    null; /* constants are A's null space */
+  PetscReal    host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
+} Solve;
+
+/* dp and beta, as of the last wait */
+static PetscReal SolveNorm(const Solve *s)
+{
+  switch (s->ksp->normtype) {
+  case KSP_NORM_PRECONDITIONED:
+    return PetscSqrtReal(s->host[HYB_CG_ZZ]);
+  case KSP_NORM_UNPRECONDITIONED:
+    return PetscSqrtReal(s->host[HYB_CG_RR]);
+  default:
+    return PetscSqrtReal(PetscAbsReal(s->host[HYB_CG_BETA]));
+  }
+}
+
+static PetscErrorCode SolveMult(const Solve *s, const PetscScalar *x, HybSpMVMode mode, const PetscScalar *y, PetscScalar *z)
+{
+  const HybCycleLevel *l = &s->cycle->level[0];
+  Mat                  A;
+
+  PetscFunctionBegin;
+  PetscCall(KSPGetOperators(s->ksp, &A, NULL));
+  PetscCall(PetscLogEventBegin(MAT_Mult, A, 0, 0, 0));
+  PetscCall(HybSpMVApply(l->mult, &l->A, (const HybScalar *)x, mode, (const HybScalar *)y, (HybScalar *)z));
+  PetscCall(PetscLogGpuFlops(2.0 * l->A.nnz));
+  PetscCall(PetscLogEventEnd(MAT_Mult, A, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the wait */
+static PetscErrorCode SolveFetch(Solve *s)
+{
+  const HybExec *exec = &s->cycle->exec;
+
+  PetscFunctionBegin;
+  PetscCall(exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* z loses its mean, where PETSc takes it out of what the preconditioner made */
+static PetscErrorCode SolveZeroMean(const Solve *s, const HybExec *exec)
+{
+  static const int   weight[5] = {1, 0, 0, 0, 0};
+  const HybCycleOps *ops       = exec->backend->cycle;
+  const PetscCount   n         = s->cycle->level[0].A.m;
+  HybScalar         *z         = (HybScalar *)s->z.there;
+
+  PetscFunctionBegin;
+  if (!s->null) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(ops->sum(exec, &s->cg->sums, 0, n, z));
+  PetscCall(ops->shift(exec, &s->cg->sums, weight, n, z, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* z = M r, and the products */
+static PetscErrorCode SolvePrecondition(Solve *s)
+{
+  const HybExec   *exec = &s->cycle->exec;
+  const PetscCount n    = s->cycle->level[0].A.m;
+
+  PetscFunctionBegin;
+  PetscCall(HybMGArraysApply(s->ksp->pc, s->r.there, s->z.there));
+  PetscCall(SolveZeroMean(s, exec));
+  PetscCall(exec->backend->krylov->cgproducts(exec, &s->cg->numbers, n, (const HybScalar *)s->z.there, (const HybScalar *)s->r.there));
+  PetscCall(PetscLogGpuFlops(6.0 * n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* from z to the next r */
+static PetscErrorCode SolveStep(Solve *s)
+{
+  const HybExec      *exec = &s->cycle->exec;
+  const HybKrylovOps *ops  = exec->backend->krylov;
+  const PetscCount    n    = s->cycle->level[0].A.m;
+  HybScalar          *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
+
+  PetscFunctionBegin;
+  PetscCall(ops->cgdirection(exec, &s->cg->numbers, n, z, p));
+  PetscCall(SolveMult(s, s->p.there, HYB_SPMV_SET, NULL, s->z.there)); /* w is where z was, as PETSc's is */
+  PetscCall(ops->cgcurvature(exec, &s->cg->numbers, n, p, z));
+  PetscCall(ops->cgupdate(exec, &s->cg->numbers, n, p, z, s->sum, r));
+  PetscCall(PetscLogGpuFlops(8.0 * n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* all launches of an iteration, on a stream that is being captured */
+static PetscErrorCode SolveRecordIteration(Solve *s, const HybExec *captured)
+{
+  const HybKrylovOps  *ops    = captured->backend->krylov;
+  const HybCycleLevel *l      = &s->cycle->level[0];
+  const PetscCount     n      = l->A.m;
+  HybScalar           *r      = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
+  void *const          stream = l->mult->exec.stream;
+  PetscErrorCode       ierr;
+
+  PetscFunctionBegin;
+  PetscCall(ops->cgdirection(captured, &s->cg->numbers, n, z, p));
+  l->mult->exec.stream = captured->stream;
+  ierr                 = HybSpMVApply(l->mult, &l->A, p, HYB_SPMV_SET, NULL, z);
+  l->mult->exec.stream = stream;
+  PetscCall(ierr);
+  PetscCall(ops->cgcurvature(captured, &s->cg->numbers, n, p, z));
+  PetscCall(ops->cgupdate(captured, &s->cg->numbers, n, p, z, s->sum, r));
+  PetscCall(HybCycleRecord(s->cycle, captured, r, z));
+  PetscCall(SolveZeroMean(s, captured));
+  PetscCall(ops->cgproducts(captured, &s->cg->numbers, n, z, r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the graph of an iteration is there, and names what this solve has */
+static PetscErrorCode SolveGraph(Solve *s)
+{
+  HybKSPCG       *cg       = s->cg;
+  const HybExec  *exec     = &s->cycle->exec;
+  const void     *names[6] = {s->cycle, s->r.there, s->z.there, s->p.there, exec->backend, NULL};
+  HybExec         captured;
+  PetscBool       may;
+
+  PetscFunctionBegin;
+  if (s->null) names[5] = &cg->sums;
+  if (cg->graph && !memcmp(names, cg->names, sizeof(names)) && cg->stamp == s->cycle->stamp) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybKSPCGForget(cg));
+  if (!cg->solves || s->sum != cg->x || !HybCycleIsRecordable(s->cycle)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(exec->backend->cycle->capture(exec, &captured, &may));
+  if (may) PetscCall(exec->backend->cycle->captured(&captured, SolveRecordIteration(s, &captured), &cg->graph));
+  (void)memcpy(cg->names, names, sizeof(names));
+  cg->stamp = s->cycle->stamp;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one iteration, and the wait */
+static PetscErrorCode SolveIteration(Solve *s)
+{
+  const HybExec *exec = &s->cycle->exec;
+
+  PetscFunctionBegin;
+  if (s->cg->graph) {
+    PetscCall(PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
+    PetscCall(exec->backend->cycle->launch(exec, s->cg->graph));
+    PetscCall(PetscLogEventEnd(PC_Apply, s->ksp->pc, 0, 0, 0));
+    PetscCall(PetscLogGpuFlops(2.0 * s->cycle->level[0].A.nnz + 14.0 * s->cycle->level[0].A.m));
+    PetscCall(HybMGArraysApplied(s->ksp->pc));
+  } else {
+    PetscCall(SolveStep(s));
+    PetscCall(SolvePrecondition(s));
+  }
+  PetscCall(SolveFetch(s));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what PETSc does with a norm */
+static PetscErrorCode SolveTest(Solve *s, PetscInt its)
+{
+  KSP             ksp = s->ksp;
+  const PetscReal dp  = SolveNorm(s);
+
+  PetscFunctionBegin;
+  if (ksp->normtype == KSP_NORM_NATURAL) KSPCheckDot(ksp, s->host[HYB_CG_BETA]);
+  KSPCheckNorm(ksp, dp);
+  ksp->rnorm = dp;
+  PetscCall(KSPLogResidualHistory(ksp, dp));
+  PetscCall((*ksp->converged)(ksp, its, dp, &ksp->reason, ksp->cnvP));
+  if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  KSPCheckDot(ksp, s->host[HYB_CG_BETA]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* beta is 0, or changed its sign: as PETSc finds at an iteration's begin */
+static PetscErrorCode SolveBeta(Solve *s, PetscInt i)
+{
+  KSP             ksp  = s->ksp;
+  const PetscReal beta = s->host[HYB_CG_BETA], old = s->host[HYB_CG_BETAOLD];
+
+  PetscFunctionBegin;
+  if (beta == 0) {
+    ksp->reason = KSP_CONVERGED_ATOL;
+    PetscCall(PetscInfo(ksp, "converged due to beta = 0\n"));
+  } else if (i > 0 && beta * old < 0) {
+    PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite preconditioner, beta %g, betaold %g", (double)beta, (double)old);
+    ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
+    PetscCall(PetscInfo(ksp, "diverging due to indefinite preconditioner\n"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* p A p stopped the iteration before x was changed */
+static PetscErrorCode SolveStopped(Solve *s)
+{
+  KSP             ksp = s->ksp;
+  const PetscReal dpi = s->host[HYB_CG_DPI], old = s->host[HYB_CG_DPIOLD];
+
+  PetscFunctionBegin;
+  KSPCheckDot(ksp, dpi);
+#if HYB_HAS_NEG_CURVE
+  if (ksp->converged_neg_curve) {
+    ksp->reason = KSP_CONVERGED_NEG_CURVE;
+    PetscCall(PetscInfo(ksp, "converged due to negative curvature: %g\n", (double)dpi));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite matrix, dpi %g, dpiold %g", (double)dpi, (double)old);
+  ksp->reason = KSP_DIVERGED_INDEFINITE_MAT;
+  PetscCall(PetscInfo(ksp, "diverging due to indefinite matrix\n"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SolveIterate(Solve *s)
+{
+  KSP              ksp  = s->ksp;
+  const HybExec   *exec = &s->cycle->exec;
+  const PetscCount n    = s->cycle->level[0].A.m;
+  PetscInt         i    = 0;
+
+  PetscFunctionBegin;
+  ksp->its = 0;
+  if (ksp->guess_zero)
+    PetscCall(exec->backend->copy(exec, s->r.there, s->b.there, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
+  else
+    PetscCall(SolveMult(s, s->x.there, HYB_SPMV_RESIDUAL, s->b.there, s->r.there));
+  PetscCall(SolvePrecondition(s));
+  PetscCall(SolveGraph(s));
+  PetscCall(SolveFetch(s));
+  PetscCall(SolveTest(s, 0));
+  if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  do {
+    const PetscReal beta = s->host[HYB_CG_BETA];
+
+    ksp->its = i + 1;
+    PetscCall(SolveBeta(s, i));
+    if (ksp->reason) break;
+    PetscCall(SolveIteration(s));
+    if (s->host[HYB_CG_STOPPED] != 0) {
+      PetscCall(SolveStopped(s));
+      break;
+    }
+    s->cg->objective -= (PetscReal)0.5 * (beta / s->host[HYB_CG_DPI]) * beta;
+    PetscCall(SolveTest(s, i + 1));
+    if (ksp->reason) break;
+    i++;
+  } while (i < ksp->max_it);
+  if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what stays from solve to solve */
+static PetscErrorCode SolveReserve(Solve *s)
+{
+  HybKSPCG        *cg   = s->cg;
+  const HybExec   *exec = &s->cycle->exec;
+  const PetscCount n    = s->cycle->level[0].A.m;
+
+  PetscFunctionBegin;
+  if (!cg->numbers.s || cg->n != n || cg->keep.exec.backend != exec->backend) {
+    PetscCall(HybKSPCGForget(cg));
+    PetscCall(HybArenaReset(&cg->keep));
+    cg->numbers.s = NULL;
+    cg->x         = NULL;
+    cg->solves    = 0;
+    PetscCall(HybArenaInit(&cg->keep, exec));
+    if (n <= HYB_CG_GRAPH) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
+    PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 2, sizeof(int), &cg->numbers.arrived));
+    cg->sums.arrived = cg->numbers.arrived + 1;
+    PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), 5 + HYB_CYCLE_SUMS, sizeof(HybScalar), &cg->sums.s));
+    PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CG_NUMBERS + 3 * HYB_KRYLOV_SUMS, sizeof(HybScalar), &cg->numbers.s));
+    cg->n = n;
+  }
+  PetscCall(exec->backend->zero(exec, cg->numbers.s, HYB_CG_NUMBERS * sizeof(HybScalar)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the objective function of the first guess, as PETSc begins it: (r x - b x) / 2 */
+static PetscErrorCode SolveObjective(Solve *s)
+{
+  KSP         ksp = s->ksp;
+  Mat         A;
+  PetscScalar xr, xb;
+
+  PetscFunctionBegin;
+  s->cg->objective = 0;
+  if (ksp->guess_zero) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
+  PetscCall(MatResidual(A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0]));
+  PetscCall(VecTDot(ksp->work[0], ksp->vec_sol, &xr));
+  PetscCall(VecTDot(ksp->vec_rhs, ksp->vec_sol, &xb));
+  s->cg->objective = (PetscReal)0.5 * (xr - xb);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SolveArrays(Solve *s)
+{
+  KSP            ksp   = s->ksp;
+  const HybExec *exec  = &s->cycle->exec;
+  const size_t   bytes = sizeof(HybScalar) * (size_t)s->cycle->level[0].A.m;
+  PetscErrorCode ierr  = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(SolveObjective(s));
+  PetscCall(SolveReserve(s));
+  PetscCall(HybVecGet(exec, &s->work, ksp->vec_rhs, PETSC_TRUE, PETSC_FALSE, &s->b));
+  PetscCall(HybVecGet(exec, &s->work, ksp->vec_sol, PETSC_TRUE, PETSC_TRUE, &s->x));
+  PetscCall(HybVecGet(exec, &s->work, ksp->work[0], PETSC_FALSE, PETSC_TRUE, &s->r));
+  PetscCall(HybVecGet(exec, &s->work, ksp->work[1], PETSC_FALSE, PETSC_TRUE, &s->z));
+  PetscCall(HybVecGet(exec, &s->work, ksp->work[2], PETSC_FALSE, PETSC_TRUE, &s->p));
+  s->sum = s->cg->x && s->cg->solves ? s->cg->x : (HybScalar *)s->x.there;
+  if (s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) ierr = SolveIterate(s);
+  if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
+  s->cg->solves++;
+  PetscCall(HybVecRestore(exec, &s->work, &s->p));
+  PetscCall(HybVecRestore(exec, &s->work, &s->z));
+  PetscCall(HybVecRestore(exec, &s->work, &s->r));
+  PetscCall(HybVecRestore(exec, &s->work, &s->x));
+  PetscCall(HybVecRestore(exec, &s->work, &s->b));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* is it a solve in which nobody of a program's is called, and nothing asked for but the solution? */
+static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *constants, PetscBool *plain)
+{
+  Mat          A;
+  MatNullSpace null;
+  PetscMPIInt  size;
+
+  PetscFunctionBegin;
+  *plain = (PetscBool)(cg && !cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && !ksp->calc_sings && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->reason != KSP_DIVERGED_PC_FAILED && ksp->pc_side == PC_LEFT);
+  *plain = (PetscBool)(*plain && (ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_UNPRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL));
+  if (!*plain) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  PetscCall(MatGetNullSpace(A, &null));
+  *constants = (PetscBool)(null && null->has_cnst);
+  *plain     = (PetscBool)(size == 1 && (!null || (null->has_cnst && !null->n && !null->remove)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
+{
+  HybKSPCG *cg;
+
+  PetscFunctionBegin;
+  PetscCall(HybKSPCGGet(ksp, &cg));
+  if (cg) cg->ours = PETSC_FALSE;
+#if !defined(PETSC_USE_COMPLEX)
+  {
+    PetscBool      may = PETSC_FALSE;
+    Solve          s   = {.ksp = ksp, .cg = cg};
+    Mat            A;
+    PetscErrorCode ierr, second, third;
+
+    PetscCall(SolveIsPlain(ksp, cg, &s.null, &may));
+    if (may) {
+      PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+      PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, &s.cycle, &may));
+      if (may && (!s.cycle->exec.backend->device || !s.cycle->exec.backend->krylov->cgproducts)) {
+        PetscCall(HybMGArraysEnd(ksp->pc));
+        may = PETSC_FALSE;
+      }
+    }
+    if (may) {
+      cg->ours = PETSC_TRUE;
+      PetscCall(HybArenaInit(&s.work, &s.cycle->exec));
+      ierr   = SolveArrays(&s);
+      second = HybArenaReset(&s.work);
+      third  = HybMGArraysEnd(ksp->pc);
+      PetscCall(ierr);
+      PetscCall(second);
+      PetscCall(third);
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+#endif
+  PetscCall((*petsc.solve)(ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
+{
+  HybKSPCG *cg;
+
+  PetscFunctionBegin;
+  PetscCall(KSPCreate_CG(ksp));
+  petsc.solve = ksp->ops->solve;
+  PetscCall(PetscNew(&cg));
+  PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CG_KEY, cg, HybKSPCGFree));
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGSetRadius_C", &petsc.setradius));
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGSetObjectiveTarget_C", &petsc.settarget));
+  PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGGetObjFcn_C", &petsc.getobjective));
+  if (petsc.setradius) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGSetRadius_C", KSPCGSetRadius_Hyb));
+  if (petsc.settarget) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGSetObjectiveTarget_C", KSPCGSetObjectiveTarget_Hyb));
+  if (petsc.getobjective) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGGetObjFcn_C", KSPCGGetObjFcn_Hyb));
+  ksp->ops->solve = KSPSolve_CG_Hyb;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

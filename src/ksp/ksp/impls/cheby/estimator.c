@@ -1,0 +1,235 @@
+/*
+  KSPCHEBYSHEV's estimator of eigenvalues for new values of a matrix of the type: ten steps of GMRES with Jacobi, of
+  which PETSc needs the Hessenberg matrix alone. The room krylov builds that by Arnoldi's process, with one wait at the
+  end where PETSc waits three times a step, and without PETSc's vectors.
+
+  PETSc's set-up stays the driver: for its length the estimator's solve, its set-up and the function that asks for
+  eigenvalues are ours, which are in a table that anybody may write. Eigenvalues come from the LAPACK that PETSc uses,
+  as PETSc's do. Where the process breaks down, or a step leaves hardly more than rounding, PETSc's own functions do
+  it all, as they do for estimators that are not plain GMRES: other options, CG for matrices known to be SPD.
+*/
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#include <petsc/private/kspimpl.h>
+#include <petsc/private/matimpl.h>
+#include <petscblaslapack.h>
+#include <dlfcn.h>
+#include "aijhybridgpu/private/hybkrylov.h"
+#include "aijhybridgpu/private/hybmat.h"
+#include "../../../smoothers.h"
+
+#if defined(PETSC_USE_COMPLEX)
+PetscErrorCode HybEstimatorBegin(KSP ksp, KSP estimator, PetscBool *ours)
+{
+  PetscFunctionBegin;
+  (void)ksp;
+  (void)estimator;
+  *ours = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybEstimatorEnd(void)
+{
+  PetscFunctionBegin;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#else
+  #define NAME_(x) #x
+  #define NAME(x)  NAME_(x)
+
+typedef void (*HybGeev)(const char *, const char *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscScalar *, PetscScalar *, PetscScalar *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscBLASInt *);
+
+/* the estimate that is under way: one at a time */
+static struct {
+  KSP            ksp;
+  struct _KSPOps ops;     /* the estimator's own */
+  PetscBool      skipped; /* its own set-up was left out */
+  PetscBool      found;   /* H is of this solve */
+  PetscInt       steps;
+  PetscScalar    H[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS];
+} Estimate;
+
+static HybGeev Geev(void)
+{
+  static PetscBool looked;
+  static HybGeev   geev;
+
+  if (!looked) geev = (HybGeev)dlsym(RTLD_DEFAULT, NAME(LAPACKgeev_));
+  looked = PETSC_TRUE;
+  return geev;
+}
+
+static PetscErrorCode EstimatorArnoldi(KSP e, Mat A, const HybExec *x, HybArena *work, PetscInt *done)
+{
+  const HybKrylovOps *ops = x->backend->krylov;
+  HybScalar          *dinv;
+  HybSpMV            *mult;
+  HybCSR              csr;
+  HybVecAccess        b;
+  PetscErrorCode      ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybMatGetMult(A, x, PETSC_FALSE, &csr, &mult));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(x), csr.m, sizeof(*dinv), &dinv));
+  PetscCall((*x->backend->csr->getdiagonal)(x, &csr, dinv));
+  PetscCall((*ops->reciprocal)(x, work, csr.m, dinv, 1.0, dinv, NULL)); /* PCJACOBI takes 1 for a zero */
+  PetscCall(HybVecGet(x, work, e->vec_rhs, PETSC_TRUE, PETSC_FALSE, &b));
+  ierr = HybKrylovArnoldi(mult, work, &csr, dinv, (const HybScalar *)b.there, Estimate.steps, (HybScalar *)Estimate.H, done);
+  PetscCall(HybVecRestore(x, work, &b));
+  PetscCall(HybMatRestoreCSR(A, x, &csr));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode EstimatorSolve(KSP e)
+{
+  Mat            A;
+  HybExec        x;
+  HybArena       work;
+  PetscInt       done = 0;
+  PetscErrorCode ierr, second;
+
+  PetscFunctionBegin;
+  PetscCall(PCGetOperators(e->pc, &A, NULL));
+  PetscCall(HybMatGetSmootherExec(A, &x));
+  PetscCall(HybArenaInit(&work, &x));
+  ierr   = EstimatorArnoldi(e, A, &x, &work, &done);
+  second = HybArenaReset(&work);
+  PetscCall(ierr);
+  PetscCall(second);
+  Estimate.found = (PetscBool)(done == Estimate.steps && !HybKrylovSpent(done, (const HybScalar *)Estimate.H));
+  if (Estimate.found) {
+    e->its    = Estimate.steps;
+    e->reason = KSP_DIVERGED_ITS; /* all steps were done, as PETSc says of them */
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (Estimate.skipped) PetscCall((*Estimate.ops.setup)(e));
+  Estimate.skipped = PETSC_FALSE;
+  PetscCall((*Estimate.ops.solve)(e));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode EstimatorSetUp(KSP e)
+{
+  PetscFunctionBegin;
+  (void)e;
+  Estimate.skipped = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode EstimatorEigenvalues(KSP e, PetscInt nmax, PetscReal *r, PetscReal *c, PetscInt *neig)
+{
+  const PetscInt n = Estimate.steps;
+  PetscBLASInt   bn = (PetscBLASInt)n, lwork = 5 * (HYB_KRYLOV_STEPS + 1), one = 1, info = 0;
+  PetscScalar    square[HYB_KRYLOV_STEPS * HYB_KRYLOV_STEPS], work[5 * (HYB_KRYLOV_STEPS + 1)], none = 0;
+
+  PetscFunctionBegin;
+  if (!Estimate.found) {
+    PetscCall((*Estimate.ops.computeeigenvalues)(e, nmax, r, c, neig));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCheck(nmax >= n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Room for %" PetscInt_FMT " eigenvalues, not for %" PetscInt_FMT, nmax, n);
+  for (PetscInt q = 0; q < n; q++)
+    for (PetscInt k = 0; k < n; k++) square[q * n + k] = Estimate.H[q * (n + 1) + k];
+  PetscCall(PetscFPTrapPush(PETSC_FP_TRAP_OFF));
+  (*Geev())("N", "N", &bn, square, &bn, r, c, &none, &one, &none, &one, work, &lwork, &info);
+  PetscCall(PetscFPTrapPop());
+  PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_LIB, "LAPACK's eigenvalues of a Hessenberg matrix of %" PetscInt_FMT " rows: geev returned %" PetscBLASInt_FMT, n, info);
+  *neig = n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* classical Gram-Schmidt in one pass? */
+static PetscErrorCode EstimatorOrthogonalizes(KSP e, PetscBool *once)
+{
+  PetscFunctionBegin;
+  #if !HYB_HAS_ORTHOGONALIZE
+  {
+    KSPGMRESCGSRefinementType refinement;
+    PetscErrorCode (*orthogonalization)(KSP, PetscInt);
+
+    PetscCall(KSPGMRESGetCGSRefinementType(e, &refinement));
+    PetscCall(KSPGMRESGetOrthogonalization(e, &orthogonalization));
+    *once = (PetscBool)(refinement == KSP_GMRES_CGS_REFINE_NEVER && orthogonalization == KSPGMRESClassicalGramSchmidtOrthogonalization);
+  }
+  #else
+  {
+    KSPOrthogonalizationCGSRefinementType refinement;
+    KSPOrthogonalizationFn               *orthogonalization;
+
+    PetscCall(KSPOrthogonalizationGetCGSRefinementType(e, &refinement));
+    PetscCall(KSPOrthogonalizationGet(e, &orthogonalization));
+    *once = (PetscBool)(refinement == KSP_ORTHOGONALIZATION_CGS_REFINE_NEVER && orthogonalization == KSPOrthogonalizationClassicalGramSchmidt);
+  }
+  #endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* is it GMRES as KSPCHEBYSHEV makes it, for Jacobi and a matrix of ours on a device? */
+static PetscErrorCode EstimatorIsPlain(KSP ksp, KSP e, PetscBool *plain)
+{
+  Mat          A, P;
+  HybExec      x;
+  PCJacobiType type;
+  PetscBool    jacobi, gmres, useabs, fix, set, spd, mult, ascends, once = PETSC_FALSE;
+  PetscMPIInt  size;
+  PetscInt     restart;
+
+  PetscFunctionBegin;
+  *plain = PETSC_FALSE;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
+  PetscCall(KSPGetOperators(ksp, &A, &P));
+  if (size > 1 || A != P || !Geev()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
+  PetscCall(HybMatHasMult(A, &mult));
+  PetscCall(MatIsSPDKnown(P, &set, &spd));
+  if (!jacobi || !mult || (set && spd)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PCJacobiGetType(ksp->pc, &type));
+  PetscCall(PCJacobiGetUseAbs(ksp->pc, &useabs));
+  PetscCall(PCJacobiGetFixDiagonal(ksp->pc, &fix));
+  if (type != PC_JACOBI_DIAGONAL || useabs || !fix) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMatGetSmootherExec(A, &x));
+  if (!x.backend->device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMatAscends(A, &x, &ascends));
+  /* as PETSc would a moment later */
+  if (ksp->setfromoptionscalled && !e->setfromoptionscalled) PetscCall(KSPSetFromOptions(e));
+  if (!((PetscObject)e)->type_name) PetscCall(KSPSetType(e, KSPGMRES));
+  PetscCall(PetscObjectTypeCompare((PetscObject)e, KSPGMRES, &gmres));
+  if (!gmres || !ascends) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGMRESGetRestart(e, &restart));
+  PetscCall(EstimatorOrthogonalizes(e, &once));
+  *plain = (PetscBool)(e->max_it >= 1 && e->max_it <= PetscMin(restart, HYB_KRYLOV_STEPS) && e->max_it * 3 <= A->rmap->n && once && !e->numbermonitors && !e->guess && e->guess_zero && !e->calc_ritz && e->rtol <= 1e-12 && e->pc_side_set != PC_RIGHT && e->pc_side_set != PC_SYMMETRIC && (e->normtype_set == KSP_NORM_DEFAULT || e->normtype_set == KSP_NORM_PRECONDITIONED) && e->ops->computeeigenvalues && e->ops->solve);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybEstimatorBegin(KSP ksp, KSP e, PetscBool *ours)
+{
+  PetscFunctionBegin;
+  *ours = PETSC_FALSE;
+  if (!e || Estimate.ksp) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(EstimatorIsPlain(ksp, e, ours));
+  if (!*ours) PetscFunctionReturn(PETSC_SUCCESS);
+  Estimate.ksp              = e;
+  Estimate.ops              = *e->ops;
+  Estimate.skipped          = PETSC_FALSE;
+  Estimate.found            = PETSC_FALSE;
+  Estimate.steps            = e->max_it;
+  e->ops->solve              = EstimatorSolve;
+  e->ops->computeeigenvalues = EstimatorEigenvalues;
+  if (e->setupstage == KSP_SETUP_NEW) e->ops->setup = EstimatorSetUp;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybEstimatorEnd(void)
+{
+  KSP e = Estimate.ksp;
+
+  PetscFunctionBegin;
+  Estimate.ksp               = NULL;
+  e->ops->solve              = Estimate.ops.solve;
+  e->ops->setup              = Estimate.ops.setup;
+  e->ops->computeeigenvalues = Estimate.ops.computeeigenvalues;
+  /* its own set-up is still to be done, by whoever needs it */
+  if (Estimate.skipped) e->setupstage = KSP_SETUP_NEW;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif

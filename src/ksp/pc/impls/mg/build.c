@@ -1,0 +1,430 @@
+/*
+  build.c: what the cycle has of its own, and the loan of what is the matrices'.
+
+  Of its own are vectors, the reciprocals of diagonals, the smoothers' numbers and the coarsest level's inverse. They
+  are made again after each change, in the same memory where sizes are the same, so that a graph of launches stays. The
+  reciprocals are the preconditioners': what they make of a vector of ones. The inverse is what PETSc's own solver makes
+  of the unit vectors, and is tried once beside it.
+*/
+#include "mgimpl.h"
+
+/* no two cycles of a process ever have the same */
+static uint64_t HybMGNewStamp(void)
+{
+  static uint64_t stamps;
+
+  return ++stamps;
+}
+
+PetscErrorCode HybMGRelease(HybMG *h)
+{
+  const PetscErrorCode first = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS, second = HybArenaReset(&h->keep);
+
+  PetscFunctionBegin;
+  h->cycle.stamp = 0;
+  h->c           = NULL;
+  h->inverse     = NULL;
+  h->known       = PETSC_FALSE;
+  (void)memset(h->size, 0, sizeof(h->size));
+  PetscCall(first);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* memory for levels of these sizes: the one that is there, or another */
+static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, const PetscInt size[])
+{
+  HybCycle  *c    = &h->cycle;
+  PetscBool  same = (PetscBool)(h->c && c->exec.backend == x->backend && c->n == levels - 1);
+  HybScalar *all;
+  PetscCount entries  = 0;
+  const PetscBool zeromean = c->zeromean, zerosum = c->zerosum;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < levels; k++) same = (PetscBool)(same && size[k] == h->size[k]);
+  if (same) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMGRelease(h));
+  (void)memset(c, 0, sizeof(*c));
+  c->zeromean = zeromean;
+  c->zerosum  = zerosum;
+  c->exec     = *x;
+  c->n    = levels - 1;
+  c->m    = size[levels - 1];
+  PetscCall(HybArenaInit(&h->keep, x));
+  /* vectors begin at multiples of 64 bytes */
+#define ROOM(n) (((PetscCount)(n) + 7) / 8 * 8)
+  for (PetscInt k = 0; k < levels; k++) entries += ROOM(size[k]) * (k == 0 ? 3 : k < levels - 1 ? 5
+                                                                                                : 2);
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), entries, sizeof(HybScalar), &all));
+  for (PetscInt k = 0; k < c->n; k++) {
+    HybCycleLevel *l = &c->level[k];
+
+    l->dinv = all;
+    l->r    = all + ROOM(size[k]);
+    l->p    = all + 2 * ROOM(size[k]);
+    all += 3 * ROOM(size[k]);
+    if (k) {
+      l->b = all;
+      l->x = all + ROOM(size[k]);
+      all += 2 * ROOM(size[k]);
+    }
+  }
+  c->b = all;
+  c->x = all + ROOM(c->m);
+#undef ROOM
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), 2 * 3 * HYB_MG_SMOOTHER * (PetscCount)c->n, sizeof(PetscReal), &h->c));
+  for (PetscInt k = 0; k < levels; k++) h->size[k] = size[k];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What a null space of constants needs: of that, A 1 must be 0, as the cycle relies on it where PETSc does not. */
+static PetscErrorCode HybMGNullSpace(KSP ksp, HybMG *h, const char **why)
+{
+  HybCycle  *c = &h->cycle;
+  PetscReal  norm;
+  HybScalar *s;
+  Mat        A;
+
+  PetscFunctionBegin;
+  if (!c->zeromean && !c->zerosum) PetscFunctionReturn(PETSC_SUCCESS);
+  if (c->zeromean) {
+    PetscCall(KSPGetOperators(ksp, &A, NULL));
+    PetscCall(VecSet(ksp->work[0], 1));
+    PetscCall(MatMult(A, ksp->work[0], ksp->work[1]));
+    PetscCall(PCApply(ksp->pc, ksp->work[1], ksp->work[0]));
+    PetscCall(VecNorm(ksp->work[0], NORM_INFINITY, &norm));
+    if (!(norm <= 1000 * PETSC_MACHINE_EPSILON)) *why = "the matrix times a constant is not zero";
+  }
+  if (*why || c->q) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), h->size[0], sizeof(HybScalar), &c->q));
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), 5 + HYB_CYCLE_SUMS, sizeof(HybScalar), &s));
+  PetscCall(HybArenaCalloc(&h->keep, HYB_WORK(&c->exec), 1, sizeof(int), &c->sums.arrived));
+  c->sums.s = s;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the smoothers' numbers, all levels' */
+static PetscErrorCode HybMGNumbers(const PC_MG *mg, HybMG *h, const char **why)
+{
+  HybCycle *c    = &h->cycle;
+  PetscBool same = PETSC_TRUE;
+  PetscReal all[2 * 3 * HYB_MG_SMOOTHER * HYB_MG_LEVELS];
+
+  PetscFunctionBegin;
+  (void)memset(all, 0, sizeof(all));
+  for (PetscInt k = 0; k < c->n && !*why; k++) {
+    const PC_MG_Levels *m = mg->levels[c->n - k];
+
+    for (int side = 0; side < 2; side++) {
+      const KSP         ksp = side ? m->smoothu : m->smoothd;
+      HybCycleSmoother *s   = side ? &c->level[k].post : &c->level[k].pre;
+      HybCycleSmoother  was = *s;
+      const PetscInt    at  = (2 * k + side) * 3 * HYB_MG_SMOOTHER;
+      PetscBool         known = PETSC_TRUE;
+
+      if (side && m->smoothu == m->smoothd)
+        *s = c->level[k].pre;
+      else {
+        PetscCall(HybMGSmootherNumbers(ksp, all + at, &s->threeterm, &known));
+        if (!known) *why = "a smoother's steps are not a recurrence of two terms";
+        s->steps = ksp->max_it;
+        s->c     = h->c + at;
+      }
+      same = (PetscBool)(same && was.steps == s->steps && was.threeterm == s->threeterm && was.c == s->c);
+    }
+    same               = (PetscBool)(same && c->level[k].cycles == m->cycles);
+    c->level[k].cycles = m->cycles;
+  }
+  /* other launches: graphs are made anew */
+  if (!same) {
+    c->stamp = 0;
+    PetscCall(HybCycleMoved(c));
+  }
+  if (!*why) PetscCall(c->exec.backend->copy(&c->exec, h->c, all, sizeof(PetscReal) * (size_t)(2 * 3 * HYB_MG_SMOOTHER * c->n), HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* D^-1 as the preconditioner has it, in the smoother's second work vector */
+static PetscErrorCode Reciprocals(KSP ksp, const char **why)
+{
+  PetscErrorCode ierr;
+  PetscInt       locked = 0;
+
+  PetscFunctionBegin;
+  if (ksp->nwork < 2 || !ksp->work[0] || !ksp->work[1]) {
+    *why = "a smoother has no work vectors";
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(VecSet(ksp->work[0], 1));
+  ierr = PCApply(ksp->pc, ksp->work[0], ksp->work[1]);
+  /* an application that fails leaves its vector locked, which the smoother is to write again */
+#ifndef VecLockGet /* older releases without debugging lock nothing */
+  if (ierr) (void)VecLockGet(ksp->work[0], &locked);
+#endif
+  for (; locked > 0; locked--) (void)VecLockReadPop(ksp->work[0]);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A level has one D^-1, for the smoothers before and after. */
+static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycleLevel *l, const char **why)
+{
+  const HybExec *x    = &h->cycle.exec;
+  PetscBool      same = PETSC_TRUE;
+  HybVecAccess   d;
+  HybArena       work;
+  PetscErrorCode ierr, second;
+
+  PetscFunctionBegin;
+  PetscCall(Reciprocals(m->smoothd, why));
+  if (!*why && m->smoothu != m->smoothd) {
+    PetscCall(Reciprocals(m->smoothu, why));
+    if (!*why) PetscCall(VecEqual(m->smoothd->work[1], m->smoothu->work[1], &same));
+    if (!same) *why = "the smoothers before and after have other diagonals";
+  }
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaInit(&work, x));
+  ierr = HybVecGet(x, &work, m->smoothd->work[1], PETSC_TRUE, PETSC_FALSE, &d);
+  if (!ierr) {
+    ierr   = x->backend->copy(x, (void *)l->dinv, d.there, sizeof(HybScalar) * (size_t)h->size[l - h->cycle.level], HYB_COPY_DEVICE_TO_DEVICE);
+    second = HybVecRestore(x, &work, &d);
+    if (!ierr) ierr = second;
+  }
+  second = HybArenaReset(&work);
+  PetscCall(ierr);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the coarsest level by PETSc's own solver, arrays where the cycle executes; a failure is told as PETSc's cycle does */
+static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar *x)
+{
+  HybMG         *h     = (HybMG *)ctx;
+  const HybExec *exec  = &h->cycle.exec;
+  const size_t   bytes = sizeof(HybScalar) * (size_t)h->cycle.m;
+  HybVecAccess   v;
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybVecGet(exec, &work, h->coarseb, PETSC_FALSE, PETSC_TRUE, &v));
+  ierr = exec->backend->copy(exec, v.there, b, bytes, HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) ierr = HybVecRestore(exec, &work, &v);
+  if (!ierr) ierr = KSPSolve(h->coarse, h->coarseb, h->coarsex);
+  if (!ierr) ierr = KSPCheckSolve(h->coarse, h->pc, h->coarsex);
+  if (!ierr) ierr = HybVecGet(exec, &work, h->coarsex, PETSC_TRUE, PETSC_FALSE, &v);
+  if (!ierr) ierr = exec->backend->copy(exec, x, v.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) ierr = HybVecRestore(exec, &work, &v);
+  PetscCall(HybArenaReset(&work));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is the solver one product with a matrix, of which nobody wants to hear? One inside it as well. */
+static PetscErrorCode CoarseIsLinear(KSP ksp, PetscBool *linear)
+{
+  PetscBool preonly, watched, blocks, redundant;
+  PetscInt  n     = 1;
+  KSP       inner = NULL, *sub;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPPREONLY, &preonly));
+  PetscCall(HybMGWatched(ksp, &watched));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, linear, PCLU, PCCHOLESKY, PCSVD, PCJACOBI, PCILU, PCICC, ""));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCBJACOBI, &blocks));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCREDUNDANT, &redundant));
+  if (blocks) {
+    PetscCall(PCBJacobiGetSubKSP(ksp->pc, &n, NULL, &sub));
+    if (n == 1) inner = sub[0];
+  } else if (redundant)
+    PetscCall(PCRedundantGetKSP(ksp->pc, &inner));
+  if (inner) PetscCall(CoarseIsLinear(inner, linear));
+  *linear = (PetscBool)(*linear && preonly && !watched);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* X = A^-1 by columns, of the host; *good: the solver of one vector makes the same of it */
+static PetscErrorCode HybMGCoarseInverse(KSP ksp, PetscInt m, Mat *X, PetscBool *good)
+{
+  MPI_Comm           comm = PetscObjectComm((PetscObject)ksp);
+  Mat                unit, A;
+  Vec                b, x, y;
+  PetscReal          error = 0, norm = 0, size[2];
+  const PetscScalar *xa, *ya;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreateDense(comm, m, m, m, m, NULL, &unit));
+  PetscCall(MatCreateDense(comm, m, m, m, m, NULL, X));
+  PetscCall(MatShift(unit, 1));
+  PetscCall(KSPMatSolve(ksp, unit, *X));
+  PetscCall(MatDestroy(&unit));
+  PetscCall(MatCreateVecs(*X, &y, &b));
+  PetscCall(VecDuplicate(b, &x));
+  {
+    PetscScalar *a;
+
+    PetscCall(VecGetArrayWrite(b, &a));
+    for (PetscInt k = 0; k < m; k++) a[k] = 1 + (PetscReal)((k * 37 + 11) % 101) / 101;
+    PetscCall(VecRestoreArrayWrite(b, &a));
+  }
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(MatMult(*X, b, y));
+  PetscCall(VecGetArrayRead(x, &xa));
+  PetscCall(VecGetArrayRead(y, &ya));
+  for (PetscInt k = 0; k < m; k++) {
+    error += PetscSqr(PetscAbsScalar(xa[k] - ya[k]));
+    norm += PetscSqr(PetscAbsScalar(xa[k]));
+  }
+  PetscCall(MatNorm(*X, NORM_FROBENIUS, &size[0]));
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
+  PetscCall(MatNorm(A, NORM_FROBENIUS, &size[1]));
+  /* 1e-8, squared; NaN is not. Of a singular matrix an inverse is noise, whose norm hides all else. */
+  *good = (PetscBool)(error <= 1e-16 * norm && norm < PETSC_MAX_REAL && size[0] * size[1] <= HYB_MG_CONDITION);
+  PetscCall(VecRestoreArrayRead(x, &xa));
+  PetscCall(VecRestoreArrayRead(y, &ya));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* by rows to where the cycle executes */
+static PetscErrorCode HybMGSendInverse(HybMG *h, Mat X)
+{
+  const HybExec     *x   = &h->cycle.exec;
+  const PetscInt     m   = h->cycle.m;
+  const size_t       all = (size_t)m * (size_t)m;
+  const PetscScalar *a;
+  PetscScalar       *rows;
+  PetscErrorCode     ierr;
+
+  PetscFunctionBegin;
+  if (!h->inverse) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), (PetscCount)all, sizeof(HybScalar), &h->inverse));
+  PetscCall(PetscMalloc1(all, &rows));
+  PetscCall(MatDenseGetArrayRead(X, &a));
+  for (PetscInt r = 0; r < m; r++)
+    for (PetscInt q = 0; q < m; q++) rows[(size_t)r * m + q] = a[(size_t)q * m + r];
+  PetscCall(MatDenseRestoreArrayRead(X, &a));
+  ierr = x->backend->copy(x, h->inverse, rows, sizeof(HybScalar) * all, HYB_COPY_HOST_TO_DEVICE);
+  PetscCall(PetscFree(rows));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* On the host PETSc's own solver stays: it costs no copies and no wait there. */
+static PetscErrorCode HybMGCoarsest(const PC_MG *mg, HybMG *h)
+{
+  HybCycle                *c   = &h->cycle;
+  const KSP                ksp = mg->levels[0]->smoothd;
+  const PetscInt           its = ksp->its, total = ksp->totalits;
+  const KSPConvergedReason reason = ksp->reason;
+  const PetscBool          had    = (PetscBool)(c->inverse != NULL);
+  PetscBool                good = PETSC_FALSE, linear = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  h->coarse  = ksp;
+  h->coarseb = mg->levels[0]->b;
+  h->coarsex = mg->levels[0]->x;
+  c->solve   = HybMGCoarseSolve;
+  c->ctx     = h;
+  if (c->exec.backend->device && c->m <= HYB_MG_INVERSE) PetscCall(CoarseIsLinear(ksp, &linear));
+  if (linear) {
+    Mat            X = NULL;
+    PetscErrorCode ierr;
+
+    ierr          = HybMGCoarseInverse(ksp, c->m, &X, &good);
+    ksp->its      = its;
+    ksp->totalits = total;
+    ksp->reason   = reason;
+    if (!ierr && good) ierr = HybMGSendInverse(h, X);
+    if (!ierr && !good) ierr = PetscInfo(ksp, "The coarsest level, %" PetscInt_FMT " rows, stays with its solver: an inverse gives another result\n", c->m);
+    PetscCall(MatDestroy(&X));
+    PetscCall(ierr);
+  }
+  c->inverse = good ? h->inverse : NULL;
+  if (had != good) {
+    c->stamp = 0;
+    PetscCall(HybCycleMoved(c));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, Vec vx, const char **why)
+{
+  const PC_MG   *mg     = (const PC_MG *)pc->data;
+  const PetscInt levels = mg->levels[0]->levels;
+  PetscInt       size[HYB_MG_LEVELS];
+  Mat            coarsest;
+
+  PetscFunctionBegin;
+  (void)vx;
+  PetscCall(KSPGetOperators(mg->levels[0]->smoothd, &coarsest, NULL));
+  for (PetscInt k = 0; k < levels - 1; k++) size[k] = h->A[k]->rmap->n;
+  size[levels - 1] = coarsest->rmap->n;
+  for (PetscInt k = 0; k < levels && !*why; k++)
+    if (!size[k]) *why = "a level without rows";
+  /* a host has no transpose but the interpolation's */
+  for (PetscInt k = 0; k < levels - 1 && !*why && !x->backend->device; k++)
+    if (h->transposed[k] && h->R[k] != h->P[k]) *why = "a restriction that is another matrix's transpose";
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMGReserve(h, x, levels, size));
+  h->cycle.exec = *x;
+  PetscCall(HybMGNumbers(mg, h, why));
+  for (PetscInt k = 0; k < levels - 1 && !*why; k++) PetscCall(HybMGReciprocals(mg->levels[levels - 1 - k], h, &h->cycle.level[k], why));
+  if (!*why) PetscCall(HybMGNullSpace(mg->levels[levels - 1]->smoothd, h, why));
+  if (!*why) PetscCall(HybMGCoarsest(mg, h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one matrix; *moved is set where a captured launch of it would not be the same */
+static PetscErrorCode LendOne(HybMG *h, Mat A, PetscBool transpose, HybCSR *csr, HybSpMV **plan, uint64_t *number, PetscBool *moved)
+{
+  const HybCSR   old    = *csr;
+  const HybSpMV *before = *plan;
+
+  PetscFunctionBegin;
+  PetscCall(HybMatGetMult(A, &h->cycle.exec, transpose, csr, plan));
+  if (old.i != csr->i || old.j != csr->j || old.a != csr->a || old.m != csr->m || old.n != csr->n || old.nnz != csr->nnz || before != *plan || *number != (*plan)->number) *moved = PETSC_TRUE;
+  *number = (*plan)->number;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGLend(HybMG *h)
+{
+  HybCycle *c     = &h->cycle;
+  PetscBool moved = PETSC_FALSE, other = PETSC_FALSE, any; /* the cycle's own graph has nothing of the finest level's */
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < c->n; k++) {
+    HybCycleLevel *l = &c->level[k];
+
+    any = PETSC_FALSE;
+    PetscCall(LendOne(h, h->A[k], PETSC_FALSE, &l->A, &l->mult, &h->plan[k][0], &any));
+    PetscCall(LendOne(h, h->P[k], PETSC_FALSE, &l->P, &l->interpolate, &h->plan[k][1], &any));
+    if (!h->transposed[k] || c->exec.backend->device)
+      PetscCall(LendOne(h, h->R[k], h->transposed[k], &l->R, &l->restriction, &h->plan[k][2], &any));
+    else
+      (void)memset(&l->R, 0, sizeof(l->R));
+    moved = (PetscBool)(moved || (any && k));
+    other = (PetscBool)(other || any);
+  }
+  if (moved) PetscCall(HybCycleMoved(c));
+  if (other || !c->stamp) c->stamp = HybMGNewStamp();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGReturn(HybMG *h)
+{
+  const HybExec *x = &h->cycle.exec;
+  HybCSR         csr;
+
+  PetscFunctionBegin;
+  /* the views stay to be compared with */
+  for (PetscInt k = 0; k < h->cycle.n; k++) {
+    PetscCall(HybMatRestoreCSR(h->A[k], x, &csr));
+    PetscCall(HybMatRestoreCSR(h->P[k], x, &csr));
+    if (h->R[k] != h->P[k]) PetscCall(HybMatRestoreCSR(h->R[k], x, &csr));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,278 @@
+/*
+  look.c: what of PETSc's multigrid the room cycle does, and what stays PETSc's.
+
+  Before each application what decides is compared with what it was at the last look: objects' numbers and states, and
+  the members of PETSc's structures (installed headers) that say what a smoother does. Nothing else is asked for, so
+  that an application with nothing new costs a microsecond or two. Where something is another, the smoothers are set up
+  as PETSc would in its own cycle, and it is looked anew.
+*/
+#include "mgimpl.h"
+
+static HybMGObject ObjectSeen(void *object)
+{
+  const PetscObject o = (PetscObject)object;
+
+  return (HybMGObject){o ? o->id : 0, o ? o->state : 0};
+}
+
+static PetscErrorCode SolverSeen(KSP ksp, HybMGSolver *s)
+{
+  const PC        pc = ksp->pc;
+  const PetscInt *changes;
+
+  PetscFunctionBegin;
+  PetscCall(HybChebyshevGetChanges(ksp, &changes));
+  s->ksp  = ObjectSeen(ksp);
+  s->pc   = ObjectSeen(pc);
+  s->mat  = ObjectSeen(pc ? pc->mat : NULL);
+  s->pmat = ObjectSeen(pc ? pc->pmat : NULL);
+  if (pc && pc->mat) {
+    s->null          = ObjectSeen(pc->mat->nullsp);
+    s->transposenull = ObjectSeen(pc->mat->transnullsp);
+  }
+  s->made      = pc ? HybPCMatState(pc) : 0;
+  s->max_it    = ksp->max_it;
+  s->nwork     = ksp->nwork;
+  s->first     = HybMGFirstNumber(ksp);
+  s->flags     = HybMGFlags(ksp) | (ksp->guess_zero ? (PetscInt)1 << 29 : 0) | (pc && pc->setupcalled ? (PetscInt)1 << 28 : 0);
+  s->changes   = changes ? *changes : 0;
+  s->stage     = ksp->setupstage;
+  s->norm      = ksp->normtype;
+  s->solve     = ksp->ops->solve;
+  s->apply     = pc ? pc->ops->apply : NULL;
+  s->converged = (void (*)(void))ksp->converged;
+  /* of a solver's and a preconditioner's own states their applications make others */
+  s->ksp.state = s->pc.state = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Seen(PC pc, PetscBool device, HybMGSeen *seen)
+{
+  const PC_MG *mg = (const PC_MG *)pc->data;
+
+  PetscFunctionBegin;
+  (void)memset(seen, 0, sizeof(*seen));
+  seen->levels = mg->levels ? mg->levels[0]->levels : 0;
+  seen->cycles = mg->cyclesperpcapply;
+  seen->am     = mg->am;
+  seen->stage  = mg->stageApply;
+  seen->device = device;
+  for (PetscInt l = 0; l < PetscMin(seen->levels, HYB_MG_LEVELS); l++) {
+    const PC_MG_Levels *m = mg->levels[l];
+    HybMGLevelSeen     *s = &seen->level[l];
+
+    PetscCall(SolverSeen(m->smoothd, &s->down));
+    if (m->smoothu != m->smoothd) PetscCall(SolverSeen(m->smoothu, &s->up));
+    s->A           = ObjectSeen(m->A);
+    s->interpolate = ObjectSeen(m->interpolate);
+    s->restriction = ObjectSeen(m->restrct);
+    s->residual    = m->residual;
+    s->cycles      = m->cycles;
+    if (m->A) PetscCall(HybMatHasMult(m->A, &s->mult[0]));
+    if (m->interpolate) PetscCall(HybMatHasMult(m->interpolate, &s->mult[1]));
+    if (m->restrct) PetscCall(HybMatHasMult(m->restrct, &s->mult[2]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a smoother that the cycle does, but for its numbers */
+static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
+{
+  Mat          Amat;
+  PetscBool    type, jacobi, watched;
+
+  PetscFunctionBegin;
+  PetscCall(HybMGWatched(ksp, &watched));
+  PetscCall(KSPGetOperators(ksp, &Amat, NULL));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &type, KSPCHEBYSHEV, KSPRICHARDSON, ""));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
+  if (!type)
+    *why = "a smoother is neither Chebyshev's nor Richardson's method";
+  else if (!jacobi)
+    *why = "a smoother's preconditioner is not Jacobi";
+  else if (Amat != A)
+    *why = "a smoother has another matrix than the residual";
+  else if (ksp->normtype != KSP_NORM_NONE)
+    *why = "a smoother has a norm";
+  else if (ksp->max_it > HYB_MG_SMOOTHER)
+    *why = "a smoother has very many steps";
+  else if (watched)
+    *why = "a smoother is watched, or has more than steps to do";
+  else if (ksp->converged != KSPConvergedSkip && ksp->converged != KSPConvergedDefault)
+    *why = "a smoother has a test of its own";
+  else if (ksp->reason < 0)
+    *why = "a smoother's preconditioner failed";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* of constants, and nothing of a program's? *null: is there one at all? */
+static PetscBool NullSpaceIsConstant(MatNullSpace space, PetscBool *null)
+{
+  *null = (PetscBool)(space != NULL);
+  return (PetscBool)(!space || (space->has_cnst && !space->n && !space->remove));
+}
+
+/* on the finest level constants may be a null space, of smoothers' results, of right-hand sides or of both */
+static PetscErrorCode NullSpacesCovered(HybMG *h, Mat A, PetscBool finest, const char **why)
+{
+  MatNullSpace space[2];
+  PetscBool    null[2], constant;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetNullSpace(A, &space[0]));
+  PetscCall(MatGetTransposeNullSpace(A, &space[1]));
+  constant = NullSpaceIsConstant(space[0], &null[0]);
+  constant = (PetscBool)(NullSpaceIsConstant(space[1], &null[1]) && constant);
+  if (!constant)
+    *why = "a null space of more than constants";
+  else if (!finest && (null[0] || null[1]))
+    *why = "a coarser level's matrix has a null space";
+  if (finest) {
+    if (h->cycle.zeromean != null[0] || h->cycle.zerosum != null[1]) h->cycle.stamp = 0; /* other launches */
+    h->cycle.zeromean = null[0];
+    h->cycle.zerosum  = null[1];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* P: fine x coarse; R: coarse x fine, or fine x coarse, whose transpose is meant */
+static PetscErrorCode TransfersCovered(const PC_MG_Levels *m, PetscInt fine, PetscInt coarse, PetscBool *transposed, const char **why)
+{
+  PetscBool p, r;
+
+  PetscFunctionBegin;
+  PetscCall(HybMatHasMult(m->interpolate, &p));
+  PetscCall(HybMatHasMult(m->restrct, &r));
+  *transposed = (PetscBool)(m->restrct->rmap->n == fine && m->restrct->cmap->n == coarse);
+  if (!p || !r)
+    *why = "an interpolation is of another type";
+  else if (fine == coarse || m->interpolate->rmap->n != fine || m->interpolate->cmap->n != coarse || (!*transposed && (m->restrct->rmap->n != coarse || m->restrct->cmap->n != fine)))
+    *why = "an interpolation has other sizes than its levels";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CoarsestCovered(KSP ksp, const char **why)
+{
+  PetscBool preonly, watched;
+
+  PetscFunctionBegin;
+  PetscCall(HybMGWatched(ksp, &watched));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPPREONLY, &preonly));
+  if (!preonly)
+    *why = "the coarsest level's solver iterates";
+  else if (watched)
+    *why = "the coarsest level's solver is watched";
+  else if (ksp->reason < 0)
+    *why = "the coarsest level's solver failed";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LevelCovered(HybMG *h, const PC_MG *mg, PetscInt l, const char **why)
+{
+  const PC_MG_Levels *m = mg->levels[l];
+  const PetscInt      k = mg->levels[0]->levels - 1 - l; /* the cycle's number */
+  Mat                 A, coarser;
+  PetscBool           mult;
+
+  PetscFunctionBegin;
+  PetscCall(KSPGetOperators(m->smoothd, &A, NULL));
+  PetscCall(KSPGetOperators(mg->levels[l - 1]->smoothd, &coarser, NULL));
+  PetscCall(HybMatHasMult(A, &mult));
+  if (!mult)
+    *why = "a level's matrix is of another type";
+  else if (m->A != A || m->residual != PCMGResidualDefault)
+    *why = "a level has a residual of its own";
+  else if (m->cr)
+    *why = "compatible relaxation";
+  else if (m->eventsmoothsetup || m->eventsmoothsolve || m->eventresidual || m->eventinterprestrict)
+    *why = "-pc_mg_log";
+  else if (m->cycles > 2)
+    *why = "a cycle that is neither V nor W";
+  if (!*why) PetscCall(SmootherCovered(m->smoothd, A, why));
+  if (!*why && m->smoothu != m->smoothd) PetscCall(SmootherCovered(m->smoothu, A, why));
+  if (!*why) PetscCall(NullSpacesCovered(h, A, (PetscBool)!k, why));
+  /* where a level is entered from zero PETSc finds out by its norm, but for a smoother that always begins there */
+  if (!*why && (m->smoothu->guess_zero || (m->smoothd->guess_zero && k > 0 && mg->levels[l + 1]->cycles > 1))) *why = "a smoother begins from zero where there is a guess";
+  if (!*why) PetscCall(TransfersCovered(m, A->rmap->n, coarser->rmap->n, &h->transposed[k], why));
+  h->A[k] = A;
+  h->P[k] = m->interpolate;
+  h->R[k] = m->restrct;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMGCovered(PC pc, HybMG *h, const char **why)
+{
+  const PC_MG   *mg     = (const PC_MG *)pc->data;
+  const PetscInt levels = mg->levels ? mg->levels[0]->levels : 0;
+  PetscMPIInt    size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  if (size > 1)
+    *why = "several processes";
+  else if (mg->am != PC_MG_MULTIPLICATIVE)
+    *why = "a cycle that is not multiplicative";
+  else if (levels < 2 || levels > HYB_MG_LEVELS)
+    *why = "a single level";
+  else if (mg->cyclesperpcapply != 1)
+    *why = "several cycles an application";
+  else if (mg->stageApply)
+    *why = "-pc_mg_log";
+  for (PetscInt l = 0; l < levels && !*why; l++) {
+    PC_MG_Levels *m = mg->levels[l];
+
+    PetscCall(KSPSetUp(m->smoothd));
+    PetscCall(KSPSetUpOnBlocks(m->smoothd));
+    if (m->smoothu != m->smoothd) PetscCall(KSPSetUp(m->smoothu));
+    if (!m->A) { /* as PETSc does before its own cycle */
+      PetscCall(KSPGetOperators(m->smoothu, &m->A, NULL));
+      PetscCall(PetscObjectReference((PetscObject)m->A));
+    }
+  }
+  for (PetscInt l = levels - 1; l > 0 && !*why; l--) PetscCall(LevelCovered(h, mg, l, why));
+  if (!*why) PetscCall(CoarsestCovered(mg->levels[0]->smoothd, why));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMGLookAnew(PC pc, HybMG *h, const HybExec *x, Vec vx, const char **why)
+{
+  PetscFunctionBegin;
+  PetscCall(HybMGCovered(pc, h, why));
+  if (!*why) PetscCall(HybMGBuild(pc, h, x, vx, why));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
+{
+  const PC_MG *mg  = (const PC_MG *)pc->data;
+  const char  *why = NULL;
+  HybExec      exec;
+  Mat          A;
+  PetscBool    ours = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  *covered = PETSC_FALSE;
+  if (!h->asked) PetscCall(PetscOptionsGetBool(((PetscObject)pc)->options, ((PetscObject)pc)->prefix, "-pc_mg_aijhybridgpu", &h->on, NULL));
+  h->asked = PETSC_TRUE;
+  if (!h->on || !mg->levels || !mg->levels[0]->smoothd) PetscFunctionReturn(PETSC_SUCCESS);
+  A = pc->pmat;
+  if (A) PetscCall(HybMatHasMult(A, &ours));
+  h->ours = ours;
+  if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMatGetMultExec(A, b, x, &exec));
+  PetscCall(Seen(pc, exec.backend->device, &h->now));
+  if (h->known && !memcmp(&h->now, &h->seen, sizeof(h->now))) {
+    *covered             = h->covered;
+    h->cycle.exec.stream = exec.stream;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  h->known = h->covered = PETSC_FALSE;
+  PetscCall(HybMGLookAnew(pc, h, &exec, x, &why));
+  if (why && !h->told) PetscCall(PetscInfo(pc, "The cycle is PETSc's own: %s\n", why));
+  h->told = (PetscBool)(why != NULL);
+  if (why) PetscCall(HybMGRelease(h));
+  PetscCall(Seen(pc, exec.backend->device, &h->seen));
+  h->known   = PETSC_TRUE;
+  h->covered = *covered = (PetscBool)!why;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

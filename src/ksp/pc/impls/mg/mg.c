@@ -1,0 +1,203 @@
+/*
+  PCMG, and what is built on it (PCGAMG, PCEXOTIC, PCML), on matrices of the type: set up by PETSc, applied by the room
+  cycle, where all that decides is covered (look.c); else by PETSc's own code.
+
+    PCCreate_MG_Hyb:  PCCreate_MG(pc), then pc->ops->apply is wrapped
+    PCApply_MG_Hyb:   something is new?  the smoothers are set up as in PETSc's own cycle, and all is looked at again
+                      covered:           the matrices' arrays and plans are lent, one cycle, and what a program may ask
+                                         of the levels' solvers (iterations, reason) is as PETSc leaves it
+                      else:              PETSc's PCApply_MG()
+
+  What users see is the same: the method, its options, -ksp_view. The levels' own events are not logged where the cycle
+  is ours: PCApply of the whole is. With -pc_mg_aijhybridgpu 0, under the PC's prefix, all is PETSc's.
+*/
+#include "mgimpl.h"
+
+PETSC_EXTERN PetscErrorCode PCCreate_MG(PC); /* exported; no header has it */
+
+static PetscErrorCode HybMGDestroy(void *pointer)
+{
+  HybMG *h = (HybMG *)pointer;
+
+  PetscFunctionBegin;
+  PetscCall(HybMGRelease(h));
+  PetscCall(PetscFree(h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* as KSPSolve() would have left it after so many visits */
+static void Visited(KSP ksp, PetscInt visits, PetscBool smoother)
+{
+  /* of no steps Chebyshev's and Richardson's methods think differently */
+  const PetscBool none = (PetscBool)(smoother && !ksp->max_it && strcmp(((PetscObject)ksp)->type_name, KSPRICHARDSON));
+
+  ksp->its    = smoother ? ksp->max_it : 1;
+  ksp->reason = none ? KSP_DIVERGED_ITS : KSP_CONVERGED_ITS;
+  ksp->totalits += visits * ksp->its;
+}
+
+/* the coarsest level's solver has counted for itself where it was asked */
+static void AllVisited(const HybMG *h, const PC_MG *mg)
+{
+  PetscInt visits = 1;
+
+  for (PetscInt l = mg->levels[0]->levels - 1; l >= 0; l--) {
+    const PC_MG_Levels *m = mg->levels[l];
+
+    if (l == 0) {
+      if (h->cycle.inverse) Visited(m->smoothd, visits, PETSC_FALSE);
+    } else {
+      Visited(m->smoothd, visits, PETSC_TRUE);
+      Visited(m->smoothu, visits, PETSC_TRUE);
+    }
+    if (l > 1) visits *= m->cycles;
+  }
+}
+
+static PetscErrorCode HybMGLogFlops(const HybMG *h)
+{
+  const PetscLogDouble flops = HybCycleFlops(&h->cycle, PETSC_FALSE);
+
+  PetscFunctionBegin;
+  if (h->cycle.exec.backend->device && PetscDefined(HAVE_DEVICE))
+    PetscCall(PetscLogGpuFlops(flops));
+  else
+    PetscCall(PetscLogFlops(flops));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMGApplied(PC pc, HybMG *h)
+{
+  PetscFunctionBegin;
+  PetscCall(HybMGLogFlops(h));
+  AllVisited(h, (const PC_MG *)pc->data);
+  PetscCall(HybCountGAMG(HYB_CYCLES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the matrices are lent; arrays where the cycle executes */
+static PetscErrorCode HybMGApply(PC pc, HybMG *h, const HybScalar *b, HybScalar *x)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  h->pc = pc;
+  /* a solver on the coarsest level may want to time its own */
+  if (h->cycle.inverse) PetscCall(PetscLogGpuTimeBegin());
+  ierr = HybCycleApply(&h->cycle, b, x, PETSC_FALSE);
+  if (h->cycle.inverse) PetscCall(PetscLogGpuTimeEnd());
+  if (ierr) h->known = PETSC_FALSE;
+  PetscCall(ierr);
+  PetscCall(HybMGApplied(pc, h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMGApplyVectors(PC pc, HybMG *h, Vec b, Vec x, HybArena *work)
+{
+  const HybExec *exec = &h->cycle.exec;
+  HybVecAccess   vb, vx;
+
+  PetscFunctionBegin;
+  PetscCall(HybMGLend(h));
+  PetscCall(HybVecGet(exec, work, b, PETSC_TRUE, PETSC_FALSE, &vb));
+  PetscCall(HybVecGet(exec, work, x, PETSC_FALSE, PETSC_TRUE, &vx));
+  PetscCall(HybMGApply(pc, h, (const HybScalar *)vb.there, (HybScalar *)vx.there));
+  PetscCall(HybVecRestore(exec, work, &vx));
+  PetscCall(HybVecRestore(exec, work, &vb));
+  PetscCall(HybMGReturn(h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
+{
+  HybMG         *h;
+  HybArena       work;
+  PetscBool      covered;
+  PetscErrorCode ierr, second;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(HybMGLook(pc, h, b, x, &covered));
+  if (!covered) {
+    if (h->ours) PetscCall(HybCountGAMG(HYB_CYCLES_LEFT));
+    PetscCall((*h->apply)(pc, b, x));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybArenaInit(&work, &h->cycle.exec));
+  ierr   = HybMGApplyVectors(pc, h, b, x, &work);
+  second = HybArenaReset(&work);
+  if (ierr) h->known = PETSC_FALSE;
+  PetscCall(ierr);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, HybCycle **cycle, PetscBool *may)
+{
+  HybMG *h = NULL;
+
+  PetscFunctionBegin;
+  *may = PETSC_FALSE;
+  if (pc->ops->apply != PCApply_MG_Hyb) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(HybMGLook(pc, h, b, x, may));
+  if (*may && h->A[0] != A) *may = PETSC_FALSE;
+  if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMGLend(h));
+  *cycle = &h->cycle;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGArraysApply(PC pc, const PetscScalar *b, PetscScalar *x)
+{
+  HybMG *h = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(PetscLogEventBegin(PC_Apply, pc, 0, 0, 0));
+  PetscCall(HybMGApply(pc, h, (const HybScalar *)b, (HybScalar *)x));
+  PetscCall(PetscLogEventEnd(PC_Apply, pc, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGArraysApplied(PC pc)
+{
+  HybMG *h = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(HybMGApplied(pc, h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGArraysEnd(PC pc)
+{
+  HybMG *h = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(HybMGReturn(h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCCreate_MG_Hyb(PC pc)
+{
+  HybMG *h;
+
+  PetscFunctionBegin;
+  PetscCall(PCCreate_MG(pc));
+  PetscCall(PetscNew(&h));
+  h->on    = PETSC_TRUE;
+  h->apply = pc->ops->apply;
+  PetscCall(HybContainerCompose((PetscObject)pc, HYB_MG_NAME, h, HybMGDestroy));
+  pc->ops->apply = PCApply_MG_Hyb;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGRegister(void)
+{
+  PetscFunctionBegin;
+  PetscCall(KSPInitializePackage());
+  PetscCall(PCRegister(PCMG, PCCreate_MG_Hyb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

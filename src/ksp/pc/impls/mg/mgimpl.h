@@ -1,0 +1,94 @@
+/*
+  mgimpl.h: the application of PETSc's multigrid by the room cycle. look.c: what is covered; watched.c: what a solver
+  does beside solving; build.c: what the cycle is made of; smoother.c: smoothers' numbers; mg.c: the application, and
+  what is registered.
+*/
+#ifndef AIJHYBRIDGPU_MGIMPL_H
+#define AIJHYBRIDGPU_MGIMPL_H
+#include <petsc/private/kspimpl.h>
+#include <petsc/private/matimpl.h>
+#include <petsc/private/pcmgimpl.h>
+#include "aijhybridgpu/private/hybcycle.h"
+#include "aijhybridgpu/private/hybmat.h"
+#include "../../../smoothers.h"
+
+#define HYB_MG_NAME     "HybMG"
+#define HYB_MG_LEVELS   PETSC_MG_MAXLEVELS
+#define HYB_MG_INVERSE  200 /* the most rows of a coarsest level whose inverse is made */
+#define HYB_MG_CONDITION 1e11 /* the largest condition, by Frobenius norms, of one whose inverse is used */
+#define HYB_MG_SMOOTHER 24 /* the most steps of a smoother */
+
+/* An object of PETSC's as it was: the same number and the same state are the same contents */
+typedef struct {
+  PetscObjectId    id;
+  PetscObjectState state;
+} HybMGObject;
+
+/* What of a smoother, or of the coarsest level's solver, decides what it does. Compared byte by byte: zeroed first. */
+typedef struct {
+  HybMGObject      ksp, pc, mat, pmat, null, transposenull;
+  PetscObjectState made; /* of the matrix that the preconditioner was made of */
+  PetscInt         max_it, nwork, flags, changes;
+  PetscReal        first;
+  KSPSetUpStage    stage;
+  KSPNormType      norm;
+  PetscErrorCode (*solve)(KSP);
+  PetscErrorCode (*apply)(PC, Vec, Vec);
+  void (*converged)(void);
+} HybMGSolver;
+
+typedef struct {
+  HybMGSolver down, up;
+  HybMGObject A, interpolate, restriction;
+  PetscErrorCode (*residual)(Mat, Vec, Vec, Vec);
+  PetscInt  cycles;
+  PetscBool mult[3]; /* products with A, P and R are the type's own */
+} HybMGLevelSeen;
+
+typedef struct {
+  PetscInt       levels, cycles, device;
+  PCMGType       am;
+  PetscLogStage  stage;
+  HybMGLevelSeen level[HYB_MG_LEVELS];
+} HybMGSeen;
+
+typedef struct {
+  PetscErrorCode (*apply)(PC, Vec, Vec); /* PETSc's own */
+  PetscBool on, asked;                   /* -pc_mg_aijhybridgpu, and whether it has been read */
+  PetscBool ours, told;                  /* the finest level's matrix is of the type; -info has been told why not */
+  HybMGSeen seen;                        /* when it was last looked */
+  HybMGSeen now;                         /* workspace of that look */
+  PetscBool known, covered;              /* the look's answer, and whether there is one */
+  HybCycle  cycle;
+  HybArena  keep;                /* of the cycle's vectors and numbers */
+  PetscInt  size[HYB_MG_LEVELS]; /* rows of the levels that keep is for */
+  /* by levels of the cycle, the finest first; transposed: the restriction is R's transpose */
+  Mat        A[HYB_MG_LEVELS], P[HYB_MG_LEVELS], R[HYB_MG_LEVELS];
+  PetscBool  transposed[HYB_MG_LEVELS];
+  uint64_t   plan[HYB_MG_LEVELS][3]; /* numbers of the plans */
+  PetscReal *c;                      /* numbers of all smoothers, where the cycle executes */
+  HybScalar *inverse;                /* of the coarsest level, there as well; NULL: PETSc solves */
+  PC         pc;                     /* as long as an application lasts */
+  KSP        coarse;
+  Vec        coarseb, coarsex; /* its vectors, PETSc's */
+} HybMG;
+
+/* Is the application covered, as everything is now? After a change of anything all smoothers are set up, as PETSc
+   would, and *h is what they are now. b and x: of this application. */
+PETSC_INTERN PetscErrorCode HybMGLook(PC, HybMG *, Vec b, Vec x, PetscBool *covered);
+/* watched.c: a bit for each thing that a solver does beside solving, 0: nothing; and whether there is any, by options
+   too */
+PETSC_INTERN PetscInt       HybMGFlags(KSP);
+PETSC_INTERN PetscErrorCode HybMGWatched(KSP, PetscBool *);
+/* build.c: all that the cycle has of its own; *why: a sentence that says what is not covered, or NULL */
+PETSC_INTERN PetscErrorCode HybMGBuild(PC, HybMG *, const HybExec *, Vec x, const char **why);
+PETSC_INTERN PetscErrorCode HybMGRelease(HybMG *);
+/* the matrices' arrays and plans for one application, and their end */
+PETSC_INTERN PetscErrorCode HybMGLend(HybMG *);
+PETSC_INTERN PetscErrorCode HybMGReturn(HybMG *);
+/* smoother.c: the numbers of a smoother's steps, three each, as PETSc's own code has them; *known is PETSC_FALSE where
+   they are not a recurrence that the cycle has */
+PETSC_INTERN PetscReal      HybMGFirstNumber(KSP);
+PETSC_INTERN PetscErrorCode HybMGSmootherNumbers(KSP, PetscReal c[], PetscBool *threeterm, PetscBool *known);
+
+#endif

@@ -1,0 +1,206 @@
+/*
+  table.cu: what a multigrid cycle needs beside products, on a device, and graphs of its launches.
+
+  A graph is captured on a stream of its own, so that it does not matter whether the caller's is the default stream,
+  which cannot be captured. Nothing is waited for. A caller who captures the stream that he gave gets plain launches.
+*/
+#include "../structure/rowops.cuh"
+#include "aijhybridgpu/private/hybcycle.h"
+
+#define CYCLE_THREADS 256
+
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleFirst(PetscCount n, const PetscReal *__restrict__ c, const HybScalar *__restrict__ dinv, const HybScalar *__restrict__ b, HybScalar *__restrict__ z)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
+  if (k < n) z[k] = c[0] * HybMul(dinv[k], b[k]);
+}
+
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleCombine(PetscCount n, const HybScalar *r, RowStep step, HybScalar *z)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
+  if (k < n) z[k] = RowStepBase(step, k) + step.c[0] * HybMul(step.dinv[k], r[k]);
+}
+
+/* a warp has a row */
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleDense(PetscInt m, const HybScalar *__restrict__ inverse, const HybScalar *__restrict__ b, HybScalar *__restrict__ x)
+{
+  ROW_LOOP(r, m, HYB_WARP)
+  {
+    HybScalar sum(0);
+
+    if (r < m)
+      for (PetscInt c = HybLane(); c < m; c += HYB_WARP) sum += HybMul(inverse[r * m + c], b[c]);
+    sum = HybSubwarpSum<HYB_WARP>(sum);
+    if (r < m && HybLane() == 0) x[r] = sum;
+  }
+}
+
+/* Blocks' sums go to memory; the block that is the last to leave its own adds them, block by block within a lane: how
+   many blocks there are follows from n alone. */
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleSum(PetscCount n, HybCycleSums sums, int k, const HybScalar *__restrict__ x)
+{
+  HYB_SHARED(HybScalar, scratch, HYB_WARP);
+  HYB_SHARED(int, last, 1);
+  HybScalar *const part = sums.s + 5;
+  HybScalar        sum(0);
+
+  for (PetscCount i = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x; i < n; i += (PetscCount)gridDim.x * CYCLE_THREADS) sum = sum + x[i];
+  sum = HybBlockSum<CYCLE_THREADS>(sum, scratch);
+  if (threadIdx.x == 0) {
+    part[blockIdx.x] = sum;
+    __threadfence();
+    *last = HybAtomicAdd(sums.arrived, 1) == (int)gridDim.x - 1;
+    __threadfence();
+    if (*last) *sums.arrived = 0;
+  }
+  __syncthreads();
+  if (!*last || threadIdx.x >= HYB_WARP) return;
+  sum = HybScalar(0);
+  for (int b = HybLane(); b < (int)gridDim.x; b += HYB_WARP) sum = sum + HybLoadShared(part + b);
+  sum = HybSubwarpSum<HYB_WARP>(sum);
+  if (threadIdx.x == 0) sums.s[k] = sum;
+}
+
+typedef struct {
+  int weight[5];
+} CycleWeights;
+
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleShift(PetscCount n, const HybScalar *__restrict__ s, CycleWeights w, const HybScalar *y, HybScalar *z)
+{
+  const PetscCount i = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
+  HybScalar        by(0);
+
+#pragma unroll
+  for (int k = 0; k < 5; k++)
+    if (w.weight[k]) by = by + (PetscReal)w.weight[k] * s[k];
+  by = by / (PetscReal)n;
+  if (i < n) z[i] = y[i] - by;
+}
+
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleClear(PetscCount n, HybScalar *x)
+{
+  const PetscCount i = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
+  if (i < n) x[i] = HybScalar(0);
+}
+
+/* the backend's own zero() is for streams that memory is given back on, and not for captured ones */
+static PetscErrorCode HybCycleClear_CUDA(const HybExec *exec, PetscCount n, HybScalar *x)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(CycleClear, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCycleSum_CUDA(const HybExec *exec, const HybCycleSums *sums, PetscInt k, PetscCount n, const HybScalar *x)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(CycleSum, PetscMin(HybBlocks(n, CYCLE_THREADS), (PetscCount)HYB_CYCLE_SUMS), CYCLE_THREADS, 0, exec->stream, n, *sums, (int)k, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCycleShift_CUDA(const HybExec *exec, const HybCycleSums *sums, const int weight[5], PetscCount n, const HybScalar *y, HybScalar *z)
+{
+  CycleWeights w;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 5; k++) w.weight[k] = weight[k];
+  HYB_LAUNCH(CycleShift, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, sums->s, w, y, z);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCycleFirst_CUDA(const HybExec *exec, PetscCount n, const PetscReal *c, const HybScalar *dinv, const HybScalar *b, HybScalar *z)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(CycleFirst, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, c, dinv, b, z);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCycleCombine_CUDA(const HybExec *exec, PetscCount n, const HybScalar *x, const HybScalar *r, const HybSpMVStep *s)
+{
+  const RowStep step = {x, s->dinv, s->w, s->c};
+
+  PetscFunctionBegin;
+  HYB_LAUNCH(CycleCombine, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, r, step, s->z);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCycleDense_CUDA(const HybExec *exec, PetscInt m, const HybScalar *inverse, const HybScalar *b, HybScalar *x)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH(CycleDense, HybBlocks((PetscCount)m * HYB_WARP, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, m, inverse, b, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static cudaStream_t capturing_; /* made at first use, kept */
+
+static PetscErrorCode HybCycleCapture_CUDA(const HybExec *exec, HybExec *captured, PetscBool *may)
+{
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+
+  PetscFunctionBegin;
+  *may = PETSC_FALSE;
+  /* of the default stream the question is an error where another one is being captured */
+  if (cudaStreamIsCapturing((cudaStream_t)exec->stream, &status) != cudaSuccess) {
+    (void)cudaGetLastError();
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (status != cudaStreamCaptureStatusNone) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybDeviceSideStream(false, &capturing_));
+  HybCallCUDA(cudaStreamBeginCapture(capturing_, cudaStreamCaptureModeThreadLocal));
+  *captured        = *exec;
+  captured->stream = capturing_;
+  *may             = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the capture ends after an error too */
+static PetscErrorCode HybCycleCaptured_CUDA(const HybExec *captured, PetscErrorCode before, void **graph)
+{
+  cudaGraph_t       made = NULL;
+  cudaGraphExec_t   exec = NULL;
+  const cudaError_t ended = cudaStreamEndCapture((cudaStream_t)captured->stream, &made);
+  cudaError_t       err   = ended;
+
+  PetscFunctionBegin;
+  if (!before && err == cudaSuccess && HybDeviceFault("cudaGraphInstantiate")) err = cudaErrorUnknown;
+  if (!before && err == cudaSuccess) err = cudaGraphInstantiate(&exec, made, 0);
+  if (made) (void)cudaGraphDestroy(made);
+  PetscCall(before);
+  if (err != cudaSuccess) PetscCall(HybDeviceError(err, "a graph of multigrid's levels", __FILE__, __LINE__));
+  *graph = exec;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCycleLaunch_CUDA(const HybExec *exec, void *graph)
+{
+  PetscFunctionBegin;
+  HybCallCUDA(cudaGraphLaunch((cudaGraphExec_t)graph, (cudaStream_t)exec->stream));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a launch that is under way ends as it would */
+static PetscErrorCode HybCycleForget_CUDA(const HybExec *, void **graph)
+{
+  cudaGraphExec_t const exec = (cudaGraphExec_t)*graph;
+
+  PetscFunctionBegin;
+  *graph = NULL;
+  HybCallCUDA(cudaGraphExecDestroy(exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+HYB_EXTERN_C_BEGIN
+extern const HybCycleOps HybCycleCUDA;
+HYB_EXTERN_C_END
+const HybCycleOps HybCycleCUDA = {
+  .first    = HybCycleFirst_CUDA,
+  .combine  = HybCycleCombine_CUDA,
+  .dense    = HybCycleDense_CUDA,
+  .clear    = HybCycleClear_CUDA,
+  .sum      = HybCycleSum_CUDA,
+  .shift    = HybCycleShift_CUDA,
+  .capture  = HybCycleCapture_CUDA,
+  .captured = HybCycleCaptured_CUDA,
+  .launch   = HybCycleLaunch_CUDA,
+  .forget   = HybCycleForget_CUDA,
+};

@@ -1,0 +1,407 @@
+/*
+  A smoother's step as the end of a product, by every method that has it, beside the same plan's residual to the last
+  bit; and cycles of multigrid on random levels beside a plain recursion: V and W, any number of steps on both sides,
+  from zero and from a guess, with an inverse on the coarsest level and with a function, with numbers that change
+  between applications, and arrays that move. On a device the levels below the finest are a graph from the second
+  application on.
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybcycle.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* one method, one matrix, with and without w, which may be z */
+static PetscErrorCode TestStep(const char *method, RefMat *A)
+{
+  const HybExec  *exec = HybTestExec();
+  const PetscInt  m    = A->csr.m;
+  const PetscReal c[3] = {0.7, 1.3, -0.4};
+  HybArena        arena;
+  HybSpMV         mv;
+  HybCSR          there;
+  PetscReal      *tc;
+  PetscScalar    *x, *y, *d, *w, *z, *r, *hx = HybTestRandomVector(m), *hy = HybTestRandomVector(m), *hd = HybTestRandomVector(m), *hw = HybTestRandomVector(m), *hr = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
+  PetscErrorCode  ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&arena, exec));
+  PetscCall(HybTestUpload(&arena, &A->csr, &there));
+  PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hx, &x));
+  PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hy, &y));
+  PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hd, &d));
+  PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hw, &w));
+  PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hw, &z));
+  PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hw, &r));
+  PetscCall(HybTestUploadArray(&arena, 3, sizeof(PetscReal), c, &tc));
+  PetscCall(HybSpMVInit(&mv, exec, method, 1));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  ierr = HybSpMVSetUp(&mv, &there);
+  PetscCall(PetscPopErrorHandler());
+  HybTestCheck(!ierr || ierr == PETSC_ERR_SUP, "error %d from HybSpMVSetUp()", (int)ierr);
+  for (int way = 0; !ierr && HybSpMVHasStep(&mv) && way < 3; way++) {
+    /* without w, with w, w is z */
+    const HybSpMVStep step = {y, d, way == 0 ? NULL : way == 1 ? w : z, tc, z};
+
+    HybTestCall(HybSpMVApply(&mv, &there, x, HYB_SPMV_RESIDUAL, y, r));
+    PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), r, hr));
+    if (way == 2) PetscCall(exec->backend->copy(exec, z, w, sizeof(PetscScalar) * (size_t)m, HYB_COPY_DEVICE_TO_DEVICE));
+    HybTestCall(HybSpMVApplyStep(&mv, &there, x, &step));
+    for (PetscInt k = 0; k < m; k++) {
+      const PetscScalar t = c[0] * (hd[k] * hr[k]), u = c[1] * hx[k];
+
+      hr[k] = (way ? c[2] * hw[k] + u : u) + t;
+    }
+    if (PetscDefined(USE_COMPLEX)) { /* a compiler may order the parts of a product otherwise */
+      PetscScalar *hz    = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
+      PetscBool    close = PETSC_TRUE;
+
+      PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), z, hz));
+      for (PetscInt k = 0; k < m; k++) close = (PetscBool)(close && PetscAbsScalar(hz[k] - hr[k]) <= 1e-13 * (1 + PetscAbsScalar(hr[k])));
+      HybTestCheck(close, "%s: the step differs from its residual's, way %d", mv.method->name, way);
+      free(hz);
+    } else
+      HybTestCheck(HybTestSameBits(m, sizeof(PetscScalar), z, hr), "%s: the step differs from its residual's, way %d", mv.method->name, way);
+    HybTestCheck(HybTestSameBits(m, sizeof(PetscScalar), x, hx) && HybTestSameBits(m, sizeof(PetscScalar), y, hy) && HybTestSameBits(m, sizeof(PetscScalar), d, hd) && HybTestSameBits(m, sizeof(PetscScalar), w, hw), "an operand was changed");
+  }
+  HybTestCall(HybSpMVDestroy(&mv));
+  PetscCall(HybArenaReset(&arena));
+  free(hx);
+  free(hy);
+  free(hd);
+  free(hw);
+  free(hr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Steps(void)
+{
+  const char *const *names;
+  RefMat             A;
+  char               name[64];
+
+  PetscFunctionBegin;
+  PetscCall(HybSpMVGetNames(&names));
+  for (PetscInt k = 0; HybTestZoo(k, PETSC_TRUE, name, &A); k++) {
+    if (HybTestMine()) {
+      HybTestBegin("steps with %s", name);
+      PetscCall(TestStep("auto", &A));
+      for (int n = 0; names[n]; n++) {
+        for (const HybSpMVMethod *const *m = HybTestExec()->backend->spmv; *m; m++)
+          if (!strcmp((*m)->name, names[n]) && (*m)->step) PetscCall(TestStep(names[n], &A));
+      }
+      HybTestCheck(PETSC_TRUE, "-");
+    }
+    RefMatDestroy(&A);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#define LEVELS 4
+
+typedef struct {
+  PetscInt     n, size[LEVELS + 1], pre, post, cycles;
+  PetscBool    three;
+  RefMat       A[LEVELS], P[LEVELS], R[LEVELS];
+  PetscScalar *dinv[LEVELS], *inverse;
+  PetscReal    c[LEVELS][2][3 * 4];
+} Problem;
+
+static void RandomValues(Problem *p)
+{
+  for (PetscInt l = 0; l < p->n; l++) {
+    HybTestRandomize(&p->A[l]);
+    HybTestRandomize(&p->P[l]);
+    RefMatDestroy(&p->R[l]);
+    RefTranspose(&p->P[l], PETSC_FALSE, &p->R[l]);
+    for (PetscInt k = 0; k < p->size[l]; k++) p->dinv[l][k] = 0.2 + 0.1 * HybTestRandomReal();
+    for (int s = 0; s < 2; s++)
+      for (int k = 0; k < 12; k++) p->c[l][s][k] = 0.3 + 0.4 * HybTestRandomReal();
+  }
+  for (PetscInt k = 0; k < p->size[p->n] * p->size[p->n]; k++) p->inverse[k] = HybTestRandomScalar();
+}
+
+static PetscErrorCode ProblemCreate(PetscInt n, PetscInt rows, PetscInt pre, PetscInt post, PetscInt cycles, PetscBool three, Problem *p)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(p, sizeof(*p)));
+  p->n      = n;
+  p->pre    = pre;
+  p->post   = post;
+  p->cycles = cycles;
+  p->three  = three;
+  for (PetscInt l = 0; l <= n; l++, rows = rows / 3 + 1) p->size[l] = rows;
+  for (PetscInt l = 0; l < n; l++) {
+    HybTestMatBanded(p->size[l], p->size[l], 2 + l, 1 + l, &p->A[l]);
+    HybTestMatProlongator(p->size[l], p->size[l + 1], 3, &p->P[l]);
+    RefTranspose(&p->P[l], PETSC_FALSE, &p->R[l]);
+    p->dinv[l] = (PetscScalar *)RefAlloc(p->size[l], sizeof(PetscScalar));
+  }
+  p->inverse = (PetscScalar *)RefAlloc(p->size[n] * p->size[n], sizeof(PetscScalar));
+  RandomValues(p);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void ProblemDestroy(Problem *p)
+{
+  for (PetscInt l = 0; l < p->n; l++) {
+    RefMatDestroy(&p->A[l]);
+    RefMatDestroy(&p->P[l]);
+    RefMatDestroy(&p->R[l]);
+    free(p->dinv[l]);
+  }
+  free(p->inverse);
+}
+
+/* the definitions, one after the other */
+static void RefSmooth(const Problem *p, PetscInt l, int side, const PetscScalar *b, PetscScalar *x, PetscBool zero)
+{
+  const PetscInt m    = p->size[l];
+  PetscScalar   *r    = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *last = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
+  PetscReal     *mag  = (PetscReal *)RefAlloc(m, sizeof(PetscReal));
+  PetscCount    *term = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
+
+  memset(last, 0, sizeof(PetscScalar) * (size_t)m);
+  if (zero) memset(x, 0, sizeof(PetscScalar) * (size_t)m);
+  for (PetscInt k = 0; k < (side ? p->post : p->pre); k++) {
+    const PetscReal *c = p->c[l][side] + 3 * k;
+
+    RefSpMV(&p->A[l], x, -1, b, r, mag, term);
+    for (PetscInt q = 0; q < m; q++) {
+      const PetscScalar now = x[q];
+
+      x[q]    = (p->three && k ? c[2] * last[q] : 0) + (zero && !k ? 0 : c[1] * x[q]) + c[0] * p->dinv[l][q] * r[q];
+      last[q] = now;
+    }
+  }
+  free(r);
+  free(last);
+  free(mag);
+  free(term);
+}
+
+static void RefVisit(const Problem *p, PetscInt l, const PetscScalar *b, PetscScalar *x, PetscBool zero)
+{
+  const PetscInt m = p->size[l], n = l < p->n ? p->size[l + 1] : 0;
+  PetscScalar   *r, *bc, *xc;
+  PetscReal     *mag;
+  PetscCount    *term;
+
+  if (l == p->n) {
+    for (PetscInt q = 0; q < m; q++) {
+      x[q] = 0;
+      for (PetscInt k = 0; k < m; k++) x[q] += p->inverse[q * m + k] * b[k];
+    }
+    return;
+  }
+  r    = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
+  bc   = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar));
+  xc   = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar));
+  mag  = (PetscReal *)RefAlloc(m, sizeof(PetscReal));
+  term = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
+  RefSmooth(p, l, 0, b, x, zero);
+  RefSpMV(&p->A[l], x, -1, b, r, mag, term);
+  RefSpMV(&p->R[l], r, 1, NULL, bc, mag, term);
+  for (PetscInt k = 0; k < (l + 1 < p->n ? p->cycles : 1); k++) RefVisit(p, l + 1, bc, xc, (PetscBool)!k);
+  RefSpMV(&p->P[l], xc, 1, x, x, mag, term);
+  RefSmooth(p, l, 1, b, x, PETSC_FALSE);
+  free(r);
+  free(bc);
+  free(xc);
+  free(mag);
+  free(term);
+}
+
+typedef struct {
+  HybCycle cycle;
+  HybArena arena;
+  HybSpMV  mv[LEVELS][3];
+  PetscInt solved; /* calls of Solve() */
+  Problem *p;
+} There;
+
+/* the coarsest level by a function */
+static PetscErrorCode Solve(void *ctx, const HybScalar *b, HybScalar *x)
+{
+  There         *t  = (There *)ctx;
+  const PetscInt m  = t->p->size[t->p->n];
+  PetscScalar   *hb = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *hx = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
+
+  PetscFunctionBegin;
+  PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), b, hb));
+  RefVisit(t->p, t->p->n, hb, hx, PETSC_TRUE);
+  PetscCall(t->cycle.exec.backend->copy(&t->cycle.exec, x, hx, sizeof(PetscScalar) * (size_t)m, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(t->cycle.exec.backend->sync(&t->cycle.exec));
+  t->solved++;
+  free(hb);
+  free(hx);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ThereCreate(Problem *p, const char *method, PetscBool inverse, There *t)
+{
+  HybCycle      *c    = &t->cycle;
+  const HybExec *exec = HybTestExec();
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(t, sizeof(*t)));
+  PetscCall(HybArenaInit(&t->arena, exec));
+  t->p    = p;
+  c->exec = *exec;
+  c->n    = p->n;
+  for (PetscInt l = 0; l < p->n; l++) {
+    HybCycleLevel *v = &c->level[l];
+    PetscReal     *c0, *c1;
+    const size_t   size = sizeof(PetscScalar);
+
+    PetscCall(HybTestUpload(&t->arena, &p->A[l].csr, &v->A));
+    PetscCall(HybTestUpload(&t->arena, &p->P[l].csr, &v->P));
+    if (exec->backend->device) PetscCall(HybTestUpload(&t->arena, &p->R[l].csr, &v->R));
+    for (int k = 0; k < 3; k++) PetscCall(HybSpMVInit(&t->mv[l][k], exec, method, 1));
+    PetscCall(HybSpMVSetUp(&t->mv[l][0], &v->A));
+    PetscCall(HybSpMVSetUp(&t->mv[l][1], &v->P));
+    if (v->R.i) PetscCall(HybSpMVSetUp(&t->mv[l][2], &v->R));
+    v->mult        = &t->mv[l][0];
+    v->interpolate = &t->mv[l][1];
+    v->restriction = &t->mv[l][2];
+    PetscCall(HybTestUploadArray(&t->arena, p->size[l], size, p->dinv[l], &v->dinv));
+    PetscCall(HybTestUploadArray(&t->arena, 12, sizeof(PetscReal), p->c[l][0], &c0));
+    PetscCall(HybTestUploadArray(&t->arena, 12, sizeof(PetscReal), p->c[l][1], &c1));
+    v->pre    = (HybCycleSmoother){p->pre, p->three, c0};
+    v->post   = (HybCycleSmoother){p->post, p->three, c1};
+    v->cycles = p->cycles;
+    for (int k = 0; k < 4; k++) PetscCall(HybArenaAlloc(&t->arena, HYB_WORK(exec), p->size[l], size, k == 0 ? &v->b : k == 1 ? &v->x : k == 2 ? &v->r : &v->p));
+  }
+  c->m = p->size[p->n];
+  PetscCall(HybArenaAlloc(&t->arena, HYB_WORK(exec), c->m, sizeof(PetscScalar), &c->b));
+  PetscCall(HybArenaAlloc(&t->arena, HYB_WORK(exec), c->m, sizeof(PetscScalar), &c->x));
+  if (inverse)
+    PetscCall(HybTestUploadArray(&t->arena, (PetscCount)c->m * c->m, sizeof(PetscScalar), p->inverse, &c->inverse));
+  else {
+    c->solve = Solve;
+    c->ctx   = t;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* other numbers in the arrays that are there */
+static PetscErrorCode ThereRenew(There *t)
+{
+  const HybExec *exec = &t->cycle.exec;
+  Problem       *p    = t->p;
+
+  PetscFunctionBegin;
+  for (PetscInt l = 0; l < p->n; l++) {
+    HybCycleLevel *v = &t->cycle.level[l];
+
+    PetscCall(exec->backend->copy(exec, v->A.a, p->A[l].csr.a, sizeof(PetscScalar) * (size_t)v->A.nnz, HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(exec->backend->copy(exec, v->P.a, p->P[l].csr.a, sizeof(PetscScalar) * (size_t)v->P.nnz, HYB_COPY_HOST_TO_DEVICE));
+    if (v->R.i) PetscCall(exec->backend->copy(exec, v->R.a, p->R[l].csr.a, sizeof(PetscScalar) * (size_t)v->R.nnz, HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(exec->backend->copy(exec, (void *)v->dinv, p->dinv[l], sizeof(PetscScalar) * (size_t)v->A.m, HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(exec->backend->copy(exec, (void *)v->pre.c, p->c[l][0], sizeof(PetscReal) * 12, HYB_COPY_HOST_TO_DEVICE));
+    PetscCall(exec->backend->copy(exec, (void *)v->post.c, p->c[l][1], sizeof(PetscReal) * 12, HYB_COPY_HOST_TO_DEVICE));
+  }
+  if (t->cycle.inverse) PetscCall(exec->backend->copy(exec, (void *)t->cycle.inverse, p->inverse, sizeof(PetscScalar) * (size_t)t->cycle.m * (size_t)t->cycle.m, HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ThereDestroy(There *t)
+{
+  PetscFunctionBegin;
+  PetscCall(HybCycleMoved(&t->cycle));
+  for (PetscInt l = 0; l < t->p->n; l++)
+    for (int k = 0; k < 3; k++) PetscCall(HybSpMVDestroy(&t->mv[l][k]));
+  PetscCall(HybArenaReset(&t->arena));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Apply(There *t, PetscBool guess, const char *what)
+{
+  Problem       *p  = t->p;
+  const PetscInt m  = p->size[0];
+  PetscScalar   *hb = HybTestRandomVector(m), *hx = HybTestRandomVector(m), *found = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *b, *x, *again;
+  PetscReal      norm = 0, worst = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybTestUploadArray(&t->arena, m, sizeof(PetscScalar), hb, &b));
+  PetscCall(HybTestUploadArray(&t->arena, m, sizeof(PetscScalar), hx, &x));
+  PetscCall(HybTestUploadArray(&t->arena, m, sizeof(PetscScalar), hx, &again));
+  HybTestCall(HybCycleApply(&t->cycle, b, x, guess));
+  HybTestCall(HybCycleApply(&t->cycle, b, again, guess));
+  RefVisit(p, 0, hb, hx, (PetscBool)!guess);
+  PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), x, found));
+  for (PetscInt k = 0; k < m; k++) norm = PetscMax(norm, PetscAbsScalar(hx[k]));
+  for (PetscInt k = 0; k < m; k++) worst = PetscMax(worst, PetscAbsScalar(found[k] - hx[k]));
+  HybTestCheck(worst <= 1e4 * PETSC_MACHINE_EPSILON * norm, "%s: %g apart, of %g", what, (double)worst, (double)norm);
+  HybTestCheck(HybTestSameBits(m, sizeof(PetscScalar), again, found), "%s: other bits the second time", what);
+  HybTestCheck(HybTestSameBits(m, sizeof(PetscScalar), b, hb), "%s: the right-hand side was changed", what);
+  PetscCall(HybArenaFree(&t->arena, &b));
+  PetscCall(HybArenaFree(&t->arena, &x));
+  PetscCall(HybArenaFree(&t->arena, &again));
+  free(hb);
+  free(hx);
+  free(found);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Cycles(void)
+{
+  static const struct {
+    PetscInt    n, rows, pre, post, cycles;
+    PetscBool   three, inverse;
+    const char *method;
+  } cases[] = {
+    {1, 40,  2, 2, 1, PETSC_TRUE,  PETSC_TRUE,  "auto"  },
+    {3, 600, 2, 2, 1, PETSC_TRUE,  PETSC_TRUE,  "auto"  },
+    {3, 500, 1, 1, 1, PETSC_TRUE,  PETSC_TRUE,  "auto"  },
+    {3, 500, 3, 4, 1, PETSC_TRUE,  PETSC_TRUE,  "auto"  },
+    {4, 700, 4, 3, 2, PETSC_TRUE,  PETSC_TRUE,  "auto"  },
+    {3, 400, 0, 2, 1, PETSC_TRUE,  PETSC_TRUE,  "auto"  },
+    {3, 400, 2, 0, 2, PETSC_FALSE, PETSC_TRUE,  "auto"  },
+    {2, 300, 3, 1, 1, PETSC_FALSE, PETSC_FALSE, "auto"  },
+    {3, 300, 2, 3, 2, PETSC_TRUE,  PETSC_FALSE, "segsum"},
+    {3, 300, 2, 2, 1, PETSC_TRUE,  PETSC_TRUE,  "segsum"},
+  };
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
+    Problem   p;
+    There     t;
+    PetscBool graph = (PetscBool)(HybTestExec()->backend->device && cases[k].n > 1 && cases[k].inverse && strcmp(cases[k].method, "segsum"));
+
+    if (!HybTestMine()) continue;
+    HybTestBegin("%d levels, %d rows, %d and %d steps, %d visits, %s", (int)cases[k].n + 1, (int)cases[k].rows, (int)cases[k].pre, (int)cases[k].post, (int)cases[k].cycles, cases[k].method);
+    PetscCall(ProblemCreate(cases[k].n, cases[k].rows, cases[k].pre, cases[k].post, cases[k].cycles, cases[k].three, &p));
+    PetscCall(ThereCreate(&p, cases[k].method, cases[k].inverse, &t));
+    PetscCall(Apply(&t, PETSC_FALSE, "from zero"));
+    PetscCall(Apply(&t, PETSC_TRUE, "from a guess"));
+    HybTestCheck(t.cycle.launched == (graph ? 3 : 0), "%td of 4 applications by a graph", t.cycle.launched);
+    RandomValues(&p);
+    PetscCall(ThereRenew(&t));
+    PetscCall(Apply(&t, PETSC_FALSE, "other numbers"));
+    HybTestCheck(t.cycle.launched == (graph ? 5 : 0), "%td of 6 applications by a graph", t.cycle.launched);
+    HybTestCall(HybCycleMoved(&t.cycle));
+    HybTestCheck(!t.cycle.graph, "the graph is still there");
+    PetscCall(HybArenaFree(&t.arena, &t.cycle.level[cases[k].n - 1].r));
+    PetscCall(HybArenaAlloc(&t.arena, HYB_WORK(&t.cycle.exec), p.size[cases[k].n - 1], sizeof(PetscScalar), &t.cycle.level[cases[k].n - 1].r));
+    PetscCall(Apply(&t, PETSC_FALSE, "an array moved"));
+    HybTestCheck(t.cycle.launched == (graph ? 6 : 0), "%td of 8 applications by a graph", t.cycle.launched);
+    HybTestCheck(cases[k].inverse || t.solved > 0, "the function was not asked");
+    HybTestCheck(HybCycleFlops(&t.cycle, PETSC_FALSE) > 0, "no operations");
+    PetscCall(ThereDestroy(&t));
+    ProblemDestroy(&p);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Body(void)
+{
+  PetscFunctionBegin;
+  PetscCall(Cycles());
+  PetscCall(Steps());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}

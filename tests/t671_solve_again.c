@@ -1,0 +1,382 @@
+/*
+  Multigrid's cycle on the type beside PETSc's own on MATAIJ, when something changes between solves: values, patterns,
+  operators of levels, smoothers and their numbers, steps and types, transfers, null spaces, the coarsest level's
+  solver, preconditioners that are kept, reset, used in turn, or applied in other ways. After each change the next solve
+  is PETSc's, made here or left, and so is the one after.
+
+TEST np=1 -mat_aijhybridgpu_backend host
+TEST np=2 -mat_aijhybridgpu_backend host -few
+TEST np=1 @emulated
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
+
+  -few: one case of three; -case NAME: this one alone
+*/
+#include "solvetest.h"
+
+static PetscErrorCode NewValues(Pair *p)
+{
+  PetscFunctionBeginUser;
+  for (PetscInt k = 0; k < 3; k++) {
+    SIDES(side)
+    PetscCall(Change(p->A[side], k));
+    PetscCall(Twice(p, MADE, "new values"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* matrices of n x n points instead, or with corners */
+static PetscErrorCode Replace(Pair *p, PetscInt dim, PetscInt n, PetscBool full)
+{
+  Mat S;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestStencil(dim, n, full, 0.0, MATAIJ, &S));
+  PetscCall(MatSetOption(S, MAT_SYMMETRIC, PETSC_TRUE));
+  SIDES(side)
+  {
+    PetscInt old, now;
+
+    PetscCall(MatGetSize(p->A[side], &old, NULL));
+    PetscCall(MatDestroy(&p->A[side]));
+    PetscCall(OfType(S, side ? "aijhybridgpu" : MATAIJ, &p->A[side]));
+    PetscCall(MatGetSize(p->A[side], &now, NULL));
+    if (PETSC_VERSION_LT(3, 21, 0)) { /* whose PCGAMG cannot have another pattern */
+      PetscCall(PCSetType(p->ksp[side]->pc, PCNONE));
+      PetscCall(PCSetType(p->ksp[side]->pc, PCGAMG));
+      PetscCall(KSPSetFromOptions(p->ksp[side]));
+    }
+    if (old != now) {
+      PetscCall(KSPReset(p->ksp[side]));
+      PetscCall(VecDestroy(&p->x[side]));
+      PetscCall(VecDestroy(&p->b[side]));
+      PetscCall(MatCreateVecs(p->A[side], &p->x[side], &p->b[side]));
+    }
+    PetscCall(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
+  }
+  PetscCall(MatDestroy(&S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode NewPattern(Pair *p)
+{
+  PetscFunctionBeginUser;
+  PetscCall(Replace(p, 2, 24, PETSC_TRUE));
+  PetscCall(Twice(p, MADE, "new pattern"));
+  PetscCall(Replace(p, 2, 30, PETSC_FALSE));
+  PetscCall(Twice(p, MADE, "more rows"));
+  PetscCall(Replace(p, 2, 10, PETSC_FALSE));
+  PetscCall(Twice(p, MADE, "fewer rows and levels"));
+  PetscCall(Replace(p, 3, 9, PETSC_TRUE));
+  p->tol = 1e-9;
+  PetscCall(Twice(p, MADE, "more rows and levels"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Reset(Pair *p)
+{
+  PC pc[2];
+
+  PetscFunctionBeginUser;
+  PairPC(p, pc);
+  SIDES(side)
+  {
+    PetscCall(PCReset(pc[side]));
+    PetscCall(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
+  }
+  /* PCGAMG of older releases then has residuals by matrices of before */
+  PetscCall(Twice(p, PETSC_VERSION_LT(3, 21, 0) ? LEFT : MADE, "PCReset()"));
+  SIDES(side)
+  {
+    PetscCall(KSPReset(p->ksp[side]));
+    PetscCall(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
+  }
+  PetscCall(Twice(p, PETSC_VERSION_LT(3, 21, 0) ? LEFT : MADE, "KSPReset()"));
+  SIDES(side)
+  {
+    PetscCall(PCSetType(pc[side], PCJACOBI));
+    PetscCall(PCSetType(pc[side], PCGAMG));
+    PetscCall(PCSetFromOptions(pc[side]));
+  }
+  PetscCall(Twice(p, MADE, "PCSetType()"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Eigenvalues(Pair *p)
+{
+  KSP k[2];
+
+  PetscFunctionBeginUser;
+  for (PetscInt l = NumberOfLevels(p->ksp[0]->pc) - 1; l > 0; l--) {
+    Smoothers(p, l, PETSC_FALSE, k);
+    SIDES(side)
+    PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.4, 0.3));
+    PetscCall(Twice(p, MADE, "KSPChebyshevSetEigenvalues()"));
+  }
+  SIDES(side)
+  PetscCall(Change(p->A[side], 1));
+  PetscCall(Twice(p, MADE, "given eigenvalues, new values"));
+  SIDES(side)
+  PetscCall(KSPSetType(k[side], KSPRICHARDSON));
+  SIDES(side)
+  PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
+  SIDES(side)
+  PetscCall(KSPChebyshevEstEigSet(k[side], 0, 0.2, 0, 1.05));
+  SIDES(side)
+  PetscCall(Change(p->A[side], 2));
+  PetscCall(Twice(p, MADE, "eigenvalues estimated again"));
+  SIDES(side)
+  PetscCall(KSPChebyshevEstEigSet(k[side], 0, 0.05, 0, 1.3));
+  PetscCall(Twice(p, MADE, "KSPChebyshevEstEigSet()"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LevelOperator(Pair *p)
+{
+  PetscFunctionBeginUser;
+  for (PetscInt l = 1; l >= 0; l--) {
+    KSP k[2];
+
+    Smoothers(p, l, PETSC_FALSE, k);
+    SIDES(side)
+    {
+      Mat A;
+
+      PetscCall(KSPGetOperators(k[side], &A, NULL));
+      PetscCall(MatScale(A, 1.25));
+    }
+    PetscCall(Twice(p, MADE, l ? "MatScale() of a level" : "MatScale() of the coarsest level"));
+  }
+  SIDES(side)
+  {
+    Mat P;
+
+    PetscCall(PCMGGetInterpolation(p->ksp[side]->pc, 1, &P));
+    PetscCall(MatScale(P, 0.9));
+  }
+  PetscCall(Twice(p, MADE, "MatScale() of an interpolation"));
+  SIDES(side)
+  PetscCall(MatScale(p->A[side], 2.0));
+  PetscCall(Twice(p, MADE, "MatScale() of the matrix"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Kept(Pair *p)
+{
+  PetscFunctionBeginUser;
+  SIDES(side)
+  PetscCall(KSPSetReusePreconditioner(p->ksp[side], PETSC_TRUE));
+  for (PetscInt k = 0; k < 2; k++) {
+    SIDES(side)
+    PetscCall(Change(p->A[side], k));
+    PetscCall(Twice(p, MADE, "new values, the preconditioner kept"));
+  }
+  SIDES(side)
+  PetscCall(KSPSetReusePreconditioner(p->ksp[side], PETSC_FALSE));
+  PetscCall(Twice(p, MADE, "no longer kept"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode InTurn(Pair *p)
+{
+  Pair q = *p;
+
+  PetscFunctionBeginUser;
+  SIDES(side)
+  {
+    PetscCall(PairSolver(&q, side));
+    PetscCall(KSPSetFromOptions(q.ksp[side]));
+    PetscCall(VecDuplicate(p->x[side], &q.x[side]));
+    PetscCall(VecDuplicate(p->b[side], &q.b[side]));
+  }
+  for (PetscInt k = 0; k < 3; k++) {
+    SIDES(side)
+    PetscCall(RightHandSide(p->b[side], k));
+    SIDES(side)
+    PetscCall(RightHandSide(q.b[side], k + 3));
+    PetscCall(PairSolve(p, MADE, "in turn"));
+    PetscCall(PairSolve(&q, MADE, "in turn, the other"));
+    if (k) SIDES(side)
+    PetscCall(Change(p->A[side], k));
+  }
+  SIDES(side)
+  {
+    PetscCall(KSPDestroy(&q.ksp[side]));
+    PetscCall(VecDestroy(&q.x[side]));
+    PetscCall(VecDestroy(&q.b[side]));
+  }
+  PetscCall(Twice(p, MADE, "one is left"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Odd(Pair *p)
+{
+  const PetscReal odd[] = {NAN, INFINITY, -INFINITY, 0.0, 1e-300, 1e300};
+
+  PetscFunctionBeginUser;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(odd); k++) {
+    char what[32];
+
+    snprintf(what, sizeof(what), "%g in b", (double)odd[k]);
+    SIDES(side)
+    {
+      PetscCall(RightHandSide(p->b[side], 1));
+      if (PetscIsNormalReal(odd[k]) || odd[k] == 0) PetscCall(VecSet(p->b[side], odd[k]));
+      PetscCall(VecSetValue(p->b[side], 17, odd[k], INSERT_VALUES));
+      PetscCall(VecAssemblyBegin(p->b[side]));
+      PetscCall(VecAssemblyEnd(p->b[side]));
+    }
+    PetscCall(PairSolve(p, k < 4 ? WHATEVER : MADE, what));
+    PetscCall(Twice(p, MADE, "after that"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Steps(Pair *p)
+{
+  const PetscInt steps[] = {3, 1, 0, 4, 2};
+
+  PetscFunctionBeginUser;
+  for (PetscInt l = NumberOfLevels(p->ksp[0]->pc) - 1; l > 0; l--) {
+    for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(steps); s++) {
+      char what[64];
+      KSP  k[2];
+
+      Smoothers(p, l, PETSC_FALSE, k);
+      snprintf(what, sizeof(what), "%d steps on level %d", (int)steps[s], (int)l);
+      SIDES(side)
+      PetscCall(KSPSetTolerances(k[side], PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT, steps[s]));
+      PetscCall(Twice(p, MADE, what));
+    }
+  }
+  SIDES(side)
+  PetscCall(PCMGSetCycleType(p->ksp[side]->pc, PC_MG_CYCLE_W));
+  PetscCall(Twice(p, MADE, "PCMGSetCycleType(): W"));
+  SIDES(side)
+  PetscCall(PCMGSetCycleType(p->ksp[side]->pc, PC_MG_CYCLE_V));
+  PetscCall(Twice(p, MADE, "PCMGSetCycleType(): V"));
+  SIDES(side)
+  PetscCall(PCMGMultiplicativeSetCycles(p->ksp[side]->pc, 2));
+  p->tol = 1e-9;
+  PetscCall(Twice(p, LEFT, "PCMGMultiplicativeSetCycles(): 2"));
+  SIDES(side)
+  PetscCall(PCMGMultiplicativeSetCycles(p->ksp[side]->pc, 1));
+  PetscCall(Twice(p, MADE, "PCMGMultiplicativeSetCycles(): 1"));
+  SIDES(side)
+  PetscCall(PCMGSetType(p->ksp[side]->pc, PC_MG_FULL));
+  SIDES(side)
+  PetscCall(Change(p->A[side], 1));
+  PetscCall(Twice(p, LEFT, "PCMGSetType(): full"));
+  SIDES(side)
+  PetscCall(PCMGSetType(p->ksp[side]->pc, PC_MG_MULTIPLICATIVE));
+  PetscCall(Twice(p, MADE, "PCMGSetType(): multiplicative"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Types(Pair *p)
+{
+  KSP k[2];
+
+  PetscFunctionBeginUser;
+  for (PetscInt l = NumberOfLevels(p->ksp[0]->pc) - 1; l > 0; l--) {
+    Smoothers(p, l, PETSC_FALSE, k);
+    SIDES(side)
+    PetscCall(KSPSetType(k[side], KSPRICHARDSON));
+    SIDES(side)
+    PetscCall(KSPRichardsonSetScale(k[side], 0.7));
+    PetscCall(Twice(p, MADE, "KSPSetType(): richardson"));
+    SIDES(side)
+    PetscCall(KSPRichardsonSetScale(k[side], 0.5));
+    PetscCall(Twice(p, MADE, "KSPRichardsonSetScale()"));
+    SIDES(side)
+    PetscCall(KSPRichardsonSetSelfScale(k[side], PETSC_TRUE));
+    if (PETSC_VERSION_LT(3, 26, 0)) SIDES(side)
+    PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
+    if (PETSC_VERSION_LT(3, 26, 0)) SIDES(side)
+    PetscCall(KSPSetType(k[side], KSPRICHARDSON));
+    if (PETSC_VERSION_LT(3, 26, 0)) SIDES(side)
+    PetscCall(KSPRichardsonSetSelfScale(k[side], PETSC_TRUE));
+    p->tol = 1e-7;
+    PetscCall(Twice(p, LEFT, "KSPRichardsonSetSelfScale()"));
+    SIDES(side)
+    PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
+    SIDES(side)
+    PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.3, 0.3));
+    SIDES(side)
+    PetscCall(KSPSetUp(k[side]));
+    PetscCall(Twice(p, MADE, "KSPSetType(): chebyshev"));
+    SIDES(side)
+    PetscCall(KSPSetType(k[side], KSPGMRES));
+    SIDES(side)
+    PetscCall(KSPSetType(p->ksp[side], KSPFGMRES));
+    PetscCall(Twice(p, LEFT, "KSPSetType(): gmres"));
+    SIDES(side)
+    PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
+    SIDES(side)
+    PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.2, 0.2));
+    PetscCall(Twice(p, MADE, "KSPSetType(): chebyshev again"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* away and back with other numbers, and set up by the program: nothing but the numbers tells */
+static PetscErrorCode AwayAndBack(Pair *p)
+{
+  KSP k[2];
+
+  PetscFunctionBeginUser;
+  Smoothers(p, 1, PETSC_FALSE, k);
+  for (int round = 0; round < 3; round++) {
+    SIDES(side)
+    {
+      PetscCall(KSPSetType(k[side], KSPRICHARDSON));
+      PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
+      PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.0 + 0.2 * round, 0.2));
+      PetscCall(KSPSetUp(k[side]));
+    }
+    PetscCall(Twice(p, MADE, "chebyshev away and back"));
+    SIDES(side)
+    {
+      PetscCall(KSPSetType(k[side], KSPRICHARDSON));
+      PetscCall(KSPRichardsonSetScale(k[side], 0.7 - 0.1 * round));
+      PetscCall(KSPSetUp(k[side]));
+    }
+    PetscCall(Twice(p, MADE, "richardson"));
+    SIDES(side)
+    {
+      PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
+      PetscCall(KSPSetType(k[side], KSPRICHARDSON));
+      PetscCall(KSPSetUp(k[side]));
+    }
+    PetscCall(Twice(p, MADE, "richardson away and back"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static const Case Cases[] = {
+  {"values",          "",                                                                   NewValues    },
+  {"w",               "-pc_mg_cycle_type w",                                                NewValues    },
+  {"distinct",        "-pc_mg_distinct_smoothup",                                           NewValues    },
+  {"richardson",      "-mg_levels_ksp_type richardson -mg_levels_ksp_richardson_scale 0.6", NewValues    },
+  {"pattern",         "",                                                                   NewPattern   },
+  {"reset",           "",                                                                   Reset        },
+  {"eigenvalues",     "",                                                                   Eigenvalues  },
+  {"operators",       "",                                                                   LevelOperator},
+  {"kept",            "",                                                                   Kept         },
+  {"kept richardson", "-mg_levels_ksp_type richardson -mg_levels_ksp_richardson_scale 0.6", Kept         },
+  {"turn",            "",                                                                   InTurn       },
+  {"odd",             "",                                                                   Odd          },
+  {"steps",           "",                                                                   Steps        },
+  {"types",           "-mg_levels_ksp_chebyshev_eigenvalues 0.2,2.2",                       Types        },
+  {"away",            "",                                                                   AwayAndBack  },
+};
+
+int main(int argc, char **argv)
+{
+  int code = 1;
+
+  PetscCall(SolveBegin(argc, argv));
+  PetscFunctionBeginUser;
+  PetscCall(RunCases(PETSC_STATIC_ARRAY_LENGTH(Cases), Cases));
+  PetscCall(SolveEnd(PETSC_TRUE, &code));
+  return code;
+}

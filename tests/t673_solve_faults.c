@@ -1,0 +1,195 @@
+/*
+  Applications of multigrid's cycle with the first, the second, the third, ... allocation and call of the device
+  failing: those in which the cycle is made and its launches are captured, and those after new values. Each time there
+  is an error, the next application gives what it would have given, and at the end nothing of ours is held.
+
+TEST np=1 -mat_aijhybridgpu_backend host
+TEST np=1 @emulated -every 3
+TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 17
+TEST np=1 @emulated -solver -every 5
+
+  -every N: the first sixteen, and of the others one in N; -from K: from the K-th on; -solver: the coarsest level's
+  stays; -verbose: says what failed
+*/
+#include "matfault.h"
+#include <petsc/private/pcmgimpl.h>
+
+static Mat       S;
+static PetscBool Verbose;
+static Vec       expected[2]; /* before and after new values */
+
+static PetscErrorCode NewValues(Mat A, KSP ksp)
+{
+  Vec d;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &d, NULL));
+  PetscCall(VecSet(d, 2.0));
+  PetscCall(VecSetValue(d, 3, 4.0, INSERT_VALUES));
+  PetscCall(VecAssemblyBegin(d));
+  PetscCall(VecAssemblyEnd(d));
+  PetscCall(MatDiagonalScale(A, d, d));
+  PetscCall(VecDestroy(&d));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPSetUp(ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc's Jacobi makes its diagonal at its first application, of which a half, when that fails, passes for the whole */
+static PetscErrorCode Diagonals(KSP ksp)
+{
+  PC     pc;
+  PC_MG *mg;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetPC(ksp, &pc));
+  mg = (PC_MG *)pc->data;
+  for (PetscInt l = 1; l < mg->levels[0]->levels; l++) {
+    Mat A;
+    Vec b, x;
+    PC  jacobi;
+
+    PetscCall(KSPGetOperators(mg->levels[l]->smoothd, &A, NULL));
+    PetscCall(MatCreateVecs(A, &x, &b));
+    PetscCall(VecSet(b, 1.0));
+    PetscCall(KSPGetPC(mg->levels[l]->smoothd, &jacobi));
+    PetscCall(PCApply(jacobi, b, x));
+    PetscCall(VecDestroy(&b));
+    PetscCall(VecDestroy(&x));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A solver that is set up, and the finest level's matrix */
+static PetscErrorCode Create(Mat *A, KSP *ksp, Vec *b, Vec *x)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatConvert(S, "aijhybridgpu", MAT_INITIAL_MATRIX, A));
+  PetscCall(MatSetOption(*A, MAT_SYMMETRIC, PETSC_TRUE));
+  PetscCall(KSPCreate(PETSC_COMM_SELF, ksp));
+  PetscCall(KSPSetOperators(*ksp, *A, *A));
+  PetscCall(KSPSetFromOptions(*ksp));
+  PetscCall(KSPSetUp(*ksp));
+  PetscCall(Diagonals(*ksp));
+  PetscCall(MatCreateVecs(*A, x, b));
+  for (PetscInt r = 0; r < 400; r++) PetscCall(VecSetValue(*b, r, 1.0 + (PetscReal)((r * 37) % 11), INSERT_VALUES));
+  PetscCall(VecAssemblyBegin(*b));
+  PetscCall(VecAssemblyEnd(*b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Applications(KSP ksp, int n, Vec b, Vec x)
+{
+  PC pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetPC(ksp, &pc));
+  for (int k = 0; k < n; k++) PetscCall(PCApply(pc, b, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* again: after new values of a cycle that has been applied */
+static PetscErrorCode Fault(PetscBool again, int k, int *fired)
+{
+  Mat            A;
+  KSP            ksp;
+  Vec            b, x;
+  size_t         before, after;
+  PetscErrorCode ierr;
+  const PetscInt failures = MatTestFailed;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatFaultHeld(&before));
+  PetscCall(Create(&A, &ksp, &b, &x));
+  if (again) {
+    PetscCall(Applications(ksp, 3, b, x));
+    PetscCall(NewValues(A, ksp));
+  }
+  PetscCall(PetscPushErrorHandler(Verbose ? PetscTraceBackErrorHandler : PetscReturnErrorHandler, NULL));
+  STACK_SAVE;
+  MatFault.count  = 0;
+  MatFault.last   = "";
+  MatFault.target = k;
+  ierr            = Applications(ksp, 3, b, x);
+  *fired          = k && MatFault.count >= MatFault.target;
+  MatFault.target = 0;
+  STACK_RESTORE;
+  PetscCall(PetscPopErrorHandler());
+  /* what is given back after a question whose answer is there may fail unheard */
+  MatTestCheck(!ierr == !*fired || !strcmp(MatFault.last, "cudaFreeAsync"), *fired ? "a failing call was not noticed" : "an error without a failing call");
+  /* the first makes what is missing, the second captures, the third has it */
+  for (int n = 0; n < 3; n++) {
+    PetscCall(Applications(ksp, 1, b, x));
+    VecTestCheckSame(x, expected[again], "an application after a failure");
+  }
+  if (!again) {
+    PetscCall(NewValues(A, ksp));
+    PetscCall(Applications(ksp, 3, b, x));
+    VecTestCheckSame(x, expected[1], "new values after a failure");
+  }
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(MatFaultHeld(&after));
+  MatTestCheck(after == before, "bytes of ours are held");
+  if (MatTestFailed > failures) printf("  call %d failing, %s, error %d: %zu bytes before, %zu after\n", k, MatFault.last, (int)ierr, before, after);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Faults(PetscBool again)
+{
+  int      fired = 1, n = 0;
+  PetscInt every = 1, from = 1;
+
+  PetscFunctionBeginUser;
+  MatTestName = again ? "applications after new values" : "first applications";
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
+  PetscCall(Fault(again, 0, &fired)); /* what is made once and kept */
+  fired = 1;
+  for (int k = (int)from; fired && k < 100000; k += k < 16 ? 1 : (int)every, n++) PetscCall(Fault(again, k, &fired));
+  MatTestCheck(n > 2 || (again && !MatFault.device), "nothing could fail"); /* on the host all of it is there */
+  printf("%s: %d calls and allocations made to fail\n", MatTestName, n - 1);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscBool solver = PETSC_FALSE;
+  Mat       A;
+  KSP       ksp;
+  Vec       b, x;
+  int       code = 1;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-solver", &solver, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-verbose", &Verbose, NULL));
+  PetscCall(PetscOptionsInsertString(NULL, "-ksp_type cg -pc_type gamg -pc_gamg_coarse_eq_limit 10"));
+  if (solver) PetscCall(PetscOptionsInsertString(NULL, "-mg_coarse_pc_type sor"));
+  MatFaultWatch(PETSC_TRUE);
+  PetscCall(MatTestStencil(2, 20, PETSC_FALSE, 0.0, MATAIJ, &S));
+  PetscCall(MatTestOpenDevice());
+  PetscCall(PetscOptionsInsertString(NULL, "-pc_mg_aijhybridgpu 0"));
+  PetscCall(Create(&A, &ksp, &b, &x));
+  for (int again = 0; again < 2; again++) {
+    if (again) PetscCall(NewValues(A, ksp));
+    PetscCall(VecDuplicate(x, &expected[again]));
+    PetscCall(Applications(ksp, 1, b, expected[again]));
+  }
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscCall(PetscOptionsClearValue(NULL, "-pc_mg_aijhybridgpu"));
+  PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
+  for (int again = 0; again < 2; again++) PetscCall(Faults((PetscBool)again));
+  PetscCall(MatTestHook(NULL, NULL));
+  MatFaultWatch(PETSC_FALSE);
+  for (int again = 0; again < 2; again++) PetscCall(VecDestroy(&expected[again]));
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
