@@ -11,7 +11,7 @@
 #define HYB_OPTION_CLOSE  3 /* changed letters by which a name that begins in another way is still taken for ours */
 
 /* those that are no matrix's and stand in no list; names are without their dash */
-static const char *const HybOptionsOfOthers[] = {"pc_gamg_aijhybridgpu"};
+static const char *const HybOptionsOfOthers[] = {"pc_gamg_aijhybridgpu", "pc_mg_aijhybridgpu"};
 
 /* How many letters are to be changed, put in or left out to make a of b, whatever their case */
 static int HybOptionDistance(const char *a, const char *b)
