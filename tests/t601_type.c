@@ -13,6 +13,18 @@ TEST np=3
 */
 #include "mattest.h"
 
+/* a program's own product, by MatSetOperation() */
+static PetscErrorCode (*Product)(Mat, Vec, Vec);
+static int Products;
+
+static PetscErrorCode CountedMult(Mat A, Vec x, Vec y)
+{
+  PetscFunctionBeginUser;
+  Products++;
+  PetscCall((*Product)(A, x, y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* y = op(A) x by both matrices */
 static PetscErrorCode CheckMults(Mat A, Mat H)
 {
@@ -39,6 +51,13 @@ static PetscErrorCode CheckMults(Mat A, Mat H)
   PetscCall(MatResidual(A, b, x, y));
   PetscCall(MatResidual(H, b, x, z));
   VecTestCheckSame(z, y, "MatResidual");
+  PetscCall(MatGetOperation(H, MATOP_MULT, (void (**)(void))&Product));
+  PetscCall(MatSetOperation(H, MATOP_MULT, (void (*)(void))CountedMult));
+  Products = 0;
+  PetscCall(MatResidual(H, b, x, w));
+  VecTestCheckSame(w, y, "MatResidual with the program's product");
+  MatTestCheck(Products == 1, "MatResidual takes the program's product");
+  PetscCall(MatSetOperation(H, MATOP_MULT, (void (*)(void))Product));
   PetscCall(MatMultTranspose(A, b, xt));
   PetscCall(MatMultTranspose(H, b, zt));
   VecTestCheckSame(zt, xt, "MatMultTranspose");

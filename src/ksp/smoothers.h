@@ -29,5 +29,7 @@ PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, const PetscScalar *b, PetscScal
 /* an application was made by others, from HybCycleRecord() */
 PETSC_INTERN PetscErrorCode HybMGArraysApplied(PC);
 PETSC_INTERN PetscErrorCode HybMGArraysEnd(PC);
+/* memory of the cycle of a PC that is built on PCMG is given back, until an application makes it again */
+PETSC_INTERN PetscErrorCode HybMGForget(PC);
 
 #endif

@@ -18,6 +18,7 @@
   With -pc_gamg_aijhybridgpu 0, under the PC's prefix, everything is PETSc's.
 */
 #include "gamgimpl.h"
+#include "../../../smoothers.h"
 
 #if HYB_GAMG
 PETSC_EXTERN PetscErrorCode PCCreate_GAMG(PC); /* exported; no header has it */
@@ -176,6 +177,7 @@ static PetscErrorCode PCReset_GAMG_Hyb(PC pc)
 
   PetscFunctionBegin;
   PetscCall(HybGAMGGet(pc, &h));
+  PetscCall(HybMGForget(pc));
   PetscCall((*h->reset)(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -186,6 +188,7 @@ static PetscErrorCode PCDestroy_GAMG_Hyb(PC pc)
 
   PetscFunctionBegin;
   PetscCall(HybGAMGGet(pc, &h));
+  PetscCall(HybMGForget(pc));
   PetscCall((*h->destroy)(pc));
   PetscCall(PetscObjectCompose((PetscObject)pc, HYB_GAMG_NAME, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -180,6 +180,39 @@ PetscErrorCode HybMGArraysEnd(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMGForget(PC pc)
+{
+  HybMG *h = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  if (h) PetscCall(HybMGRelease(h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode PCReset_MG_Hyb(PC pc)
+{
+  HybMG *h;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(HybMGRelease(h));
+  PetscCall((*h->reset)(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PCSetType() to another type comes here too */
+static PetscErrorCode PCDestroy_MG_Hyb(PC pc)
+{
+  HybMG *h;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(HybMGRelease(h));
+  PetscCall((*h->destroy)(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode PCCreate_MG_Hyb(PC pc)
 {
   HybMG *h;
@@ -187,10 +220,14 @@ static PetscErrorCode PCCreate_MG_Hyb(PC pc)
   PetscFunctionBegin;
   PetscCall(PCCreate_MG(pc));
   PetscCall(PetscNew(&h));
-  h->on    = PETSC_TRUE;
-  h->apply = pc->ops->apply;
+  h->on      = PETSC_TRUE;
+  h->apply   = pc->ops->apply;
+  h->reset   = pc->ops->reset;
+  h->destroy = pc->ops->destroy;
   PetscCall(HybContainerCompose((PetscObject)pc, HYB_MG_NAME, h, HybMGDestroy));
-  pc->ops->apply = PCApply_MG_Hyb;
+  pc->ops->apply   = PCApply_MG_Hyb;
+  pc->ops->reset   = PCReset_MG_Hyb;
+  pc->ops->destroy = PCDestroy_MG_Hyb;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

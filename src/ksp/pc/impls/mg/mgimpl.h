@@ -53,7 +53,9 @@ typedef struct {
 } HybMGSeen;
 
 typedef struct {
-  PetscErrorCode (*apply)(PC, Vec, Vec); /* PETSc's own */
+  PetscErrorCode (*apply)(PC, Vec, Vec); /* PETSc's own, as the next two */
+  PetscErrorCode (*reset)(PC);
+  PetscErrorCode (*destroy)(PC);
   PetscBool on, asked;                   /* -pc_mg_aijhybridgpu, and whether it has been read */
   PetscBool ours, told;                  /* the finest level's matrix is of the type; -info has been told why not */
   HybMGSeen seen;                        /* when it was last looked */

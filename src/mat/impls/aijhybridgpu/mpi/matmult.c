@@ -284,27 +284,18 @@ PetscErrorCode MatMultTransposeAdd_MPIAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* r = b - A x, in one pass over r for each block */
+/* r = b - A x, in one pass over r for each block; a program's own product comes first */
 PetscErrorCode MatResidual_MPIAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
 {
   PetscBool done = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUMult(A, HybResidualCheck(A, b, x, r), PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, &done));
+  if (A->ops->mult == MatMult_MPIAIJHybridGPU) PetscCall(MatMPIAIJHybridGPUMult(A, HybResidualCheck(A, b, x, r), PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   if (HybGlueState.mpi.residual)
     PetscCall((*HybGlueState.mpi.residual)(A, b, x, r));
-  else if (r == b) { /* the product would take b's place before it is read */
-    Vec w;
-
-    PetscCall(VecDuplicate(r, &w));
-    PetscCall(MatMult(A, x, w));
-    PetscCall(VecAXPY(r, -1.0, w));
-    PetscCall(VecDestroy(&w));
-  } else {
-    PetscCall(MatMult(A, x, r));
-    PetscCall(VecAYPX(r, -1.0, b));
-  }
+  else
+    PetscCall(HybResidualByMult(A, b, x, r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

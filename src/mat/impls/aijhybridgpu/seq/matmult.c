@@ -461,7 +461,25 @@ PetscErrorCode HybResidualCheck(Mat A, Vec b, Vec x, Vec r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* r = b - A x in one pass */
+/* r = b - A x by MatMult(), whoever's that is */
+PetscErrorCode HybResidualByMult(Mat A, Vec b, Vec x, Vec r)
+{
+  PetscFunctionBegin;
+  if (r == b) { /* the product would take b's place before it is read */
+    Vec w;
+
+    PetscCall(VecDuplicate(r, &w));
+    PetscCall(MatMult(A, x, w));
+    PetscCall(VecAXPY(r, -1.0, w));
+    PetscCall(VecDestroy(&w));
+  } else {
+    PetscCall(MatMult(A, x, r));
+    PetscCall(VecAYPX(r, -1.0, b));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* r = b - A x in one pass; after MatSetOperation(A, MATOP_MULT, ...) by the program's product, as of any AIJ */
 PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
 {
   PetscBool parents;
@@ -469,6 +487,10 @@ PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, residual, A, b, x, r);
   PetscCall(HybResidualCheck(A, b, x, r));
+  if (A->ops->mult != HybGlueState.own.mult) {
+    PetscCall(HybResidualByMult(A, b, x, r));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, &parents));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

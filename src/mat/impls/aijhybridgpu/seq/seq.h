@@ -23,6 +23,7 @@ PETSC_INTERN PetscErrorCode MatMultAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
 /* do these have a residual? */
 PETSC_INTERN PetscErrorCode HybResidualCheck(Mat, Vec b, Vec x, Vec r);
+PETSC_INTERN PetscErrorCode HybResidualByMult(Mat, Vec b, Vec x, Vec r);
 PETSC_INTERN PetscErrorCode MatMultTranspose_SeqAIJHybridGPU(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultHermitianTranspose_SeqAIJHybridGPU(Mat, Vec, Vec);
