@@ -191,8 +191,9 @@ typedef struct {
     unsigned char     held[HYB_FRAME_SETTINGS][2][sizeof(PetscInt)]; /* what is there when an option is off and on */
     int               called;                                        /* by the search */
     struct _HybGiven *given;
-    PetscBool         flagsasked, flagsknown;
-    size_t            flag[2]; /* of a MATMPIAIJ: rows are given by rows, and other processes' entries left out */
+    PetscBool         flagsasked, flagsknown, blocksknown;
+    size_t            flag[2];  /* of a MATMPIAIJ: rows are given by rows, and other processes' entries left out */
+    size_t            block[2]; /* of a MATMPIAIJ: pointers to its blocks */
   } frame;
   struct {
     PetscBool asked, found, known;

@@ -3,6 +3,7 @@
   expect it.
 */
 #include "seq.h"
+#include "../storage/parent.h"
 #include "../storage/where.h"
 
 /* Has A's pattern an entry for each of these? Rows and columns out of range are the parent's to refuse or to ignore. */
@@ -56,7 +57,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const PetscIn
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
+static HYB_SELDOM PetscErrorCode HybSetValuesTold(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
 {
   Mat_SeqAIJHybridGPU *hyb;
   PetscErrorCode       ierr;
@@ -69,6 +70,21 @@ static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const Pets
   writers = hyb ? hyb->writers : 0;
   ierr    = (*HybGlueState.seq.setvalues)(A, m, rows, n, cols, v, mode);
   if (ierr && hyb) hyb->writers = writers; /* the parent has not given them back */
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (PetscUnlikely(!HybDoorPass(A))) {
+    PetscCall(HybSetValuesTold(A, m, rows, n, cols, v, mode));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  ierr = (*HybGlueState.seq.setvalues)(A, m, rows, n, cols, v, mode);
+  HybDoorPassed(A);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -297,12 +313,23 @@ static PetscErrorCode MatSeqAIJSetColumnIndices_SeqAIJHybridGPU(Mat A, PetscInt 
 }
 
 /* Rows that are lent are counted: PETSc's function has given the array back when it returns, and the row points into
-   it */
+   it. What that does is done here, once for each row as it is called, without a look at the door. */
 static PetscErrorCode MatGetRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n, PetscInt **cols, PetscScalar **v)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
+  Mat_SeqAIJHybridGPU *hyb = HybStorageAtHand(A);
 
   PetscFunctionBegin;
+  if (PetscLikely(hyb && HybFrameKnown())) {
+    PetscInt          *i, *j;
+    PetscScalar *const a = *HybFrameValues(A);
+
+    HybFramePattern(A, &i, &j);
+    *n = i[row + 1] - i[row];
+    if (v) *v = a ? a + i[row] : NULL;
+    if (cols) *cols = *n && j ? j + i[row] : NULL;
+    hyb->rows++;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   HybLeaveIfOverlaid(A, getrow, A, row, n, cols, v);
   PetscCall((*HybGlueState.seq.getrow)(A, row, n, cols, v));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
@@ -312,14 +339,37 @@ static PetscErrorCode MatGetRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n
 
 static PetscErrorCode MatRestoreRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n, PetscInt **cols, PetscScalar **v)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
+  Mat_SeqAIJHybridGPU *hyb = HybStorageAtHand(A);
 
   PetscFunctionBegin;
-  HybLeaveIfOverlaid(A, restorerow, A, row, n, cols, v);
+  if (PetscUnlikely(!hyb)) {
+    HybLeaveIfOverlaid(A, restorerow, A, row, n, cols, v);
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  }
   if (HybGlueState.seq.restorerow) PetscCall((*HybGlueState.seq.restorerow)(A, row, n, cols, v));
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   if (hyb->rows) hyb->rows--;
-  PetscCall(HybStorageGivenBack(hyb));
+  if (PetscUnlikely(hyb->retired)) PetscCall(HybStorageGivenBack(hyb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent reads a few entries, and has given the array back when it returns: nobody need be told */
+static PetscErrorCode MatGetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], PetscScalar v[])
+{
+  PetscErrorCode ierr;
+  HybDoor       *door;
+
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, getvalues, A, m, rows, n, cols, v);
+  if (PetscUnlikely(!HybDoorIsOurs(A))) {
+    PetscCall((*HybGlueState.seq.getvalues)(A, m, rows, n, cols, v));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  door               = HybFrameDoor(A);
+  door->getarrayread = door->restorearrayread = NULL;
+  ierr                                        = (*HybGlueState.seq.getvalues)(A, m, rows, n, cols, v);
+  door->getarrayread                          = HybDoorGetRead;
+  door->restorearrayread                      = HybDoorRestoreRead;
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -368,6 +418,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat A, PetscBool on)
     .fdcoloringsetup     = MatFDColoringSetUp_SeqAIJHybridGPU,
     .invertblockdiagonal = MatInvertBlockDiagonal_SeqAIJHybridGPU,
     .getrow              = MatGetRow_SeqAIJHybridGPU,
+    .getvalues           = MatGetValues_SeqAIJHybridGPU,
     .restorerow          = MatRestoreRow_SeqAIJHybridGPU,
   };
   struct _MatOps *ops = A->ops, *p = &HybGlueState.seq;

@@ -72,6 +72,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   /* from here on C owns them, whatever fails */
   old                 = hyb->arrays;
   hyb->arrays         = *arrays;
+  hyb->pass           = NULL;
   hyb->adopted        = csr->i;
   hyb->stored         = PETSC_FALSE;
   hyb->aspreallocated = hyb->inodesleft = PETSC_FALSE;

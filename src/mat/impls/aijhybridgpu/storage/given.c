@@ -17,13 +17,6 @@
 
 #define HYB_GIVES_ARRAYS PETSC_VERSION_LT(3, 22, 0)
 
-/* the values of this matrix are lent for reading */
-void HybGivenLent(const Mat_SeqAIJHybridGPU *hyb)
-{
-  HybGlueState.given.lent = hyb->made;
-  HybGlueState.given.made = HybGlueState.made;
-}
-
 /* another matrix is made: who was to take them would have done so */
 PetscErrorCode HybGivenDrop(void)
 {

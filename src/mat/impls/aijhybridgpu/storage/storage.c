@@ -267,10 +267,7 @@ PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat A)
 
   PetscFunctionBegin;
   if (!MatIsSeqAIJHybridGPU(A) || !hyb) PetscFunctionReturn(PETSC_SUCCESS);
-  hyb->copy.values     = PETSC_FALSE;
-  hyb->transpose.stale = PETSC_TRUE;
-  hyb->moves++;
-  hyb->writes = 0;
+  HybStorageMoved(hyb);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -129,6 +129,7 @@ typedef struct {
   PetscBool  block;        /* of a parallel matrix */
 
   /* storage */
+  const void *pass; /* A->data, where the parent's MatSetValues() may pass the door (door.c) */
   Mat        owner; /* whose header had these data when they were last looked at */
   HybLives   lives;
   PetscCount entered[HYB_LIVES]; /* how often it came to live there */
@@ -209,6 +210,14 @@ static inline PetscBool HybStorageServed(void)
   return PETSC_FALSE;
 #endif
 }
+/* the host's values are others than before */
+static inline void HybStorageMoved(Mat_SeqAIJHybridGPU *hyb)
+{
+  hyb->copy.values     = PETSC_FALSE;
+  hyb->transpose.stale = PETSC_TRUE;
+  hyb->moves++;
+  hyb->writes = 0;
+}
 /* Calls a function of the parent's on A, whose accesses are part of an operation of ours */
 #define HybInside(A, call)                             \
   do {                                                 \
@@ -230,6 +239,16 @@ static inline PetscBool MatIsSeqAIJHybridGPU(Mat A)
   if (A->hash_active) return (PetscBool)(A->ops->mult && A->ops->mult == HybGlueState.own.mult);
 #endif
   return (PetscBool)(A->ops->destroy && A->ops->destroy == HybGlueState.own.destroy);
+}
+
+/* A's private data, where A is one of ours that has some which are its own: what MatSeqAIJHybridGPUGetData() would say
+   without doing anything. Else NULL. For what is called once for each entry or row. */
+static inline Mat_SeqAIJHybridGPU *HybStorageAtHand(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+
+  /* a hash table's operations lie over that to destroy it */
+  return PetscLikely(A->ops->destroy == HybGlueState.own.destroy && hyb && hyb->owner == A) ? hyb : NULL;
 }
 
 /* With -mat_seqaij_type other derived types (MATSEQAIJCUSPARSE) are laid over ours: MatCreate_SeqAIJ(), from which they
@@ -365,7 +384,12 @@ PETSC_INTERN PetscErrorCode HybPatternHash(const HybExec *, const HybCSR *, uint
 /* given.c: arrays that PETSc gives to another matrix as it destroys this one */
 PETSC_INTERN PetscErrorCode HybGivenParallel(PetscBool young);
 PETSC_INTERN PetscErrorCode HybGivenDrop(void);
-PETSC_INTERN void           HybGivenLent(const Mat_SeqAIJHybridGPU *);
+/* the values of this matrix are lent for reading */
+static inline void HybGivenLent(const Mat_SeqAIJHybridGPU *hyb)
+{
+  HybGlueState.given.lent = hyb->made;
+  HybGlueState.given.made = HybGlueState.made;
+}
 PETSC_INTERN PetscErrorCode HybGivenKeep(Mat, Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybGivenTake(Mat);
 
