@@ -242,6 +242,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
   const HybExec *x       = &mp->exec;
   const char    *roles[] = {"A", "B", "C"}, *method;
   char           text[1024];
+  PetscBool      info;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -275,7 +276,9 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
   mp->noperands = o->n;
   PetscCall(HybProductGetMethod(mp->product, &method));
   PetscCall(HybGlueCountProduct(method));
-  PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
+  PetscCall(PetscInfoEnabled(MAT_CLASSID, &info));
+  text[0] = 0;
+  if (info || HybRecording()) PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
   HybRecordTell(text);
   PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
   PetscCall(PetscInfo(C, "Product on the %s: %s; result %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros\n", HybExecOnDevice(x) ? "device" : "host", text, result.m, result.n, (PetscInt64)result.nnz));
