@@ -58,9 +58,15 @@ static PetscErrorCode HybAlgorithmNames(char text[], size_t length)
 /* What the option says, shown where -help asks for it */
 static PetscErrorCode HybAlgorithmOption(Mat C, const char option[], const char man[], const char value[], char given[], size_t length, PetscBool *flg)
 {
-  char text[512] = "";
+  char      text[512] = "";
+  PetscBool help;
 
   PetscFunctionBegin;
+  PetscCall(PetscOptionsHasHelp(((PetscObject)C)->options, &help));
+  if (!help) { /* nobody reads the rest */
+    PetscCall(PetscOptionsGetString(((PetscObject)C)->options, ((PetscObject)C)->prefix, option, given, length, flg));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
   if (PetscOptionsObject->printhelp) PetscCall(HybAlgorithmNames(text, sizeof(text)));
   PetscCall(PetscOptionsString(option, text, man, value, given, length, flg));
@@ -109,7 +115,6 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   }
   if (!product->api_user) option = "-mat_product_algorithm";
   value = product->alg ? product->alg : "default";
-  PetscCall(HybSpGEMMGetNames(&names));
   PetscCall(PetscStrncpy(given, value, sizeof(given)));
   PetscCall(HybAlgorithmOption(C, option, man, value, given, sizeof(given), &flg));
   /* as PetscOptionsEList() does, by which the parent reads it: in any case, and no value is a default */
@@ -132,6 +137,7 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
     PetscCall(PetscStrncpy(method, "auto", length));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(HybSpGEMMGetNames(&names));
   PetscCall(PetscStrcmp(given, "auto", &known));
   if (!known) PetscCall(PetscStrcmp(given, "fused", &known));
   if (known && product->type != MATPRODUCT_PtAP) PetscCall(PetscStrncpy(given, "auto", sizeof(given)));

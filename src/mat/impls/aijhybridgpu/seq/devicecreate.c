@@ -230,6 +230,12 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     a->readers = readers;
     PetscCall(ierr);
     PetscCall(MatSeqAIJHybridGPUShare(A, *B));
+    if (a->neverpreallocated && MatIsSeqAIJHybridGPU(*B)) {
+      Mat_SeqAIJHybridGPU *b = NULL;
+
+      PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
+      b->neverpreallocated = PETSC_TRUE;
+    }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DUPLICATE], A, 0, 0, 0));

@@ -208,7 +208,7 @@ static void HybMatProductShape(HybProductType type, const HybOperands *o, int di
 static PetscErrorCode HybMatProductPattern(Mat C, HybMatProduct *mp, PetscBool again, HybArena *arrays, HybCSR *result)
 {
   const HybExec       *x      = &mp->exec;
-  PetscBool            within = PETSC_FALSE, equal = PETSC_FALSE;
+  PetscBool            within = PETSC_FALSE, equal = PETSC_FALSE, taken = PETSC_FALSE;
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybLent              l;
 
@@ -221,7 +221,8 @@ static PetscErrorCode HybMatProductPattern(Mat C, HybMatProduct *mp, PetscBool a
     PetscCall(HybKeptSet(&mp->kept, arrays, result));
   else {
     if (C->force_diagonals) PetscCall(HybKeptForceDiagonal(x, &mp->kept, arrays, result));
-    PetscCall(HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, arrays, result) : MatSeqAIJHybridGPUAdopt(C, arrays, result));
+    else if (!again && !HybExecOnDevice(x)) PetscCall(MatSeqAIJHybridGPUTakeSmall(C, arrays, result, &taken));
+    if (!taken) PetscCall(HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, arrays, result) : MatSeqAIJHybridGPUAdopt(C, arrays, result));
     PetscCall(HybCOOParentsGone((PetscObject)C, "HybCOO", &hyb->coocount));
   }
   PetscCall(HybLentGet(C, PETSC_FALSE, &l));

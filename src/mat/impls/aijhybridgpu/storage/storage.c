@@ -405,6 +405,7 @@ PetscErrorCode HybStorageSettle(Mat A)
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->neverpreallocated = PETSC_FALSE;
   if (!hyb->arrays.blocks || !A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
   if (i == hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS);

@@ -151,6 +151,7 @@ typedef struct {
   /* the search for rows of equal pattern was left out when the device made it */
   PetscBool inodesleft;
   PetscBool aspreallocated; /* AIJ would have made this result by a preallocation of its rows' lengths */
+  PetscBool neverpreallocated; /* AIJ's would not have been, and has nothing to go back to (MatResetPreallocation()) */
   PetscInt *preallocated;   /* with these lengths of rows, where entries came since; or NULL */
   /* the base class's arrays may be the program's own, or somebody remembers where they lie */
   PetscBool     lentarrays;
@@ -412,6 +413,7 @@ PETSC_INTERN void HybLargePagesEnd(void);
 /* adopt.c: makes csr (arrays in *arrays, which is taken over) the contents of C, a sequential matrix of ours of the
    same sizes. What C was is destroyed. The second: the arrays are the device's, and csr's pointers are for it. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUTakeSmall(Mat C, HybArena *arrays, const HybCSR *csr, PetscBool *taken);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);
 /* the base class gets arrays of its own */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
