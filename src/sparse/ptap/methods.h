@@ -4,4 +4,5 @@
   symbol is a const HybPtAPMethod, defined in host/<method>.c or cuda/<method>.cu.
 */
 HYB_METHOD_HOST("fused", HybPtAP_Fused)
+HYB_METHOD_HOST("thin", HybPtAP_Thin)
 HYB_METHOD_CUDA("fused", HybPtAP_FusedCUDA) /* by name only: the stages were faster in all that was measured */

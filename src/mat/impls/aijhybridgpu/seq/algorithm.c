@@ -47,7 +47,7 @@ static PetscErrorCode HybAlgorithmNames(char text[], size_t length)
     PetscCall(PetscStrlcat(text, " ", length));
     PetscCall(PetscStrlcat(text, names[n], length));
   }
-  PetscCall(PetscStrlcat(text, " fused backend, or of the parent's:", length));
+  PetscCall(PetscStrlcat(text, " fused thin backend, or of the parent's:", length));
   for (PetscInt n = 0; parents[n]; n++) {
     PetscCall(PetscStrlcat(text, " ", length));
     PetscCall(PetscStrlcat(text, parents[n], length));
@@ -140,6 +140,7 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   PetscCall(HybSpGEMMGetNames(&names));
   PetscCall(PetscStrcmp(given, "auto", &known));
   if (!known) PetscCall(PetscStrcmp(given, "fused", &known));
+  if (!known) PetscCall(PetscStrcmp(given, "thin", &known));
   if (known && product->type != MATPRODUCT_PtAP) PetscCall(PetscStrncpy(given, "auto", sizeof(given)));
   for (PetscInt n = 0; names[n] && !known; n++) PetscCall(PetscStrcmp(given, names[n], &known));
   if (known) {

@@ -258,7 +258,10 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
     mp->operand[k].m   = o->csr[k].m;
     mp->operand[k].n   = o->csr[k].n;
     mp->operand[k].nnz = o->csr[k].nnz;
-    PetscCall(HybPatternHash(x, &o->csr[k], &mp->operand[k].pattern));
+    if (k && o->mat[k] == o->mat[0])
+      mp->operand[k].pattern = mp->operand[0].pattern;
+    else
+      PetscCall(HybPatternHash(x, &o->csr[k], &mp->operand[k].pattern));
   }
   PetscCall(HybKeptReset(&mp->kept));
   PetscCall(HybArenaInit(&arrays, x));
