@@ -135,10 +135,10 @@ static struct {
 
 static void Counted(const HybPtAP *pp)
 {
-  Last.b       = HybCountersGet(&pp->counters, "column block");
-  Last.places  = HybCountersGet(&pp->counters, "places");
-  Last.numbers = Last.places - HybCountersGet(&pp->counters, "places by bits");
-  Last.walked  = HybCountersGet(&pp->counters, "walked");
+  Last.b        = HybCountersGet(&pp->counters, "column block");
+  Last.places   = HybCountersGet(&pp->counters, "places");
+  Last.numbers  = Last.places - HybCountersGet(&pp->counters, "places by bits");
+  Last.walked   = HybCountersGet(&pp->counters, "walked");
   Last.declined = pp->declined;
 }
 

@@ -344,8 +344,8 @@ static void Chosen(void)
     const char *expected = HybTestExec()->backend->device ? NULL : cases[k].host;
     HybProduct  product  = NULL;
     const char *name     = NULL;
-    RefMat          A, P, C;
-    HybCSR          DA, DP, DC;
+    RefMat      A, P, C;
+    HybCSR      DA, DP, DC;
 
     HybTestBegin("auto, %" PetscInt_FMT " points of %" PetscInt_FMT " rows, %" PetscInt_FMT " columns", cases[k].points, cases[k].rows, cases[k].cols);
     HybTestMatStencil(cases[k].points, 12, 11, 1, &A);

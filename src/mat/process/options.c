@@ -309,7 +309,8 @@ PetscErrorCode HybChoicesSetFromOptions(HybChoices *choices, HybOptionItems Pets
   PetscBool set;
 
   PetscFunctionBegin;
-  if (!PetscOptionsObject->printhelp && PetscOptionsObject->count == 1) { /* nobody reads what they are now, and may be */
+  /* nobody reads what they are now, and may be */
+  if (!PetscOptionsObject->printhelp && PetscOptionsObject->count == 1) {
     HYB_EACH_OPTION(o)
     {
       if (!o->ofmatrix) continue;

@@ -144,6 +144,9 @@ typedef struct {
      pattern while a parallel one's symbolic phase runs */
   PetscErrorCode (*compose)(Mat, PetscBool seq, PetscBool on);
   PetscErrorCode (*convertfrom)(Mat, MatType, MatReuse, Mat *);
+  PetscErrorCode (*convertany)(Mat, MatType, MatReuse, Mat *); /* from the sequential type */
+  PetscErrorCode (*convertseq)(Mat, MatType, MatReuse, Mat *); /* to it, from its parent */
+  PetscErrorCode (*composeparents)(Mat, PetscBool on);
   PetscErrorCode (*partsmade)(Mat);
   void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation[2])(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void), (*coopreallocation[2])(void), (*coovalues[2])(void), (*multsf)(void);
   HybConverter converters[8]; /* the parent's, in the order of seq/convert.c */

@@ -113,9 +113,12 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscCall(HybGlueRegisterFactors());
   PetscCall(HybEventsRegister());
   PetscCall(HybGAMGRegister());
-  g->describe    = MatSeqAIJHybridGPUDescribe;
-  g->compose     = MatAIJHybridGPUCompose;
-  g->convertfrom = MatConvertFrom_AIJHybridGPU;
+  g->describe       = MatSeqAIJHybridGPUDescribe;
+  g->compose        = MatAIJHybridGPUCompose;
+  g->convertfrom    = MatConvertFrom_AIJHybridGPU;
+  g->convertany     = MatConvert_SeqAIJHybridGPU_Any;
+  g->convertseq     = MatConvert_SeqAIJ_SeqAIJHybridGPU;
+  g->composeparents = MatSeqAIJHybridGPUComposeParents;
   PetscCall(HybOptionsReadReports());
   PetscCall(HybReportBegin());
   if (HybGlueState.options.smoothers) PetscCall(HybSmoothersRegister());

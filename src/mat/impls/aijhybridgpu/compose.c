@@ -15,27 +15,27 @@ typedef struct {
 } HybNamed;
 
 static const HybNamed HybOursSeq[] = {
-  {.name = "MatConvert_seqaijhybridgpu_seqaij_C", .function = (HybFn)MatConvert_SeqAIJHybridGPU_SeqAIJ   },
+  {.name = "MatConvert_seqaijhybridgpu_seqaij_C", .function = (HybFn)MatConvert_SeqAIJHybridGPU_SeqAIJ    },
   {.name = "MatProductSetFromOptions_anytype_C",  .function = (HybFn)MatProductSetFromOptions_AnyHybridGPU}
 };
 static const HybNamed HybOursMPI[] = {
-  {.name = "MatConvert_mpiaij_mpiaijhybridgpu_C",               .function = (HybFn)MatConvert_MPIAIJ_MPIAIJHybridGPU      },
-  {.name = "MatConvert_mpiaijhybridgpu_mpiaij_C",               .function = (HybFn)MatConvert_MPIAIJHybridGPU_MPIAIJ      },
-  {.name = "MatProductSetFromOptions_anytype_C",                .function = (HybFn)MatProductSetFromOptions_AnyHybridGPU  },
+  {.name = "MatConvert_mpiaij_mpiaijhybridgpu_C",               .function = (HybFn)MatConvert_MPIAIJ_MPIAIJHybridGPU       },
+  {.name = "MatConvert_mpiaijhybridgpu_mpiaij_C",               .function = (HybFn)MatConvert_MPIAIJHybridGPU_MPIAIJ       },
+  {.name = "MatProductSetFromOptions_anytype_C",                .function = (HybFn)MatProductSetFromOptions_AnyHybridGPU   },
   {.name = "MatProductSetFromOptions_mpiaijhybridgpu_mpiaij_C", .function = (HybFn)MatProductSetFromOptions_MPIAIJHybridGPU},
   {.name = "MatProductSetFromOptions_mpiaij_mpiaijhybridgpu_C", .function = (HybFn)MatProductSetFromOptions_MPIAIJHybridGPU}
 };
 
-/* the parallel parent's conversions to other types, and its name for each and ours: without them MatConvert() goes entry
-   by entry; those of the sequential one are in seq/convert.c */
-#define HYB_CONVERSION(type) \
-  { \
+/* the parallel parent's conversions to other types, and its name for each and ours: without them MatConvert() goes
+   entry by entry; those of the sequential one are in seq/convert.c */
+#define HYB_CONVERSION(type)                                                \
+  {                                                                         \
     "MatConvert_mpiaij_" type "_C", "MatConvert_mpiaijhybridgpu_" type "_C" \
   }
 static const char *const HybConversions[][2] = {HYB_CONVERSION("mpisbaij"), HYB_CONVERSION("mpibaij"), HYB_CONVERSION("elemental"), HYB_CONVERSION("scalapack"), HYB_CONVERSION("hypre"), HYB_CONVERSION("is"), HYB_CONVERSION("mpisell"), HYB_CONVERSION("mpidense"), HYB_CONVERSION("dense")};
 /* those to types derived from it, and back: found on an empty matrix of the type, which MatConvert() asks */
-#define HYB_DERIVED(type) \
-  { \
+#define HYB_DERIVED(type)                                                                                                     \
+  {                                                                                                                           \
     "MatConvert_mpiaij_mpi" type "_C", "MatConvert_mpiaijhybridgpu_mpi" type "_C", "MatConvert_mpi" type "_mpiaijhybridgpu_C" \
   }
 static const char *const HybDerivedNames[][3] = {HYB_DERIVED("aijperm"), HYB_DERIVED("aijsell"), HYB_DERIVED("aijmkl"), HYB_DERIVED("aijcusparse"), HYB_DERIVED("aijkokkos"), HYB_DERIVED("aijviennacl"), HYB_DERIVED("aijhipsparse"), HYB_DERIVED("aijcrl")};

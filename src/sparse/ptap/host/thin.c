@@ -32,8 +32,8 @@
 #include <aijhybridgpu/private/hybptap.h>
 #include "../../plan/colset.h"
 
-#define HYB_THIN_A 12
-#define HYB_THIN_P 3
+#define HYB_THIN_A     12
+#define HYB_THIN_P     3
 #define HYB_THIN_WALKS 16
 
 static PetscErrorCode HybPtAPApplicable_Thin(const HybPtAP *pp, const HybCSR *A, const HybCSR *P, PetscBool *fits)
@@ -85,9 +85,9 @@ static void HybThinSort(PetscInt n, PetscInt *restrict cols)
 }
 
 typedef struct {
-  PetscInt  *ptr, *row; /* of P^T */
+  PetscInt  *ptr, *row;            /* of P^T */
   PetscInt  *fine, *coarse, *rows; /* marks, and rows of P that one row of C needs */
-  HybColSet  set; /* for rows of C that are long all the same */
+  HybColSet  set;                  /* for rows of C that are long all the same */
   HybColList list;
 } HybThin;
 
@@ -179,7 +179,7 @@ static PetscErrorCode HybPtAPNumeric_Thin(HybPtAP *pp, const HybCSR *A, const Hy
   for (PetscCount e = 0; e < C->nnz; e++) C->a[e] = HYB_NEUTRAL;
   for (PetscInt i = 0; i < P->m; i++) {
     const PetscInt lo = P->i[i], hi = P->i[i + 1];
-    PetscInt       n  = 0;
+    PetscInt       n = 0;
 
     if (lo == hi) continue;
     for (PetscInt k = A->i[i]; k < A->i[i + 1]; k++) {

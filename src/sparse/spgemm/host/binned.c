@@ -79,8 +79,8 @@ typedef struct {
   HybColList    list; /* of columns of C */
   PetscCount    growths;
   unsigned char (*network)[2];
-  PetscBool networked[4];
-  PetscInt *lanes; /* HYB_SORT_MAX x HYB_LANES */
+  unsigned char networked[4];
+  PetscInt     *lanes; /* HYB_SORT_MAX x HYB_LANES */
 } HybSymbolic;
 
 /* columns that a dense window may always span */
@@ -196,15 +196,13 @@ static PetscErrorCode HybNetworks(HybSymbolic *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Batcher's odd-even merge sort of 8, 16, 32 or 64 keys as a list of comparators; made when the first row needs it:
-   the longest one takes longer than a small product */
+/* Batcher's odd-even merge sort of 8, 16, 32 or 64 keys as a list of comparators, when the first row needs it */
 static void HybNetworkMake(HybSymbolic *s, int size)
 {
   const int keys = 8 << size;
   int       n    = HybNetworkPtr[size];
 
-  if (s->networked[size]) return;
-  s->networked[size] = PETSC_TRUE;
+  if (s->networked[size]++) return;
   for (int p = 1; p < keys; p *= 2) {
     for (int k = p; k >= 1; k /= 2) {
       for (int j = k % p; j <= keys - 1 - k; j += 2 * k) {

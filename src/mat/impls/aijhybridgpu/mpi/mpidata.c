@@ -79,7 +79,8 @@ PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
     Mat_SeqAIJHybridGPU *block;
 
     if (!blocks[k]) continue;
-    if (!strcmp(((PetscObject)blocks[k])->type_name, MATSEQAIJ)) /* MatSetType() would make one more to ask for the way */
+    /* MatSetType() would make one more to ask for the way */
+    if (!strcmp(((PetscObject)blocks[k])->type_name, MATSEQAIJ))
       PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(blocks[k], MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, &blocks[k]));
     else
       PetscCall(MatSetType(blocks[k], MATSEQAIJHYBRIDGPU));

@@ -342,7 +342,7 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATSEQAIJHYBRIDGPU));
   /* under our own name alone: a matrix called seqaij is converted to as PETSc does it */
   B->ops->convertfrom = HybGlueState.convertfrom;
-  B->ops->convert     = MatConvert_SeqAIJHybridGPU_Any;
+  B->ops->convert     = HybGlueState.convertany;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -366,7 +366,7 @@ PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat A, MatType type, MatReuse reu
     *newmat = A;
   if (!MatIsSeqAIJHybridGPU(*newmat)) {
     PetscCall(MatSeqAIJHybridGPUInstall(*newmat));
-    PetscCall(MatSeqAIJHybridGPUComposeParents(*newmat, PETSC_TRUE));
+    PetscCall((*HybGlueState.composeparents)(*newmat, PETSC_TRUE));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

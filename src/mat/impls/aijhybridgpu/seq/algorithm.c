@@ -80,11 +80,11 @@ static PetscErrorCode HybAlgorithmOption(Mat C, const char option[], const char 
 */
 PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size_t length, PetscBool *ours, PetscBool *asked)
 {
-  Mat_Product             *product   = C->product;
-  const char *const       *names;
-  const char              *option, *man, *value;
-  char                     text[512], given[64];
-  PetscBool                flg, known;
+  Mat_Product       *product = C->product;
+  const char *const *names;
+  const char        *option, *man, *value;
+  char               text[512], given[64];
+  PetscBool          flg, known;
 
   PetscFunctionBegin;
   switch (product->type) {

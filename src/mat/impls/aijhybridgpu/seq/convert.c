@@ -483,8 +483,8 @@ static PetscErrorCode HybConvertByEntries(Mat A, MatType type, MatReuse reuse, M
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* ops->convert, which MatConvert() comes to last: to what the parent converts to under its own name. The next time it is
-   found by ours, where the name is one of those that are taken off with the type. */
+/* ops->convert, which MatConvert() comes to last: to what the parent converts to under its own name. The next time it
+   is found by ours, where the name is one of those that are taken off with the type. */
 PetscErrorCode MatConvert_SeqAIJHybridGPU_Any(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   static const char *const prefix[] = {"seq", "mpi", ""};
@@ -528,7 +528,8 @@ PetscErrorCode MatSeqAIJHybridGPUComposeParents(Mat A, PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The first time A is still the parent's: what it converts to is noted. Off: also what was composed at its first use. */
+/* The first time A is still the parent's: what it converts to is noted. Off: also what was composed at its first
+   use. */
 PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
 {
   char name[128];

@@ -248,7 +248,8 @@ PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* On A, by the parent's name: PETSc looks there before it looks at the dense matrix, which knows the parent's function */
+/* On A, by the parent's name: PETSc looks there before it looks at the dense matrix, which knows the parent's
+   function */
 PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat A, PetscBool on)
 {
   PetscFunctionBegin;

@@ -316,8 +316,8 @@ static PetscErrorCode HybTransposeKeys(Mat A, Mat B, PetscObjectId *id, HybPatte
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A new transpose, made as one of the parent's: PETSc's way from that to A's type is by its name, for which it makes one
-   more matrix of the type */
+/* A new transpose, made as one of the parent's: PETSc's way from that to A's type is by its name, for which it makes
+   one more matrix of the type */
 static PetscErrorCode HybNewTransposeOfParent(Mat A, Mat *B)
 {
   char           parent[] = MATSEQAIJ, *type = ((PetscObject)A)->type_name;
@@ -328,7 +328,7 @@ static PetscErrorCode HybNewTransposeOfParent(Mat A, Mat *B)
   ierr                        = (*HYB_PARENT.transpose)(A, MAT_INITIAL_MATRIX, B);
   ((PetscObject)A)->type_name = type;
   PetscCall(ierr);
-  if (!strcmp(type, MATSEQAIJHYBRIDGPU)) PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(*B, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, B));
+  if (!strcmp(type, MATSEQAIJHYBRIDGPU)) PetscCall((*HybGlueState.convertseq)(*B, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

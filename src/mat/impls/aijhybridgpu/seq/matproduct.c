@@ -220,8 +220,10 @@ static PetscErrorCode HybMatProductPattern(Mat C, HybMatProduct *mp, PetscBool a
   else if (within)
     PetscCall(HybKeptSet(&mp->kept, arrays, result));
   else {
-    if (C->force_diagonals) PetscCall(HybKeptForceDiagonal(x, &mp->kept, arrays, result));
-    else if (!again && !HybExecOnDevice(x)) PetscCall(MatSeqAIJHybridGPUTakeSmall(C, arrays, result, &taken));
+    if (C->force_diagonals)
+      PetscCall(HybKeptForceDiagonal(x, &mp->kept, arrays, result));
+    else if (!again && !HybExecOnDevice(x))
+      PetscCall(MatSeqAIJHybridGPUTakeSmall(C, arrays, result, &taken));
     if (!taken) PetscCall(HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, arrays, result) : MatSeqAIJHybridGPUAdopt(C, arrays, result));
     PetscCall(HybCOOParentsGone((PetscObject)C, "HybCOO", &hyb->coocount));
   }

@@ -393,12 +393,12 @@ static PetscErrorCode HybFrameFindFlag(Mat T, size_t n, MatOption op, size_t *at
 /* The one word each that names T's blocks; proven: exchanged they are the other way round for PETSc, too */
 static PetscErrorCode HybFrameFindBlocks(Mat T, size_t bytes)
 {
-  void           **words = (void **)T->data;
-  const size_t     n     = bytes / sizeof(void *);
-  Mat              block[2], seen[2];
-  size_t           at[2];
-  const PetscInt  *garray;
-  PetscErrorCode   ierr;
+  void          **words = (void **)T->data;
+  const size_t    n     = bytes / sizeof(void *);
+  Mat             block[2], seen[2];
+  size_t          at[2];
+  const PetscInt *garray;
+  PetscErrorCode  ierr;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(T, &block[0], &block[1], &garray));

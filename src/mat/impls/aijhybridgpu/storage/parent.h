@@ -26,7 +26,7 @@ PETSC_INTERN PetscBool      HybFrameOption(Mat, HybAskedGroup, MatOption *, Pets
 PETSC_INTERN PetscErrorCode HybFrameParallelOptions(Mat, PetscBool *, PetscBool *);
 /* of a MATMPIAIJ; afterwards HybFrameBlock() knows its blocks, if they are to be known. Not collective. */
 PETSC_INTERN PetscErrorCode HybFrameParallelFind(void);
-static inline PetscBool HybFrameKnown(void)
+static inline PetscBool     HybFrameKnown(void)
 {
   return HybGlueState.frame.known;
 }
@@ -91,7 +91,8 @@ static inline PetscBool HybDoorIsOurs(Mat A)
 {
   return (PetscBool)(HybFrameKnown() && A->data && HybFrameDoor(A)->getarray == HybDoorGet);
 }
-PETSC_INTERN PetscBool HybDoorPassLook(Mat) HYB_SELDOM; /* sets pass in A's private data if it may be so, which says it from then on */
+/* sets pass in A's private data if it may be so, which says it from then on */
+PETSC_INTERN PetscBool  HybDoorPassLook(Mat) HYB_SELDOM;
 static inline PetscBool HybDoorPass(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;

@@ -129,10 +129,10 @@ typedef struct {
   PetscBool  block;        /* of a parallel matrix */
 
   /* storage */
-  const void *pass; /* A->data, where the parent's MatSetValues() may pass the door (door.c) */
-  Mat        owner; /* whose header had these data when they were last looked at */
-  HybLives   lives;
-  PetscCount entered[HYB_LIVES]; /* how often it came to live there */
+  const void *pass;  /* A->data, where the parent's MatSetValues() may pass the door (door.c) */
+  Mat         owner; /* whose header had these data when they were last looked at */
+  HybLives    lives;
+  PetscCount  entered[HYB_LIVES]; /* how often it came to live there */
   /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
   HybArena        arrays;
   const PetscInt *adopted; /* the i that the base class got with them */
@@ -150,9 +150,9 @@ typedef struct {
   PetscBool    hostcopy;               /* what is made of it now is the host's alone */
   /* the search for rows of equal pattern was left out when the device made it */
   PetscBool inodesleft;
-  PetscBool aspreallocated; /* AIJ would have made this result by a preallocation of its rows' lengths */
+  PetscBool aspreallocated;    /* AIJ would have made this result by a preallocation of its rows' lengths */
   PetscBool neverpreallocated; /* AIJ's would not have been, and has nothing to go back to (MatResetPreallocation()) */
-  PetscInt *preallocated;   /* with these lengths of rows, where entries came since; or NULL */
+  PetscInt *preallocated;      /* with these lengths of rows, where entries came since; or NULL */
   /* the base class's arrays may be the program's own, or somebody remembers where they lie */
   PetscBool     lentarrays;
   PetscBool     inverted;   /* somebody has got inverses of diagonal blocks, which lie in AIJ's data (adopt.c) */
