@@ -91,19 +91,11 @@ static inline PetscBool HybDoorIsOurs(Mat A)
 {
   return (PetscBool)(HybFrameKnown() && A->data && HybFrameDoor(A)->getarray == HybDoorGet);
 }
-/* sets pass in A's private data if it may be so, which says it from then on */
-PETSC_INTERN PetscBool  HybDoorPassLook(Mat) HYB_SELDOM;
-static inline PetscBool HybDoorPass(Mat A)
+static inline void HybDoorShut(Mat A)
 {
-  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-  HybDoor             *door;
+  HybDoor *door = HybFrameDoor(A);
 
-  if (PetscUnlikely(A->ops->destroy != HybGlueState.own.destroy || !hyb || (hyb->pass != A->data && !HybDoorPassLook(A)))) return PETSC_FALSE;
-  door           = HybFrameDoor(A);
   door->getarray = door->restorearray = NULL;
-  hyb->inserted                       = PETSC_TRUE;
-  HybStorageMoved(hyb);
-  return PETSC_TRUE;
 }
 static inline void HybDoorPassed(Mat A)
 {
@@ -111,6 +103,18 @@ static inline void HybDoorPassed(Mat A)
 
   door->getarray     = HybDoorGet;
   door->restorearray = HybDoorRestore;
+}
+/* sets pass in A's private data if it may be so, which says it from then on */
+PETSC_INTERN PetscBool  HybDoorPassLook(Mat) HYB_SELDOM;
+static inline PetscBool HybDoorPass(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+
+  if (PetscUnlikely(A->ops->destroy != HybGlueState.own.destroy || !hyb || (hyb->pass != A->data && !HybDoorPassLook(A)))) return PETSC_FALSE;
+  HybDoorShut(A);
+  hyb->inserted = PETSC_TRUE;
+  HybStorageMoved(hyb);
+  return PETSC_TRUE;
 }
 
 #endif
