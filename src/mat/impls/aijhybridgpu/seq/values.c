@@ -325,7 +325,8 @@ static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
   Mat_SeqAIJHybridGPU *hyb = MatIsSeqAIJHybridGPU(A) ? (Mat_SeqAIJHybridGPU *)A->spptr : NULL;
 
   PetscFunctionBegin;
-  PetscCheck(!hyb || !hyb->neverpreallocated, PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "The matrix was never preallocated, and cannot be reset to a preallocation");
+  /* the parent asks as much first, from 3.22 on */
+  PetscCheck(!hyb || !hyb->neverpreallocated || (PETSC_VERSION_GE(3, 22, 0) && (!A->num_ass || !A->rmap->n)), PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "The matrix was never preallocated, and cannot be reset to a preallocation");
   if (hyb && hyb->aspreallocated && hyb->arrays.blocks && A->preallocated) {
     PetscCall(HybResetAsPreallocated(A));
     PetscFunctionReturn(PETSC_SUCCESS);

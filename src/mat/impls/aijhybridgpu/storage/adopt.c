@@ -3,7 +3,7 @@
 */
 #include "parent.h"
 
-#define HYB_TAKEN_SMALL 1000 /* entries, and rows */
+#define HYB_TAKEN_SMALL 3000 /* entries, and rows */
 
 PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
 {
@@ -112,15 +112,18 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
 /* The rows of a small result in AIJ's own arrays. Afterwards C's data are those of a product of the parent's. */
 static PetscErrorCode HybFillRows(Mat C, const HybCSR *csr)
 {
-  PetscInt *length;
+  PetscInt    *length;
+  PetscScalar *a;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(csr->m, &length));
   for (PetscInt r = 0; r < csr->m; r++) length[r] = csr->i[r + 1] - csr->i[r];
   PetscCall((*(PetscErrorCode(*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(C, 0, length));
-  for (PetscInt r = 0; r < csr->m; r++)
-    if (length[r]) PetscCall((*HybGlueState.seq.setvalues)(C, 1, &r, length[r], csr->j + csr->i[r], (const PetscScalar *)(csr->a + csr->i[r]), INSERT_VALUES));
   PetscCall(PetscFree(length));
+  PetscCall((*(PetscErrorCode(*)(Mat, PetscInt[]))HybGlueState.setcolumnindices)(C, csr->j));
+  PetscCall(MatSeqAIJGetArray(C, &a));
+  PetscCall(PetscArraycpy(a, (const PetscScalar *)csr->a, csr->nnz));
+  PetscCall(MatSeqAIJRestoreArray(C, &a));
   PetscCall((*HybGlueState.seq.assemblyend)(C, MAT_FINAL_ASSEMBLY));
   PetscCall((*HybGlueState.seq.setoption)(C, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -140,7 +143,7 @@ PetscErrorCode MatSeqAIJHybridGPUTakeSmall(Mat C, HybArena *arrays, const HybCSR
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
-  *taken = (PetscBool)(csr->nnz <= HYB_TAKEN_SMALL && csr->m <= HYB_TAKEN_SMALL && !C->preallocated && hyb->lives == HYB_LIVES_HOST && !hyb->arrays.blocks && !HybStorageServed());
+  *taken = (PetscBool)(HybGlueState.setcolumnindices && csr->nnz <= HYB_TAKEN_SMALL && csr->m <= HYB_TAKEN_SMALL && !C->preallocated && hyb->lives == HYB_LIVES_HOST && !hyb->arrays.blocks && !HybStorageServed());
 #if PETSC_VERSION_GE(3, 19, 0)
   if (C->hash_active) *taken = PETSC_FALSE;
 #endif
