@@ -1,6 +1,6 @@
 /*
-  bench_aij.c: is any operation of Mat slower than MATAIJ's? Each one on matrices of both types in one process, by turns;
-  the least of many turns of processor time, of the slowest process. Every result is compared with MATAIJ's.
+  bench_aij.c: is any operation of Mat slower than MATAIJ's? Each one on matrices of both types in one process, by
+  turns; the least of many turns of processor time, of the slowest process. Every result is compared with MATAIJ's.
 
     make bench-aij [BENCH_AIJ_ARGS="-sizes 10,1000 -only MatAXPY"] [BENCH_AIJ_NP="1 2"]
 
@@ -34,17 +34,17 @@ static double Clock(void)
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-#define OPERATION(name, ...) \
+#define OPERATION(name, ...)             \
   static PetscErrorCode name(Fixture *f) \
-  { \
-    PetscFunctionBegin; \
-    __VA_ARGS__; \
-    PetscFunctionReturn(PETSC_SUCCESS); \
+  {                                      \
+    PetscFunctionBegin;                  \
+    __VA_ARGS__;                         \
+    PetscFunctionReturn(PETSC_SUCCESS);  \
   }
-#define ASSEMBLE(M) \
-  do { \
+#define ASSEMBLE(M)                                     \
+  do {                                                  \
     PetscCall(MatAssemblyBegin(M, MAT_FINAL_ASSEMBLY)); \
-    PetscCall(MatAssemblyEnd(M, MAT_FINAL_ASSEMBLY)); \
+    PetscCall(MatAssemblyEnd(M, MAT_FINAL_ASSEMBLY));   \
   } while (0)
 
 /* row r's columns and values; how many */
@@ -89,6 +89,7 @@ static PetscErrorCode New(MatType type, PetscInt m, PetscInt n, PetscInt width, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* clang-format off */
 OPERATION(Singles, PetscInt c[5]; PetscScalar v[5]; for (PetscInt r = f->first; r < f->end; r++) { const PetscInt n = Row(f, r, c, v); for (PetscInt k = 0; k < n; k++) PetscCall(MatSetValue(f->D, r, c[k], v[k], INSERT_VALUES)); } ASSEMBLE(f->D))
 OPERATION(Rows, PetscCall(Fill(f, f->D)))
 OPERATION(Elements, PetscCall(MatZeroEntries(f->D)); for (PetscInt r = f->first; r + 1 < f->end; r++) { const PetscInt c[] = {r, r + 1}; const PetscScalar v[] = {1, -1, -1, 1}; if ((r + 1) % f->side) PetscCall(MatSetValues(f->D, 2, c, 2, c, v, ADD_VALUES)); } ASSEMBLE(f->D))
@@ -122,6 +123,7 @@ OPERATION(MultTranspose, PetscCall(MatMultTranspose(f->A, f->x, f->y)))
 OPERATION(Residual, PetscCall(MatResidual(f->A, f->z, f->x, f->y)))
 OPERATION(Info, MatInfo info; PetscCall(MatGetInfo(f->A, MAT_LOCAL, &info)))
 OPERATION(ZeroRows, PetscInt r = f->first; PetscCall(MatZeroRows(f->D, f->first < f->end, &r, 1.0, NULL, NULL)))
+/* clang-format on */
 
 static const struct {
   const char *name;
@@ -129,46 +131,46 @@ static const struct {
   int         made;   /* matrices */
   int         writes; /* D, which is A again afterwards */
 } operations[] = {
-  {.name = "MatSetValue",                 .f = Singles,          .writes = 1},
-  {.name = "MatSetValues, rows",          .f = Rows,             .writes = 1},
-  {.name = "MatSetValues, elements",      .f = Elements,         .writes = 1},
-  {.name = "MatGetRow",                   .f = GetRows                      },
-  {.name = "MatGetValues",                .f = GetValues                    },
-  {.name = "assembly, nothing to do",     .f = Empty                        },
-  {.name = "MatZeroEntries",              .f = Zero,             .writes = 1},
-  {.name = "create, fill, assemble",      .f = Create,           .made = 1  },
-  {.name = "MatDuplicate",                .f = Duplicate,        .made = 1  },
-  {.name = "MatDuplicate, no values",     .f = Pattern,          .made = 1  },
-  {.name = "MatTranspose",                .f = Transpose,        .made = 1  },
-  {.name = "MatMatMult",                  .f = Product,          .made = 1  },
-  {.name = "MatMatMult, again",           .f = ProductAgain                 },
-  {.name = "MatTransposeMatMult",         .f = TransposeProduct, .made = 1  },
-  {.name = "MatPtAP",                     .f = Galerkin,         .made = 1  },
-  {.name = "MatCreateSubMatrix",          .f = SubMatrix,        .made = 1  },
-  {.name = "MatCopy",                     .f = Copy,             .writes = 1},
-  {.name = "MatConvert to baij",          .f = Convert,          .made = 1  },
-  {.name = "MatScale",                    .f = Scale,            .writes = 1},
-  {.name = "MatShift",                    .f = Shift,            .writes = 1},
-  {.name = "MatAXPY, same pattern",       .f = AXPYSame,         .writes = 1},
-  {.name = "MatAXPY, subset",             .f = AXPYSubset                   },
-  {.name = "MatAXPY, other pattern",      .f = AXPYDifferent,    .made = 2  },
-  {.name = "MatDiagonalScale",            .f = DiagonalScale,    .writes = 1},
-  {.name = "MatGetDiagonal",              .f = GetDiagonal                  },
-  {.name = "MatDiagonalSet",              .f = DiagonalSet,      .writes = 1},
-  {.name = "MatNorm",                     .f = Norm                         },
-  {.name = "MatMult",                     .f = Mult                         },
-  {.name = "MatMultAdd",                  .f = MultAdd                      },
-  {.name = "MatMultTranspose",            .f = MultTranspose                },
-  {.name = "MatResidual",                 .f = Residual                     },
-  {.name = "MatGetInfo",                  .f = Info                         },
-  {.name = "MatZeroRows",                 .f = ZeroRows,         .writes = 1}
+  {.name = "MatSetValue",             .f = Singles,          .made = 0, .writes = 1},
+  {.name = "MatSetValues, rows",      .f = Rows,             .made = 0, .writes = 1},
+  {.name = "MatSetValues, elements",  .f = Elements,         .made = 0, .writes = 1},
+  {.name = "MatGetRow",               .f = GetRows,          .made = 0, .writes = 0},
+  {.name = "MatGetValues",            .f = GetValues,        .made = 0, .writes = 0},
+  {.name = "assembly, nothing to do", .f = Empty,            .made = 0, .writes = 0},
+  {.name = "MatZeroEntries",          .f = Zero,             .made = 0, .writes = 1},
+  {.name = "create, fill, assemble",  .f = Create,           .made = 1, .writes = 0},
+  {.name = "MatDuplicate",            .f = Duplicate,        .made = 1, .writes = 0},
+  {.name = "MatDuplicate, no values", .f = Pattern,          .made = 1, .writes = 0},
+  {.name = "MatTranspose",            .f = Transpose,        .made = 1, .writes = 0},
+  {.name = "MatMatMult",              .f = Product,          .made = 1, .writes = 0},
+  {.name = "MatMatMult, again",       .f = ProductAgain,     .made = 0, .writes = 0},
+  {.name = "MatTransposeMatMult",     .f = TransposeProduct, .made = 1, .writes = 0},
+  {.name = "MatPtAP",                 .f = Galerkin,         .made = 1, .writes = 0},
+  {.name = "MatCreateSubMatrix",      .f = SubMatrix,        .made = 1, .writes = 0},
+  {.name = "MatCopy",                 .f = Copy,             .made = 0, .writes = 1},
+  {.name = "MatConvert to baij",      .f = Convert,          .made = 1, .writes = 0},
+  {.name = "MatScale",                .f = Scale,            .made = 0, .writes = 1},
+  {.name = "MatShift",                .f = Shift,            .made = 0, .writes = 1},
+  {.name = "MatAXPY, same pattern",   .f = AXPYSame,         .made = 0, .writes = 1},
+  {.name = "MatAXPY, subset",         .f = AXPYSubset,       .made = 0, .writes = 0},
+  {.name = "MatAXPY, other pattern",  .f = AXPYDifferent,    .made = 2, .writes = 0},
+  {.name = "MatDiagonalScale",        .f = DiagonalScale,    .made = 0, .writes = 1},
+  {.name = "MatGetDiagonal",          .f = GetDiagonal,      .made = 0, .writes = 0},
+  {.name = "MatDiagonalSet",          .f = DiagonalSet,      .made = 0, .writes = 1},
+  {.name = "MatNorm",                 .f = Norm,             .made = 0, .writes = 0},
+  {.name = "MatMult",                 .f = Mult,             .made = 0, .writes = 0},
+  {.name = "MatMultAdd",              .f = MultAdd,          .made = 0, .writes = 0},
+  {.name = "MatMultTranspose",        .f = MultTranspose,    .made = 0, .writes = 0},
+  {.name = "MatResidual",             .f = Residual,         .made = 0, .writes = 0},
+  {.name = "MatGetInfo",              .f = Info,             .made = 0, .writes = 0},
+  {.name = "MatZeroRows",             .f = ZeroRows,         .made = 0, .writes = 1}
 };
 
 static PetscErrorCode FixtureCreate(MatType type, PetscInt rows, Fixture *f)
 {
   PetscFunctionBegin;
   PetscCall(PetscMemzero(f, sizeof(*f)));
-  for (f->side = 1; f->side * f->side < rows; f->side++) { }
+  for (f->side = 1; f->side * f->side < rows; f->side++) {}
   f->n = f->side * f->side;
   PetscCall(New(type, f->n, f->n, 5, &f->A));
   PetscCall(MatGetOwnershipRange(f->A, &f->first, &f->end));
@@ -230,7 +232,9 @@ static PetscErrorCode Result(Fixture *f, size_t k, PetscReal *sum)
 
   PetscFunctionBegin;
   PetscCall((*operations[k].f)(f));
-  PetscCall(MatNorm(f->C ? f->C : operations[k].writes ? f->D : f->E, NORM_FROBENIUS, sum));
+  PetscCall(MatNorm(f->C ? f->C : operations[k].writes ? f->D
+                                                       : f->E,
+                    NORM_FROBENIUS, sum));
   PetscCall(VecNorm(f->y, NORM_2, &norm));
   *sum += norm;
   PetscCall(MatDestroy(&f->C));
@@ -281,7 +285,9 @@ static PetscErrorCode Size(PetscInt rows, PetscInt turns, double limit, double s
       if (over <= 1) break;
     }
     if (all || over > 1) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%8" PetscInt_FMT "  %-26s %12.3f %12.3f %6.2f%s\n", f[0].n, operations[k].name, 1e6 * t[0], 1e6 * t[1], t[1] / t[0], over > 1 ? "  *" : ""));
-    if (over > worst->over) *worst = (Worst){over, operations[k].name, f[0].n, {t[0], t[1]}};
+    if (over > worst->over) *worst = (Worst){
+                              over, operations[k].name, f[0].n, {t[0], t[1]}
+ };
   }
   for (int s = 0; s < 2; s++) PetscCall(FixtureDestroy(&f[s]));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -293,7 +299,9 @@ int main(int argc, char **argv)
   PetscReal limit = 1.1, slack = 0;
   PetscBool set, strict, all = PETSC_FALSE;
   char      only[64] = "";
-  Worst     worst    = {0, "none", 0, {0, 0}};
+  Worst     worst    = {
+           0, "none", 0, {0, 0}
+  };
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));

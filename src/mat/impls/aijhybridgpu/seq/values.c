@@ -6,8 +6,8 @@
 #include "../storage/parent.h"
 #include "../storage/where.h"
 
-/* Are all of these columns, of n columns that there are, among those of a row? They come in order as a rule, each behind
-   the one before. Those out of range are the parent's to refuse or to ignore. */
+/* Are all of these columns, of n columns that there are, among those of a row? They come in order as a rule, each
+   behind the one before. Those out of range are the parent's to refuse or to ignore. */
 static PetscBool HybRowHas(PetscInt length, const PetscInt *row, PetscInt n, PetscInt ncols, const PetscInt cols[])
 {
   PetscInt at = 0;

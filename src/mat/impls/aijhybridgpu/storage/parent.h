@@ -110,7 +110,7 @@ static inline PetscBool HybDoorPass(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
 
-  if (PetscUnlikely(A->ops->destroy != HybGlueState.own.destroy || !hyb || (hyb->pass != A->data && !HybDoorPassLook(A)))) return PETSC_FALSE;
+  if (PetscUnlikely(A->ops->destroy != HybGlueState.own.destroy || !hyb || (hyb->pass != A->data && (hyb->arrays.blocks || !HybDoorPassLook(A))))) return PETSC_FALSE;
   HybDoorShut(A);
   hyb->inserted = PETSC_TRUE;
   HybStorageMoved(hyb);
