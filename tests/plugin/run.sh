@@ -46,7 +46,7 @@ refuses "an unknown backend" 'nonesuch' $run -mat_aijhybridgpu_backend nonesuch
 run="$build/tests/t602_product -dll_append $plugin"
 refuses "an unknown memory mode" 'Unknown value "nonesuch" for -mat_aijhybridgpu_memory: one of managed mirror' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_memory nonesuch
 refuses "a share above 1" 'managed_limit.* is not a share' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_managed_limit 7
-refuses "a library that is not there" 'was asked for, but' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library /nonexistent.so
+refuses "a library that is not there" 'was asked for, but there is no device library .* (make builds it where' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library /nonexistent.so
 
 # a device that cannot be used or may not be: the host does the work and -info says why, unless the device was asked for
 # by name

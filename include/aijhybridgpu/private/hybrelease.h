@@ -26,7 +26,7 @@
 #define HYB_HAS_PC_PRESOLVE    PETSC_VERSION_LT(3, 24, 0) /* PC.presolve, a function of a program's */
 #define HYB_HAS_DIAGONALSCALE  PETSC_VERSION_LT(3, 26, 0) /* KSPSetDiagonalScale(), PCSetDiagonalScale() */
 /* KSPOrthogonalizationGet(), in place of KSPGMRESGetOrthogonalization() */
-#define HYB_HAS_ORTHOGONALIZE  PETSC_VERSION_GE(3, 26, 0)
+#define HYB_HAS_ORTHOGONALIZE PETSC_VERSION_GE(3, 26, 0)
 #if defined(PETSC_HAVE_CUDA)
   #define HYB_HAS_CUDA PETSC_VERSION_GE(3, 20, 0) /* PETSc's CUDA types and streams, from C */
 #else
@@ -39,6 +39,8 @@
 /* MatCreateMPIAIJWithSeqAIJ() gives B's arrays away (given.c) */
 #define HYB_GIVES_ARRAYS     PETSC_VERSION_LT(3, 22, 0)
 #define HYB_RESET_KEEPS_ROOM PETSC_VERSION_GE(3, 22, 0) /* MatResetPreallocation() leaves the room that rows have */
+/* MatResetPreallocation() leaves a matrix without an assembly or rows as it is, before it asks what was preallocated */
+#define HYB_RESET_LEAVES_NEW PETSC_VERSION_GE(3, 22, 0)
 /* MatSetPreallocationCOO() sums the blocks' states, not the assembly */
 #define HYB_COO_COUNTS_STATES PETSC_VERSION_GE(3, 22, 0)
 /* MatShift() ends without an assembly; it and MatDiagonalSet() refuse rows below the last column */
