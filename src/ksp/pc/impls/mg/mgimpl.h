@@ -12,11 +12,11 @@
 #include "aijhybridgpu/private/hybmat.h"
 #include "../../../smoothers.h"
 
-#define HYB_MG_NAME     "HybMG"
-#define HYB_MG_LEVELS   PETSC_MG_MAXLEVELS
-#define HYB_MG_INVERSE  200 /* the most rows of a coarsest level whose inverse is made */
+#define HYB_MG_NAME      "HybMG"
+#define HYB_MG_LEVELS    PETSC_MG_MAXLEVELS
+#define HYB_MG_INVERSE   200  /* the most rows of a coarsest level whose inverse is made */
 #define HYB_MG_CONDITION 1e11 /* the largest condition, by Frobenius norms, of one whose inverse is used */
-#define HYB_MG_SMOOTHER 24 /* the most steps of a smoother */
+#define HYB_MG_SMOOTHER  24   /* the most steps of a smoother */
 
 /* An object of PETSC's as it was: the same number and the same state are the same contents */
 typedef struct {
