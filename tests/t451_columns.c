@@ -326,38 +326,40 @@ static void Spread(PetscInt rows, PetscInt cols, RefMat *M)
   free(j);
 }
 
-/* Between `fused` and the stages: on the host nodes of several unknowns, fine or coarse ones, are for `fused`, scalar
-   problems of rows that are not short and wide P for the stages; on a device `fused` is taken by name alone. */
+/* Between `fused`, `thin` and the stages: on the host nodes of several unknowns, fine or coarse ones, are for `fused`,
+   scalar problems of short rows for `thin`, others and wide P for the stages; on a device `fused` is taken by name
+   alone. */
 static void Chosen(void)
 {
   static const struct {
-    PetscInt  points, rows, cols;
-    PetscBool host;
+    PetscInt    points, rows, cols, width; /* width: entries of P a row, at most */
+    const char *host;                      /* NULL: the stages */
   } cases[] = {
-    {9, 1, 1, PETSC_FALSE},
-    {5, 1, 1, PETSC_TRUE },
-    {9, 3, 1, PETSC_TRUE },
-    {9, 1, 2, PETSC_TRUE },
-    {9, 3, 6, PETSC_TRUE },
-    {9, 1, 6, PETSC_FALSE}
+    {9, 1, 1, 12, NULL   },
+    {9, 1, 1, 3,  "thin" },
+    {5, 1, 1, 3,  "thin" },
+    {9, 3, 1, 3,  "fused"},
+    {9, 1, 2, 3,  "fused"},
+    {9, 3, 6, 3,  "fused"},
+    {9, 1, 6, 3,  NULL   }
   };
 
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
-    const PetscBool expected = (PetscBool)(cases[k].host && !HybTestExec()->backend->device);
-    HybProduct      product  = NULL;
-    const char     *name     = NULL;
-    RefMat          A, P, C;
-    HybCSR          DA, DP, DC;
+    const char *expected = HybTestExec()->backend->device ? NULL : cases[k].host;
+    HybProduct  product  = NULL;
+    const char *name     = NULL;
+    RefMat      A, P, C;
+    HybCSR      DA, DP, DC;
 
     HybTestBegin("auto, %" PetscInt_FMT " points of %" PetscInt_FMT " rows, %" PetscInt_FMT " columns", cases[k].points, cases[k].rows, cases[k].cols);
     HybTestMatStencil(cases[k].points, 12, 11, 1, &A);
-    HybTestMatProlongator(132, 30, 3, &P);
+    HybTestMatProlongator(132, 30, cases[k].width, &P);
     Spread(cases[k].rows, cases[k].rows, &A);
     Spread(cases[k].rows, cases[k].cols, &P);
     RefPtAP(&A, &P, &C);
     if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &P.csr, &DP)) && HybTestCall(HybProductCreate(HybTestExec(), HYB_PRODUCT_PTAP, "auto", 0, &product)) && HybTestCall(HybProductSymbolic(product, &DA, &DP, NULL, &out, &DC)) && HybTestCall(HybProductNumeric(product, &DA, &DP, NULL, &DC)) && HybTestCall(HybProductGetMethod(product, &name))) {
       HybTestSameMatrix(&DC, &C, 4);
-      HybTestCheck((strcmp(name, "fused") == 0) == expected, "%s is taken", name);
+      HybTestCheck(expected ? !strcmp(name, expected) : strcmp(name, "fused") && strcmp(name, "thin"), "%s is taken", name);
     }
     HybTestCall(HybProductDestroy(&product));
     HybTestCall(HybArenaReset(&keep));

@@ -40,7 +40,9 @@ static PetscErrorCode TestStep(const char *method, RefMat *A)
   HybTestCheck(!ierr || ierr == PETSC_ERR_SUP, "error %d from HybSpMVSetUp()", (int)ierr);
   for (int way = 0; !ierr && HybSpMVHasStep(&mv) && way < 3; way++) {
     /* without w, with w, w is z */
-    const HybSpMVStep step = {y, d, way == 0 ? NULL : way == 1 ? w : z, tc, z};
+    const HybSpMVStep step = {y, d, way == 0 ? NULL : way == 1 ? w
+                                                               : z,
+                              tc, z};
 
     HybTestCall(HybSpMVApply(&mv, &there, x, HYB_SPMV_RESIDUAL, y, r));
     PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), r, hr));
@@ -155,8 +157,8 @@ static void ProblemDestroy(Problem *p)
 /* the definitions, one after the other */
 static void RefSmooth(const Problem *p, PetscInt l, int side, const PetscScalar *b, PetscScalar *x, PetscBool zero)
 {
-  const PetscInt m    = p->size[l];
-  PetscScalar   *r    = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *last = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
+  const PetscInt m = p->size[l];
+  PetscScalar   *r = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *last = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
   PetscReal     *mag  = (PetscReal *)RefAlloc(m, sizeof(PetscReal));
   PetscCount    *term = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
 
@@ -269,7 +271,9 @@ static PetscErrorCode ThereCreate(Problem *p, const char *method, PetscBool inve
     v->pre    = (HybCycleSmoother){p->pre, p->three, c0};
     v->post   = (HybCycleSmoother){p->post, p->three, c1};
     v->cycles = p->cycles;
-    for (int k = 0; k < 4; k++) PetscCall(HybArenaAlloc(&t->arena, HYB_WORK(exec), p->size[l], size, k == 0 ? &v->b : k == 1 ? &v->x : k == 2 ? &v->r : &v->p));
+    for (int k = 0; k < 4; k++) PetscCall(HybArenaAlloc(&t->arena, HYB_WORK(exec), p->size[l], size, k == 0 ? &v->b : k == 1 ? &v->x
+                                                                                                                    : k == 2 ? &v->r
+                                                                                                                             : &v->p));
   }
   c->m = p->size[p->n];
   PetscCall(HybArenaAlloc(&t->arena, HYB_WORK(exec), c->m, sizeof(PetscScalar), &c->b));

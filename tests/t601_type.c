@@ -51,7 +51,7 @@ static PetscErrorCode CheckMults(Mat A, Mat H)
   PetscCall(MatResidual(A, b, x, y));
   PetscCall(MatResidual(H, b, x, z));
   VecTestCheckSame(z, y, "MatResidual");
-  PetscCall(MatGetOperation(H, MATOP_MULT, (void (**)(void))&Product));
+  PetscCall(MatGetOperation(H, MATOP_MULT, (void (**)(void)) & Product));
   PetscCall(MatSetOperation(H, MATOP_MULT, (void (*)(void))CountedMult));
   Products = 0;
   PetscCall(MatResidual(H, b, x, w));

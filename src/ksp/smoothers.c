@@ -13,4 +13,3 @@ PetscErrorCode HybSmoothersRegister(void)
   PetscCall(KSPRegister(KSPCG, KSPCreate_CG_Hyb));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-

@@ -26,7 +26,7 @@
   Options of MatSetOption() that AIJ keeps in its data are found by what they do: each is set both ways, and all that
   changes has to lie in one word, another one for each group of options. What is in that word afterwards tells the
   option of any other matrix. Two options that a MATMPIAIJ keeps besides what its blocks do are found in its data in the
-  same way.
+  same way, and so are the pointers to its blocks: MatMPIAIJGetSeqAIJ() compares names, at each call.
 */
 #include "parent.h"
 
@@ -323,44 +323,15 @@ PetscErrorCode HybFrameFind(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscBool HybFrameKnown(void)
-{
-  return HybGlueState.frame.known;
-}
-
 size_t HybFrameBytes(void)
 {
   return HybGlueState.frame.bytes;
-}
-
-PetscScalar *HybFrameValues(Mat A)
-{
-  PetscScalar *a;
-
-  memcpy(&a, (char *)A->data + HybGlueState.frame.a, sizeof(a));
-  return a;
-}
-
-void HybFrameSetValues(Mat A, PetscScalar *a)
-{
-  memcpy((char *)A->data + HybGlueState.frame.a, &a, sizeof(a));
-}
-
-void HybFramePattern(Mat A, PetscInt **i, PetscInt **j)
-{
-  memcpy(i, (char *)A->data + HybGlueState.frame.ij[0], sizeof(void *));
-  memcpy(j, (char *)A->data + HybGlueState.frame.ij[1], sizeof(void *));
 }
 
 void HybFrameSetPattern(Mat A, PetscInt *i, PetscInt *j)
 {
   memcpy((char *)A->data + HybGlueState.frame.ij[0], &i, sizeof(void *));
   memcpy((char *)A->data + HybGlueState.frame.ij[1], &j, sizeof(void *));
-}
-
-HybDoor *HybFrameDoor(Mat A)
-{
-  return (HybDoor *)((char *)A->data + HybGlueState.frame.door);
 }
 
 /* How an option stands in A's data; false where that is not known */
@@ -414,6 +385,29 @@ static PetscErrorCode HybFrameFindFlag(Mat T, size_t n, MatOption op, size_t *at
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The one word each that names T's blocks; proven: exchanged they are the other way round for PETSc, too */
+static PetscErrorCode HybFrameFindBlocks(Mat T, size_t bytes)
+{
+  void          **words = (void **)T->data;
+  const size_t    n     = bytes / sizeof(void *);
+  Mat             block[2], seen[2];
+  size_t          at[2];
+  const PetscInt *garray;
+  PetscErrorCode  ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(T, &block[0], &block[1], &garray));
+  for (int k = 0; k < 2; k++) HybFrameWord(words, n, block[k], &at[k]);
+  if (!block[0] || !block[1] || at[0] == n || at[1] == n) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int k = 0; k < 2; k++) words[at[k]] = block[1 - k];
+  ierr = MatMPIAIJGetSeqAIJ(T, &seen[0], &seen[1], &garray);
+  for (int k = 0; k < 2; k++) words[at[k]] = block[k];
+  PetscCall(ierr);
+  for (int k = 0; k < 2; k++) HybGlueState.frame.block[k] = at[k] * sizeof(void *);
+  HybGlueState.frame.blocksknown = (PetscBool)(seen[0] == block[1] && seen[1] == block[0]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybFrameFindParallelIn(Mat *T)
 {
   HybFrameBlocks given;
@@ -429,6 +423,7 @@ static PetscErrorCode HybFrameFindParallelIn(Mat *T)
   PetscCall(ierr);
   PetscCall(MatMPIAIJSetPreallocation(*T, 1, NULL, 1, NULL));
   n = HybFrameGiven(&given, (*T)->data);
+  PetscCall(HybFrameFindBlocks(*T, n));
   for (int k = 0; k < 2; k++) {
     PetscCall(HybFrameFindFlag(*T, n, k ? MAT_IGNORE_OFF_PROC_ENTRIES : MAT_ROW_ORIENTED, &HybGlueState.frame.flag[k]));
     if (HybGlueState.frame.flag[k] + sizeof(PetscBool) > n) PetscFunctionReturn(PETSC_SUCCESS);
@@ -437,26 +432,32 @@ static PetscErrorCode HybFrameFindParallelIn(Mat *T)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybFrameParallelFind(void)
+{
+  Mat            T = NULL;
+  PetscOptions   none;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (HybGlueState.frame.flagsasked) PetscFunctionReturn(PETSC_SUCCESS);
+  HybGlueState.frame.flagsasked = PETSC_TRUE;
+  if (!HybFrameMayLook()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscOptionsCreate(&none));
+  PetscCall(PetscOptionsPush(none));
+  ierr = HybFrameFindParallelIn(&T);
+  if (T) (void)MatDestroy(&T);
+  (void)PetscOptionsPop();
+  (void)PetscOptionsDestroy(&none);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* How MAT_ROW_ORIENTED and MAT_IGNORE_OFF_PROC_ENTRIES stand in a parallel matrix's data, whoever has set them; what
    cannot be known is left. Not collective. */
 PetscErrorCode HybFrameParallelOptions(Mat A, PetscBool *roworiented, PetscBool *ignoreoffproc)
 {
   PetscFunctionBegin;
-  if (!HybGlueState.frame.flagsasked) {
-    Mat            T = NULL;
-    PetscOptions   none;
-    PetscErrorCode ierr;
-
-    HybGlueState.frame.flagsasked = PETSC_TRUE;
-    if (!HybFrameMayLook()) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(PetscOptionsCreate(&none));
-    PetscCall(PetscOptionsPush(none));
-    ierr = HybFrameFindParallelIn(&T);
-    if (T) (void)MatDestroy(&T);
-    (void)PetscOptionsPop();
-    (void)PetscOptionsDestroy(&none);
-    PetscCall(ierr);
-  }
+  PetscCall(HybFrameParallelFind());
   if (!HybGlueState.frame.flagsknown || !A->data) PetscFunctionReturn(PETSC_SUCCESS);
   memcpy(roworiented, (char *)A->data + HybGlueState.frame.flag[0], sizeof(PetscBool));
   memcpy(ignoreoffproc, (char *)A->data + HybGlueState.frame.flag[1], sizeof(PetscBool));

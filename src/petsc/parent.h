@@ -26,17 +26,47 @@ PETSC_INTERN PetscErrorCode HybMallocBelow(HybWatcher *, size_t bytes, PetscBool
 
 /* frame.c */
 PETSC_INTERN PetscErrorCode HybFrameFind(void);
-PETSC_INTERN PetscBool      HybFrameKnown(void);
 PETSC_INTERN size_t         HybFrameBytes(void); /* of a MATSEQAIJ's data */
-PETSC_INTERN PetscScalar   *HybFrameValues(Mat);
-PETSC_INTERN void           HybFrameSetValues(Mat, PetscScalar *);
-PETSC_INTERN void           HybFramePattern(Mat, PetscInt **i, PetscInt **j);
 PETSC_INTERN void           HybFrameSetPattern(Mat, PetscInt *i, PetscInt *j);
-PETSC_INTERN HybDoor       *HybFrameDoor(Mat);
 PETSC_INTERN PetscBool      HybFrameOption(Mat, HybAskedGroup, MatOption *, PetscBool *);
 PETSC_INTERN PetscErrorCode HybFrameParallelOptions(Mat, PetscBool *, PetscBool *);
+/* of a MATMPIAIJ; afterwards HybFrameBlock() knows its blocks, if they are to be known. Not collective. */
+PETSC_INTERN PetscErrorCode HybFrameParallelFind(void);
 /* no duplicate has this option, which stays where AIJ's data stay */
-PETSC_INTERN PetscBool HybUnusedIsError(Mat);
+PETSC_INTERN PetscBool  HybUnusedIsError(Mat);
+static inline PetscBool HybFrameKnown(void)
+{
+  return HybGlueState.frame.known;
+}
+static inline PetscScalar *HybFrameValues(Mat A)
+{
+  PetscScalar *a;
+
+  memcpy(&a, (char *)A->data + HybGlueState.frame.a, sizeof(a));
+  return a;
+}
+static inline void HybFrameSetValues(Mat A, PetscScalar *a)
+{
+  memcpy((char *)A->data + HybGlueState.frame.a, &a, sizeof(a));
+}
+static inline void HybFramePattern(Mat A, PetscInt **i, PetscInt **j)
+{
+  memcpy(i, (char *)A->data + HybGlueState.frame.ij[0], sizeof(void *));
+  memcpy(j, (char *)A->data + HybGlueState.frame.ij[1], sizeof(void *));
+}
+static inline HybDoor *HybFrameDoor(Mat A)
+{
+  return (HybDoor *)((char *)A->data + HybGlueState.frame.door);
+}
+static inline PetscBool HybFrameBlocksKnown(void)
+{
+  return HybGlueState.frame.blocksknown;
+}
+/* a parallel matrix's own columns, or those of others: NULL where there is no such block now */
+static inline Mat HybFrameBlock(Mat A, int k)
+{
+  return *(Mat *)((char *)A->data + HybGlueState.frame.block[k]);
+}
 
 /* narrow.c */
 /* between these, no matrix that is made looks for inodes: the search reads all of j on the host. The end cannot fail,

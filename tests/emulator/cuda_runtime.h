@@ -72,17 +72,17 @@ EMU_VEC(double, double, 16, 16)
 
 /* The runtime's types and entry points */
 typedef enum {
-  cudaSuccess                    = 0,
-  cudaErrorInvalidValue          = 1,
-  cudaErrorMemoryAllocation      = 2,
-  cudaErrorInvalidConfiguration  = 9,
-  cudaErrorInsufficientDriver    = 35,
-  cudaErrorNotReady              = 600,
-  cudaErrorInvalidDevice         = 101,
-  cudaErrorInvalidResourceHandle = 400,
+  cudaSuccess                       = 0,
+  cudaErrorInvalidValue             = 1,
+  cudaErrorMemoryAllocation         = 2,
+  cudaErrorInvalidConfiguration     = 9,
+  cudaErrorInsufficientDriver       = 35,
+  cudaErrorNotReady                 = 600,
+  cudaErrorInvalidDevice            = 101,
+  cudaErrorInvalidResourceHandle    = 400,
   cudaErrorStreamCaptureUnsupported = 900,
-  cudaErrorNotSupported          = 801,
-  cudaErrorUnknown               = 999
+  cudaErrorNotSupported             = 801,
+  cudaErrorUnknown                  = 999
 } cudaError_t;
 typedef struct EmuStream *cudaStream_t;
 typedef struct EmuEvent  *cudaEvent_t;
@@ -167,7 +167,8 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *, unsigned, int);
 cudaError_t cudaDeviceGetStreamPriorityRange(int *, int *);
 cudaError_t cudaStreamSynchronize(cudaStream_t);
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal };
-enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone,
+                               cudaStreamCaptureStatusActive };
 cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode);
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *);
 cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *);

@@ -54,6 +54,9 @@ typedef PetscScalar HybScalar;
 
 HYB_EXTERN_C_BEGIN
 
+/* what to do where a card's memory is short; PETSc's own lines above an error name what shows the host's alone */
+#define HYB_MEMORY_HINT ": destroy matrices and products that are not needed; -mat_aijhybridgpu_view_memory tells at the end what was held (-malloc_dump the host's alone), and with -mat_aijhybridgpu_hash_places 0 products keep less"
+
 /* Where memory lives.
    HOST: PetscMalloc(). DEVICE: the stream-ordered pool of the device, never touched by the host (on the host backend:
    HOST).

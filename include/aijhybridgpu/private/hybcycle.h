@@ -31,9 +31,9 @@ typedef struct {
   HybSpMV         *restriction;
   const HybScalar *dinv; /* one over the diagonal, as the smoothers' preconditioner has it */
   HybCycleSmoother pre, post;
-  PetscInt         cycles;  /* visits to the next coarser level, 1: V, 2: W; not read on the level above the coarsest */
-  HybScalar       *b, *x;   /* right-hand side and solution, A's rows each; not read on the finest level */
-  HybScalar       *r, *p;   /* two more vectors of A's rows */
+  PetscInt         cycles; /* visits to the next coarser level, 1: V, 2: W; not read on the level above the coarsest */
+  HybScalar       *b, *x;  /* right-hand side and solution, A's rows each; not read on the finest level */
+  HybScalar       *r, *p;  /* two more vectors of A's rows */
 } HybCycleLevel;
 
 /* Sums of vectors' entries, where the cycle executes */
@@ -51,7 +51,7 @@ typedef struct {
   HybScalar       *b, *x;
   const HybScalar *inverse;
   PetscErrorCode (*solve)(void *ctx, const HybScalar *b, HybScalar *x);
-  void            *ctx;
+  void *ctx;
   /* The finest level's matrix is singular, constants being its null space: the smoothers' D^-1 (b - A x) loses its mean
      (zeromean), and b does for them (zerosum); q: a vector for that, and numbers of sums */
   PetscBool    zeromean, zerosum;
@@ -60,9 +60,9 @@ typedef struct {
   /* who lends the arrays and plans gives it another value where any of them is another one */
   uint64_t stamp;
   /* HybCycleApply()'s own */
-  void      *graph;   /* what is launched for all levels below the finest, NULL: not made yet */
-  PetscInt   applied; /* applications since the last HybCycleMoved() */
-  PetscBool  plain;   /* never as a graph */
+  void      *graph;    /* what is launched for all levels below the finest, NULL: not made yet */
+  PetscInt   applied;  /* applications since the last HybCycleMoved() */
+  PetscBool  plain;    /* never as a graph */
   PetscCount launched; /* applications by the graph */
 } HybCycle;
 

@@ -102,7 +102,7 @@ extern PetscErrorCode HybKrylovArnoldiPar(const HybExec *, HybArena *work, const
 /* Did a step of so many leave of its vector hardly more than rounding? The steps behind it would be those of another
    vector than PETSc's. */
 extern PetscBool HybKrylovSpent(PetscInt steps, const HybScalar *H);
-extern PetscInt HybKrylovWhole(PetscInt steps, PetscReal first, HybScalar *H);
+extern PetscInt  HybKrylovWhole(PetscInt steps, PetscReal first, HybScalar *H);
 
 extern const HybKrylovOps HybKrylovHost;
 

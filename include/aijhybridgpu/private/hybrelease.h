@@ -12,12 +12,13 @@
 #define HYB_HAS_HASH           PETSC_VERSION_GE(3, 19, 0)
 #define HYB_HAS_SPD_KNOWN      PETSC_VERSION_GE(3, 19, 0) /* MatIsSPDKnown(), by which PCJACOBI looks for zeros */
 #define HYB_HAS_NEG_CURVE      PETSC_VERSION_GE(3, 19, 0) /* KSP.converged_neg_curve */
+#define HYB_HAS_VECFLAG        PETSC_VERSION_GE(3, 22, 0) /* in the place of VecSetInf() */
 #define HYB_HAS_ELIMINATEZEROS PETSC_VERSION_GE(3, 20, 0) /* MatEliminateZeros() */
 #define HYB_HAS_DENSE_MEMTYPE  PETSC_VERSION_GE(3, 20, 0) /* MatDenseGetArrayReadAndMemType() and its relatives */
 #define HYB_HAS_PROPAGATE      PETSC_VERSION_GE(3, 20, 0) /* MatPropagateSymmetryOptions() */
 /* several loggers at a time; PetscLogGetState() */
-#define HYB_HAS_LOG_HANDLERS   PETSC_VERSION_GE(3, 20, 0)
-#define HYB_HAS_GAMG           PETSC_VERSION_GE(3, 21, 0) /* of PCGAMG, what src/ksp/pc/impls/gamg goes by */
+#define HYB_HAS_LOG_HANDLERS PETSC_VERSION_GE(3, 20, 0)
+#define HYB_HAS_GAMG         PETSC_VERSION_GE(3, 21, 0) /* of PCGAMG, what src/ksp/pc/impls/gamg goes by */
 /* the linear solver server's shared memory, PCMPIServerUseShmget */
 #define HYB_HAS_SERVER         PETSC_VERSION_GE(3, 22, 0)
 #define HYB_HAS_CURRENTMEMTYPE PETSC_VERSION_GE(3, 24, 0) /* MatGetCurrentMemType() */
@@ -28,7 +29,7 @@
 #define HYB_HAS_PC_PRESOLVE    PETSC_VERSION_LT(3, 24, 0) /* PC.presolve, a function of a program's */
 #define HYB_HAS_DIAGONALSCALE  PETSC_VERSION_LT(3, 26, 0) /* KSPSetDiagonalScale(), PCSetDiagonalScale() */
 /* KSPOrthogonalizationGet(), in place of KSPGMRESGetOrthogonalization() */
-#define HYB_HAS_ORTHOGONALIZE  PETSC_VERSION_GE(3, 26, 0)
+#define HYB_HAS_ORTHOGONALIZE PETSC_VERSION_GE(3, 26, 0)
 #if defined(PETSC_HAVE_CUDA)
   #define HYB_HAS_CUDA PETSC_VERSION_GE(3, 20, 0) /* PETSc's CUDA types and streams, from C */
 #else
@@ -41,6 +42,8 @@
 /* MatCreateMPIAIJWithSeqAIJ() gives B's arrays away (given.c) */
 #define HYB_GIVES_ARRAYS     PETSC_VERSION_LT(3, 22, 0)
 #define HYB_RESET_KEEPS_ROOM PETSC_VERSION_GE(3, 22, 0) /* MatResetPreallocation() leaves the room that rows have */
+/* MatResetPreallocation() leaves a matrix without an assembly or rows as it is, before it asks what was preallocated */
+#define HYB_RESET_LEAVES_NEW PETSC_VERSION_GE(3, 22, 0)
 /* MatSetPreallocationCOO() sums the blocks' states, not the assembly */
 #define HYB_COO_COUNTS_STATES PETSC_VERSION_GE(3, 22, 0)
 /* MatShift() ends without an assembly; it and MatDiagonalSet() refuse rows below the last column */

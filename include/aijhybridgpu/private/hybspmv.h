@@ -10,8 +10,8 @@
 HYB_EXTERN_C_BEGIN
 
 typedef enum {
-  HYB_SPMV_SET,     /* z = A x */
-  HYB_SPMV_ADD,     /* z = y + A x */
+  HYB_SPMV_SET,      /* z = A x */
+  HYB_SPMV_ADD,      /* z = y + A x */
   HYB_SPMV_RESIDUAL, /* z = y - A x */
   HYB_SPMV_STEP      /* HybSpMVStep: by HybSpMVApplyStep() alone */
 } HybSpMVMode;
@@ -46,7 +46,7 @@ typedef struct {
   HybArena    keep;
   HybArena    work;
   HybCounters counters;
-  PetscCount  calls; /* applications since setup: a method may refine its plan after the first */
+  PetscCount  calls;  /* applications since setup: a method may refine its plan after the first */
   uint64_t    number; /* of the set-up, among all of the process: another number is another plan */
   void       *data;
 } HybSpMV;

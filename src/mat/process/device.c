@@ -2,6 +2,7 @@
   Which device this process uses, and its stream.
 */
 #include "process.h"
+#include <ctype.h>
 #if defined(PETSC_HAVE_CUDA)
   #include <petscdevice.h>
 #endif
@@ -132,7 +133,9 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
       PetscCall(PetscInfo(NULL, "No device is used: %s\n", g->whynodevice));
   }
   *device = g->device;
-  PetscCheck(*device || !required, PETSC_COMM_SELF, PETSC_ERR_GPU, "-mat_aijhybridgpu_backend cuda was asked for, but %s. Use -mat_aijhybridgpu_backend host, or auto", g->whynodevice);
+  /* within a sentence; names in capitals stay */
+  if (!*device && required && islower((unsigned char)g->whynodevice[1])) g->whynodevice[0] = (char)tolower((unsigned char)g->whynodevice[0]);
+  PetscCheck(*device || !required, PETSC_COMM_SELF, PETSC_ERR_GPU, "-mat_aijhybridgpu_backend cuda was asked for, but %s; use -mat_aijhybridgpu_backend host or auto", g->whynodevice);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

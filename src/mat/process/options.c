@@ -334,6 +334,16 @@ PetscErrorCode HybChoicesSetFromOptions(HybChoices *choices, HybOptionItems Pets
   PetscBool set;
 
   PetscFunctionBegin;
+  /* nobody reads what they are now, and may be */
+  if (!PetscOptionsObject->printhelp && PetscOptionsObject->count == 1) {
+    HYB_EACH_OPTION(o)
+    {
+      if (!o->ofmatrix) continue;
+      PetscCall(PetscOptionsGetString(PetscOptionsObject->options, PetscOptionsObject->prefix, o->name, value, sizeof(value), &set));
+      if (set) PetscCall(HybOptionTake(o, (char *)choices + o->at, value));
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscOptionsHeadBegin(PetscOptionsObject, "AIJHybridGPU options");
   HYB_EACH_OPTION(o)
   {

@@ -148,6 +148,9 @@ typedef struct {
   /* what lower files call of higher ones: the family's, set at registration */
   PetscErrorCode (*compose)(Mat, PetscBool seq, PetscBool on);
   PetscErrorCode (*convertfrom)(Mat, MatType, MatReuse, Mat *);
+  PetscErrorCode (*convertany)(Mat, MatType, MatReuse, Mat *); /* from the sequential type */
+  PetscErrorCode (*convertseq)(Mat, MatType, MatReuse, Mat *); /* to it, from its parent */
+  PetscErrorCode (*composeparents)(Mat, PetscBool on);
   void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation[2])(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void), (*coopreallocation[2])(void), (*coovalues[2])(void), (*multsf)(void);
   HybConverter converters[8]; /* the parent's, in the order of seq/convert.c */
   PetscBool    convertersknown;
@@ -194,8 +197,9 @@ typedef struct {
     size_t        word[HYB_FRAME_OPTIONS];
     unsigned char held[HYB_FRAME_SETTINGS][2][sizeof(PetscInt)]; /* what is there when an option is off and on */
     int           called;                                        /* by the search */
-    PetscBool     flagsasked, flagsknown;
-    size_t        flag[2]; /* of a MATMPIAIJ: rows are given by rows, and other processes' entries left out */
+    PetscBool     flagsasked, flagsknown, blocksknown;
+    size_t        flag[2];  /* of a MATMPIAIJ: rows are given by rows, and other processes' entries left out */
+    size_t        block[2]; /* of a MATMPIAIJ: pointers to its blocks */
   } frame;
   struct {
     PetscBool asked, found, known;

@@ -13,57 +13,59 @@
 
   MatGetRow() lends pointers too, which the door does not see, since PETSc restores the array before it returns: rows
   are counted by the type's own MatGetRow() and MatRestoreRow(). What is not seen: pointers kept after they were
-  restored, and arrays that the program lent to PETSc. The object's state tells of those, as before.
+  restored, and arrays that the program lent to PETSc. The object's state tells of those, as before. And the parent's
+  MatSetValues(), which ours calls: ours says the same once for all of it (HybDoorPass()).
 */
-#include "../../mat/impls/aijhybridgpu/storage/storage.h"
+#include "door.h"
 
 /* The storage that A's header has, NULL where A is no matrix of ours: MatHeaderMerge() and -mat_seqaij_type carry data,
    and the door with it, to others */
-static PetscErrorCode HybDoorStorage(Mat A, Mat_SeqAIJHybridGPU **hyb)
+static HYB_SELDOM PetscErrorCode HybDoorStorage(Mat A, Mat_SeqAIJHybridGPU **hyb)
 {
   PetscFunctionBegin;
   *hyb = NULL;
   if (MatIsSeqAIJHybridGPU(A)) PetscCall(MatSeqAIJHybridGPUGetData(A, hyb));
-  if (*hyb && (*hyb)->inside) *hyb = NULL; /* an operation of ours, which does all this itself */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybDoorGet(Mat A, PetscScalar **array)
+PetscErrorCode HybDoorGet(Mat A, PetscScalar **array)
 {
-  Mat_SeqAIJHybridGPU *hyb;
+  Mat_SeqAIJHybridGPU *hyb = HybStorageAtHand(A);
 
   PetscFunctionBegin;
-  PetscCall(HybDoorStorage(A, &hyb));
-  if (hyb) {
-    PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  if (PetscUnlikely(!hyb)) PetscCall(HybDoorStorage(A, &hyb));
+  if (hyb && !hyb->inside) { /* inside: an operation of ours, which does all this itself */
+    HybStorageMoved(hyb);
+    if (PetscUnlikely(HybShared(hyb) && !hyb->quiet)) PetscCall(HybStorageQuiet(hyb));
     hyb->writers++;
   }
   *array = HybFrameValues(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybDoorRestore(Mat A, PetscScalar **array)
+PetscErrorCode HybDoorRestore(Mat A, PetscScalar **array)
 {
-  Mat_SeqAIJHybridGPU *hyb;
+  Mat_SeqAIJHybridGPU *hyb = HybStorageAtHand(A);
 
   PetscFunctionBegin;
-  PetscCall(HybDoorStorage(A, &hyb));
-  if (hyb) {
-    PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  if (PetscUnlikely(!hyb)) PetscCall(HybDoorStorage(A, &hyb));
+  if (hyb && !hyb->inside) {
+    HybStorageMoved(hyb);
+    if (PetscUnlikely(HybShared(hyb) && !hyb->quiet)) PetscCall(HybStorageQuiet(hyb));
     if (hyb->writers) hyb->writers--;
-    PetscCall(HybStorageGivenBack(hyb));
+    if (hyb->retired) PetscCall(HybStorageGivenBack(hyb));
   }
   *array = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybDoorGetRead(Mat A, const PetscScalar **array)
+PetscErrorCode HybDoorGetRead(Mat A, const PetscScalar **array)
 {
-  Mat_SeqAIJHybridGPU *hyb;
+  Mat_SeqAIJHybridGPU *hyb = HybStorageAtHand(A);
 
   PetscFunctionBegin;
-  PetscCall(HybDoorStorage(A, &hyb));
-  if (hyb) {
+  if (PetscUnlikely(!hyb)) PetscCall(HybDoorStorage(A, &hyb));
+  if (hyb && !hyb->inside) {
     hyb->readers++;
     HybGivenLent(hyb);
   }
@@ -71,15 +73,15 @@ static PetscErrorCode HybDoorGetRead(Mat A, const PetscScalar **array)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybDoorRestoreRead(Mat A, const PetscScalar **array)
+PetscErrorCode HybDoorRestoreRead(Mat A, const PetscScalar **array)
 {
-  Mat_SeqAIJHybridGPU *hyb;
+  Mat_SeqAIJHybridGPU *hyb = HybStorageAtHand(A);
 
   PetscFunctionBegin;
-  PetscCall(HybDoorStorage(A, &hyb));
-  if (hyb) {
+  if (PetscUnlikely(!hyb)) PetscCall(HybDoorStorage(A, &hyb));
+  if (hyb && !hyb->inside) {
     if (hyb->readers) hyb->readers--;
-    PetscCall(HybStorageGivenBack(hyb));
+    if (hyb->retired) PetscCall(HybStorageGivenBack(hyb));
   }
   *array = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -105,6 +107,7 @@ PetscErrorCode HybDoorOpen(Mat A)
 PetscErrorCode HybDoorClose(Mat A)
 {
   PetscFunctionBegin;
+  if (A->spptr && MatIsSeqAIJHybridGPU(A)) ((Mat_SeqAIJHybridGPU *)A->spptr)->pass = NULL;
   if (HybFrameKnown() && A->data && HybFrameDoor(A)->getarray == HybDoorGet) PetscCall(PetscMemzero(HybFrameDoor(A), sizeof(HybDoor)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -113,6 +116,16 @@ PetscErrorCode HybDoorClose(Mat A)
 PetscBool HybDoorIsOurs(Mat A)
 {
   return (PetscBool)(HybFrameKnown() && A->data && HybFrameDoor(A)->getarray == HybDoorGet);
+}
+
+/* May writers pass? Where A's arrays are AIJ's own, and nobody but the door has to be asked */
+PetscBool HybDoorPassLook(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = HybStorageAtHand(A);
+
+  if (!hyb || hyb->arrays.blocks || hyb->movedto || !HybDoorIsOurs(A)) return PETSC_FALSE;
+  hyb->pass = A->data;
+  return PETSC_TRUE;
 }
 
 PetscErrorCode MatSeqAIJHybridGPULeave(Mat A)

@@ -15,13 +15,6 @@
 */
 #include "../../mat/impls/aijhybridgpu/storage/storage.h"
 
-/* the values of this matrix are lent for reading */
-void HybGivenLent(const Mat_SeqAIJHybridGPU *hyb)
-{
-  HybGlueState.given.lent = hyb->made;
-  HybGlueState.given.made = HybGlueState.made;
-}
-
 /* another matrix is made: who was to take them would have done so */
 PetscErrorCode HybGivenDrop(void)
 {

@@ -147,9 +147,9 @@ static PetscErrorCode CycleBelowFinest(const Visit *v)
 /* the right-hand side of the finest level's smoothers, where constants are a null space */
 static PetscErrorCode CycleZeroSum(const Visit *v, const HybScalar *b)
 {
-  static const int  weight[5] = {0, 0, 0, 0, 1};
-  HybCycle *const   c         = v->cycle;
-  const PetscCount  n         = c->level[0].A.m;
+  static const int weight[5] = {0, 0, 0, 0, 1};
+  HybCycle *const  c         = v->cycle;
+  const PetscCount n         = c->level[0].A.m;
 
   PetscFunctionBegin;
   PetscCall(v->ops->sum(v->exec, &c->sums, 4, n, b));
@@ -178,7 +178,7 @@ static PetscErrorCode CycleVisit(const Visit *v, PetscInt k, const HybScalar *b,
   const HybScalar     *xc = k + 1 < c->n ? c->level[k + 1].x : c->x;
   HybScalar           *bc = k + 1 < c->n ? c->level[k + 1].b : c->b;
 
-  const HybScalar     *bs = k == 0 && c->zerosum ? c->q : b;
+  const HybScalar *bs = k == 0 && c->zerosum ? c->q : b;
 
   PetscFunctionBegin;
   if (bs != b) PetscCall(CycleZeroSum(v, b));

@@ -156,8 +156,8 @@ static PetscErrorCode HybCycleCapture_CUDA(const HybExec *exec, HybExec *capture
 /* the capture ends after an error too */
 static PetscErrorCode HybCycleCaptured_CUDA(const HybExec *captured, PetscErrorCode before, void **graph)
 {
-  cudaGraph_t       made = NULL;
-  cudaGraphExec_t   exec = NULL;
+  cudaGraph_t       made  = NULL;
+  cudaGraphExec_t   exec  = NULL;
   const cudaError_t ended = cudaStreamEndCapture((cudaStream_t)captured->stream, &made);
   cudaError_t       err   = ended;
 

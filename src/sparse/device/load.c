@@ -51,7 +51,7 @@ PetscErrorCode HybBackendLoad(const char *path, const HybServices *services, con
     PetscCall(PetscStrlcat(where, HYB_DEVICE_LIBRARY, sizeof(where)));
   }
   if (access(where, R_OK)) {
-    PetscCall(PetscSNPrintf(message, length, "There is no device library %s", where));
+    PetscCall(PetscSNPrintf(message, length, "There is no device library %s (make builds it where CUDA's nvcc is found)", where));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   /* NODELETE: the library holds the card's pools and their contents, and CUDA's own clean-up at exit must find its code

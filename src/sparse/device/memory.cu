@@ -259,7 +259,7 @@ PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, voi
     *ptr = nullptr;
     (void)cudaGetLastError();
     HybCallCUDA(HybDeviceFreeBytes(&f, &t));
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu of %zu free", bytes, f, t);
+    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu of %zu free" HYB_MEMORY_HINT, bytes, f, t);
   }
   if (err != cudaSuccess) {
     *ptr = nullptr;

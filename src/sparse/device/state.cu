@@ -140,7 +140,7 @@ PetscErrorCode HybDeviceCheckLimit(size_t bytes)
       any = false; /* nothing that is given back would serve */
     else if (any)
       PetscCall(HybSpareGiveBack(bytes, &any));
-    PetscCheck(any, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu free of the %zu that the memory limit allows", bytes, limit > ours ? limit - ours : (size_t)0, limit);
+    PetscCheck(any, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu free of the %zu that the memory limit allows" HYB_MEMORY_HINT, bytes, limit > ours ? limit - ours : (size_t)0, limit);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -383,14 +383,14 @@ static __device__ __forceinline__ bool CGSums(const PetscReal (&mine)[K], PetscR
 {
   HYB_SHARED(PetscReal, scratch, HYB_WARP);
   HYB_SHARED(int, last, 1);
-#pragma unroll
+  #pragma unroll
   for (int k = 0; k < K; k++) {
     const PetscReal sum = HybBlockSum<KRYLOV_THREADS>(mine[k], scratch);
     if (threadIdx.x == 0) sums[k * HYB_KRYLOV_SUMS + blockIdx.x] = sum;
     __syncthreads();
   }
   if (!KrylovLast(arrived, last) || threadIdx.x >= HYB_WARP) return false;
-#pragma unroll
+  #pragma unroll
   for (int k = 0; k < K; k++) total[k] = KrylovTotal(sums + k * HYB_KRYLOV_SUMS);
   return threadIdx.x == 0;
 }
@@ -401,7 +401,7 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGProducts(PetscCount n
 
   for (PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK; i < n; i += (PetscCount)gridDim.x * KRYLOV_THREADS * KRYLOV_PACK) {
     const KrylovPack a = KrylovLoad(z, i, n, aligned), b = KrylovLoad(r, i, n, aligned);
-#pragma unroll
+  #pragma unroll
     for (int q = 0; q < KRYLOV_PACK; q++) {
       sum[0] += a.v[q] * b.v[q];
       sum[1] += a.v[q] * a.v[q];
@@ -426,7 +426,7 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount 
   if (cg.s[HYB_CG_BETAOLD] != 0) {
     const PetscReal  b = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_BETAOLD];
     const KrylovPack c = KrylovLoad(p, i, n, aligned);
-#pragma unroll
+  #pragma unroll
     for (int q = 0; q < KRYLOV_PACK; q++) a.v[q] = a.v[q] + b * c.v[q];
   }
   KrylovStore(p, i, n, aligned, a);
@@ -438,7 +438,7 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount 
 
   for (PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK; i < n; i += (PetscCount)gridDim.x * KRYLOV_THREADS * KRYLOV_PACK) {
     const KrylovPack a = KrylovLoad(p, i, n, aligned), b = KrylovLoad(w, i, n, aligned);
-#pragma unroll
+  #pragma unroll
     for (int q = 0; q < KRYLOV_PACK; q++) sum[0] += a.v[q] * b.v[q];
   }
   if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) {
@@ -457,7 +457,7 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, 
   if (i >= n || cg.s[HYB_CG_STOPPED] != 0) return;
   const KrylovPack pp = KrylovLoad(p, i, n, aligned), ww = KrylovLoad(w, i, n, aligned);
   KrylovPack       xx = KrylovLoad(x, i, n, aligned), rr = KrylovLoad(r, i, n, aligned);
-#pragma unroll
+  #pragma unroll
   for (int q = 0; q < KRYLOV_PACK; q++) {
     xx.v[q] = xx.v[q] + a * pp.v[q];
     rr.v[q] = rr.v[q] - a * ww.v[q];
@@ -506,9 +506,9 @@ const HybKrylovOps        HybKrylovCUDA = {
          .project    = HybKrylovProject_CUDA,
          .update     = HybKrylovUpdate_CUDA,
 #if !defined(PETSC_USE_COMPLEX)
-         .cgproducts  = HybKrylovCGProducts_CUDA,
-         .cgdirection = HybKrylovCGDirection_CUDA,
-         .cgcurvature = HybKrylovCGCurvature_CUDA,
-         .cgupdate    = HybKrylovCGUpdate_CUDA,
+  .cgproducts  = HybKrylovCGProducts_CUDA,
+  .cgdirection = HybKrylovCGDirection_CUDA,
+  .cgcurvature = HybKrylovCGCurvature_CUDA,
+  .cgupdate    = HybKrylovCGUpdate_CUDA,
 #endif
 };

@@ -36,9 +36,7 @@
   several components each place serves many of them: it is chosen where columns of P come in blocks, or half of the rows
   are in groups. Of scalar problems the stages find columns faster, and each place of the fused form serves one product:
   they take 0.5 to 1.0 of its time at first and 0.6 to 0.85 again, for 1.4 to 2.0 of the memory (docs/measured.md,
-  Galerkin products). So only those go there whose rows of A have HYB_SHORT entries or more in the mean: of shorter
-  ones the stages take 0.8 at first and 0.9 again (5pt), or are as fast (G2_circuit). They are chosen too where P is not
-  like a
+  Galerkin products), and those of short rows are for `thin`. The stages are chosen too where P is not like a
   prolongator: more columns than rows, or rows so long (HYB_LONG on average) that C's would have to be walked.
 
   Counters: "products" (scalar ones, of both kinds), "row groups", "column block" (b), "places" (of blocks of v in rows
@@ -52,7 +50,6 @@
 #define HYB_GROUP 4
 #define HYB_WHERE 12 /* bytes of places a nonzero of A and P */
 #define HYB_LONG  32
-#define HYB_SHORT 6
 #define HYB_AHEAD 8
 #define HYB_NEAR  8  /* columns of a row of C that are looked at one by one */
 #define HYB_WALK  -1 /* a row of C without places */
@@ -113,7 +110,7 @@ static PetscErrorCode HybPtAPApplicable_Fused(const HybPtAP *pp, const HybCSR *A
 
   PetscFunctionBegin;
   *fits = (PetscBool)(P->n <= P->m && P->nnz <= (PetscCount)HYB_LONG * P->m);
-  if (!*fits || A->nnz < (PetscCount)HYB_SHORT * A->m || HybFusedBlock(P) > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!*fits || HybFusedBlock(P) > 1) PetscFunctionReturn(PETSC_SUCCESS);
   /* no further than the answer needs: groups look at all of them */
   for (PetscInt r = 1; r < P->m && rows < P->m / 2; r++) rows += HybSameRow(P, r - 1, r) && HybSameRow(A, r - 1, r);
   *fits = (PetscBool)(rows >= P->m / 2);

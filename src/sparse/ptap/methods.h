@@ -5,4 +5,5 @@
   method's name, or, the papers' methods, in ../papers.
 */
 HYB_METHOD_HOST("fused", HybPtAP_Fused)
+HYB_METHOD_HOST("thin", HybPtAP_Thin)
 HYB_METHOD_CUDA("fused", HybPtAP_FusedCUDA) /* by name only: the stages were faster in all that was measured */

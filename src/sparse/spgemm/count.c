@@ -62,7 +62,7 @@ PetscErrorCode HybSpGEMMCheckCount(const HybExec *exec, const HybCSR *A, const H
     PetscBool fits;
 
     PetscCall(CountFits(exec, (double)nnz * entry, &report, &fits));
-    PetscCheck(fits, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: the product's %s%" PetscCount_FMT " nonzeros need %.0f bytes, %zu are free", atleast ? "at least " : "", nnz, (double)nnz * entry, report.free_bytes);
+    PetscCheck(fits, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: the product's %s%" PetscCount_FMT " nonzeros need %.0f bytes, %zu are free" HYB_MEMORY_HINT, atleast ? "at least " : "", nnz, (double)nnz * entry, report.free_bytes);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -173,11 +173,11 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     if (STEP) {
 #pragma unroll
       for (int k = 0; k < S; k++) {
-        const bool mine_ = valid && k * G + lane < R;
-        const PetscCount at = mine_ ? r + k * G + lane : 0;
-        base[k]   = mine_ ? RowStepBase(step, at) : HybScalar(0);
-        toward[k] = mine_ ? y[at] : HybScalar(0);
-        dinv[k]   = mine_ ? step.dinv[at] : HybScalar(0);
+        const bool       mine_ = valid && k * G + lane < R;
+        const PetscCount at    = mine_ ? r + k * G + lane : 0;
+        base[k]                = mine_ ? RowStepBase(step, at) : HybScalar(0);
+        toward[k]              = mine_ ? y[at] : HybScalar(0);
+        dinv[k]                = mine_ ? step.dinv[at] : HybScalar(0);
       }
     } else {
 #pragma unroll

@@ -74,7 +74,7 @@ PetscErrorCode HybSpMVSetUp(HybSpMV *mv, const HybCSR *A)
   PetscCall(HybSpMVForget(mv));
   mv->number = ++setups;
   ierr       = HybSpMVSetUp_Inner(mv, A);
-  second = HybArenaReset(&mv->work);
+  second     = HybArenaReset(&mv->work);
   if (ierr) (void)HybSpMVForget(mv);
   PetscCall(ierr);
   PetscCall(second);

@@ -32,6 +32,16 @@ static PetscErrorCode HybProductExpandMAIJ(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* with a dense matrix on this process, or on its card */
+static PetscErrorCode HybProductIsDense(const Mat_Product *product, PetscBool *dense)
+{
+  PetscFunctionBegin;
+  *dense = PETSC_FALSE;
+  if (product->type != MATPRODUCT_ABC) PetscCall(PetscObjectTypeCompare((PetscObject)product->A, MATSEQAIJHYBRIDGPU, dense));
+  if (*dense) PetscCall(PetscObjectTypeCompareAny((PetscObject)product->B, dense, MATSEQDENSE, MATSEQDENSECUDA, ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   Everything else: PETSc asks for this when no function was composed under the operands' own type names. The look-up is
   repeated under the parents' names (dense, MAIJ, IS, transposes and others know those), then the other operands' own
@@ -43,13 +53,16 @@ PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
   Mat          mats[3];
   PetscInt     n = product->type == MATPRODUCT_ABC ? 3 : 2;
   char         name[256];
-  PetscBool    allaij = PETSC_TRUE, renamed = PETSC_FALSE;
+  PetscBool    allaij = PETSC_TRUE, renamed = PETSC_FALSE, dense;
   PetscErrorCode (*f)(Mat) = NULL;
 
   PetscFunctionBegin;
   mats[0] = product->A;
   mats[1] = product->B;
   mats[2] = product->C;
+  PetscCall(HybProductIsDense(product, &dense));
+  if (dense) PetscCall(MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense(C));
+  if (C->ops->productsymbolic) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybProductExpandMAIJ(C));
   for (PetscInt k = 0; k < n && allaij; k++) PetscCall(PetscObjectBaseTypeCompare((PetscObject)mats[k], MATSEQAIJ, &allaij));
   if (allaij) {

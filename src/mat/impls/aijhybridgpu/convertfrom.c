@@ -81,12 +81,26 @@ static PetscErrorCode HybConvertAgain(Mat A, MatType type, Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the way to the sequential type from the parent's, and from those derived from it */
+static HybConverter HybConverterFromFamily(Mat A, MatType type)
+{
+  const char *from = ((PetscObject)A)->type_name;
+
+  if (strcmp(type, MATSEQAIJHYBRIDGPU) && strcmp(type, MATAIJHYBRIDGPU)) return NULL;
+  return strcmp(from, MATSEQAIJ) ? HybConverterBack(from) : MatConvert_SeqAIJ_SeqAIJHybridGPU;
+}
+
 PetscErrorCode MatConvertFrom_AIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
-  char           parent[64], *end;
-  PetscErrorCode ierr;
+  const HybConverter family = HybConverterFromFamily(A, type);
+  char               parent[64], *end;
+  PetscErrorCode     ierr;
 
   PetscFunctionBegin;
+  if (family) {
+    PetscCall((*family)(A, type, reuse, newmat));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   /* the caller's name may be that of an object which is replaced */
   PetscCall(PetscStrncpy(parent, type, sizeof(parent)));
   PetscCall(PetscStrrstr(parent, "hybridgpu", &end));

@@ -80,8 +80,8 @@ typedef struct {
   HybColList    list; /* of columns of C */
   PetscCount    growths;
   unsigned char (*network)[2];
-  int       network_ptr[8];
-  PetscInt *lanes; /* HYB_SORT_MAX x HYB_LANES */
+  unsigned char networked[4];
+  PetscInt     *lanes; /* HYB_SORT_MAX x HYB_LANES */
 } HybSymbolic;
 
 /* columns that a dense window may always span */
@@ -184,35 +184,38 @@ static PetscErrorCode HybCompress(HybSymbolic *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Batcher's odd-even merge sort of 8, 16, 32, 64 keys as lists of comparators */
+/* 8 << size keys are sorted by so many comparators, which lie behind those of the smaller sizes */
+static const int HybNetworkPtr[] = {0, 19, 19 + 63, 19 + 63 + 191, 19 + 63 + 191 + 543};
+
 static PetscErrorCode HybNetworks(HybSymbolic *s)
 {
-  int n = 0, size = 0;
-
   PetscFunctionBegin;
-  /* 19 + 63 + 191 + 543 */
-  PetscCall(HybArenaAlloc(&s->mm->work, HYB_MEM_HOST, 816, sizeof(*s->network), &s->network));
+  PetscCall(HybArenaAlloc(&s->mm->work, HYB_MEM_HOST, HybNetworkPtr[4], sizeof(*s->network), &s->network));
   PetscCall(HybArenaAlloc(&s->mm->work, HYB_MEM_HOST, (HYB_SORT_MAX + 1) * HYB_LANES, sizeof(PetscInt), &s->lanes));
   /* a vector within one cache line */
   s->lanes += (64 - (uintptr_t)s->lanes % 64) % 64 / sizeof(PetscInt);
-  for (int keys = 8; keys <= HYB_SORT_MAX; keys *= 2) {
-    s->network_ptr[size++] = n;
-    for (int p = 1; p < keys; p *= 2) {
-      for (int k = p; k >= 1; k /= 2) {
-        for (int j = k % p; j <= keys - 1 - k; j += 2 * k) {
-          for (int i = 0; i < PetscMin(k, keys - j - k); i++) {
-            if ((i + j) / (2 * p) == (i + j + k) / (2 * p)) {
-              s->network[n][0] = (unsigned char)(i + j);
-              s->network[n][1] = (unsigned char)(i + j + k);
-              n++;
-            }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Batcher's odd-even merge sort of 8, 16, 32 or 64 keys as a list of comparators, when the first row needs it */
+static void HybNetworkMake(HybSymbolic *s, int size)
+{
+  const int keys = 8 << size;
+  int       n    = HybNetworkPtr[size];
+
+  if (s->networked[size]++) return;
+  for (int p = 1; p < keys; p *= 2) {
+    for (int k = p; k >= 1; k /= 2) {
+      for (int j = k % p; j <= keys - 1 - k; j += 2 * k) {
+        for (int i = 0; i < PetscMin(k, keys - j - k); i++) {
+          if ((i + j) / (2 * p) == (i + j + k) / (2 * p)) {
+            s->network[n][0]   = (unsigned char)(i + j);
+            s->network[n++][1] = (unsigned char)(i + j + k);
           }
         }
       }
     }
   }
-  s->network_ptr[size] = n;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* One key of as many lanes as a register of AVX2 has, which compares longer vectors one by one; what the vectorizer
@@ -252,7 +255,8 @@ static void HybSortRows(HybSymbolic *s, int size, int nrows, const PetscInt *row
     }
     for (; t < keys; t++) s->lanes[HYB_LANES * t + v] = PETSC_MAX_INT;
   }
-  HybSortLanes(s->network_ptr[size + 1] - s->network_ptr[size], s->network + s->network_ptr[size], s->lanes);
+  HybNetworkMake(s, size);
+  HybSortLanes(HybNetworkPtr[size + 1] - HybNetworkPtr[size], s->network + HybNetworkPtr[size], s->lanes);
   for (int v = 0; v < nrows; v++) {
     const int products = (int)s->mm->rowproducts[rows[v]];
     PetscInt *out = slot[v], n = 0;

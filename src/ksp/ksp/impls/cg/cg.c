@@ -19,8 +19,9 @@
   the plugin's own, since programs solve for this and that one.
 
   It takes over where nothing of a program's is called in between: no monitors, PETSc's own test of convergence, no
-  eigenvalues, no trust region, no null space but constants; and where PCApply() would be the room cycle's (HybMGArraysBegin()). Else
-  PETSc's own function is called. Vectors that live on the host are sent once and come back at the end.
+  eigenvalues, no trust region, no null space but constants; and where PCApply() would be the room cycle's
+  (HybMGArraysBegin()). Else PETSc's own function is called. Vectors that live on the host are sent once and come back
+  at the end.
 */
 #include <petsc/private/kspimpl.h>
 #include <petsc/private/matimpl.h>
@@ -47,15 +48,15 @@ typedef struct {
   PetscBool ours;      /* the last solve was */
   PetscReal objective; /* x A x / 2 - b x, of it */
   /* what stays from one solve to the next, of matrices of so many rows, for a graph */
-  HybArena    keep;
-  PetscCount  n;
+  HybArena     keep;
+  PetscCount   n;
   HybCG        numbers;
   HybCycleSums sums; /* of z, where constants are a null space */
   HybScalar   *x;
   void        *graph;
-  PetscInt    solves;
-  const void *names[6]; /* what the graph names: the cycle, r, z, p, the backend, and whether it has sums */
-  uint64_t    stamp;    /* the cycle's */
+  PetscInt     solves;
+  const void  *names[6]; /* what the graph names: the cycle, r, z, p, the backend, and whether it has sums */
+  uint64_t     stamp;    /* the cycle's */
 } HybKSPCG;
 
 static PetscErrorCode HybKSPCGGet(KSP ksp, HybKSPCG **cg)
@@ -129,8 +130,8 @@ typedef struct {
   HybCycle    *cycle;
   HybArena     work;
   HybVecAccess b, x, r, z, p;
-  HybScalar   *sum;  /* where x is while it iterates */
-  PetscBool    null; /* constants are A's null space */
+  HybScalar   *sum;                  /* where x is while it iterates */
+  PetscBool    null;                 /* constants are A's null space */
   PetscReal    host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
 } Solve;
 
@@ -221,10 +222,10 @@ static PetscErrorCode SolveStep(Solve *s)
 /* all launches of an iteration, on a stream that is being captured */
 static PetscErrorCode SolveRecordIteration(Solve *s, const HybExec *captured)
 {
-  const HybKrylovOps  *ops    = captured->backend->krylov;
-  const HybCycleLevel *l      = &s->cycle->level[0];
-  const PetscCount     n      = l->A.m;
-  HybScalar           *r      = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
+  const HybKrylovOps  *ops = captured->backend->krylov;
+  const HybCycleLevel *l   = &s->cycle->level[0];
+  const PetscCount     n   = l->A.m;
+  HybScalar           *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
   void *const          stream = l->mult->exec.stream;
   PetscErrorCode       ierr;
 
@@ -245,11 +246,11 @@ static PetscErrorCode SolveRecordIteration(Solve *s, const HybExec *captured)
 /* the graph of an iteration is there, and names what this solve has */
 static PetscErrorCode SolveGraph(Solve *s)
 {
-  HybKSPCG       *cg       = s->cg;
-  const HybExec  *exec     = &s->cycle->exec;
-  const void     *names[6] = {s->cycle, s->r.there, s->z.there, s->p.there, exec->backend, NULL};
-  HybExec         captured;
-  PetscBool       may;
+  HybKSPCG      *cg       = s->cg;
+  const HybExec *exec     = &s->cycle->exec;
+  const void    *names[6] = {s->cycle, s->r.there, s->z.there, s->p.there, exec->backend, NULL};
+  HybExec        captured;
+  PetscBool      may;
 
   PetscFunctionBegin;
   if (s->null) names[5] = &cg->sums;
@@ -326,13 +327,13 @@ static PetscErrorCode SolveStopped(Solve *s)
 
   PetscFunctionBegin;
   KSPCheckDot(ksp, dpi);
-#if HYB_HAS_NEG_CURVE
+  #if HYB_HAS_NEG_CURVE
   if (ksp->converged_neg_curve) {
     ksp->reason = KSP_CONVERGED_NEG_CURVE;
     PetscCall(PetscInfo(ksp, "converged due to negative curvature: %g\n", (double)dpi));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-#endif
+  #endif
   PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite matrix, dpi %g, dpiold %g", (double)dpi, (double)old);
   ksp->reason = KSP_DIVERGED_INDEFINITE_MAT;
   PetscCall(PetscInfo(ksp, "diverging due to indefinite matrix\n"));
@@ -450,11 +451,11 @@ static PetscErrorCode SolveArrays(Solve *s)
   PetscCall(HybVecRestore(exec, &s->work, &s->b));
   PetscCall(ierr);
   /* PETSc's mark of a failed preconditioner, which was made in a vector that was lent */
-#if PETSC_VERSION_LT(3, 22, 0)
-  if (ksp->reason == KSP_DIVERGED_PC_FAILED) PetscCall(VecSetInf(ksp->vec_sol));
-#else
+  #if HYB_HAS_VECFLAG
   if (ksp->reason == KSP_DIVERGED_PC_FAILED) PetscCall(VecFlag(ksp->vec_sol, 1));
-#endif
+  #else
+  if (ksp->reason == KSP_DIVERGED_PC_FAILED) PetscCall(VecSetInf(ksp->vec_sol));
+  #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

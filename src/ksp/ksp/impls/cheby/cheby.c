@@ -38,8 +38,8 @@ typedef struct {
   PetscBool        noisy;
   PetscBool        given;   /* by the program: nothing is estimated unless it asks for that */
   PetscInt         changes; /* events after which the method's numbers may be others */
-  PetscObjectId    noise; /* the vector of the last one */
-  PetscObjectId    id[2]; /* the operators that the last estimate was made for */
+  PetscObjectId    noise;   /* the vector of the last one */
+  PetscObjectId    id[2];   /* the operators that the last estimate was made for */
   PetscObjectState state[2];
 } HybChebyshev;
 

@@ -119,7 +119,7 @@ static PetscErrorCode EstimatorSetUp(KSP e)
 
 static PetscErrorCode EstimatorEigenvalues(KSP e, PetscInt nmax, PetscReal *r, PetscReal *c, PetscInt *neig)
 {
-  const PetscInt n = Estimate.steps;
+  const PetscInt n  = Estimate.steps;
   PetscBLASInt   bn = (PetscBLASInt)n, lwork = 5 * (HYB_KRYLOV_STEPS + 1), one = 1, info = 0;
   PetscScalar    square[HYB_KRYLOV_STEPS * HYB_KRYLOV_STEPS], work[5 * (HYB_KRYLOV_STEPS + 1)], none = 0;
 
@@ -210,11 +210,11 @@ PetscErrorCode HybEstimatorBegin(KSP ksp, KSP e, PetscBool *ours)
   if (!e || Estimate.ksp) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(EstimatorIsPlain(ksp, e, ours));
   if (!*ours) PetscFunctionReturn(PETSC_SUCCESS);
-  Estimate.ksp              = e;
-  Estimate.ops              = *e->ops;
-  Estimate.skipped          = PETSC_FALSE;
-  Estimate.found            = PETSC_FALSE;
-  Estimate.steps            = e->max_it;
+  Estimate.ksp               = e;
+  Estimate.ops               = *e->ops;
+  Estimate.skipped           = PETSC_FALSE;
+  Estimate.found             = PETSC_FALSE;
+  Estimate.steps             = e->max_it;
   e->ops->solve              = EstimatorSolve;
   e->ops->computeeigenvalues = EstimatorEigenvalues;
   if (e->setupstage == KSP_SETUP_NEW) e->ops->setup = EstimatorSetUp;

@@ -34,10 +34,10 @@ PetscErrorCode HybMGRelease(HybMG *h)
 /* memory for levels of these sizes: the one that is there, or another */
 static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, const PetscInt size[])
 {
-  HybCycle  *c    = &h->cycle;
-  PetscBool  same = (PetscBool)(h->c && c->exec.backend == x->backend && c->n == levels - 1);
-  HybScalar *all;
-  PetscCount entries  = 0;
+  HybCycle       *c    = &h->cycle;
+  PetscBool       same = (PetscBool)(h->c && c->exec.backend == x->backend && c->n == levels - 1);
+  HybScalar      *all;
+  PetscCount      entries  = 0;
   const PetscBool zeromean = c->zeromean, zerosum = c->zerosum;
 
   PetscFunctionBegin;
@@ -48,8 +48,8 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, 
   c->zeromean = zeromean;
   c->zerosum  = zerosum;
   c->exec     = *x;
-  c->n    = levels - 1;
-  c->m    = size[levels - 1];
+  c->n        = levels - 1;
+  c->m        = size[levels - 1];
   PetscCall(HybArenaInit(&h->keep, x));
   /* vectors begin at multiples of 64 bytes */
 #define ROOM(n) (((PetscCount)(n) + 7) / 8 * 8)
@@ -116,10 +116,10 @@ static PetscErrorCode HybMGNumbers(const PC_MG *mg, HybMG *h, const char **why)
     const PC_MG_Levels *m = mg->levels[c->n - k];
 
     for (int side = 0; side < 2; side++) {
-      const KSP         ksp = side ? m->smoothu : m->smoothd;
-      HybCycleSmoother *s   = side ? &c->level[k].post : &c->level[k].pre;
-      HybCycleSmoother  was = *s;
-      const PetscInt    at  = (2 * k + side) * 3 * HYB_MG_SMOOTHER;
+      const KSP         ksp   = side ? m->smoothu : m->smoothd;
+      HybCycleSmoother *s     = side ? &c->level[k].post : &c->level[k].pre;
+      HybCycleSmoother  was   = *s;
+      const PetscInt    at    = (2 * k + side) * 3 * HYB_MG_SMOOTHER;
       PetscBool         known = PETSC_TRUE;
 
       if (side && m->smoothu == m->smoothd)

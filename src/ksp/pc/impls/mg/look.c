@@ -78,8 +78,8 @@ static PetscErrorCode Seen(PC pc, PetscBool device, HybMGSeen *seen)
 /* a smoother that the cycle does, but for its numbers */
 static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
 {
-  Mat          Amat;
-  PetscBool    type, jacobi, watched;
+  Mat       Amat;
+  PetscBool type, jacobi, watched;
 
   PetscFunctionBegin;
   PetscCall(HybMGWatched(ksp, &watched));

@@ -12,11 +12,11 @@
 #include "aijhybridgpu/private/hybmat.h"
 #include "../../../smoothers.h"
 
-#define HYB_MG_NAME     "HybMG"
-#define HYB_MG_LEVELS   PETSC_MG_MAXLEVELS
-#define HYB_MG_INVERSE  200 /* the most rows of a coarsest level whose inverse is made */
+#define HYB_MG_NAME      "HybMG"
+#define HYB_MG_LEVELS    PETSC_MG_MAXLEVELS
+#define HYB_MG_INVERSE   200  /* the most rows of a coarsest level whose inverse is made */
 #define HYB_MG_CONDITION 1e11 /* the largest condition, by Frobenius norms, of one whose inverse is used */
-#define HYB_MG_SMOOTHER 24 /* the most steps of a smoother */
+#define HYB_MG_SMOOTHER  24   /* the most steps of a smoother */
 
 /* An object of PETSC's as it was: the same number and the same state are the same contents */
 typedef struct {
@@ -56,11 +56,11 @@ typedef struct {
   PetscErrorCode (*apply)(PC, Vec, Vec); /* PETSc's own, as the next two */
   PetscErrorCode (*reset)(PC);
   PetscErrorCode (*destroy)(PC);
-  PetscBool on, asked;                   /* -pc_mg_aijhybridgpu, and whether it has been read */
-  PetscBool ours, told;                  /* the finest level's matrix is of the type; -info has been told why not */
-  HybMGSeen seen;                        /* when it was last looked */
-  HybMGSeen now;                         /* workspace of that look */
-  PetscBool known, covered;              /* the look's answer, and whether there is one */
+  PetscBool on, asked;      /* -pc_mg_aijhybridgpu, and whether it has been read */
+  PetscBool ours, told;     /* the finest level's matrix is of the type; -info has been told why not */
+  HybMGSeen seen;           /* when it was last looked */
+  HybMGSeen now;            /* workspace of that look */
+  PetscBool known, covered; /* the look's answer, and whether there is one */
   HybCycle  cycle;
   HybArena  keep;                /* of the cycle's vectors and numbers */
   PetscInt  size[HYB_MG_LEVELS]; /* rows of the levels that keep is for */

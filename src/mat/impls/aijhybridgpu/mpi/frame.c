@@ -33,7 +33,7 @@ static PetscErrorCode HybFrameEmptyBlocks(Mat C, const PetscObjectState was[2])
   keeps beside the blocks. A process that has an error of its own meets the others before anything is sent.
 */
 #if HYB_HAS_CREATE_GARRAY
-static PetscErrorCode HybFrameBlock(PetscInt m, PetscInt n, Mat *block)
+static PetscErrorCode HybFrameMakeBlock(PetscInt m, PetscInt n, Mat *block)
 {
   PetscFunctionBegin;
   PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, m, n, 0, NULL, block));
@@ -56,8 +56,8 @@ static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, P
   PetscFunctionBegin;
   if (!ierr) ierr = PetscMalloc1(ncols + 1, &own);
   if (!ierr) ierr = PetscMalloc1(ncols, &remote);
-  if (!ierr) ierr = HybFrameBlock(ncols > 0, C->cmap->n, &block[0]);
-  if (!ierr) ierr = HybFrameBlock(ncols > 0, ncols, &block[1]);
+  if (!ierr) ierr = HybFrameMakeBlock(ncols > 0, C->cmap->n, &block[0]);
+  if (!ierr) ierr = HybFrameMakeBlock(ncols > 0, ncols, &block[1]);
   if (!ierr) ierr = HybScatterDefer(C, block[1]);
   ierr = HybCommAgree(comm, ierr, "Memory for the columns of others of a parallel matrix");
   if (ierr) {

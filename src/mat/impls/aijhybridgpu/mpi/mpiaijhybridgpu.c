@@ -248,6 +248,7 @@ PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse r
       HybGlueState.mpi          = *B->ops;
       HybGlueState.captured_mpi = PETSC_TRUE;
     }
+    PetscCall(HybFrameParallelFind());
     PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_TRUE));
     PetscCall((*HybGlueState.compose)(B, PETSC_FALSE, PETSC_TRUE));
   }

@@ -2,6 +2,7 @@
   The private data of a parallel matrix: its blocks' type, the state of its pattern, its end.
 */
 #include "mpi.h"
+#include "../seq/seq.h"
 
 PetscErrorCode MatMPIAIJHybridGPUGetData(Mat A, Mat_MPIAIJHybridGPU **data)
 {
@@ -78,7 +79,11 @@ PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
     Mat_SeqAIJHybridGPU *block;
 
     if (!blocks[k]) continue;
-    PetscCall(MatSetType(blocks[k], MATSEQAIJHYBRIDGPU));
+    /* MatSetType() would make one more to ask for the way */
+    if (!strcmp(((PetscObject)blocks[k])->type_name, MATSEQAIJ))
+      PetscCall(MatConvert_SeqAIJ_SeqAIJHybridGPU(blocks[k], MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, &blocks[k]));
+    else
+      PetscCall(MatSetType(blocks[k], MATSEQAIJHYBRIDGPU));
     PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &block));
     block->choices = hyb->choices;
     /* its blocks' arrays are the parent's own but after MatCreateMPIAIJWithSplitArrays() */
@@ -98,8 +103,8 @@ PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat A)
   HybRecordGone(A);
   if (A->spptr) PetscCall(HybMPIHaloDestroy(&((Mat_MPIAIJHybridGPU *)A->spptr)->halo));
   PetscCall(PetscFree(A->spptr));
-  /* none are left when MatHeaderMerge() empties A */
-  if (((PetscObject)A)->qlist) PetscCall((*HybGlueState.compose)(A, PETSC_FALSE, PETSC_FALSE));
+  /* none are left when MatHeaderMerge() empties A; and where nobody has A any more they go with it */
+  if (((PetscObject)A)->qlist && ((PetscObject)A)->refct > 0) PetscCall((*HybGlueState.compose)(A, PETSC_FALSE, PETSC_FALSE));
   PetscCall((*HybGlueState.mpi.destroy)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -6,6 +6,7 @@
 */
 #include "mpi.h"
 #include "../seq/seq.h"
+#include "../../../../petsc/storage/door.h"
 #include "../storage/where.h"
 
 /* New entries may come, also from other processes: see MatSeqAIJHybridGPUDisown() */
@@ -103,7 +104,7 @@ static PetscErrorCode MatMPIAIJHybridGPUBlocksMoved(Mat A)
 }
 #endif
 
-PetscErrorCode MatSetValues_MPIAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
+static HYB_SELDOM PetscErrorCode HybSetValuesTold(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
 {
   PetscErrorCode ierr;
 
@@ -111,6 +112,39 @@ PetscErrorCode MatSetValues_MPIAIJHybridGPU(Mat A, PetscInt m, const PetscInt ro
   PetscCall(MatMPIAIJHybridGPUSetValuesBegin(A, m, rows, n, cols));
   ierr = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);
   if (ierr) PetscCall(MatMPIAIJHybridGPUNotGivenBack(A)); /* by the parent */
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a block with nothing to be told: none, or not ours yet */
+static HYB_SELDOM PetscBool HybBlockIsNotOurs(Mat block)
+{
+  return (PetscBool)(!block || !block->spptr || !MatIsSeqAIJHybridGPU(block));
+}
+
+PetscErrorCode MatSetValues_MPIAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
+{
+  PetscErrorCode ierr;
+  PetscBool      passed = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (PetscLikely(A->preallocated && HybFrameBlocksKnown())) {
+    const Mat own = HybFrameBlock(A, 0), others = HybFrameBlock(A, 1);
+
+    if (PetscLikely(own && others && HybDoorPass(own))) {
+      passed = HybDoorPass(others);
+      if (PetscLikely(passed)) {
+        ierr = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);
+        /* the parent makes another block of others' columns where it meets a new one */
+        if (PetscLikely(HybFrameBlock(A, 1) == others)) HybDoorPassed(others);
+      }
+      HybDoorPassed(own);
+    } else if (HybBlockIsNotOurs(own) && HybBlockIsNotOurs(others)) {
+      passed = PETSC_TRUE;
+      ierr   = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);
+    }
+  }
+  if (PetscUnlikely(!passed)) ierr = HybSetValuesTold(A, m, rows, n, cols, v, mode);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

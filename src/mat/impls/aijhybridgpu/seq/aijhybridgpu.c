@@ -41,8 +41,8 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     PetscCall(PetscFree(hyb->preallocated));
     PetscCall(PetscFree(A->spptr));
   }
-  /* none are left when MatHeaderMerge() empties A */
-  if (((PetscObject)A)->qlist) PetscCall((*HybGlueState.compose)(A, PETSC_TRUE, PETSC_FALSE));
+  /* none are left when MatHeaderMerge() empties A; and where nobody has A any more they go with it */
+  if (((PetscObject)A)->qlist && ((PetscObject)A)->refct > 0) PetscCall((*HybGlueState.compose)(A, PETSC_TRUE, PETSC_FALSE));
   /* none is left where an error ended the first attempt */
   if (A->data) PetscCall((*HybGlueState.seq.destroy)(A));
   /* the base class used them until now */
@@ -253,7 +253,10 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
 
   PetscFunctionBegin;
   PetscCall(HybOpsOver(A, &ours, &HybGlueState.seq, on));
-  if (!on) A->ops->convertfrom = HybGlueState.seq.convertfrom;
+  if (!on) {
+    A->ops->convertfrom = HybGlueState.seq.convertfrom;
+    A->ops->convert     = HybGlueState.seq.convert;
+  }
   PetscCall(MatSeqAIJHybridGPUSetValuesOps(A, on));
   PetscCall(HybInodesSetOps(A, on));
   PetscCall(MatSeqAIJHybridGPUSetDeviceOps(A, on));
@@ -283,7 +286,10 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
     HybGlueState.seq          = *B->ops;
     HybGlueState.captured_seq = PETSC_TRUE;
   }
-  PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_TRUE));
+  if (!first && !memcmp(B->ops, &HybGlueState.seq, sizeof(*B->ops)))
+    *B->ops = HybGlueState.own; /* as it comes out for what is new */
+  else
+    PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_TRUE));
   if (first) HybGlueState.own = *B->ops;
   PetscCall(HybDoorOpen(B));
   /* what is wrong with the options is said now; the private data come with their first use */
@@ -331,6 +337,7 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATSEQAIJHYBRIDGPU));
   /* under our own name alone: a matrix called seqaij is converted to as PETSc does it */
   B->ops->convertfrom = HybGlueState.convertfrom;
+  B->ops->convert     = HybGlueState.convertany;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -352,7 +359,10 @@ PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat A, MatType type, MatReuse reu
     PetscCall(HybDuplicateOfParent(A, newmat));
   else
     *newmat = A;
-  PetscCall(MatSeqAIJHybridGPUInstall(*newmat));
+  if (!MatIsSeqAIJHybridGPU(*newmat)) {
+    PetscCall(MatSeqAIJHybridGPUInstall(*newmat));
+    PetscCall((*HybGlueState.composeparents)(*newmat, PETSC_TRUE));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -33,18 +33,58 @@ PetscErrorCode HybMatProductType(MatProductType type, HybProductType *t)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static const char *const parents[] = {"sorted", "scalable", "scalable_fast", "heap", "btheap", "llcondensed", "hypre", "at*b", "outerproduct", "color", "rap", "r*a*rt", "r*art", "coloring_rart", "nonscalable", "seqmpi", "allatonce", "allatonce_merged", NULL};
+
+/* all names, for -help and for who has given another one */
+static PetscErrorCode HybAlgorithmNames(char text[], size_t length)
+{
+  const char *const *names;
+
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMGetNames(&names));
+  PetscCall(PetscStrncpy(text, "(one of) auto", length));
+  for (PetscInt n = 0; names[n]; n++) {
+    PetscCall(PetscStrlcat(text, " ", length));
+    PetscCall(PetscStrlcat(text, names[n], length));
+  }
+  PetscCall(PetscStrlcat(text, " fused thin backend, or of the parent's:", length));
+  for (PetscInt n = 0; parents[n]; n++) {
+    PetscCall(PetscStrlcat(text, " ", length));
+    PetscCall(PetscStrlcat(text, parents[n], length));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What the option says, shown where -help asks for it */
+static PetscErrorCode HybAlgorithmOption(Mat C, const char option[], const char man[], const char value[], char given[], size_t length, PetscBool *flg)
+{
+  char      text[512] = "";
+  PetscBool help;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsHasHelp(((PetscObject)C)->options, &help));
+  if (!help) { /* nobody reads the rest */
+    PetscCall(PetscOptionsGetString(((PetscObject)C)->options, ((PetscObject)C)->prefix, option, given, length, flg));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
+  if (PetscOptionsObject->printhelp) PetscCall(HybAlgorithmNames(text, sizeof(text)));
+  PetscCall(PetscOptionsString(option, text, man, value, given, length, flg));
+  PetscOptionsEnd();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   The algorithm of the product: from MatProductSetAlgorithm(), else from the option that the parent would read. Names of
   ours (auto, default, backend, the methods') stay here; names that only the parent knows go to the parent.
 */
 PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size_t length, PetscBool *ours, PetscBool *asked)
 {
-  static const char *const parents[] = {"sorted", "scalable", "scalable_fast", "heap", "btheap", "llcondensed", "hypre", "at*b", "outerproduct", "color", "rap", "r*a*rt", "r*art", "coloring_rart", "nonscalable", "seqmpi", "allatonce", "allatonce_merged", NULL};
-  Mat_Product             *product   = C->product;
-  const char *const       *names;
-  const char              *option, *man, *value;
-  char                     text[512], given[64];
-  PetscBool                flg, known;
+  Mat_Product       *product = C->product;
+  const char *const *names;
+  const char        *option, *man, *value;
+  char               text[512], given[64];
+  PetscBool          flg, known;
 
   PetscFunctionBegin;
   switch (product->type) {
@@ -75,21 +115,8 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   }
   if (!product->api_user) option = "-mat_product_algorithm";
   value = product->alg ? product->alg : "default";
-  PetscCall(HybSpGEMMGetNames(&names));
-  PetscCall(PetscStrncpy(text, "(one of) auto", sizeof(text)));
-  for (PetscInt n = 0; names[n]; n++) {
-    PetscCall(PetscStrlcat(text, " ", sizeof(text)));
-    PetscCall(PetscStrlcat(text, names[n], sizeof(text)));
-  }
-  PetscCall(PetscStrlcat(text, " fused backend, or of the parent's:", sizeof(text)));
-  for (PetscInt n = 0; parents[n]; n++) {
-    PetscCall(PetscStrlcat(text, " ", sizeof(text)));
-    PetscCall(PetscStrlcat(text, parents[n], sizeof(text)));
-  }
   PetscCall(PetscStrncpy(given, value, sizeof(given)));
-  PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, man, "Mat");
-  PetscCall(PetscOptionsString(option, text, man, value, given, sizeof(given), &flg));
-  PetscOptionsEnd();
+  PetscCall(HybAlgorithmOption(C, option, man, value, given, sizeof(given), &flg));
   /* as PetscOptionsEList() does, by which the parent reads it: in any case, and no value is a default */
   if (flg) PetscCall(PetscStrtolower(given));
   if (flg && !given[0]) PetscCall(PetscStrncpy(given, "default", sizeof(given)));
@@ -110,8 +137,10 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
     PetscCall(PetscStrncpy(method, "auto", length));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(HybSpGEMMGetNames(&names));
   PetscCall(PetscStrcmp(given, "auto", &known));
   if (!known) PetscCall(PetscStrcmp(given, "fused", &known));
+  if (!known) PetscCall(PetscStrcmp(given, "thin", &known));
   if (known && product->type != MATPRODUCT_PtAP) PetscCall(PetscStrncpy(given, "auto", sizeof(given)));
   for (PetscInt n = 0; names[n] && !known; n++) PetscCall(PetscStrcmp(given, names[n], &known));
   if (known) {
@@ -121,6 +150,7 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   *ours = PETSC_FALSE;
   PetscCall(PetscStrncpy(method, given, length));
   for (PetscInt n = 0; parents[n] && !known; n++) PetscCall(PetscStrcmp(given, parents[n], &known));
+  if (!known) PetscCall(HybAlgorithmNames(text, sizeof(text)));
   PetscCheck(known, PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_UNKNOWN_TYPE, "Unknown algorithm \"%s\" for %s%s%s: %s", given, ((PetscObject)C)->prefix ? "-" : "", ((PetscObject)C)->prefix ? ((PetscObject)C)->prefix : "", option, text);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -81,18 +81,20 @@ static PetscErrorCode HybPlainDuplicate(Mat A, PetscBool values, Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* which of the types derived from the parent's, with "seq" before or without, -1: none */
+static int HybDerivedNumber(MatType type)
+{
+  for (int k = 0; k < HYB_DERIVED_TYPES; k++)
+    if (!strcmp(type, HybDerivedTypes[k]) || !strcmp(type, HybDerivedTypes[k] + 3)) return k;
+  return -1;
+}
+
 static PetscErrorCode HybFindConverter(MatType type, HybConverter *f)
 {
-  PetscFunctionBegin;
-  *f = NULL;
-  for (int k = 0; k < HYB_DERIVED_TYPES; k++) {
-    const char *name = HybDerivedTypes[k];
-    PetscBool   flg;
+  const int k = HybDerivedNumber(type);
 
-    PetscCall(PetscStrcmp(type, name, &flg));
-    if (!flg) PetscCall(PetscStrcmp(type, name + 3, &flg)); /* without "seq" */
-    if (flg) *f = HybGlueState.converters[k];
-  }
+  PetscFunctionBegin;
+  *f = k < 0 ? NULL : HybGlueState.converters[k];
   PetscCheck(*f, PETSC_COMM_SELF, PETSC_ERR_SUP, "No conversion from %s to %s", MATSEQAIJ, type);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -438,31 +440,113 @@ static PetscErrorCode MatSeqAIJKron_SeqAIJHybridGPU(Mat A, Mat B, MatReuse reuse
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Under both of our type's names. Those to this type are found on an empty matrix of it, which MatConvert() asks. */
-PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
+/* the parent's converter to a type derived from it has ours over it, where there is one; and ours back */
+static HybConverter HybConverterTo(int k)
+{
+  if (!HybGlueState.converters[k]) return NULL;
+#if HYB_HAS_CUDA
+  if (k == 0) return MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE;
+#endif
+  return MatConvert_SeqAIJHybridGPU_Derived;
+}
+
+/* NULL: there is none but that by the general way, convertfrom */
+HybConverter HybConverterBack(MatType type)
+{
+  const int k = HybDerivedNumber(type);
+
+  if (k < 0 || !HybGlueState.converters[k]) return NULL;
+#if HYB_HAS_CUDA
+  if (k == 0) return MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU;
+#endif
+  return MatConvert_Derived_SeqAIJHybridGPU;
+}
+
+/* types that the parent converts to by name, besides those derived from it */
+static const char *const HybConversions[] = {"seqsbaij", "seqbaij", "elemental", "scalapack", "hypre", "is", "seqsell", "seqdense", "dense"};
+
+/* MatConvert() finds nothing by name, neither on A nor on the wanted type: the entries go one by one. It is called
+   again without us, and counts B's state once more. */
+static PetscErrorCode HybConvertByEntries(Mat A, MatType type, MatReuse reuse, Mat *B)
+{
+  PetscErrorCode (*const any)(Mat, MatType, MatReuse, Mat *) = A->ops->convert;
+  PetscObjectState state;
+  PetscErrorCode   ierr;
+
+  PetscFunctionBegin;
+  A->ops->convert = NULL;
+  ierr            = HybConvertByPETSc(A, type, reuse, B);
+  if (MatIsSeqAIJHybridGPU(A)) A->ops->convert = any; /* it is another one where that was done in place */
+  PetscCall(ierr);
+  PetscCall(PetscObjectStateGet((PetscObject)*B, &state));
+  PetscCall(PetscObjectStateSet((PetscObject)*B, state - 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* ops->convert, which MatConvert() comes to last: to what the parent converts to under its own name. The next time it
+   is found by ours, where the name is one of those that are taken off with the type. */
+PetscErrorCode MatConvert_SeqAIJHybridGPU_Any(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  static const char *const prefix[] = {"seq", "mpi", ""};
+  const int                derived  = HybDerivedNumber(type);
+  HybConverter             f        = derived < 0 ? NULL : HybConverterTo(derived);
+  char                     name[256], wanted[64];
+
+  PetscFunctionBegin;
+  PetscCall(PetscStrncpy(wanted, derived < 0 ? type : HybDerivedTypes[derived], sizeof(wanted)));
+  for (int k = 0; k < 3 && !f; k++) {
+    PetscCall(PetscSNPrintf(wanted, sizeof(wanted), "%s%s", prefix[k], type));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaij_%s_C", wanted));
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &f));
+  }
+  if (!f) {
+    PetscCall(HybConvertByEntries(A, type, reuse, newmat));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybConversions) && reuse != MAT_INPLACE_MATRIX && derived < 0; k++) {
+    if (strcmp(wanted, HybConversions[k])) continue;
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaijhybridgpu_%s_C", wanted));
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
+  }
+  PetscCall((*f)(A, type, reuse, newmat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What PETSc finds by the parent's name, on a matrix that bears it (-mat_seqaij_type) */
+PetscErrorCode MatSeqAIJHybridGPUComposeParents(Mat A, PetscBool on)
 {
   char name[128];
 
   PetscFunctionBegin;
   for (int k = 0; k < HYB_DERIVED_TYPES; k++) {
-    HybConverter f = MatConvert_SeqAIJHybridGPU_Derived, back = MatConvert_Derived_SeqAIJHybridGPU;
-
-#if HYB_HAS_CUDA
-    if (k == 0) {
-      f    = MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE;
-      back = MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU;
-    }
-#endif
-    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaij_%s_C", HybDerivedTypes[k]));
-    if (!HybGlueState.convertersknown) PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &HybGlueState.converters[k]));
     if (!HybGlueState.converters[k]) continue;
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? f : HybGlueState.converters[k]));
-    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaijhybridgpu_%s_C", HybDerivedTypes[k]));
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? f : NULL));
-    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_%s_seqaijhybridgpu_C", HybDerivedTypes[k]));
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? back : NULL));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaij_%s_C", HybDerivedTypes[k]));
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, on ? HybConverterTo(k) : HybGlueState.converters[k]));
+  }
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatConvert_seqaij_seqaijhybridgpu_C", on ? MatConvert_SeqAIJ_SeqAIJHybridGPU : NULL));
+  PetscCall(MatSeqAIJHybridGPUComposeDense(A, on));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The first time A is still the parent's: what it converts to is noted. Off: also what was composed at its first
+   use. */
+PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
+{
+  char name[128];
+
+  PetscFunctionBegin;
+  for (int k = 0; k < HYB_DERIVED_TYPES && !HybGlueState.convertersknown; k++) {
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaij_%s_C", HybDerivedTypes[k]));
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &HybGlueState.converters[k]));
   }
   HybGlueState.convertersknown = PETSC_TRUE;
+  if (!on) {
+    PetscCall(MatSeqAIJHybridGPUComposeParents(A, PETSC_FALSE));
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybConversions); k++) {
+      PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaijhybridgpu_%s_C", HybConversions[k]));
+      PetscCall(PetscObjectComposeFunction((PetscObject)A, name, NULL));
+    }
+  }
   PetscCall(HybComposeOver((PetscObject)A, "MatSeqAIJKron_C", (void (*)(void))MatSeqAIJKron_SeqAIJHybridGPU, &HybGlueState.kron, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

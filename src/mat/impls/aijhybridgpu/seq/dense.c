@@ -221,7 +221,7 @@ static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU_SeqDense(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense(Mat C)
+PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense(Mat C)
 {
   Mat_Product *product = C->product;
   Mat          A = product->A, B = product->B;
@@ -248,13 +248,11 @@ static PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* On A, under both of its names: PETSc looks there before it looks at the dense matrix, which knows the parent's
+/* On A, by the parent's name: PETSc looks there before it looks at the dense matrix, which knows the parent's
    function */
 PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat A, PetscBool on)
 {
   PetscFunctionBegin;
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaijhybridgpu_seqdense_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense : NULL));
-  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaijhybridgpu_seqdensecuda_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense : NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaij_seqdense_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense : NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_seqaij_seqdensecuda_C", on ? MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense : NULL));
   PetscFunctionReturn(PETSC_SUCCESS);

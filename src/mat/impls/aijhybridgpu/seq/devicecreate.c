@@ -230,6 +230,12 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     a->readers = readers;
     PetscCall(ierr);
     PetscCall(MatSeqAIJHybridGPUShare(A, *B));
+    if (a->neverpreallocated && MatIsSeqAIJHybridGPU(*B)) {
+      Mat_SeqAIJHybridGPU *b = NULL;
+
+      PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
+      b->neverpreallocated = PETSC_TRUE;
+    }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DUPLICATE], A, 0, 0, 0));
@@ -310,6 +316,22 @@ static PetscErrorCode HybTransposeKeys(Mat A, Mat B, PetscObjectId *id, HybPatte
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A new transpose, made as one of the parent's: PETSc's way from that to A's type is by its name, for which it makes
+   one more matrix of the type */
+static PetscErrorCode HybNewTransposeOfParent(Mat A, Mat *B)
+{
+  char           parent[] = MATSEQAIJ, *type = ((PetscObject)A)->type_name;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (!strcmp(type, MATSEQAIJHYBRIDGPU)) ((PetscObject)A)->type_name = parent;
+  ierr                        = (*HYB_PARENT.transpose)(A, MAT_INITIAL_MATRIX, B);
+  ((PetscObject)A)->type_name = type;
+  PetscCall(ierr);
+  if (!strcmp(type, MATSEQAIJHYBRIDGPU)) PetscCall((*HybGlueState.convertseq)(*B, MATSEQAIJHYBRIDGPU, MAT_INPLACE_MATRIX, B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* By the parent, which writes the pattern of a transpose that is used again, too: another one where A is another matrix
    (MatTransposeSetPrecursor()) or has columns that were written where they are. To look for that takes as long as half
    of a transpose. */
@@ -330,7 +352,7 @@ static PetscErrorCode HybTransposeOfParent(Mat A, MatReuse reuse, Mat *B)
     if (known) PetscCall(MatSeqAIJHybridGPUHostWrites(*B));
   }
   PetscCall(HybInPlaceBegin(reuse == MAT_REUSE_MATRIX && !known ? *B : NULL, &w));
-  ierr  = (*HYB_PARENT.transpose)(A, reuse, B);
+  ierr  = reuse == MAT_INITIAL_MATRIX ? HybNewTransposeOfParent(A, B) : (*HYB_PARENT.transpose)(A, reuse, B);
   later = HybInPlaceEnd(reuse == MAT_REUSE_MATRIX && !known ? *B : NULL, &w);
   PetscCall(ierr);
   PetscCall(later);

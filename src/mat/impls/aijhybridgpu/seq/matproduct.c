@@ -206,7 +206,7 @@ static void HybMatProductShape(HybProductType type, const HybOperands *o, int di
 static PetscErrorCode HybMatProductPattern(Mat C, HybMatProduct *mp, PetscBool again, HybArena *arrays, HybCSR *result)
 {
   const HybExec       *x      = &mp->exec;
-  PetscBool            within = PETSC_FALSE, equal = PETSC_FALSE;
+  PetscBool            within = PETSC_FALSE, equal = PETSC_FALSE, taken = PETSC_FALSE;
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybLent              l;
 
@@ -218,8 +218,11 @@ static PetscErrorCode HybMatProductPattern(Mat C, HybMatProduct *mp, PetscBool a
   else if (within)
     PetscCall(HybKeptSet(&mp->kept, arrays, result));
   else {
-    if (C->force_diagonals) PetscCall(HybKeptForceDiagonal(x, &mp->kept, arrays, result));
-    PetscCall(HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, arrays, result) : MatSeqAIJHybridGPUAdopt(C, arrays, result));
+    if (C->force_diagonals)
+      PetscCall(HybKeptForceDiagonal(x, &mp->kept, arrays, result));
+    else if (!again && !HybExecOnDevice(x))
+      PetscCall(MatSeqAIJHybridGPUTakeSmall(C, arrays, result, &taken));
+    if (!taken) PetscCall(HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, arrays, result) : MatSeqAIJHybridGPUAdopt(C, arrays, result));
     PetscCall(HybCOOParentsGone((PetscObject)C, "HybCOO", &hyb->coocount));
   }
   PetscCall(HybLentGet(C, PETSC_FALSE, &l));
@@ -242,6 +245,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
   const HybCSR  *list[3];
   uint64_t       hash[3];
   char           text[1024];
+  PetscBool      info;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -277,7 +281,9 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
   mp->noperands = o->n;
   PetscCall(HybProductGetMethod(mp->product, &method));
   PetscCall(HybGlueCountProduct(method));
-  PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
+  PetscCall(PetscInfoEnabled(MAT_CLASSID, &info));
+  text[0] = 0;
+  if (info || HybRecording()) PetscCall(HybProductDescribe(mp->product, text, sizeof(text)));
   HybRecordTell(text);
   PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
   PetscCall(PetscInfo(C, "Product on the %s: %s; result %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros\n", HybExecOnDevice(x) ? "device" : "host", text, result.m, result.n, (PetscInt64)result.nnz));

@@ -83,8 +83,12 @@ PETSC_INTERN PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat, MatType, MatR
 PETSC_INTERN PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat, MatType, MatReuse, Mat *);
 
-/* convert.c; the second is MatConvert() to a type of PETSc's, past -matconvert_type */
+/* convert.c; the fourth: the way to this type from one derived from the parent, NULL: the general one; the fifth is
+   MatConvert() to a type of PETSc's, past -matconvert_type */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeParents(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode MatConvert_SeqAIJHybridGPU_Any(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN HybConverter   HybConverterBack(MatType);
 PETSC_INTERN PetscErrorCode HybConvertByPETSc(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode HybConvertCopy(Mat A, Mat B, PetscBool assembled);
 PETSC_INTERN PetscErrorCode HybConvertCopyToDerived(Mat A, Mat B);
@@ -92,6 +96,7 @@ PETSC_INTERN PetscErrorCode HybConvertCopyToDerived(Mat A, Mat B);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUZeroRowsLook(Mat, PetscBool *whole);
 /* dense.c */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeDense(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense(Mat);
 /* factor.c */
 PETSC_INTERN PetscErrorCode HybGlueRegisterFactors(void);
 

@@ -3,29 +3,55 @@
   expect it.
 */
 #include "seq.h"
+#include "../../../../petsc/storage/door.h"
 #include "../storage/where.h"
 
-/* Has A's pattern an entry for each of these? Rows and columns out of range are the parent's to refuse or to ignore. */
+/* Are all of these columns, of n columns that there are, among those of a row? They come in order as a rule, each
+   behind the one before. Those out of range are the parent's to refuse or to ignore. */
+static PetscBool HybRowHas(PetscInt length, const PetscInt *row, PetscInt n, PetscInt ncols, const PetscInt cols[])
+{
+  PetscInt at = 0;
+
+  for (PetscInt c = 0; c < ncols; c++) {
+    const PetscInt col = cols[c];
+    PetscInt       end = length;
+
+    if (col < 0 || col >= n) continue;
+    if (at >= length || row[at] > col) at = 0;
+    while (end - at > 32) {
+      const PetscInt middle = at + (end - at) / 2;
+
+      if (row[middle] > col)
+        end = middle;
+      else
+        at = middle;
+    }
+    while (at < end && row[at] < col) at++;
+    if (at >= end || row[at] != col) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
+/* of the arrays i and j, m rows of n columns that there are; a whole row in order is seen at once */
+static PetscBool HybRowsHave(PetscInt nrows, PetscInt n, const PetscInt *i, const PetscInt *j, PetscInt m, const PetscInt rows[], PetscInt ncols, const PetscInt cols[])
+{
+  for (PetscInt k = 0; k < m; k++) {
+    const PetscInt r = rows[k];
+
+    if (r < 0 || r >= nrows || (ncols == i[r + 1] - i[r] && !memcmp(cols, j + i[r], sizeof(PetscInt) * (size_t)ncols))) continue;
+    if (!HybRowHas(i[r + 1] - i[r], j + i[r], n, ncols, cols)) return PETSC_FALSE;
+  }
+  return PETSC_TRUE;
+}
+
+/* Has A's pattern an entry for each of these? */
 static PetscErrorCode HybHasEntries(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], PetscBool *has)
 {
   const PetscInt *i, *j;
 
   PetscFunctionBegin;
-  *has = PETSC_TRUE;
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, NULL, NULL));
-  for (PetscInt k = 0; k < m && *has; k++) {
-    const PetscInt r = rows[k];
-
-    if (r < 0 || r >= A->rmap->n) continue;
-    /* the whole row in order */
-    if (n == i[r + 1] - i[r] && !memcmp(cols, j + i[r], sizeof(PetscInt) * (size_t)n)) continue;
-    for (PetscInt c = 0; c < n && *has; c++) {
-      PetscInt where = 0;
-
-      if (cols[c] >= 0 && cols[c] < A->cmap->n) PetscCall(PetscFindInt(cols[c], i[r + 1] - i[r], j + i[r], &where));
-      *has = (PetscBool)(where >= 0);
-    }
-  }
+  *has = HybRowsHave(A->rmap->n, A->cmap->n, i, j, m, rows, n, cols);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -56,19 +82,54 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const PetscIn
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
+/* Of what has to be looked at first, and afterwards is told all that the door would be told */
+static HYB_SELDOM PetscErrorCode HybSetValuesTold(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
 {
   Mat_SeqAIJHybridGPU *hyb;
   PetscErrorCode       ierr;
-  int                  writers;
+  PetscBool            ours;
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, setvalues, A, m, rows, n, cols, v, mode);
   PetscCall(MatSeqAIJHybridGPUSetValuesBegin(A, m, rows, n, cols));
-  hyb     = (Mat_SeqAIJHybridGPU *)A->spptr;
-  writers = hyb ? hyb->writers : 0;
-  ierr    = (*HybGlueState.seq.setvalues)(A, m, rows, n, cols, v, mode);
-  if (ierr && hyb) hyb->writers = writers; /* the parent has not given them back */
+  hyb  = (Mat_SeqAIJHybridGPU *)A->spptr;
+  ours = (PetscBool)(hyb && HybDoorIsOurs(A));
+  if (ours) {
+    PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+    HybDoorShut(A);
+  }
+  ierr = (*HybGlueState.seq.setvalues)(A, m, rows, n, cols, v, mode);
+  if (ours) HybDoorPassed(A);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Entries that a result of the host has, whose arrays AIJ did not allocate: the door is passed as with its own */
+static inline PetscBool HybResultHas(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[])
+{
+  Mat_SeqAIJHybridGPU *hyb = HybStorageAtHand(A);
+  PetscInt            *i, *j;
+
+  if (!hyb || hyb->lives != HYB_LIVES_HOST || !hyb->adopted || hyb->movedto || !HybDoorIsOurs(A)) return PETSC_FALSE;
+  HybFramePattern(A, &i, &j);
+  if (i != hyb->adopted || !HybRowsHave(A->rmap->n, A->cmap->n, i, j, m, rows, n, cols)) return PETSC_FALSE;
+  HybDoorShut(A);
+  hyb->inserted = PETSC_TRUE;
+  HybStorageMoved(hyb);
+  return PETSC_TRUE;
+}
+
+static PetscErrorCode MatSetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (PetscUnlikely(!HybDoorPass(A) && !HybResultHas(A, m, rows, n, cols))) {
+    PetscCall(HybSetValuesTold(A, m, rows, n, cols, v, mode));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  ierr = (*HybGlueState.seq.setvalues)(A, m, rows, n, cols, v, mode);
+  HybDoorPassed(A);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -264,6 +325,8 @@ static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
   Mat_SeqAIJHybridGPU *hyb = MatIsSeqAIJHybridGPU(A) ? (Mat_SeqAIJHybridGPU *)A->spptr : NULL;
 
   PetscFunctionBegin;
+  /* the parent asks as much first */
+  PetscCheck(!hyb || !hyb->neverpreallocated || (HYB_RESET_LEAVES_NEW && (!A->num_ass || !A->rmap->n)), PETSC_COMM_SELF, PETSC_ERR_ARG_NULL, "The matrix was never preallocated, and cannot be reset to a preallocation");
   if (hyb && hyb->aspreallocated && hyb->arrays.blocks && A->preallocated) {
     PetscCall(HybResetAsPreallocated(A));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -297,12 +360,23 @@ static PetscErrorCode MatSeqAIJSetColumnIndices_SeqAIJHybridGPU(Mat A, PetscInt 
 }
 
 /* Rows that are lent are counted: PETSc's function has given the array back when it returns, and the row points into
-   it */
+   it. What that does is done here, once for each row as it is called, without a look at the door. */
 static PetscErrorCode MatGetRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n, PetscInt **cols, PetscScalar **v)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
+  Mat_SeqAIJHybridGPU *hyb = HybStorageAtHand(A);
 
   PetscFunctionBegin;
+  if (PetscLikely(hyb && HybFrameKnown())) {
+    PetscInt          *i, *j;
+    PetscScalar *const a = HybFrameValues(A);
+
+    HybFramePattern(A, &i, &j);
+    *n = i[row + 1] - i[row];
+    if (v) *v = a ? a + i[row] : NULL;
+    if (cols) *cols = *n && j ? j + i[row] : NULL;
+    hyb->rows++;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   HybLeaveIfOverlaid(A, getrow, A, row, n, cols, v);
   PetscCall((*HybGlueState.seq.getrow)(A, row, n, cols, v));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
@@ -312,14 +386,34 @@ static PetscErrorCode MatGetRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n
 
 static PetscErrorCode MatRestoreRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n, PetscInt **cols, PetscScalar **v)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
+  Mat_SeqAIJHybridGPU *hyb = HybStorageAtHand(A);
 
   PetscFunctionBegin;
-  HybLeaveIfOverlaid(A, restorerow, A, row, n, cols, v);
+  if (PetscUnlikely(!hyb)) {
+    HybLeaveIfOverlaid(A, restorerow, A, row, n, cols, v);
+    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  }
   if (HybGlueState.seq.restorerow) PetscCall((*HybGlueState.seq.restorerow)(A, row, n, cols, v));
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   if (hyb->rows) hyb->rows--;
-  PetscCall(HybStorageGivenBack(hyb));
+  if (PetscUnlikely(hyb->retired)) PetscCall(HybStorageGivenBack(hyb));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent reads a few entries, and has given the array back when it returns: nobody need be told */
+static PetscErrorCode MatGetValues_SeqAIJHybridGPU(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], PetscScalar v[])
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, getvalues, A, m, rows, n, cols, v);
+  if (PetscUnlikely(!HybDoorIsOurs(A))) {
+    PetscCall((*HybGlueState.seq.getvalues)(A, m, rows, n, cols, v));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  HybDoorShutRead(A);
+  ierr = (*HybGlueState.seq.getvalues)(A, m, rows, n, cols, v);
+  HybDoorPassedRead(A);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -368,6 +462,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat A, PetscBool on)
     .fdcoloringsetup     = MatFDColoringSetUp_SeqAIJHybridGPU,
     .invertblockdiagonal = MatInvertBlockDiagonal_SeqAIJHybridGPU,
     .getrow              = MatGetRow_SeqAIJHybridGPU,
+    .getvalues           = MatGetValues_SeqAIJHybridGPU,
     .restorerow          = MatRestoreRow_SeqAIJHybridGPU,
   };
   struct _MatOps *ops = A->ops, *p = &HybGlueState.seq;

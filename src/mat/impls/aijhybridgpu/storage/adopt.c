@@ -3,6 +3,8 @@
 */
 #include "storage.h"
 
+#define HYB_TAKEN_SMALL 3000 /* entries, and rows */
+
 /* exchanges what AIJ keeps, and the operations that it has chosen by it */
 static PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
 {
@@ -71,9 +73,10 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   /* from here on C owns them, whatever fails */
   old                 = hyb->arrays;
   hyb->arrays         = *arrays;
+  hyb->pass           = NULL;
   hyb->adopted        = csr->i;
   hyb->stored         = PETSC_FALSE;
-  hyb->aspreallocated = hyb->inodesleft = PETSC_FALSE;
+  hyb->aspreallocated = hyb->inodesleft = hyb->neverpreallocated = PETSC_FALSE;
   PetscCall(PetscFree(hyb->preallocated));
   arrays->blocks = NULL;
   arrays->bytes  = 0;
@@ -102,6 +105,68 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   C->offloadmask = PETSC_OFFLOAD_CPU;
 #endif
   PetscCall(HybEventEnd(HybGlueState.event.adopt, C, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The rows of a small result in AIJ's own arrays. Afterwards C's data are those of a product of the parent's. */
+static PetscErrorCode HybFillRows(Mat C, const HybCSR *csr)
+{
+  PetscInt    *length;
+  PetscScalar *a;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(csr->m, &length));
+  for (PetscInt r = 0; r < csr->m; r++) length[r] = csr->i[r + 1] - csr->i[r];
+  PetscCall((*(PetscErrorCode(*)(Mat, PetscInt, const PetscInt[]))HybGlueState.setpreallocation)(C, 0, length));
+  PetscCall(PetscFree(length));
+  PetscCall((*(PetscErrorCode(*)(Mat, PetscInt[]))HybGlueState.setcolumnindices)(C, csr->j));
+  PetscCall(MatSeqAIJGetArray(C, &a));
+  PetscCall(PetscArraycpy(a, (const PetscScalar *)csr->a, csr->nnz));
+  PetscCall(MatSeqAIJRestoreArray(C, &a));
+  PetscCall((*HybGlueState.seq.assemblyend)(C, MAT_FINAL_ASSEMBLY));
+  PetscCall((*HybGlueState.seq.setoption)(C, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The matrix that HybAdopt() throws away costs as much as a small product does: entries of so few are copied instead.
+  For a C that is new, of a result on the host. *taken: arrays is empty afterwards, and C is as after HybAdopt().
+*/
+PetscErrorCode MatSeqAIJHybridGPUTakeSmall(Mat C, HybArena *arrays, const HybCSR *csr, PetscBool *taken)
+{
+  const PetscObjectState nonzerostate = C->nonzerostate;
+  Mat_SeqAIJHybridGPU   *hyb          = NULL;
+  PetscObjectState       state;
+  HybPatternKey          key;
+  HybLent                l;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  *taken = (PetscBool)(HybGlueState.setcolumnindices && csr->nnz <= HYB_TAKEN_SMALL && csr->m <= HYB_TAKEN_SMALL && !C->preallocated && hyb->lives == HYB_LIVES_HOST && !hyb->arrays.blocks && !HybStorageServed());
+  if (HybHashActive(C)) *taken = PETSC_FALSE;
+  if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybEventBegin(HybGlueState.event.adopt, C, 0, 0, 0));
+  PetscCall(PetscObjectStateGet((PetscObject)C, &state));
+  HybInside(C, HybFillRows(C, csr));
+  hyb->neverpreallocated = PETSC_TRUE;
+  hyb->adoptions++;
+  C->preallocated  = PETSC_TRUE;
+  C->assembled     = PETSC_TRUE;
+  C->was_assembled = PETSC_FALSE;
+  C->num_ass++;
+  C->nonzerostate = C->ass_nonzerostate = nonzerostate + 1;
+  PetscCall(PetscMemzero(&C->info, sizeof(C->info)));
+  PetscCall(PetscObjectStateSet((PetscObject)C, state + 1));
+  HybStorageMoved(hyb);
+  PetscCall(HybLentGet(C, PETSC_FALSE, &l));
+  PetscCall(HybPatternKeyGet(C, &l.csr, &key));
+  PetscCall(HybLentRestore(C, &l));
+  hyb->checkkey = key; /* our own results are sorted */
+#if defined(PETSC_HAVE_DEVICE)
+  C->offloadmask = PETSC_OFFLOAD_CPU;
+#endif
+  PetscCall(HybEventEnd(HybGlueState.event.adopt, C, 0, 0, 0));
+  PetscCall(HybArenaReset(arrays));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -95,6 +95,7 @@ PetscErrorCode MatSeqAIJHybridGPUSendFrom(Mat A, Mat_SeqAIJHybridGPU *hyb, const
   hyb->former   = HybFrameValues(A);
   hyb->movednnz = csr->nnz;
   hyb->movedto  = (PetscScalar *)to;
+  hyb->pass     = NULL;
   HybFrameSetValues(A, hyb->movedto);
   *from = to;
   PetscCall(PetscInfo(A, "Sent %" PetscInt_FMT " times after the host had written: the values, %" PetscInt64_FMT " nonzeros, move to page-locked memory (-mat_aijhybridgpu_lock_after 0 leaves them where they are)\n", hyb->sendings, (PetscInt64)csr->nnz));

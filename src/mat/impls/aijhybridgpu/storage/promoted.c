@@ -82,6 +82,7 @@ PetscErrorCode MatSeqAIJHybridGPUPromote(Mat A, Mat_SeqAIJHybridGPU *hyb, const 
   hyb->former   = HybFrameValues(A);
   hyb->movednnz = csr.nnz;
   hyb->movedto  = (PetscScalar *)to;
+  hyb->pass     = NULL;
   HybFrameSetValues(A, hyb->movedto);
   PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE));
   PetscCall(PetscInfo(A, "Written on the device without a host write: the values, %" PetscInt64_FMT " nonzeros, move to managed memory (-mat_aijhybridgpu_promote never keeps them on the host)\n", (PetscInt64)csr.nnz));

@@ -267,10 +267,7 @@ PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat A)
 
   PetscFunctionBegin;
   if (!MatIsSeqAIJHybridGPU(A) || !hyb) PetscFunctionReturn(PETSC_SUCCESS);
-  hyb->copy.values     = PETSC_FALSE;
-  hyb->transpose.stale = PETSC_TRUE;
-  hyb->moves++;
-  hyb->writes = 0;
+  HybStorageMoved(hyb);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -406,6 +403,7 @@ PetscErrorCode HybStorageSettle(Mat A)
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  hyb->neverpreallocated = PETSC_FALSE;
   if (!hyb->arrays.blocks || !A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
   if (i == hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS);

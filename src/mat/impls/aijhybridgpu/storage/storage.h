@@ -129,9 +129,10 @@ typedef struct {
   PetscBool  block;        /* of a parallel matrix */
 
   /* storage */
-  Mat        owner; /* whose header had these data when they were last looked at */
-  HybLives   lives;
-  PetscCount entered[HYB_LIVES]; /* how often it came to live there */
+  const void *pass;  /* A->data, where the parent's MatSetValues() may pass the door (door.c) */
+  Mat         owner; /* whose header had these data when they were last looked at */
+  HybLives    lives;
+  PetscCount  entered[HYB_LIVES]; /* how often it came to live there */
   /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
   HybArena        arrays;
   const PetscInt *adopted; /* the i that the base class got with them */
@@ -149,8 +150,9 @@ typedef struct {
   PetscBool    hostcopy;               /* what is made of it now is the host's alone */
   /* the search for rows of equal pattern was left out when the device made it */
   PetscBool inodesleft;
-  PetscBool aspreallocated; /* AIJ would have made this result by a preallocation of its rows' lengths */
-  PetscInt *preallocated;   /* with these lengths of rows, where entries came since; or NULL */
+  PetscBool aspreallocated;    /* AIJ would have made this result by a preallocation of its rows' lengths */
+  PetscBool neverpreallocated; /* AIJ's would not have been, and has nothing to go back to (MatResetPreallocation()) */
+  PetscInt *preallocated;      /* with these lengths of rows, where entries came since; or NULL */
   /* the base class's arrays may be the program's own, or somebody remembers where they lie */
   PetscBool     lentarrays;
   PetscBool     inverted;   /* somebody has got inverses of diagonal blocks, which lie in AIJ's data (adopt.c) */
@@ -209,6 +211,14 @@ static inline PetscBool HybStorageServed(void)
   return PETSC_FALSE;
 #endif
 }
+/* the host's values are others than before */
+static inline void HybStorageMoved(Mat_SeqAIJHybridGPU *hyb)
+{
+  hyb->copy.values     = PETSC_FALSE;
+  hyb->transpose.stale = PETSC_TRUE;
+  hyb->moves++;
+  hyb->writes = 0;
+}
 /* Calls a function of the parent's on A, whose accesses are part of an operation of ours */
 #define HybInside(A, call)                             \
   do {                                                 \
@@ -228,6 +238,16 @@ static inline PetscBool MatIsSeqAIJHybridGPU(Mat A)
 {
   if (HybHashActive(A)) return (PetscBool)(A->ops->mult && A->ops->mult == HybGlueState.own.mult);
   return (PetscBool)(A->ops->destroy && A->ops->destroy == HybGlueState.own.destroy);
+}
+
+/* A's private data, where A is one of ours that has some which are its own: what MatSeqAIJHybridGPUGetData() would say
+   without doing anything. Else NULL. For what is called once for each entry or row. */
+static inline Mat_SeqAIJHybridGPU *HybStorageAtHand(Mat A)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+
+  /* a hash table's operations lie over that to destroy it */
+  return PetscLikely(A->ops->destroy == HybGlueState.own.destroy && hyb && hyb->owner == A) ? hyb : NULL;
 }
 
 /* With -mat_seqaij_type other derived types (MATSEQAIJCUSPARSE) are laid over ours: MatCreate_SeqAIJ(), from which they
@@ -358,7 +378,7 @@ PETSC_INTERN PetscErrorCode HybInPlaceEnd(Mat A, const HybInPlace *);
 #define HYB_HASHES 6
 PETSC_INTERN PetscErrorCode HybPatternHash(const HybExec *, PetscInt n, const HybCSR *const[], uint64_t hash[]);
 
-/* door.c: PETSc tells of reads and writes of A's values */
+/* door.c: PETSc tells of reads and writes of A's values; door.h has what is called once for each entry */
 PETSC_INTERN PetscErrorCode HybDoorOpen(Mat);
 PETSC_INTERN PetscErrorCode HybDoorClose(Mat);
 PETSC_INTERN PetscBool      HybDoorIsOurs(Mat);
@@ -366,7 +386,12 @@ PETSC_INTERN PetscBool      HybDoorIsOurs(Mat);
 /* given.c: arrays that PETSc gives to another matrix as it destroys this one */
 PETSC_INTERN PetscErrorCode HybGivenParallel(PetscBool young);
 PETSC_INTERN PetscErrorCode HybGivenDrop(void);
-PETSC_INTERN void           HybGivenLent(const Mat_SeqAIJHybridGPU *);
+/* the values of this matrix are lent for reading */
+static inline void HybGivenLent(const Mat_SeqAIJHybridGPU *hyb)
+{
+  HybGlueState.given.lent = hyb->made;
+  HybGlueState.given.made = HybGlueState.made;
+}
 PETSC_INTERN PetscErrorCode HybGivenKeep(Mat, Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybGivenTake(Mat);
 
@@ -389,6 +414,7 @@ PETSC_INTERN void HybLargePagesEnd(void);
 /* adopt.c: makes csr (arrays in *arrays, which is taken over) the contents of C, a sequential matrix of ours of the
    same sizes. What C was is destroyed. The second: the arrays are the device's, and csr's pointers are for it. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr);
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUTakeSmall(Mat C, HybArena *arrays, const HybCSR *csr, PetscBool *taken);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);
 /* the base class gets arrays of its own */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);
