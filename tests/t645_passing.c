@@ -138,9 +138,9 @@ static PetscErrorCode Names(MatType type)
     for (int again = 0; again < 2; again++) {
       for (int s = 0; s < 2; s++) PetscCall(MatConvert(A[s], types[k], MAT_INITIAL_MATRIX, &B[s]));
       {
-        MatType      made[2];
-        PetscBool    same;
-        PetscInt64   states[2];
+        MatType          made[2];
+        PetscBool        same;
+        PetscInt64       states[2];
         PetscObjectState state;
 
         for (int s = 0; s < 2; s++) {
