@@ -112,12 +112,6 @@ PetscErrorCode HybDoorClose(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is the door ours, so that what it counts is the truth? */
-PetscBool HybDoorIsOurs(Mat A)
-{
-  return (PetscBool)(HybFrameKnown() && A->data && HybFrameDoor(A)->getarray == HybDoorGet);
-}
-
 /* May writers pass? Where A's arrays are AIJ's own, and nobody but the door has to be asked */
 PetscBool HybDoorPassLook(Mat A)
 {

@@ -13,8 +13,7 @@
   #define HYB_SELDOM
 #endif
 
-/* what stands in the door */
-PETSC_INTERN PetscErrorCode HybDoorGet(Mat, PetscScalar **);
+/* what stands in the door, besides HybDoorGet() */
 PETSC_INTERN PetscErrorCode HybDoorRestore(Mat, PetscScalar **);
 PETSC_INTERN PetscErrorCode HybDoorGetRead(Mat, const PetscScalar **);
 PETSC_INTERN PetscErrorCode HybDoorRestoreRead(Mat, const PetscScalar **);

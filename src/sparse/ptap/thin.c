@@ -22,8 +22,9 @@
 
   Cost rule (applicable). The stages write A*P down, of as many entries as C and A have together, and both read it; what
   a first product of short rows takes is half the pages of that. So scalar problems go here where A and P have no more
-  entries a row in the mean than HYB_THIN_A and HYB_THIN_P (docs/performance.md, Galerkin products). Those of nodes of
-  several components are for `fused`, which is asked first.
+  entries a row in the mean than HYB_THIN_A and HYB_THIN_P (docs/performance.md, Galerkin products). So do those of
+  HYB_THIN_FEW entries in all, which take as long as what the stages begin with. Those of nodes of several components
+  are for `fused`, which is asked first.
 
   Counters: "products" (of both kinds, known after a numeric phase).
   Reference: the sparse accumulator of Gilbert, Moler, Schreiber, Sparse matrices in MATLAB, SIMAX 13 (1992); the
@@ -35,11 +36,12 @@
 #define HYB_THIN_A     12
 #define HYB_THIN_P     3
 #define HYB_THIN_WALKS 16
+#define HYB_THIN_FEW   500
 
 static PetscErrorCode HybPtAPApplicable_Thin(const HybPtAP *pp, const HybCSR *A, const HybCSR *P, PetscBool *fits)
 {
   PetscFunctionBegin;
-  *fits = (PetscBool)(P->n <= P->m && A->nnz <= (PetscCount)HYB_THIN_A * A->m && P->nnz <= (PetscCount)HYB_THIN_P * P->m);
+  *fits = (PetscBool)(P->n <= P->m && ((A->nnz <= (PetscCount)HYB_THIN_A * A->m && P->nnz <= (PetscCount)HYB_THIN_P * P->m) || A->nnz + P->nnz <= HYB_THIN_FEW));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

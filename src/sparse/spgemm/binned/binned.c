@@ -511,7 +511,7 @@ static void HybWindowSort(HybSymbolic *s, HybWindow *w)
       w->bin[k] = HYB_COPIED;
     else if (r && HybSamePattern(A, r - 1, r))
       w->bin[k] = HYB_REPEATED;
-    else if (u > HYB_SORT_MAX)
+    else if (u > HYB_SORT_MAX || (u > 16 && s->mm->stats.products < 1024)) /* a network for those takes longer */
       w->bin[k] = HYB_DENSE;
     else {
       const int q = HybSortSize(u);

@@ -381,7 +381,12 @@ PETSC_INTERN PetscErrorCode HybPatternHash(const HybExec *, PetscInt n, const Hy
 /* door.c: PETSc tells of reads and writes of A's values; door.h has what is called once for each entry */
 PETSC_INTERN PetscErrorCode HybDoorOpen(Mat);
 PETSC_INTERN PetscErrorCode HybDoorClose(Mat);
-PETSC_INTERN PetscBool      HybDoorIsOurs(Mat);
+PETSC_INTERN PetscErrorCode HybDoorGet(Mat, PetscScalar **);
+/* is the door ours, so that what it counts is the truth? */
+static inline PetscBool HybDoorIsOurs(Mat A)
+{
+  return (PetscBool)(HybFrameKnown() && A->data && HybFrameDoor(A)->getarray == HybDoorGet);
+}
 
 /* given.c: arrays that PETSc gives to another matrix as it destroys this one */
 PETSC_INTERN PetscErrorCode HybGivenParallel(PetscBool young);
