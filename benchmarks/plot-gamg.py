@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Draws benchmarks/results/gamg-CARD.tsv, the time of GAMG's setup against the number of unknowns: plot-gamg.py TSV
 TITLE > SVG With --table instead of a title: the figures in Markdown, milliseconds, the
-first setup with new values in brackets, and the first solve as a multiple of the second. With --phases TITLE:
-gamg-phases-CARD.tsv, a set-up by phases, before and after, each bar with a scale of its own."""
+first setup with new values in brackets, and the first solve as a multiple of the second. With --solve TITLE: the time
+of a second solve. With --phases TITLE: gamg-phases-CARD.tsv, a set-up by phases, before and after, each bar with a scale
+of its own."""
 import math
 import re
 import sys
@@ -44,10 +45,10 @@ def table(figures, sizes):
                 print("| %d | %s | %s |" % (n, t, " | ".join(cells)))
 
 
-def draw(figures, sizes, title):
+def draw(figures, sizes, title, lines):
     left, top, wide, tall = 70, 50, 520, 300
     x0, x1 = math.log10(sizes[0]), math.log10(sizes[-1])
-    shown = [v for (n, t, o), v in figures.items() if o in DASHES]
+    shown = [v for (n, t, o), v in figures.items() if o in lines]
     y0, y1 = math.floor(math.log10(min(shown))), math.ceil(math.log10(max(shown)))
 
     def at(n, v):
@@ -63,15 +64,15 @@ def draw(figures, sizes, title):
         out.append('<text x="%.1f" y="%d" text-anchor="middle" fill="#57606a">%s</text>' % (at(n, 1)[0], top + tall + 18, "%.3g" % n))
     out.append('<text x="%d" y="%d" text-anchor="middle" fill="#57606a">unknowns</text>' % (left + wide / 2, top + tall + 38))
     for t in TYPES:
-        for o, dash in DASHES.items():
+        for o, dash in lines.items():
             points = [at(n, figures[n, t, o]) for n in sizes if (n, t, o) in figures]
             if not points:
                 continue
             out.append('<polyline points="%s" fill="none" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>' % (" ".join("%.1f,%.1f" % p for p in points), COLOURS[t], dash))
-    for k, (t, o) in enumerate((t, o) for t in TYPES for o in DASHES):
+    for k, (t, o) in enumerate((t, o) for t in TYPES for o in lines):
         y = top + 10 + 20 * k
-        out.append('<line x1="%d" x2="%d" y1="%d" y2="%d" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>' % (left + wide + 14, left + wide + 44, y, y, COLOURS[t], DASHES[o]))
-        out.append('<text x="%d" y="%d" fill="#1f2328">%s%s</text>' % (left + wide + 50, y + 4, t, {"GAMG setup": ", first", "GAMG setup warm": ", warm", "GAMG setup again": ", again"}[o]))
+        out.append('<line x1="%d" x2="%d" y1="%d" y2="%d" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>' % (left + wide + 14, left + wide + 44, y, y, COLOURS[t], lines[o]))
+        out.append('<text x="%d" y="%d" fill="#1f2328">%s%s</text>' % (left + wide + 50, y + 4, t, {"GAMG setup": ", first", "GAMG setup warm": ", warm", "GAMG setup again": ", again", "second solve": ""}[o]))
     out.append("</svg>")
     print("\n".join(out))
 
@@ -110,5 +111,7 @@ if sys.argv[2] == "--table":
     table(*read(sys.argv[1]))
 elif sys.argv[2] == "--phases":
     phases(sys.argv[1], sys.argv[3])
+elif sys.argv[2] == "--solve":
+    draw(*read(sys.argv[1]), sys.argv[3], {"second solve": ""})
 else:
-    draw(*read(sys.argv[1]), sys.argv[2])
+    draw(*read(sys.argv[1]), sys.argv[2], DASHES)
