@@ -2,8 +2,8 @@
 """Draws benchmarks/results/gamg-CARD.tsv, the time of GAMG's setup against the number of unknowns: plot-gamg.py TSV
 TITLE > SVG With --table instead of a title: the figures in Markdown, milliseconds, the
 first setup with new values in brackets, and the first solve as a multiple of the second. With --solve TITLE: the time
-of a second solve. With --phases TITLE: gamg-phases-CARD.tsv, a set-up by phases, before and after, each bar with a scale
-of its own."""
+of a second solve. With --phases TITLE: gamg-phases-CARD.tsv, a set-up by phases, before and after, each bar with a
+scale of its own."""
 import math
 import re
 import sys
