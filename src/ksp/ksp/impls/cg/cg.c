@@ -495,6 +495,7 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
 
     PetscCall(SolveIsPlain(ksp, cg, &s.null, &may));
     if (may) {
+      PetscCall(PCSetUp(ksp->pc)); /* as PCApply() does: of new values older releases hear there alone */
       PetscCall(PCGetOperators(ksp->pc, &A, NULL));
       PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, &s.cycle, &may));
       if (may && (!s.cycle->exec.backend->device || !s.cycle->exec.backend->krylov->cgproducts)) {
