@@ -361,7 +361,7 @@ static const Case Cases[] = {
   {"reset",           "",                                                                   Reset        },
   {"eigenvalues",     "",                                                                   Eigenvalues  },
   {"operators",       "",                                                                   LevelOperator},
-  /* a preconditioner for other values: after 20 iterations rounding is all */
+ /* a preconditioner for other values: after 20 iterations rounding is all */
   {"kept",            "-ksp_rtol 1e-5",                                                     Kept         },
   {"kept richardson", "-mg_levels_ksp_type richardson -mg_levels_ksp_richardson_scale 0.6", Kept         },
   {"turn",            "",                                                                   InTurn       },
