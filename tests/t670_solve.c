@@ -166,7 +166,7 @@ static PetscErrorCode RunLine(const Line *line)
   PetscCall(Stencil(line->problem, &S));
   PetscCall(PairCreate(S, &p));
   /* where levels are estimated apart, and in BiCGStab, rounding grows */
-  if (line->cycle == LEFT) p.tol = 1e-6;
+  if (line->cycle == LEFT) p.tol = 1e-5;
   if (strstr(options, "bcgs")) p.tol = 1e-8;
   for (int k = 0; k < 2; k++) {
     for (int side = 0; side < 2; side++) PetscCall(RightHandSide(p.b[side], k));

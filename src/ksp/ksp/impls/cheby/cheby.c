@@ -4,7 +4,7 @@
   For its estimate of eigenvalues it fills a vector with noise, a hash of each entry's number, on the host. The device
   makes the same numbers (petsc/ksp/noise.c): for the length of the set-up PETSc is told to start from the right-hand
   side, and that is a vector of noise, which the estimator keeps as it would keep PETSc's. All else is as PETSc left it
-  afterwards: so residuals, eigenvalues and what is viewed are the same to the last bit.
+  afterwards: so residuals, eigenvalues and what is viewed are the same to the last bit, but for what estimator.c does.
 
   Whether noise is wanted, and whether eigenvalues were given, can be told and not asked: the option and the functions
   that tell are watched.

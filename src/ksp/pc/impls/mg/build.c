@@ -144,11 +144,21 @@ static PetscErrorCode HybMGNumbers(const PC_MG *mg, HybMG *h, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* An application that fails leaves its vector locked, which is to be written again */
+static void Unlock(Vec v)
+{
+  PetscInt locked = 0;
+
+#ifndef VecLockGet /* older releases without debugging lock nothing */
+  (void)VecLockGet(v, &locked);
+#endif
+  for (; locked > 0; locked--) (void)VecLockReadPop(v);
+}
+
 /* D^-1 as the preconditioner has it, in the smoother's second work vector */
 static PetscErrorCode Reciprocals(KSP ksp, const char **why)
 {
   PetscErrorCode ierr;
-  PetscInt       locked = 0;
 
   PetscFunctionBegin;
   if (ksp->nwork < 2 || !ksp->work[0] || !ksp->work[1]) {
@@ -157,11 +167,7 @@ static PetscErrorCode Reciprocals(KSP ksp, const char **why)
   }
   PetscCall(VecSet(ksp->work[0], 1));
   ierr = PCApply(ksp->pc, ksp->work[0], ksp->work[1]);
-  /* an application that fails leaves its vector locked, which the smoother is to write again */
-#ifndef VecLockGet /* older releases without debugging lock nothing */
-  if (ierr) (void)VecLockGet(ksp->work[0], &locked);
-#endif
-  for (; locked > 0; locked--) (void)VecLockReadPop(ksp->work[0]);
+  if (ierr) Unlock(ksp->work[0]);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -211,7 +217,10 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   PetscCall(HybVecGet(exec, &work, h->coarseb, PETSC_FALSE, PETSC_TRUE, &v));
   ierr = exec->backend->copy(exec, v.there, b, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   if (!ierr) ierr = HybVecRestore(exec, &work, &v);
-  if (!ierr) ierr = KSPSolve(h->coarse, h->coarseb, h->coarsex);
+  if (!ierr) {
+    ierr = KSPSolve(h->coarse, h->coarseb, h->coarsex);
+    if (ierr) Unlock(h->coarseb);
+  }
   if (!ierr) ierr = KSPCheckSolve(h->coarse, h->pc, h->coarsex);
   if (!ierr) ierr = HybVecGet(exec, &work, h->coarsex, PETSC_TRUE, PETSC_FALSE, &v);
   if (!ierr) ierr = exec->backend->copy(exec, x, v.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
