@@ -2,13 +2,13 @@
 """Draws benchmarks/results/gamg-CARD.tsv, the time of GAMG's setup against the number of unknowns: plot-gamg.py TSV
 TITLE > SVG With --table instead of a title: the figures in Markdown, milliseconds, the
 first setup with new values in brackets, and the first solve as a multiple of the second. With --solve TITLE: the time
-of a second solve. With --phases TITLE: gamg-phases-CARD.tsv, a set-up by phases, before and after, each bar with a
-scale of its own."""
+of a solve after a set-up with new values. With --phases TITLE: gamg-phases-CARD.tsv, a set-up by phases, before and
+after, each bar with a scale of its own."""
 import math
 import re
 import sys
 
-OPERATIONS = ["GAMG setup", "GAMG setup warm", "GAMG setup again", "second solve", "first solve"]
+OPERATIONS = ["GAMG setup", "GAMG setup warm", "GAMG setup again", "second solve", "first solve", "solve after setup again"]
 TYPES = ["aijhybridgpu", "aijcusparse"]
 COLOURS = {"aijhybridgpu": "#1f6feb", "aijcusparse": "#d4a72c"}
 DASHES = {"GAMG setup": "6 4", "GAMG setup warm": "", "GAMG setup again": "2 3"}
@@ -72,7 +72,7 @@ def draw(figures, sizes, title, lines):
     for k, (t, o) in enumerate((t, o) for t in TYPES for o in lines):
         y = top + 10 + 20 * k
         out.append('<line x1="%d" x2="%d" y1="%d" y2="%d" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>' % (left + wide + 14, left + wide + 44, y, y, COLOURS[t], lines[o]))
-        out.append('<text x="%d" y="%d" fill="#1f2328">%s%s</text>' % (left + wide + 50, y + 4, t, {"GAMG setup": ", first", "GAMG setup warm": ", warm", "GAMG setup again": ", again", "second solve": ""}[o]))
+        out.append('<text x="%d" y="%d" fill="#1f2328">%s%s</text>' % (left + wide + 50, y + 4, t, {"GAMG setup": ", first", "GAMG setup warm": ", warm", "GAMG setup again": ", again", "solve after setup again": ""}[o]))
     out.append("</svg>")
     print("\n".join(out))
 
@@ -112,6 +112,6 @@ if sys.argv[2] == "--table":
 elif sys.argv[2] == "--phases":
     phases(sys.argv[1], sys.argv[3])
 elif sys.argv[2] == "--solve":
-    draw(*read(sys.argv[1]), sys.argv[3], {"second solve": ""})
+    draw(*read(sys.argv[1]), sys.argv[3], {"solve after setup again": ""})
 else:
     draw(*read(sys.argv[1]), sys.argv[2], DASHES)
