@@ -367,7 +367,7 @@ static inline PetscErrorCode SolveBegin(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &SolveSize));
   PetscCall(PetscLogDefaultBegin());
-  Cycles = (PetscBool)(SolveSize == 1 && PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX) && sizeof(PetscInt) == 4);
+  Cycles = (PetscBool)(SolveSize == 1);
   Covers = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
