@@ -18,7 +18,7 @@ $(BUILD)/benchmarks/bench_aij: benchmarks/bench_aij.c
 bench-aij: plugin $(BUILD)/benchmarks/bench_aij
 	@for n in $(BENCH_AIJ_NP); do echo "processes: $$n"; $(TEST_ENV) mpiexec -n $$n $(BUILD)/benchmarks/bench_aij -dll_append $(CURDIR)/$(BUILD)/lib/$(PLUGIN) -mat_aijhybridgpu_backend host $(BENCH_AIJ_ARGS) || exit; done
 bench-aij-short: plugin $(BUILD)/benchmarks/bench_aij
-	$(TEST_ENV) $(BUILD)/benchmarks/bench_aij -dll_append $(CURDIR)/$(BUILD)/lib/$(PLUGIN) -mat_aijhybridgpu_backend host -sizes 100,1000,10000 -limit 1.5 -slack 0.2
+	$(TEST_ENV) $(BUILD)/benchmarks/bench_aij -dll_append $(CURDIR)/$(BUILD)/lib/$(PLUGIN) -mat_aijhybridgpu_backend host -sizes 100,1000,10000 -limit 1.8 -slack 0.2
 bench: plugin $(BUILD)/benchmarks/bench_hostmat
 	@mkdir -p $(BENCH_RESULTS)
 	$(TEST_ENV) $(BUILD)/benchmarks/bench_hostmat -dll_append $(CURDIR)/$(BUILD)/lib/$(PLUGIN) -matrices $(MATRICES) -csv $(BENCH_RESULTS)/host.csv $(BENCH_ARGS)
@@ -34,7 +34,7 @@ bench-spmv-host: $(BUILD)/benchmarks/bench_hostspmv
 ## make bench-aij       every operation of Mat beside MATAIJ's, sizes 10 to 10^6, BENCH_AIJ_NP="1 2" processes: prints
 ##                      what
 ##                      takes more than 1.1 times as long, BENCH_AIJ_ARGS="-all -sizes 10,1000 -only MatAXPY";
-##                      bench-aij-short, for CI: an error above 1.5
+##                      bench-aij-short, for CI: an error above 1.8
 ## make bench-host      times and checks the host's methods of sparse products against MATAIJ's, BENCH_HOST_ARGS="-case
 ##                      27pt,cage11 -op ptap -methods fused"
 ## make bench-spmv-host times and checks the host's methods of products with a vector beside PETSc's,
