@@ -11,6 +11,21 @@
 
 #define TINY_WORK 6 /* the most work vectors of a solver */
 
+/* what the program's log is not to have of it */
+static PetscErrorCode Quiet(PetscBool on)
+{
+  const PetscLogEvent events[] = {MAT_Mult, PC_Apply, PC_SetUp};
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(events); k++) {
+    if (on)
+      PetscCall(PetscLogEventDeactivatePush(events[k]));
+    else
+      PetscCall(PetscLogEventDeactivatePop(events[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* one unknown: x after so many steps from zero, for the right-hand side 1 and the matrix a */
 static PetscErrorCode TinySolve(KSP ksp, PetscReal a, PetscInt steps, PetscScalar *x)
 {
@@ -36,7 +51,12 @@ static PetscErrorCode TinySolve(KSP ksp, PetscReal a, PetscInt steps, PetscScala
   ksp->work       = work;
   ksp->max_it     = steps;
   ksp->guess_zero = PETSC_TRUE;
-  ierr            = (*ksp->ops->solve)(ksp);
+  ierr            = Quiet(PETSC_TRUE);
+  if (!ierr) {
+    ierr   = (*ksp->ops->solve)(ksp);
+    second = Quiet(PETSC_FALSE);
+    if (!ierr) ierr = second;
+  }
   ksp->pc         = was.pc;
   ksp->vec_rhs    = was.vec_rhs;
   ksp->vec_sol    = was.vec_sol;
