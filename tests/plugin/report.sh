@@ -98,7 +98,8 @@ if expected.startswith("log"):  # of a solve: PETSc's own counts
         row = re.search(r"^%s +(\d+) " % event, log, re.M)
         if not operation and size > 1:
             continue  # PETSc's parallel operations are made of others of the blocks
-        assert row and int(row[1]) == calls(operation or event, ("matrix", "diagonal block")), (event, row and row[1], calls(operation or event))
+        # what the cycle does of it is neither PETSc's event nor the report's operation
+        assert (row or event != "MatMult") and (int(row[1]) if row else 0) == calls(operation or event, ("matrix", "diagonal block")), (event, row and row[1], calls(operation or event))
     for event, operations in (("HybProdSym", ("product, symbolic",)), ("HybProdNum", ("product, first values", "product, new values"))):
         row = re.search(r"^%s +(\d+) " % event, log, re.M)
         have = sum(calls(o) for o in operations)
