@@ -359,7 +359,7 @@ static PetscErrorCode HybMGCoarsest(const PC_MG *mg, HybMG *h)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, Vec vx, const char **why)
+PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
 {
   const PC_MG   *mg     = (const PC_MG *)pc->data;
   const PetscInt levels = mg->levels[0]->levels;
@@ -367,7 +367,6 @@ PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, Vec vx, const char 
   Mat            coarsest;
 
   PetscFunctionBegin;
-  (void)vx;
   PetscCall(KSPGetOperators(mg->levels[0]->smoothd, &coarsest, NULL));
   for (PetscInt k = 0; k < levels - 1; k++) size[k] = h->A[k]->rmap->n;
   size[levels - 1] = coarsest->rmap->n;

@@ -234,11 +234,11 @@ static PetscErrorCode HybMGCovered(PC pc, HybMG *h, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMGLookAnew(PC pc, HybMG *h, const HybExec *x, Vec vx, const char **why)
+static PetscErrorCode HybMGLookAnew(PC pc, HybMG *h, const HybExec *x, const char **why)
 {
   PetscFunctionBegin;
   PetscCall(HybMGCovered(pc, h, why));
-  if (!*why) PetscCall(HybMGBuild(pc, h, x, vx, why));
+  if (!*why) PetscCall(HybMGBuild(pc, h, x, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -267,7 +267,7 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   h->known = h->covered = PETSC_FALSE;
-  PetscCall(HybMGLookAnew(pc, h, &exec, x, &why));
+  PetscCall(HybMGLookAnew(pc, h, &exec, &why));
   if (why && !h->told) PetscCall(PetscInfo(pc, "The cycle is PETSc's own: %s\n", why));
   h->told = (PetscBool)(why != NULL);
   if (why) PetscCall(HybMGRelease(h));

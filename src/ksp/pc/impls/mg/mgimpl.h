@@ -83,7 +83,7 @@ PETSC_INTERN PetscErrorCode HybMGLook(PC, HybMG *, Vec b, Vec x, PetscBool *cove
 PETSC_INTERN PetscInt       HybMGFlags(KSP);
 PETSC_INTERN PetscErrorCode HybMGWatched(KSP, PetscBool *);
 /* build.c: all that the cycle has of its own; *why: a sentence that says what is not covered, or NULL */
-PETSC_INTERN PetscErrorCode HybMGBuild(PC, HybMG *, const HybExec *, Vec x, const char **why);
+PETSC_INTERN PetscErrorCode HybMGBuild(PC, HybMG *, const HybExec *, const char **why);
 PETSC_INTERN PetscErrorCode HybMGRelease(HybMG *);
 /* the matrices' arrays and plans for one application, and their end */
 PETSC_INTERN PetscErrorCode HybMGLend(HybMG *);
