@@ -17,7 +17,7 @@ compile() { ${CC:-mpicc} -std=gnu99 -O1 -fPIC -Wall -Wextra -Werror -Wno-unused-
 link() { out=$1; shift; ${CC:-mpicc} -o "$out" "$@" "$build/librooms.a" $PETSC_LIBS -lm -ldl > "$tmp/out" 2>&1; }
 
 # one file, one line
-mkdir -p "$tmp/src" && cp -r "$here/include" "$here/makefile" "$here/conf" "$tmp" && cp -r "$here/src/sparse" "$tmp/src"
+cp -r "$here/include" "$here/makefile" "$here/conf" "$here/src" "$here/tests" "$here/docs" "$tmp"
 cp "$here/tests/build/toy.c" "$tmp/src/sparse/spgemm/toy.c"
 echo 'HYB_METHOD_HOST("toy", HybSpGEMM_Toy)' >> "$tmp/src/sparse/spgemm/methods.h"
 (cd "$tmp" && printf 'include makefile\nrooms:\n\t@echo $(ROOMS_SRC)\n' > rooms.mk && ${MAKE:-make} -s -f rooms.mk rooms PETSC_DIR="${PETSC_DIR:-}" PETSC_ARCH="${PETSC_ARCH:-}") > "$tmp/out" 2>&1
