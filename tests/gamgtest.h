@@ -630,7 +630,7 @@ static inline PetscErrorCode Begin(int *argc, char ***argv, PetscInt *only, Pets
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-problem", only, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-short", few, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-thresholds", &WithThresholds, NULL));
-  Covers = (PetscBool)(PETSC_VERSION_GE(3, 21, 0) && PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX) && sizeof(PetscInt) == 4);
+  Covers = (PetscBool)(PETSC_VERSION_GE(3, 21, 0) && PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX));
   if (!Covers) MatTestSkipped++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

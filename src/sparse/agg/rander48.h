@@ -48,10 +48,12 @@ HYB_RANDER48_FUNCTION uint64_t HybRander48Next(HybRander48Step s, uint64_t x)
   return (s.a * x + s.c) & HYB_RANDER48_MASK;
 }
 
-/* the slot of 0..n-1 that the shuffle exchanges, of the generator's state after the draw */
+/* the slot of 0..n-1 that the shuffle exchanges, of the generator's state after the draw; the draw and the product are
+   rounded to PetscReal, as PETSc's are */
 HYB_RANDER48_FUNCTION PetscInt HybRander48Slot(uint64_t x, PetscInt n)
 {
-  const PetscInt t = (PetscInt)((double)x * 0x1p-48 * (double)n);
+  const PetscReal draw = (PetscReal)((double)x * 0x1p-48);
+  const PetscInt  t    = (PetscInt)(draw * (PetscReal)n);
 
   return t < n ? t : t - n;
 }
