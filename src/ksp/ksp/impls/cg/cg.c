@@ -35,11 +35,14 @@ PETSC_EXTERN PetscErrorCode KSPCreate_CG(KSP);
 #define HYB_CG_KEY   "HybCG"
 #define HYB_CG_GRAPH 2000000 /* rows up to which an iteration is a graph */
 
+typedef PetscErrorCode (*HybSetRealFn)(KSP, PetscReal);
+
 /* PETSc's own operations, the same for all objects */
 static struct {
   PetscErrorCode (*solve)(KSP);
-  PetscErrorCode (*setradius)(KSP, PetscReal);
-  PetscErrorCode (*settarget)(KSP, PetscReal);
+  PetscErrorCode (*reset)(KSP);
+  PetscErrorCode (*destroy)(KSP);
+  HybSetRealFn setradius, settarget;
   PetscErrorCode (*getobjective)(KSP, PetscReal *);
 } petsc;
 
@@ -75,38 +78,49 @@ static PetscErrorCode HybKSPCGForget(HybKSPCG *cg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybKSPCGFree(void *pointer)
+static PetscErrorCode HybKSPCGRelease(HybKSPCG *cg)
 {
-  HybKSPCG      *cg   = (HybKSPCG *)pointer;
-  PetscErrorCode ierr = HybKSPCGForget(cg), second = HybArenaReset(&cg->keep);
+  const PetscErrorCode ierr = HybKSPCGForget(cg), second = HybArenaReset(&cg->keep);
 
   PetscFunctionBegin;
-  PetscCall(PetscFree(cg));
+  cg->numbers.s = NULL;
+  cg->x         = NULL;
+  cg->solves    = 0;
   PetscCall(ierr);
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode KSPCGSetRadius_Hyb(KSP ksp, PetscReal radius)
+static PetscErrorCode HybKSPCGFree(void *pointer)
+{
+  const PetscErrorCode ierr = HybKSPCGRelease((HybKSPCG *)pointer);
+
+  PetscFunctionBegin;
+  PetscCall(PetscFree(pointer));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a radius, or a target of the objective function */
+static PetscErrorCode HybKSPCGTrust(KSP ksp, HybSetRealFn petscs, PetscReal value)
 {
   HybKSPCG *cg;
 
   PetscFunctionBegin;
-  PetscCall((*petsc.setradius)(ksp, radius));
+  PetscCall((*petscs)(ksp, value));
   PetscCall(HybKSPCGGet(ksp, &cg));
-  if (cg) cg->trust = PETSC_TRUE;
+  cg->trust = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPCGSetRadius_Hyb(KSP ksp, PetscReal radius)
+{
+  return HybKSPCGTrust(ksp, petsc.setradius, radius);
 }
 
 static PetscErrorCode KSPCGSetObjectiveTarget_Hyb(KSP ksp, PetscReal target)
 {
-  HybKSPCG *cg;
-
-  PetscFunctionBegin;
-  PetscCall((*petsc.settarget)(ksp, target));
-  PetscCall(HybKSPCGGet(ksp, &cg));
-  if (cg) cg->trust = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybKSPCGTrust(ksp, petsc.settarget, target);
 }
 
 static PetscErrorCode KSPCGGetObjFcn_Hyb(KSP ksp, PetscReal *objective)
@@ -115,10 +129,30 @@ static PetscErrorCode KSPCGGetObjFcn_Hyb(KSP ksp, PetscReal *objective)
 
   PetscFunctionBegin;
   PetscCall(HybKSPCGGet(ksp, &cg));
-  if (cg && cg->ours)
+  if (cg->ours)
     *objective = cg->objective;
   else
     PetscCall((*petsc.getobjective)(ksp, objective));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPReset_CG_Hyb(KSP ksp)
+{
+  HybKSPCG *cg;
+
+  PetscFunctionBegin;
+  PetscCall(HybKSPCGGet(ksp, &cg));
+  PetscCall(HybKSPCGRelease(cg));
+  if (petsc.reset) PetscCall((*petsc.reset)(ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* KSPSetType() to another type comes here too */
+static PetscErrorCode KSPDestroy_CG_Hyb(KSP ksp)
+{
+  PetscFunctionBegin;
+  PetscCall((*petsc.destroy)(ksp));
+  PetscCall(PetscObjectCompose((PetscObject)ksp, HYB_CG_KEY, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -387,11 +421,7 @@ static PetscErrorCode SolveReserve(Solve *s)
 
   PetscFunctionBegin;
   if (!cg->numbers.s || cg->n != n || cg->keep.exec.backend != exec->backend) {
-    PetscCall(HybKSPCGForget(cg));
-    PetscCall(HybArenaReset(&cg->keep));
-    cg->numbers.s = NULL;
-    cg->x         = NULL;
-    cg->solves    = 0;
+    PetscCall(HybKSPCGRelease(cg));
     PetscCall(HybArenaInit(&cg->keep, exec));
     if (n <= HYB_CG_GRAPH) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
     PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 2, sizeof(int), &cg->numbers.arrived));
@@ -467,7 +497,7 @@ static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *const
   PetscMPIInt  size;
 
   PetscFunctionBegin;
-  *plain = (PetscBool)(cg && !cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && !ksp->calc_sings && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->reason != KSP_DIVERGED_PC_FAILED && ksp->pc_side == PC_LEFT);
+  *plain = (PetscBool)(!cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && !ksp->calc_sings && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->reason != KSP_DIVERGED_PC_FAILED && ksp->pc_side == PC_LEFT);
   *plain = (PetscBool)(*plain && (ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_UNPRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL));
   if (!*plain) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
@@ -485,7 +515,7 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(HybKSPCGGet(ksp, &cg));
-  if (cg) cg->ours = PETSC_FALSE;
+  cg->ours = PETSC_FALSE;
 #if !defined(PETSC_USE_COMPLEX)
   {
     PetscBool      may = PETSC_FALSE;
@@ -526,7 +556,9 @@ PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(KSPCreate_CG(ksp));
-  petsc.solve = ksp->ops->solve;
+  petsc.solve   = ksp->ops->solve;
+  petsc.reset   = ksp->ops->reset;
+  petsc.destroy = ksp->ops->destroy;
   PetscCall(PetscNew(&cg));
   PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CG_KEY, cg, HybKSPCGFree));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGSetRadius_C", &petsc.setradius));
@@ -535,6 +567,8 @@ PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
   if (petsc.setradius) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGSetRadius_C", KSPCGSetRadius_Hyb));
   if (petsc.settarget) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGSetObjectiveTarget_C", KSPCGSetObjectiveTarget_Hyb));
   if (petsc.getobjective) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGGetObjFcn_C", KSPCGGetObjFcn_Hyb));
-  ksp->ops->solve = KSPSolve_CG_Hyb;
+  ksp->ops->solve   = KSPSolve_CG_Hyb;
+  ksp->ops->reset   = KSPReset_CG_Hyb;
+  ksp->ops->destroy = KSPDestroy_CG_Hyb;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
