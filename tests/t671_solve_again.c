@@ -352,6 +352,166 @@ static PetscErrorCode AwayAndBack(Pair *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the same number of events on the way to other numbers, and no application between */
+static PetscErrorCode AwayAndBackAtOnce(Pair *p)
+{
+  KSP k[2];
+
+  PetscFunctionBeginUser;
+  Smoothers(p, 1, PETSC_FALSE, k);
+  for (int round = 0; round < 3; round++) {
+    SIDES(side)
+    {
+      PetscCall(KSPSetType(k[side], KSPRICHARDSON));
+      PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
+      PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.0 + 0.4 * round, 0.2 + 0.1 * round));
+      PetscCall(KSPSetUp(k[side]));
+    }
+    PetscCall(Twice(p, MADE, "chebyshev away and back at once"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the solver inside the coarsest level's preconditioner */
+static PetscErrorCode Inner(Pair *p)
+{
+  static const char *const types[] = {PCJACOBI, PCNONE, PCLU, PCSVD, PCSOR};
+  KSP                      k[2], *sub;
+  PetscInt                 n;
+
+  PetscFunctionBeginUser;
+  if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  Smoothers(p, 0, PETSC_FALSE, k);
+  for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); t++) {
+    SIDES(side)
+    {
+      PetscCall(PCBJacobiGetSubKSP(k[side]->pc, &n, NULL, &sub));
+      PetscCall(PCSetType(sub[0]->pc, types[t]));
+    }
+    PetscCall(Twice(p, MADE, types[t]));
+  }
+  SIDES(side)
+  {
+    PetscCall(PCBJacobiGetSubKSP(k[side]->pc, &n, NULL, &sub));
+    PetscCall(KSPSetType(sub[0], KSPRICHARDSON));
+    PetscCall(KSPSetTolerances(sub[0], PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT, 1));
+    PetscCall(KSPRichardsonSetScale(sub[0], 0.8));
+  }
+  PetscCall(Twice(p, MADE, "richardson"));
+  SIDES(side)
+  {
+    PetscCall(PCBJacobiGetSubKSP(k[side]->pc, &n, NULL, &sub));
+    PetscCall(KSPSetType(sub[0], KSPPREONLY));
+    PetscCall(PCSetType(sub[0]->pc, PCLU));
+  }
+  PetscCall(Twice(p, MADE, "LU again"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a factorization that the program makes anew, of the same matrix */
+static PetscErrorCode Refactored(Pair *p)
+{
+  KSP k[2];
+
+  PetscFunctionBeginUser;
+  if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  Smoothers(p, 0, PETSC_FALSE, k);
+  SIDES(side)
+  PetscCall(PCSetType(k[side]->pc, PCICC));
+  PetscCall(Twice(p, MADE, "ICC"));
+  SIDES(side)
+  {
+    Mat A;
+
+    PetscCall(KSPGetOperators(k[side], &A, NULL));
+    PetscCall(PetscObjectReference((PetscObject)A));
+    PetscCall(PCReset(k[side]->pc));
+    PetscCall(PCSetOperators(k[side]->pc, A, A));
+    PetscCall(PCFactorSetShiftType(k[side]->pc, MAT_SHIFT_INBLOCKS));
+    PetscCall(PCFactorSetShiftAmount(k[side]->pc, 0.5));
+    PetscCall(PCFactorSetZeroPivot(k[side]->pc, 2.0));
+    PetscCall(PCSetUp(k[side]->pc));
+    PetscCall(MatDestroy(&A));
+  }
+  PetscCall(Twice(p, MADE, "ICC, other pivots"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* vectors of the program's on the levels */
+static PetscErrorCode LevelVectors(Pair *p)
+{
+  PetscFunctionBeginUser;
+  for (int round = 0; round < 2; round++) {
+    SIDES(side)
+    {
+      KSP k;
+
+      for (PetscInt l = 0; l < NumberOfLevels(p->ksp[side]->pc); l++) {
+        Mat A;
+        Vec v[2];
+
+        PetscCall(PCMGGetSmoother(p->ksp[side]->pc, l, &k));
+        PetscCall(KSPGetOperators(k, &A, NULL));
+        PetscCall(MatCreateVecs(A, &v[0], &v[1]));
+        if (l < NumberOfLevels(p->ksp[side]->pc) - 1) {
+          PetscCall(PCMGSetRhs(p->ksp[side]->pc, l, v[0]));
+          PetscCall(PCMGSetX(p->ksp[side]->pc, l, v[1]));
+        } else
+          PetscCall(PCMGSetR(p->ksp[side]->pc, l, v[0]));
+        PetscCall(VecDestroy(&v[0]));
+        PetscCall(VecDestroy(&v[1]));
+      }
+    }
+    PetscCall(Twice(p, MADE, "PCMGSetRhs(), PCMGSetX()"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one smoother's preconditioner is kept for older values of its level, and no longer */
+static PetscErrorCode KeptLevel(Pair *p)
+{
+  KSP k[2];
+  Mat A;
+
+  PetscFunctionBeginUser;
+  Smoothers(p, 1, PETSC_FALSE, k);
+  SIDES(side)
+  PetscCall(KSPSetReusePreconditioner(k[side], PETSC_TRUE));
+  SIDES(side)
+  {
+    PetscCall(KSPGetOperators(k[side], &A, NULL));
+    PetscCall(MatScale(A, 1.25));
+  }
+  PetscCall(Twice(p, MADE, "a smoother's preconditioner is kept"));
+  SIDES(side)
+  PetscCall(KSPSetReusePreconditioner(k[side], PETSC_FALSE));
+  PetscCall(Twice(p, MADE, "it is no longer kept"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a matrix that turns out to be symmetric has its transpose's null space */
+static PetscErrorCode Symmetric(Pair *p)
+{
+  MatNullSpace null;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &null));
+  SIDES(side)
+  {
+    PetscCall(MatSetOption(p->A[side], MAT_SYMMETRIC, PETSC_FALSE));
+    PetscCall(MatSetTransposeNullSpace(p->A[side], null));
+  }
+  PetscCall(MatNullSpaceDestroy(&null));
+  p->tol = 1e-8;
+  PetscCall(Twice(p, MADE, "the transpose's null space"));
+  for (int round = 0; round < 2; round++) {
+    SIDES(side)
+    PetscCall(MatSetOption(p->A[side], MAT_SYMMETRIC, (PetscBool)!round));
+    PetscCall(Twice(p, round ? MADE : LEFT, "MAT_SYMMETRIC"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static const Case Cases[] = {
   {"values",          "",                                                                   NewValues    },
   {"w",               "-pc_mg_cycle_type w",                                                NewValues    },
@@ -369,6 +529,12 @@ static const Case Cases[] = {
   {"steps",           "",                                                                   Steps        },
   {"types",           "-mg_levels_ksp_chebyshev_eigenvalues 0.2,2.2",                       Types        },
   {"away",            "",                                                                   AwayAndBack  },
+  {"away at once",    "",                                                                   AwayAndBackAtOnce},
+  {"inner",           "",                                                                   Inner},
+  {"refactored",      "-pc_gamg_coarse_eq_limit 40",                                                                   Refactored},
+  {"level vectors",   "",                                                                   LevelVectors},
+  {"kept level",      "",                                                                   KeptLevel},
+  {"symmetric",       "",                                                                   Symmetric},
 };
 
 int main(int argc, char **argv)

@@ -13,16 +13,17 @@ typedef PetscErrorCode (*HybUseNoisyFn)(KSP, PetscBool);
 PETSC_INTERN PetscBool      HybNoiseKnown(void);
 PETSC_INTERN PetscErrorCode HybNoiseLend(KSP, Mat A, Vec noise, PetscErrorCode (*setup)(KSP), HybUseNoisyFn);
 PETSC_INTERN PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP);
-/* What counts the events after which a KSPCHEBYSHEV's numbers may be others, for as long as that lives; NULL: nothing
-   does */
-PETSC_INTERN PetscErrorCode HybChebyshevGetChanges(KSP, const PetscInt **changes);
+/* Of a KSPCHEBYSHEV: another state after each event that may change its numbers, and no two of a process have the same;
+   0: nobody watches it, or it is no such method. noisy: its estimates start from noise. */
+PETSC_INTERN PetscErrorCode HybChebyshevGetState(KSP, PetscObjectState *state, PetscBool *noisy);
 PETSC_INTERN PetscErrorCode KSPCreate_CG_Hyb(KSP);
 /* Until End the estimator of a KSPCHEBYSHEV, or NULL, has its Hessenberg matrix made by the room krylov, if *ours. */
 PETSC_INTERN PetscErrorCode HybEstimatorBegin(KSP, KSP estimator, PetscBool *ours);
 PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
 /*
   A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x?
-  Then *cycle is lent until End, its finest level's matrix is A, and nothing that it consists of may change.
+  Then *cycle is lent until End, its finest level's matrix is A, and nothing
+  that it consists of may change.
 */
 PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, HybCycle **cycle, PetscBool *may);
 PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, const PetscScalar *b, PetscScalar *x);

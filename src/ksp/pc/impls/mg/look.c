@@ -17,25 +17,27 @@ static HybMGObject ObjectSeen(void *object)
 
 static PetscErrorCode SolverSeen(KSP ksp, HybMGSolver *s)
 {
-  const PC        pc = ksp->pc;
-  const PetscInt *changes;
+  const PC     pc = ksp->pc;
+  MatNullSpace null;
+  PetscBool    noisy;
 
   PetscFunctionBegin;
-  PetscCall(HybChebyshevGetChanges(ksp, &changes));
+  PetscCall(HybChebyshevGetState(ksp, &s->changed, &noisy));
   s->ksp  = ObjectSeen(ksp);
   s->pc   = ObjectSeen(pc);
   s->mat  = ObjectSeen(pc ? pc->mat : NULL);
   s->pmat = ObjectSeen(pc ? pc->pmat : NULL);
   if (pc && pc->mat) {
-    s->null          = ObjectSeen(pc->mat->nullsp);
-    s->transposenull = ObjectSeen(pc->mat->transnullsp);
+    PetscCall(MatGetNullSpace(pc->mat, &null)); /* of a symmetric matrix both are one */
+    s->null = ObjectSeen(null);
+    PetscCall(MatGetTransposeNullSpace(pc->mat, &null));
+    s->transposenull = ObjectSeen(null);
   }
   s->made      = pc ? HybPCMatState(pc) : 0;
   s->max_it    = ksp->max_it;
   s->nwork     = ksp->nwork;
   s->first     = HybMGFirstNumber(ksp);
-  s->flags     = HybMGFlags(ksp) | (ksp->guess_zero ? (PetscInt)1 << 29 : 0) | (pc && pc->setupcalled ? (PetscInt)1 << 28 : 0);
-  s->changes   = changes ? *changes : 0;
+  s->flags     = HybMGFlags(ksp) | (ksp->guess_zero ? (PetscInt)1 << 29 : 0) | (pc && pc->setupcalled ? (PetscInt)1 << 28 : 0) | (pc && pc->reusepreconditioner ? (PetscInt)1 << 27 : 0);
   s->stage     = ksp->setupstage;
   s->norm      = ksp->normtype;
   s->solve     = ksp->ops->solve;
@@ -46,7 +48,25 @@ static PetscErrorCode SolverSeen(KSP ksp, HybMGSolver *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Seen(PC pc, PetscBool device, HybMGSeen *seen)
+/* what is inside the coarsest level's solver, where nobody asks that for a solution */
+static PetscErrorCode InnerSeen(KSP ksp, HybMGSeen *seen)
+{
+  Mat F;
+
+  PetscFunctionBegin;
+  for (int k = 0; ksp; k++) {
+    if (ksp->pc && ksp->pc->setupcalled && ksp->pc->ops->getfactoredmatrix) {
+      PetscCall(PCFactorGetMatrix(ksp->pc, &F));
+      seen->factor[k] = ObjectSeen(F);
+    }
+    if (k == HYB_MG_INNER) break;
+    PetscCall(HybMGInnerSolver(ksp, &ksp));
+    if (ksp) PetscCall(SolverSeen(ksp, &seen->inner[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Seen(PC pc, const HybMG *h, PetscBool device, HybMGSeen *seen)
 {
   const PC_MG *mg = (const PC_MG *)pc->data;
 
@@ -72,22 +92,28 @@ static PetscErrorCode Seen(PC pc, PetscBool device, HybMGSeen *seen)
     if (m->interpolate) PetscCall(HybMatHasMult(m->interpolate, &s->mult[1]));
     if (m->restrct) PetscCall(HybMatHasMult(m->restrct, &s->mult[2]));
   }
+  if (h->cycle.inverse) PetscCall(InnerSeen(mg->levels[0]->smoothd, seen));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* a smoother that the cycle does, but for its numbers */
 static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
 {
-  Mat       Amat;
-  PetscBool type, jacobi, watched;
+  Mat              Amat;
+  PetscBool        type, jacobi, watched, chebyshev, noisy;
+  PetscObjectState changed;
 
   PetscFunctionBegin;
   PetscCall(HybMGWatched(ksp, &watched));
   PetscCall(KSPGetOperators(ksp, &Amat, NULL));
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &type, KSPCHEBYSHEV, KSPRICHARDSON, ""));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPCHEBYSHEV, &chebyshev));
+  PetscCall(HybChebyshevGetState(ksp, &changed, &noisy));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
   if (!type)
     *why = "a smoother is neither Chebyshev's nor Richardson's method";
+  else if (chebyshev && !changed)
+    *why = "who sets eigenvalues of Chebyshev's method is not heard: -mat_aijhybridgpu_smoothers 0";
   else if (!jacobi)
     *why = "a smoother's preconditioner is not Jacobi";
   else if (Amat != A)
@@ -257,10 +283,14 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
   if (!h->on || !mg->levels || !mg->levels[0]->smoothd) PetscFunctionReturn(PETSC_SUCCESS);
   A = pc->pmat;
   if (A) PetscCall(HybMatHasMult(A, &ours));
+  if (!ours && h->ours) PetscCall(HybMGRelease(h));
   h->ours = ours;
   if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMatGetMultExec(A, b, x, &exec));
-  PetscCall(Seen(pc, exec.backend->device, &h->now));
+  if (h->lent) /* by a solver that applies this one to other vectors as well, in its test of convergence */
+    exec = h->cycle.exec;
+  else
+    PetscCall(HybMatGetMultExec(A, b, x, &exec));
+  PetscCall(Seen(pc, h, exec.backend->device, &h->now));
   if (h->known && !memcmp(&h->now, &h->seen, sizeof(h->now))) {
     *covered             = h->covered;
     h->cycle.exec.stream = exec.stream;
@@ -271,7 +301,7 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
   if (why && !h->told) PetscCall(PetscInfo(pc, "The cycle is PETSc's own: %s\n", why));
   h->told = (PetscBool)(why != NULL);
   if (why) PetscCall(HybMGRelease(h));
-  PetscCall(Seen(pc, exec.backend->device, &h->seen));
+  PetscCall(Seen(pc, h, exec.backend->device, &h->seen));
   h->known   = PETSC_TRUE;
   h->covered = *covered = (PetscBool)!why;
   PetscFunctionReturn(PETSC_SUCCESS);

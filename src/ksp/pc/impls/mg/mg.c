@@ -15,6 +15,13 @@
 
 PETSC_EXTERN PetscErrorCode PCCreate_MG(PC); /* exported; no header has it */
 
+/* PETSc's own operations, the same for all objects */
+static struct {
+  PetscErrorCode (*apply)(PC, Vec, Vec);
+  PetscErrorCode (*reset)(PC);
+  PetscErrorCode (*destroy)(PC);
+} petsc;
+
 static PetscErrorCode HybMGDestroy(void *pointer)
 {
   HybMG *h = (HybMG *)pointer;
@@ -113,6 +120,7 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
   HybMG         *h;
   HybArena       work;
   PetscBool      covered;
+  PetscInt       lent;
   PetscErrorCode ierr, second;
 
   PetscFunctionBegin;
@@ -120,12 +128,14 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
   PetscCall(HybMGLook(pc, h, b, x, &covered));
   if (!covered) {
     if (h->ours) PetscCall(HybCountGAMG(HYB_CYCLES_LEFT));
-    PetscCall((*h->apply)(pc, b, x));
+    PetscCall((*petsc.apply)(pc, b, x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaInit(&work, &h->cycle.exec));
-  ierr   = HybMGApplyVectors(pc, h, b, x, &work);
-  second = HybArenaReset(&work);
+  lent    = h->lent;
+  ierr    = HybMGApplyVectors(pc, h, b, x, &work);
+  h->lent = lent;
+  second  = HybArenaReset(&work);
   if (ierr) h->known = PETSC_FALSE;
   PetscCall(ierr);
   PetscCall(second);
@@ -192,24 +202,18 @@ PetscErrorCode HybMGForget(PC pc)
 
 static PetscErrorCode PCReset_MG_Hyb(PC pc)
 {
-  HybMG *h;
-
   PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  PetscCall(HybMGRelease(h));
-  PetscCall((*h->reset)(pc));
+  PetscCall(HybMGForget(pc));
+  PetscCall((*petsc.reset)(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* PCSetType() to another type comes here too */
 static PetscErrorCode PCDestroy_MG_Hyb(PC pc)
 {
-  HybMG *h;
-
   PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  PetscCall(HybMGRelease(h));
-  PetscCall((*h->destroy)(pc));
+  PetscCall(HybMGForget(pc));
+  PetscCall((*petsc.destroy)(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -220,11 +224,11 @@ static PetscErrorCode PCCreate_MG_Hyb(PC pc)
   PetscFunctionBegin;
   PetscCall(PCCreate_MG(pc));
   PetscCall(PetscNew(&h));
-  h->on      = PETSC_TRUE;
-  h->apply   = pc->ops->apply;
-  h->reset   = pc->ops->reset;
-  h->destroy = pc->ops->destroy;
+  h->on = PETSC_TRUE;
   PetscCall(HybContainerCompose((PetscObject)pc, HYB_MG_NAME, h, HybMGDestroy));
+  petsc.apply      = pc->ops->apply;
+  petsc.reset      = pc->ops->reset;
+  petsc.destroy    = pc->ops->destroy;
   pc->ops->apply   = PCApply_MG_Hyb;
   pc->ops->reset   = PCReset_MG_Hyb;
   pc->ops->destroy = PCDestroy_MG_Hyb;

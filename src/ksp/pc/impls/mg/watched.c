@@ -1,5 +1,6 @@
 /*
   watched.c: what a level's solver does beside solving: who watches it, and steps of programs and of PETSc's on its way.
+  And which solver is inside it.
 */
 #include "mgimpl.h"
 
@@ -47,5 +48,24 @@ PetscErrorCode HybMGWatched(KSP ksp, PetscBool *watched)
   PetscFunctionBegin;
   PetscCall(PetscOptionsHasName(((PetscObject)ksp)->options, ((PetscObject)ksp)->prefix, "-ksp_converged_reason", watched));
   if (HybMGFlags(ksp)) *watched = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGInnerSolver(KSP ksp, KSP *inner)
+{
+  PetscBool blocks, redundant;
+  PetscInt  n;
+  KSP      *sub;
+
+  PetscFunctionBegin;
+  *inner = NULL;
+  if (!ksp->pc || !ksp->pc->setupcalled) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCBJACOBI, &blocks));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCREDUNDANT, &redundant));
+  if (blocks) {
+    PetscCall(PCBJacobiGetSubKSP(ksp->pc, &n, NULL, &sub));
+    if (n == 1) *inner = sub[0];
+  } else if (redundant)
+    PetscCall(PCRedundantGetKSP(ksp->pc, inner));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
