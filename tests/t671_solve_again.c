@@ -437,6 +437,50 @@ static PetscErrorCode Refactored(Pair *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode UseNoisy(Pair *p, PetscBool use)
+{
+  KSP k[2];
+
+  PetscFunctionBeginUser;
+  for (PetscInt l = NumberOfLevels(p->ksp[0]->pc) - 1; l > 0; l--) {
+    Smoothers(p, l, PETSC_FALSE, k);
+    SIDES(side)
+    PetscCall(KSPChebyshevEstEigSetUseNoisy(k[side], use));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* eigenvalues are estimated from the right-hand sides of the last solve's cycles, which were made here */
+static PetscErrorCode NotNoisy(Pair *p)
+{
+  KSP k[2];
+
+  PetscFunctionBeginUser;
+  for (PetscInt l = NumberOfLevels(p->ksp[0]->pc) - 1; l > 0; l--) {
+    Smoothers(p, l, PETSC_FALSE, k);
+    SIDES(side)
+    PetscCall(KSPSetType(k[side], KSPRICHARDSON));
+    SIDES(side)
+    PetscCall(KSPSetType(k[side], KSPCHEBYSHEV)); /* PCGAMG's eigenvalues are gone */
+    SIDES(side)
+    PetscCall(KSPChebyshevEstEigSet(k[side], 0, 0.1, 0, 1.1));
+  }
+  PetscCall(Twice(p, MADE, "estimates"));
+  PetscCall(UseNoisy(p, PETSC_FALSE));
+  SIDES(side)
+  PetscCall(Change(p->A[side], 1));
+  p->tol = 1e-7;
+  PetscCall(Twice(p, LEFT, "KSPChebyshevEstEigSetUseNoisy(): no"));
+  SIDES(side)
+  PetscCall(Change(p->A[side], 3));
+  PetscCall(Twice(p, LEFT, "new values"));
+  PetscCall(UseNoisy(p, PETSC_TRUE));
+  SIDES(side)
+  PetscCall(Change(p->A[side], 4));
+  PetscCall(Twice(p, MADE, "KSPChebyshevEstEigSetUseNoisy(): yes"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* vectors of the program's on the levels */
 static PetscErrorCode LevelVectors(Pair *p)
 {
@@ -532,6 +576,7 @@ static const Case Cases[] = {
   {"away at once",    "",                                                                   AwayAndBackAtOnce},
   {"inner",           "",                                                                   Inner},
   {"refactored",      "-pc_gamg_coarse_eq_limit 40",                                                                   Refactored},
+  {"not noisy",       "",                                                                   NotNoisy},
   {"level vectors",   "",                                                                   LevelVectors},
   {"kept level",      "",                                                                   KeptLevel},
   {"symmetric",       "",                                                                   Symmetric},

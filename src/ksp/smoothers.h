@@ -22,15 +22,17 @@ PETSC_INTERN PetscErrorCode HybEstimatorBegin(KSP, KSP estimator, PetscBool *our
 PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
 /*
   A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x?
-  Then *cycle is lent until End, its finest level's matrix is A, and nothing
+  r is the vector that it will be applied to. Then *cycle is lent until End, its finest level's matrix is A, and nothing
   that it consists of may change.
 */
-PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, HybCycle **cycle, PetscBool *may);
+PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, HybCycle **cycle, PetscBool *may);
 PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, const PetscScalar *b, PetscScalar *x);
 /* an application was made by others, from HybCycleRecord() */
 PETSC_INTERN PetscErrorCode HybMGArraysApplied(PC);
 PETSC_INTERN PetscErrorCode HybMGArraysEnd(PC);
 /* memory of the cycle of a PC that is built on PCMG is given back, until an application makes it again */
 PETSC_INTERN PetscErrorCode HybMGForget(PC);
+/* rhs.c: a smoother that was visited by the cycle last gets the right-hand side that PETSc's cycle would have left */
+PETSC_INTERN PetscErrorCode HybMGGiveRightHandSide(KSP);
 
 #endif

@@ -527,7 +527,7 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
     if (may) {
       PetscCall(PCSetUp(ksp->pc)); /* as PCApply() does: of new values older releases hear there alone */
       PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-      PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, &s.cycle, &may));
+      PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], &s.cycle, &may));
       if (may && (!s.cycle->exec.backend->device || !s.cycle->exec.backend->krylov->cgproducts)) {
         PetscCall(HybMGArraysEnd(ksp->pc));
         may = PETSC_FALSE;

@@ -77,9 +77,12 @@ PetscErrorCode HybChebyshevGetState(KSP ksp, PetscObjectState *state, PetscBool 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Without noise an estimate starts from the right-hand side of the last solve. Multigrid's cycle, which makes none, has
+   it. */
 static PetscErrorCode HybChebyshevSetNoisy(KSP ksp, HybChebyshev *c, PetscBool use)
 {
   PetscFunctionBegin;
+  if (c->noisy && !use) PetscCall(HybMGGiveRightHandSide(ksp));
   c->noisy = use;
   HybChebyshevChanged(c);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -114,6 +114,8 @@ static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
     *why = "a smoother is neither Chebyshev's nor Richardson's method";
   else if (chebyshev && !changed)
     *why = "who sets eigenvalues of Chebyshev's method is not heard: -mat_aijhybridgpu_smoothers 0";
+  else if (chebyshev && !noisy)
+    *why = "a smoother's eigenvalues are estimated from its right-hand sides";
   else if (!jacobi)
     *why = "a smoother's preconditioner is not Jacobi";
   else if (Amat != A)
@@ -265,6 +267,7 @@ static PetscErrorCode HybMGLookAnew(PC pc, HybMG *h, const HybExec *x, const cha
   PetscFunctionBegin;
   PetscCall(HybMGCovered(pc, h, why));
   if (!*why) PetscCall(HybMGBuild(pc, h, x, why));
+  if (!*why) PetscCall(HybMGKnownToSmoothers(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -131,6 +131,7 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
     PetscCall((*petsc.apply)(pc, b, x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(HybMGLeaveRightHandSide(pc, b));
   PetscCall(HybArenaInit(&work, &h->cycle.exec));
   lent    = h->lent;
   ierr    = HybMGApplyVectors(pc, h, b, x, &work);
@@ -142,7 +143,7 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, HybCycle **cycle, PetscBool *may)
+PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, HybCycle **cycle, PetscBool *may)
 {
   HybMG *h = NULL;
 
@@ -153,6 +154,7 @@ PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, HybCycle **cycle, Pe
   PetscCall(HybMGLook(pc, h, b, x, may));
   if (*may && h->A[0] != A) *may = PETSC_FALSE;
   if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMGLeaveRightHandSide(pc, r));
   PetscCall(HybMGLend(h));
   *cycle = &h->cycle;
   PetscFunctionReturn(PETSC_SUCCESS);

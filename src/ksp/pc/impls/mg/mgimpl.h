@@ -1,7 +1,7 @@
 /*
   mgimpl.h: the application of PETSc's multigrid by the room cycle. look.c: what is covered; watched.c: what a solver
   does beside solving, and which one is inside another; build.c: what the cycle is made of; smoother.c: smoothers'
-  numbers; mg.c: the application, and what is registered.
+  numbers; rhs.c: right-hand sides that are left to smoothers; mg.c: the application, and what is registered.
 */
 #ifndef AIJHYBRIDGPU_MGIMPL_H
 #define AIJHYBRIDGPU_MGIMPL_H
@@ -90,6 +90,9 @@ PETSC_INTERN PetscErrorCode HybMGRelease(HybMG *);
 /* the matrices' arrays and plans for one application, and their end */
 PETSC_INTERN PetscErrorCode HybMGLend(HybMG *);
 PETSC_INTERN PetscErrorCode HybMGReturn(HybMG *);
+/* rhs.c: the smoothers can ask for their right-hand sides from now on; and b is the finest level's */
+PETSC_INTERN PetscErrorCode HybMGKnownToSmoothers(PC);
+PETSC_INTERN PetscErrorCode HybMGLeaveRightHandSide(PC, Vec b);
 /* smoother.c: the numbers of a smoother's steps, three each, as PETSc's own code has them; *known is PETSC_FALSE where
    they are not a recurrence that the cycle has */
 PETSC_INTERN PetscReal      HybMGFirstNumber(KSP);
