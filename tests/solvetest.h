@@ -367,7 +367,10 @@ static inline PetscErrorCode SolveBegin(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &SolveSize));
   PetscCall(PetscLogDefaultBegin());
-  Cycles = (PetscBool)(SolveSize == 1);
+  Cycles = PETSC_TRUE;
+  /* without these nobody hears who changes a smoother */
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_smoothers", &Cycles, NULL));
+  Cycles = (PetscBool)(Cycles && SolveSize == 1);
   Covers = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
