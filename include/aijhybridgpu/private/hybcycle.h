@@ -61,7 +61,7 @@ typedef struct {
   uint64_t stamp;
   /* HybCycleApply()'s own */
   void      *graph;    /* what is launched for all levels below the finest, NULL: not made yet */
-  PetscInt   applied;  /* applications since the last HybCycleMoved() */
+  PetscBool  applied;  /* since the last HybCycleMoved() */
   PetscBool  plain;    /* never as a graph */
   PetscCount launched; /* applications by the graph */
 } HybCycle;

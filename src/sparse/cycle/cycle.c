@@ -232,14 +232,14 @@ PetscErrorCode HybCycleApply(HybCycle *c, const HybScalar *b, HybScalar *x, Pets
   PetscCheck(c->n >= 1 && c->n <= HYB_CYCLE_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A cycle has 1 to %d levels above the coarsest, not %" PetscInt_FMT, HYB_CYCLE_LEVELS, c->n);
   if (!c->applied) c->plain = (PetscBool)!CycleCanBeAGraph(c, 1);
   PetscCall(CycleVisit(&v, 0, b, x, (PetscBool)!guess));
-  c->applied++;
+  c->applied = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCycleMoved(HybCycle *c)
 {
   PetscFunctionBegin;
-  c->applied = 0;
+  c->applied = PETSC_FALSE;
   if (c->graph) PetscCall(c->exec.backend->cycle->forget(&c->exec, &c->graph));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -57,7 +57,7 @@ typedef struct {
   HybCycleSums sums; /* of z, where constants are a null space */
   HybScalar   *x;
   void        *graph;
-  PetscInt     solves;
+  PetscBool    solved; /* once at least with this */
   const void  *names[6]; /* what the graph names: the cycle, r, z, p, the backend, and whether it has sums */
   uint64_t     stamp;    /* the cycle's */
 } HybKSPCG;
@@ -85,7 +85,7 @@ static PetscErrorCode HybKSPCGRelease(HybKSPCG *cg)
   PetscFunctionBegin;
   cg->numbers.s = NULL;
   cg->x         = NULL;
-  cg->solves    = 0;
+  cg->solved    = PETSC_FALSE;
   PetscCall(ierr);
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -290,7 +290,7 @@ static PetscErrorCode SolveGraph(Solve *s)
   if (s->null) names[5] = &cg->sums;
   if (cg->graph && !memcmp(names, cg->names, sizeof(names)) && cg->stamp == s->cycle->stamp) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybKSPCGForget(cg));
-  if (!cg->solves || s->sum != cg->x || !HybCycleIsRecordable(s->cycle)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!cg->solved || s->sum != cg->x || !HybCycleIsRecordable(s->cycle)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(exec->backend->cycle->capture(exec, &captured, &may));
   if (may) PetscCall(exec->backend->cycle->captured(&captured, SolveRecordIteration(s, &captured), &cg->graph));
   (void)memcpy(cg->names, names, sizeof(names));
@@ -469,11 +469,11 @@ static PetscErrorCode SolveArrays(Solve *s)
   PetscCall(HybVecGet(exec, &s->work, ksp->work[2], PETSC_FALSE, PETSC_TRUE, &s->p));
   /* it comes back to the host also where no iteration wrote it */
   if (s->p.there != s->p.array) ierr = exec->backend->zero(exec, s->p.there, bytes);
-  s->sum = s->cg->x && s->cg->solves ? s->cg->x : (HybScalar *)s->x.there;
+  s->sum = s->cg->x && s->cg->solved ? s->cg->x : (HybScalar *)s->x.there;
   if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   if (!ierr) ierr = SolveIterate(s);
   if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
-  s->cg->solves++;
+  s->cg->solved = PETSC_TRUE;
   PetscCall(HybVecRestore(exec, &s->work, &s->p));
   PetscCall(HybVecRestore(exec, &s->work, &s->z));
   PetscCall(HybVecRestore(exec, &s->work, &s->r));
