@@ -154,6 +154,19 @@ static PetscErrorCode OnCoarsest(Pair *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a smoother that is reset has no right-hand side to begin with */
+static PetscErrorCode NoiseAgain(KSP ksp)
+{
+  const PC_MG *mg = (const PC_MG *)ksp->pc->data;
+
+  PetscFunctionBeginUser;
+  for (PetscInt l = 1; l < mg->levels[0]->levels; l++) {
+    PetscCall(KSPChebyshevEstEigSetUseNoisy(mg->levels[l]->smoothd, PETSC_TRUE));
+    PetscCall(KSPChebyshevEstEigSetUseNoisy(mg->levels[l]->smoothu, PETSC_TRUE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode OnSolver(Pair *p, PetscInt what)
 {
   const PetscInt draw = Draw(3);
@@ -168,6 +181,7 @@ static PetscErrorCode OnSolver(Pair *p, PetscInt what)
     if (what == 1) PetscCall(MatScale(p->A[side], 0.5 + draw));
     if (what == 2) PetscCall(KSPSetReusePreconditioner(p->ksp[side], (PetscBool)(draw == 0)));
     if (what == 3) PetscCall(PCMGSetCycleType(pc, draw ? PC_MG_CYCLE_V : PC_MG_CYCLE_W));
+    if (what == 4) PetscCall(NoiseAgain(p->ksp[side]));
     if (what == 4) PetscCall(PCReset(pc));
     if (what == 4) PetscCall(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
     if (what == 5) PetscCall(PCMGMultiplicativeSetCycles(pc, draw == 0 ? 2 : 1));
