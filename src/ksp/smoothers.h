@@ -29,6 +29,8 @@ PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, Hyb
 PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, const PetscScalar *b, PetscScalar *x);
 /* an application was made by others, from HybCycleRecord() */
 PETSC_INTERN PetscErrorCode HybMGArraysApplied(PC);
+/* the last one is one that PETSc would not have made: the levels' solvers do not count it */
+PETSC_INTERN PetscErrorCode HybMGArraysInVain(PC);
 PETSC_INTERN PetscErrorCode HybMGArraysEnd(PC);
 /* memory of the cycle of a PC that is built on PCMG is given back, until an application makes it again */
 PETSC_INTERN PetscErrorCode HybMGForget(PC);

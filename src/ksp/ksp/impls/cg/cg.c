@@ -12,7 +12,8 @@
              z = M r;  beta = z r, |z|                                  wait: what PETSc tests on the way, then its test
 
   What PETSc finds before it changes x (p A p is 0, changes its sign or is not finite) the kernels find as well, and
-  change nothing. One application of M is in vain then.
+  change nothing. One application of M is in vain then, and one where the norm of r ends the iterations, which PETSc
+  tests before it makes z.
 
   On smaller matrices all launches of an iteration, the cycle's too, are one graph from the second solve on: launching
   them takes longer than what they do. It is made again where anything that it names has moved. There x is a vector of
@@ -166,6 +167,7 @@ typedef struct {
   HybVecAccess b, x, r, z, p;
   HybScalar   *sum;                  /* where x is while it iterates */
   PetscBool    null;                 /* constants are A's null space */
+  PetscBool    vain;                 /* PETSc would not have made the last z */
   PetscReal    host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
 } Solve;
 
@@ -325,12 +327,14 @@ static PetscErrorCode SolveTest(Solve *s, PetscInt its)
   const PetscReal dp  = SolveNorm(s);
 
   PetscFunctionBegin;
+  s->vain = (PetscBool)(ksp->normtype == KSP_NORM_UNPRECONDITIONED);
   if (ksp->normtype == KSP_NORM_NATURAL) KSPCheckDot(ksp, s->host[HYB_CG_BETA]);
   KSPCheckNorm(ksp, dp);
   ksp->rnorm = dp;
   PetscCall(KSPLogResidualHistory(ksp, dp));
   PetscCall((*ksp->converged)(ksp, its, dp, &ksp->reason, ksp->cnvP));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  s->vain = PETSC_FALSE;
   KSPCheckDot(ksp, s->host[HYB_CG_BETA]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -400,6 +404,7 @@ static PetscErrorCode SolveIterate(Solve *s)
     if (ksp->reason) break;
     PetscCall(SolveIteration(s));
     if (s->host[HYB_CG_STOPPED] != 0) {
+      s->vain = PETSC_TRUE;
       PetscCall(SolveStopped(s));
       break;
     }
@@ -472,6 +477,7 @@ static PetscErrorCode SolveArrays(Solve *s)
   s->sum = s->cg->x && s->cg->solved ? s->cg->x : (HybScalar *)s->x.there;
   if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   if (!ierr) ierr = SolveIterate(s);
+  if (!ierr && s->vain) ierr = HybMGArraysInVain(ksp->pc);
   if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   s->cg->solved = PETSC_TRUE;
   PetscCall(HybVecRestore(exec, &s->work, &s->p));

@@ -43,16 +43,17 @@ static void Visited(KSP ksp, PetscInt visits, PetscBool smoother)
   ksp->totalits += visits * ksp->its;
 }
 
-/* the coarsest level's solver has counted for itself where it was asked */
-static void AllVisited(const HybMG *h, const PC_MG *mg)
+/* times: 1, or -1 where an application is not to have been; the coarsest level's solver has counted for itself where it
+   was asked */
+static void AllVisited(const HybMG *h, const PC_MG *mg, PetscInt times)
 {
-  PetscInt visits = 1;
+  PetscInt visits = times;
 
   for (PetscInt l = mg->levels[0]->levels - 1; l >= 0; l--) {
     const PC_MG_Levels *m = mg->levels[l];
 
     if (l == 0) {
-      if (h->cycle.inverse) Visited(m->smoothd, visits, PETSC_FALSE);
+      if (h->cycle.inverse || times < 0) Visited(m->smoothd, visits, PETSC_FALSE);
     } else {
       Visited(m->smoothd, visits, PETSC_TRUE);
       Visited(m->smoothu, visits, PETSC_TRUE);
@@ -77,7 +78,7 @@ static PetscErrorCode HybMGApplied(PC pc, HybMG *h)
 {
   PetscFunctionBegin;
   PetscCall(HybMGLogFlops(h));
-  AllVisited(h, (const PC_MG *)pc->data);
+  AllVisited(h, (const PC_MG *)pc->data, 1);
   PetscCall(HybCountGAMG(HYB_CYCLES));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -179,6 +180,16 @@ PetscErrorCode HybMGArraysApplied(PC pc)
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
   PetscCall(HybMGApplied(pc, h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGArraysInVain(PC pc)
+{
+  HybMG *h = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  AllVisited(h, (const PC_MG *)pc->data, -1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
