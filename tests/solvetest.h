@@ -15,7 +15,6 @@
 
 #define EXACT   1e-10 /* of residuals, relative */
 #define HISTORY 100
-#define CG_BY_RESIDUAL "-ksp_type cg -pc_type gamg -ksp_norm_type unpreconditioned"
 #define BASE    "-ksp_max_it 40 -pc_gamg_coarse_eq_limit 10"
 
 typedef enum {
@@ -35,6 +34,7 @@ typedef struct {
 } Pair;
 
 static PetscInt    Made, Left;     /* applications, by what was seen here */
+static PetscInt    Vain;           /* at most so many more were made by KSPCG on a device, which finds an end behind one */
 static PetscInt    Applied;        /* applications on MATAIJ, which are as many as on the type */
 static PetscBool   Cycles;         /* are there cycles of ours at all? */
 static PetscMPIInt SolveSize;      /* processes */
@@ -232,9 +232,8 @@ static inline PetscErrorCode SameVec(Vec a, Vec h, PetscReal tol, const char *op
 /* What p's second solver has done since there were `before` residuals is accounted for */
 static inline PetscErrorCode Went(const Pair *p, Cycle cycle, PetscInt before, const char *options)
 {
-  PetscInt  after;
-  PetscBool device;
-  char      why[96];
+  PetscInt after;
+  char     why[96];
 
   PetscFunctionBeginUser;
   PetscCall(Residuals(&after));
@@ -247,9 +246,6 @@ static inline PetscErrorCode Went(const Pair *p, Cycle cycle, PetscInt before, c
   if (cycle == ASIDE) Check3((PetscBool)(Applied == 0), "no applications", options, why, __LINE__);
   if (cycle == OFF) Check3((PetscBool)(Applied > 0 && after), "cycles that were not asked for", options, why, __LINE__);
   if (cycle == OFF) Applied = 0;
-  /* KSPCG's on a device makes one more, of which nobody else is told */
-  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &device));
-  if (device && Cycles && !PetscDefined(USE_COMPLEX) && strstr(options, CG_BY_RESIDUAL)) Made++;
   if (cycle == MADE || (cycle == WHATEVER && !after))
     Made += Applied;
   else {
@@ -266,7 +262,8 @@ static inline PetscErrorCode Went(const Pair *p, Cycle cycle, PetscInt before, c
 /* a solve by both, for what their vectors hold, and all that is compared */
 static inline PetscErrorCode PairSolve(Pair *p, Cycle cycle, const char *options)
 {
-  PetscInt before;
+  PetscInt  before;
+  PetscBool cg, device;
 
   PetscFunctionBeginUser;
   Applied = 0;
@@ -275,6 +272,9 @@ static inline PetscErrorCode PairSolve(Pair *p, Cycle cycle, const char *options
   PetscCall(Residuals(&before));
   PetscCall(KSPSolve(p->ksp[1], p->b[1], p->x[1]));
   PetscCall(Went(p, cycle, before, options));
+  PetscCall(PetscObjectTypeCompare((PetscObject)p->ksp[1], KSPCG, &cg));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &device));
+  if (cg && device && (p->ksp[1]->normtype == KSP_NORM_UNPRECONDITIONED || p->ksp[1]->reason < 0)) Vain++;
   PetscCall(SameHistory(p, options));
   /* what does not converge is rounding after so many iterations */
   if (p->ksp[0]->reason != KSP_DIVERGED_ITS || strstr(options, "preonly")) PetscCall(SameVec(p->x[0], p->x[1], 1e-7, options));
@@ -398,7 +398,7 @@ static inline PetscErrorCode SolveEnd(PetscBool counted, int *code)
   }
   if (f) fclose(f);
   (void)unlink(CountsFile);
-  if (counted && SolveSize == 1 && (made != Made || left != Left)) {
+  if (counted && SolveSize == 1 && (made < Made || made > Made + Vain || left != Left)) {
     printf("FAILED at the end: %ld cycles and %ld left by -mat_aijhybridgpu_view_counts, not %d and %d\n", made, left, (int)Made, (int)Left);
     *code = 1;
   }

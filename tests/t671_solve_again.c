@@ -232,6 +232,65 @@ static PetscErrorCode Odd(Pair *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* matrices that are none for CG */
+static PetscErrorCode Indefinite(Pair *p)
+{
+  const PetscReal by[] = {-0.3, -1.0, -9.0, 0.0};
+
+  PetscFunctionBeginUser;
+  p->tol = 1e-7;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(by); k++) {
+    char what[48];
+
+    snprintf(what, sizeof(what), "shifted by %g", (double)by[k]);
+    SIDES(side)
+    PetscCall(KSPSetReusePreconditioner(p->ksp[side], PETSC_TRUE));
+    SIDES(side)
+    PetscCall(MatShift(p->A[side], by[k]));
+    PetscCall(Twice(p, MADE, what));
+    SIDES(side)
+    PetscCall(KSPSetReusePreconditioner(p->ksp[side], PETSC_FALSE));
+    PetscCall(Twice(p, WHATEVER, what));
+    SIDES(side)
+    PetscCall(MatShift(p->A[side], -by[k]));
+    PetscCall(Twice(p, WHATEVER, "not shifted"));
+    SIDES(side)
+    PetscCall(MatScale(p->A[side], -1.0));
+    PetscCall(Twice(p, WHATEVER, "negative"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode OddMatrix(Pair *p)
+{
+  const PetscReal odd[] = {NAN, INFINITY, 0.0, 1e-300};
+
+  PetscFunctionBeginUser;
+  p->tol = 1e-7;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(odd); k++) {
+    PetscScalar diagonal;
+    char        what[48];
+
+    snprintf(what, sizeof(what), "%g on the diagonal", (double)odd[k]);
+    PetscCall(KSPSetReusePreconditioner(p->ksp[0], PETSC_TRUE));
+    PetscCall(KSPSetReusePreconditioner(p->ksp[1], PETSC_TRUE));
+    SIDES(side)
+    {
+      PetscCall(MatGetValue(p->A[side], 17, 17, &diagonal));
+      PetscCall(MatSetValue(p->A[side], 17, 17, odd[k], INSERT_VALUES));
+      PetscCall(MatTestAssemble(p->A[side]));
+    }
+    PetscCall(Twice(p, WHATEVER, what));
+    SIDES(side)
+    {
+      PetscCall(MatSetValue(p->A[side], 17, 17, diagonal, INSERT_VALUES));
+      PetscCall(MatTestAssemble(p->A[side]));
+    }
+    PetscCall(Twice(p, WHATEVER, "as it was"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Steps(Pair *p)
 {
   const PetscInt steps[] = {3, 1, 0, 4, 2};
@@ -574,6 +633,10 @@ static const Case Cases[] = {
   {"steps",           "",                                                                   Steps        },
   {"types",           "-mg_levels_ksp_chebyshev_eigenvalues 0.2,2.2",                       Types        },
   {"away",            "",                                                                   AwayAndBack  },
+  {"indefinite",      "",                                                                   Indefinite},
+  {"negative curve","-ksp_norm_type natural -ksp_converged_neg_curve",                                                Indefinite},
+  {"odd matrix",      "",                                                                   OddMatrix},
+  {"odd, residuals",  "-ksp_norm_type unpreconditioned",                                                                   OddMatrix},
   {"away at once",    "",                                                                   AwayAndBackAtOnce},
   {"inner",           "",                                                                   Inner},
   {"refactored",      "-pc_gamg_coarse_eq_limit 40",                                                                   Refactored},
