@@ -212,10 +212,10 @@ static PetscErrorCode SolveFetch(Solve *s)
 /* z loses its mean, where PETSc takes it out of what the preconditioner made */
 static PetscErrorCode SolveZeroMean(const Solve *s, const HybExec *exec)
 {
-  static const int   weight[5] = {1, 0, 0, 0, 0};
-  const HybCycleOps *ops       = exec->backend->cycle;
-  const PetscCount   n         = s->cycle->level[0].A.m;
-  HybScalar         *z         = (HybScalar *)s->z.there;
+  static const int   weight[HYB_CYCLE_TOTALS] = {1, 0, 0, 0};
+  const HybCycleOps *ops                      = exec->backend->cycle;
+  const PetscCount   n                        = s->cycle->level[0].A.m;
+  HybScalar         *z                        = (HybScalar *)s->z.there;
 
   PetscFunctionBegin;
   if (!s->null) PetscFunctionReturn(PETSC_SUCCESS);
@@ -431,7 +431,7 @@ static PetscErrorCode SolveReserve(Solve *s)
     if (n <= HYB_CG_GRAPH) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
     PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 2, sizeof(int), &cg->numbers.arrived));
     cg->sums.arrived = cg->numbers.arrived + 1;
-    PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), 5 + HYB_CYCLE_SUMS, sizeof(HybScalar), &cg->sums.s));
+    PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CYCLE_TOTALS + HYB_CYCLE_SUMS, sizeof(HybScalar), &cg->sums.s));
     PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CG_NUMBERS + 3 * HYB_KRYLOV_SUMS, sizeof(HybScalar), &cg->numbers.s));
     cg->n = n;
   }

@@ -97,7 +97,7 @@ static PetscErrorCode HybMGNullSpace(KSP ksp, HybMG *h, const char **why)
   }
   if (*why || c->sums.s) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), h->size[0], sizeof(HybScalar), &c->q));
-  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), 5 + HYB_CYCLE_SUMS, sizeof(HybScalar), &s));
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), HYB_CYCLE_TOTALS + HYB_CYCLE_SUMS, sizeof(HybScalar), &s));
   PetscCall(HybArenaCalloc(&h->keep, HYB_WORK(&c->exec), 1, sizeof(int), &c->sums.arrived));
   c->sums.s = s;
   PetscFunctionReturn(PETSC_SUCCESS);

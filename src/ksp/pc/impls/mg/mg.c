@@ -64,7 +64,7 @@ static void AllVisited(const HybMG *h, const PC_MG *mg, PetscInt times)
 
 static PetscErrorCode HybMGLogFlops(const HybMG *h)
 {
-  const PetscLogDouble flops = HybCycleFlops(&h->cycle, PETSC_FALSE);
+  const PetscLogDouble flops = HybCycleFlops(&h->cycle);
 
   PetscFunctionBegin;
   if (h->cycle.exec.backend->device && PetscDefined(HAVE_DEVICE))
@@ -92,7 +92,7 @@ static PetscErrorCode HybMGApply(PC pc, HybMG *h, const HybScalar *b, HybScalar 
   h->pc = pc;
   /* a solver on the coarsest level may want to time its own */
   if (h->cycle.inverse) PetscCall(PetscLogGpuTimeBegin());
-  ierr = HybCycleApply(&h->cycle, b, x, PETSC_FALSE);
+  ierr = HybCycleApply(&h->cycle, b, x);
   if (h->cycle.inverse) PetscCall(PetscLogGpuTimeEnd());
   if (ierr) h->known = PETSC_FALSE;
   PetscCall(ierr);
