@@ -33,8 +33,9 @@ typedef struct {
   PetscReal tol; /* of the first residuals; 0: EXACT */
 } Pair;
 
-static PetscInt    Made, Left;     /* applications, by what was seen here */
-static PetscInt    Vain;           /* at most so many more were made by KSPCG on a device, which finds an end behind one */
+static PetscInt Made, Left; /* applications, by what was seen here */
+/* at most so many more were made by KSPCG on a device, which finds an end behind one */
+static PetscInt    Vain;
 static PetscInt    Applied;        /* applications on MATAIJ, which are as many as on the type */
 static PetscBool   Cycles;         /* are there cycles of ours at all? */
 static PetscMPIInt SolveSize;      /* processes */

@@ -2,8 +2,8 @@
   Random sequences of what programs do to a solver with multigrid, alike on MATAIJ and on the type, where the cycle is
   made here whenever it can be: solves for other right-hand sides, new values, patterns and sizes, smoothers' steps,
   types and numbers, restrictions, null spaces, cycles, resets, preconditioners that are kept, solvers inside the
-  coarsest level's, estimates without noise. After each step both sides agree. All is drawn from the seed of a run; -seed N -runs 1 repeats the run whose seed a failure names, -trail
-  prints each step before it is done.
+  coarsest level's, estimates without noise. After each step both sides agree. All is drawn from the seed of a run;
+  -seed N -runs 1 repeats the run whose seed a failure names, -trail prints each step before it is done.
 
 TEST np=1 -mat_aijhybridgpu_backend host -runs 40
 TEST np=2 -mat_aijhybridgpu_backend host -runs 3

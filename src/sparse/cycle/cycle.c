@@ -17,7 +17,8 @@
 
   Null space. Where constants are the null space of the finest level's matrix, PETSc takes the mean out of each
   smoother's D^-1 (b - A x). Since A 1 = 0, a constant too much in x changes nothing that follows but x itself. So
-  nothing is taken out on the way: the mean that x should have is what P brings, and it gets that at the end. Sums stay where the vectors are, and nothing waits.
+  nothing is taken out on the way: the mean that x should have is what P brings, and it gets that at the end. Sums stay
+  where the vectors are, and nothing waits.
 
   Graph. On a small level a kernel takes less time than its launch. So from the second application on all that lies
   below the finest level is launched as one graph: these levels work on vectors of their own, so that their launches

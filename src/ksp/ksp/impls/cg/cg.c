@@ -58,7 +58,7 @@ typedef struct {
   HybCycleSums sums; /* of z, where constants are a null space */
   HybScalar   *x;
   void        *graph;
-  PetscBool    solved; /* once at least with this */
+  PetscBool    solved;   /* once at least with this */
   const void  *names[6]; /* what the graph names: the cycle, r, z, p, the backend, and whether it has sums */
   uint64_t     stamp;    /* the cycle's */
 } HybKSPCG;
@@ -505,6 +505,9 @@ static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *const
   PetscFunctionBegin;
   *plain = (PetscBool)(!cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && !ksp->calc_sings && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->reason != KSP_DIVERGED_PC_FAILED && ksp->pc_side == PC_LEFT);
   *plain = (PetscBool)(*plain && (ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_UNPRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL));
+  #if HYB_HAS_DIAGONALSCALE
+  *plain = (PetscBool)(*plain && !ksp->pc->diagonalscale); /* PETSc's says that it cannot */
+  #endif
   if (!*plain) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));

@@ -210,8 +210,8 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   const HybExec      *exec  = &h->cycle.exec;
   const size_t        bytes = sizeof(HybScalar) * (size_t)h->cycle.m;
   HybVecAccess        v;
-  HybArena       work;
-  PetscErrorCode ierr;
+  HybArena            work;
+  PetscErrorCode      ierr;
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&work, exec));
