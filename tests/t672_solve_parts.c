@@ -563,8 +563,18 @@ static PetscErrorCode RowsOf(Pair *q, PetscInt n, PetscInt levels)
 /* the same solver for matrices of a few rows, with more and fewer levels */
 static PetscErrorCode Few(Pair *p)
 {
-  static const PetscInt sizes[][2] = {{40, 3}, {2, 2}, {3, 2}, {40, 5}, {7, 3}, {200, 4}, {2, 2}, {1, 2}, {0, 2}};
-  Pair                  q;
+  static const PetscInt sizes[][2] = {
+    {40,  3},
+    {2,   2},
+    {3,   2},
+    {40,  5},
+    {7,   3},
+    {200, 4},
+    {2,   2},
+    {1,   2},
+    {0,   2}
+  };
+  Pair q;
 
   PetscFunctionBeginUser;
   if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS);

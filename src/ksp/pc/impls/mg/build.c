@@ -77,7 +77,7 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What a null space of constants needs: of that, A 1 must be 0, as the cycle relies on it where PETSc does not. */
+/* For constants as a null space: vectors and sums of the cycle's. It relies on A 1 = 0, which PETSc does not need. */
 static PetscErrorCode HybMGNullSpace(KSP ksp, HybMG *h, const char **why)
 {
   HybCycle  *c = &h->cycle;
@@ -144,7 +144,7 @@ static PetscErrorCode HybMGNumbers(const PC_MG *mg, HybMG *h, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An application that fails leaves its vector locked, which is to be written again */
+/* An application that fails leaves its right-hand side locked for reading. That is written again next time. */
 static void Unlock(Vec v)
 {
   PetscInt locked = 0;

@@ -33,17 +33,20 @@ static PetscErrorCode SolverSeen(KSP ksp, HybMGSolver *s)
     PetscCall(MatGetTransposeNullSpace(pc->mat, &null));
     s->transposenull = ObjectSeen(null);
   }
-  s->made      = pc ? HybPCMatState(pc) : 0;
-  s->max_it    = ksp->max_it;
-  s->nwork     = ksp->nwork;
-  s->first     = HybMGFirstNumber(ksp);
-  s->flags     = HybMGFlags(ksp) | (ksp->guess_zero ? (PetscInt)1 << 29 : 0) | (pc && pc->setupcalled ? (PetscInt)1 << 28 : 0) | (pc && pc->reusepreconditioner ? (PetscInt)1 << 27 : 0);
+  s->made   = pc ? HybPCMatState(pc) : 0;
+  s->max_it = ksp->max_it;
+  s->nwork  = ksp->nwork;
+  s->first  = HybMGFirstNumber(ksp);
+  s->flags  = HybMGFlags(ksp);
+  s->flags |= ksp->guess_zero ? (PetscInt)1 << 29 : 0;
+  s->flags |= pc && pc->setupcalled ? (PetscInt)1 << 28 : 0;
+  s->flags |= pc && pc->reusepreconditioner ? (PetscInt)1 << 27 : 0;
   s->stage     = ksp->setupstage;
   s->norm      = ksp->normtype;
   s->solve     = ksp->ops->solve;
   s->apply     = pc ? pc->ops->apply : NULL;
   s->converged = (void (*)(void))ksp->converged;
-  /* of a solver's and a preconditioner's own states their applications make others */
+  /* the objects' own states say nothing: an application may change them */
   s->ksp.state = s->pc.state = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -96,7 +99,7 @@ static PetscErrorCode Seen(PC pc, const HybMG *h, PetscBool device, HybMGSeen *s
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a smoother that the cycle does, but for its numbers */
+/* *why is set where the cycle cannot do this smoother. Its numbers are another question: smoother.c. */
 static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
 {
   Mat              Amat;
@@ -133,14 +136,15 @@ static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* of constants, and nothing of a program's? *null: is there one at all? */
+/* Is it one of constants alone, or is there none? *null: there is one */
 static PetscBool NullSpaceIsConstant(MatNullSpace space, PetscBool *null)
 {
   *null = (PetscBool)(space != NULL);
   return (PetscBool)(!space || (space->has_cnst && !space->n && !space->remove));
 }
 
-/* on the finest level constants may be a null space, of smoothers' results, of right-hand sides or of both */
+/* On the finest level constants may be the null space of A, of its transpose or of both: PETSc takes it out of what the
+   smoothers' preconditioner makes, and out of their right-hand sides. */
 static PetscErrorCode NullSpacesCovered(HybMG *h, Mat A, PetscBool finest, const char **why)
 {
   MatNullSpace space[2];
@@ -219,7 +223,8 @@ static PetscErrorCode LevelCovered(HybMG *h, const PC_MG *mg, PetscInt l, const 
   if (!*why) PetscCall(SmootherCovered(m->smoothd, A, why));
   if (!*why && m->smoothu != m->smoothd) PetscCall(SmootherCovered(m->smoothu, A, why));
   if (!*why) PetscCall(NullSpacesCovered(h, A, (PetscBool)!k, why));
-  /* where a level is entered from zero PETSc finds out by its norm, but for a smoother that always begins there */
+  /* Where a level is entered, its vector is zero, of which PETSc hears by the norm. A smoother that is told to begin
+     from zero would do so in each of its visits. */
   if (!*why && (m->smoothu->guess_zero || (m->smoothd->guess_zero && k > 0 && mg->levels[l + 1]->cycles > 1))) *why = "a smoother begins from zero where there is a guess";
   if (!*why) PetscCall(TransfersCovered(m, A->rmap->n, coarser->rmap->n, &h->transposed[k], why));
   h->A[k] = A;

@@ -35,7 +35,7 @@ static PetscErrorCode HybMGDestroy(void *pointer)
 /* as KSPSolve() would have left it after so many visits */
 static void Visited(KSP ksp, PetscInt visits, PetscBool smoother)
 {
-  /* of no steps Chebyshev's and Richardson's methods think differently */
+  /* without a step Chebyshev's method has diverged, Richardson's has not */
   const PetscBool none = (PetscBool)(smoother && !ksp->max_it && strcmp(((PetscObject)ksp)->type_name, KSPRICHARDSON));
 
   ksp->its    = smoother ? ksp->max_it : 1;
