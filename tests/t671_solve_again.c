@@ -593,7 +593,12 @@ static PetscErrorCode KeptLevel(Pair *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a matrix that turns out to be symmetric has its transpose's null space */
+static PetscErrorCode RemoveNothing(MatNullSpace null, Vec v, void *ctx)
+{
+  return PETSC_SUCCESS;
+}
+
+/* a matrix that turns out to be symmetric has its transpose's null space; and one with a function of the program's */
 static PetscErrorCode Symmetric(Pair *p)
 {
   MatNullSpace null;
@@ -605,9 +610,13 @@ static PetscErrorCode Symmetric(Pair *p)
     PetscCall(MatSetOption(p->A[side], MAT_SYMMETRIC, PETSC_FALSE));
     PetscCall(MatSetTransposeNullSpace(p->A[side], null));
   }
-  PetscCall(MatNullSpaceDestroy(&null));
   p->tol = 1e-8;
   PetscCall(Twice(p, MADE, "the transpose's null space"));
+  PetscCall(MatNullSpaceSetFunction(null, RemoveNothing, NULL));
+  PetscCall(Twice(p, LEFT, "MatNullSpaceSetFunction()"));
+  PetscCall(MatNullSpaceSetFunction(null, NULL, NULL));
+  PetscCall(MatNullSpaceDestroy(&null));
+  PetscCall(Twice(p, MADE, "no function"));
   for (int round = 0; round < 2; round++) {
     SIDES(side)
     PetscCall(MatSetOption(p->A[side], MAT_SYMMETRIC, (PetscBool)!round));

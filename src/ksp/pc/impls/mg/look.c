@@ -23,21 +23,23 @@ static PetscErrorCode SolverSeen(KSP ksp, HybMGSolver *s)
 
   PetscFunctionBegin;
   PetscCall(HybChebyshevGetState(ksp, &s->changed, &noisy));
-  s->ksp  = ObjectSeen(ksp);
-  s->pc   = ObjectSeen(pc);
-  s->mat  = ObjectSeen(pc ? pc->mat : NULL);
-  s->pmat = ObjectSeen(pc ? pc->pmat : NULL);
+  s->ksp   = ObjectSeen(ksp);
+  s->pc    = ObjectSeen(pc);
+  s->mat   = ObjectSeen(pc ? pc->mat : NULL);
+  s->pmat  = ObjectSeen(pc ? pc->pmat : NULL);
+  s->flags = HybMGFlags(ksp);
   if (pc && pc->mat) {
     PetscCall(MatGetNullSpace(pc->mat, &null)); /* of a symmetric matrix both are one */
     s->null = ObjectSeen(null);
+    s->flags |= null && null->remove ? (PetscInt)1 << 25 : 0;
     PetscCall(MatGetTransposeNullSpace(pc->mat, &null));
     s->transposenull = ObjectSeen(null);
+    s->flags |= null && null->remove ? (PetscInt)1 << 26 : 0;
   }
   s->made   = pc ? HybPCMatState(pc) : 0;
   s->max_it = ksp->max_it;
   s->nwork  = ksp->nwork;
   s->first  = HybMGFirstNumber(ksp);
-  s->flags  = HybMGFlags(ksp);
   s->flags |= ksp->guess_zero ? (PetscInt)1 << 29 : 0;
   s->flags |= pc && pc->setupcalled ? (PetscInt)1 << 28 : 0;
   s->flags |= pc && pc->reusepreconditioner ? (PetscInt)1 << 27 : 0;

@@ -4,7 +4,7 @@
 */
 #include "mgimpl.h"
 
-/* what a solver may be told to do that the cycle does not: one bit each, less than 27; 0: nothing */
+/* what a solver may be told to do that the cycle does not: one bit each, less than 25; 0: nothing */
 PetscInt HybMGFlags(KSP ksp)
 {
   const PC        pc   = ksp->pc;
