@@ -8,7 +8,8 @@
 #include "aijhybridgpu/private/hybparagg.h"
 #include "aijhybridgpu/private/hybmat.h"
 
-/* The rules of aggregation are those of 3.21 and later, near-null vectors are real, limits of rounding those of doubles */
+/* The rules of aggregation are those of 3.21 and later, near-null vectors are real, limits of rounding those of
+   doubles */
 #if HYB_HAS_GAMG && PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX)
   #define HYB_GAMG 1
 #else
