@@ -33,7 +33,9 @@ typedef struct {
   PetscReal tol; /* of the first residuals; 0: EXACT */
 } Pair;
 
-static PetscInt    Made, Left;     /* applications, by what was seen here */
+static PetscInt Made, Left; /* applications, by what was seen here */
+/* at most so many more were made by KSPCG on a device, which finds an end behind one */
+static PetscInt    Vain;
 static PetscInt    Applied;        /* applications on MATAIJ, which are as many as on the type */
 static PetscBool   Cycles;         /* are there cycles of ours at all? */
 static PetscMPIInt SolveSize;      /* processes */
@@ -261,7 +263,8 @@ static inline PetscErrorCode Went(const Pair *p, Cycle cycle, PetscInt before, c
 /* a solve by both, for what their vectors hold, and all that is compared */
 static inline PetscErrorCode PairSolve(Pair *p, Cycle cycle, const char *options)
 {
-  PetscInt before;
+  PetscInt  before;
+  PetscBool cg, device;
 
   PetscFunctionBeginUser;
   Applied = 0;
@@ -270,9 +273,12 @@ static inline PetscErrorCode PairSolve(Pair *p, Cycle cycle, const char *options
   PetscCall(Residuals(&before));
   PetscCall(KSPSolve(p->ksp[1], p->b[1], p->x[1]));
   PetscCall(Went(p, cycle, before, options));
+  PetscCall(PetscObjectTypeCompare((PetscObject)p->ksp[1], KSPCG, &cg));
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &device));
+  if (cg && device && (p->ksp[1]->normtype == KSP_NORM_UNPRECONDITIONED || p->ksp[1]->reason < 0)) Vain++;
   PetscCall(SameHistory(p, options));
-  /* what does not converge is rounding after so many iterations */
-  if (p->ksp[0]->reason != KSP_DIVERGED_ITS || strstr(options, "preonly")) PetscCall(SameVec(p->x[0], p->x[1], 1e-7, options));
+  /* what does not converge is rounding after so many iterations, and so is what CG finds to be none of its matrices */
+  if ((p->ksp[0]->reason != KSP_DIVERGED_ITS && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_MAT && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_PC) || strstr(options, "preonly")) PetscCall(SameVec(p->x[0], p->x[1], 1e-7, options));
   SameLevels(p, options);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -367,7 +373,10 @@ static inline PetscErrorCode SolveBegin(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &SolveSize));
   PetscCall(PetscLogDefaultBegin());
-  Cycles = (PetscBool)(SolveSize == 1);
+  Cycles = PETSC_TRUE;
+  /* without these nobody hears who changes a smoother */
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_smoothers", &Cycles, NULL));
+  Cycles = (PetscBool)(Cycles && SolveSize == 1);
   Covers = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -390,7 +399,7 @@ static inline PetscErrorCode SolveEnd(PetscBool counted, int *code)
   }
   if (f) fclose(f);
   (void)unlink(CountsFile);
-  if (counted && SolveSize == 1 && (made != Made || left != Left)) {
+  if (counted && SolveSize == 1 && (made < Made || made > Made + Vain || left != Left)) {
     printf("FAILED at the end: %ld cycles and %ld left by -mat_aijhybridgpu_view_counts, not %d and %d\n", made, left, (int)Made, (int)Left);
     *code = 1;
   }

@@ -6,6 +6,7 @@
 
 TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=2 -mat_aijhybridgpu_backend host -few
+TEST np=1 -mat_aijhybridgpu_backend host -mat_aijhybridgpu_smoothers 0 -case eigenvalues
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
 
@@ -231,6 +232,66 @@ static PetscErrorCode Odd(Pair *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* matrices that are none for CG */
+static PetscErrorCode Indefinite(Pair *p)
+{
+  const PetscReal by[] = {-0.3, -1.0, -9.0, 0.0};
+
+  PetscFunctionBeginUser;
+  if (PetscDefined(USE_COMPLEX)) PetscFunctionReturn(PETSC_SUCCESS); /* PETSc's KSPCG on both sides */
+  p->tol = 1e-6;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(by); k++) {
+    char what[48];
+
+    snprintf(what, sizeof(what), "shifted by %g", (double)by[k]);
+    SIDES(side)
+    PetscCall(KSPSetReusePreconditioner(p->ksp[side], PETSC_TRUE));
+    SIDES(side)
+    PetscCall(MatShift(p->A[side], by[k]));
+    PetscCall(Twice(p, MADE, what));
+    SIDES(side)
+    PetscCall(KSPSetReusePreconditioner(p->ksp[side], PETSC_FALSE));
+    PetscCall(Twice(p, WHATEVER, what));
+    SIDES(side)
+    PetscCall(MatShift(p->A[side], -by[k]));
+    PetscCall(Twice(p, WHATEVER, "not shifted"));
+    SIDES(side)
+    PetscCall(MatScale(p->A[side], -1.0));
+    PetscCall(Twice(p, WHATEVER, "negative"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode OddMatrix(Pair *p)
+{
+  const PetscReal odd[] = {NAN, INFINITY, 0.0, 1e-300};
+
+  PetscFunctionBeginUser;
+  p->tol = 1e-7;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(odd); k++) {
+    PetscScalar diagonal;
+    char        what[48];
+
+    snprintf(what, sizeof(what), "%g on the diagonal", (double)odd[k]);
+    PetscCall(KSPSetReusePreconditioner(p->ksp[0], PETSC_TRUE));
+    PetscCall(KSPSetReusePreconditioner(p->ksp[1], PETSC_TRUE));
+    SIDES(side)
+    {
+      PetscCall(MatGetValue(p->A[side], 17, 17, &diagonal));
+      PetscCall(MatSetValue(p->A[side], 17, 17, odd[k], INSERT_VALUES));
+      PetscCall(MatTestAssemble(p->A[side]));
+    }
+    PetscCall(Twice(p, WHATEVER, what));
+    SIDES(side)
+    {
+      PetscCall(MatSetValue(p->A[side], 17, 17, diagonal, INSERT_VALUES));
+      PetscCall(MatTestAssemble(p->A[side]));
+    }
+    PetscCall(Twice(p, WHATEVER, "as it was"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Steps(Pair *p)
 {
   const PetscInt steps[] = {3, 1, 0, 4, 2};
@@ -352,23 +413,247 @@ static PetscErrorCode AwayAndBack(Pair *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the same number of events on the way to other numbers, and no application between */
+static PetscErrorCode AwayAndBackAtOnce(Pair *p)
+{
+  KSP k[2];
+
+  PetscFunctionBeginUser;
+  Smoothers(p, 1, PETSC_FALSE, k);
+  for (int round = 0; round < 3; round++) {
+    SIDES(side)
+    {
+      PetscCall(KSPSetType(k[side], KSPRICHARDSON));
+      PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
+      PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.0 + 0.4 * round, 0.2 + 0.1 * round));
+      PetscCall(KSPSetUp(k[side]));
+    }
+    PetscCall(Twice(p, MADE, "chebyshev away and back at once"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the solver inside the coarsest level's preconditioner */
+static PetscErrorCode Inner(Pair *p)
+{
+  static const char *const types[] = {PCJACOBI, PCNONE, PCLU, PCSVD, PCSOR};
+  KSP                      k[2], *sub;
+  PetscInt                 n;
+
+  PetscFunctionBeginUser;
+  if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  Smoothers(p, 0, PETSC_FALSE, k);
+  for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); t++) {
+    SIDES(side)
+    {
+      PetscCall(PCBJacobiGetSubKSP(k[side]->pc, &n, NULL, &sub));
+      PetscCall(PCSetType(sub[0]->pc, types[t]));
+    }
+    PetscCall(Twice(p, MADE, types[t]));
+  }
+  SIDES(side)
+  {
+    PetscCall(PCBJacobiGetSubKSP(k[side]->pc, &n, NULL, &sub));
+    PetscCall(KSPSetType(sub[0], KSPRICHARDSON));
+    PetscCall(KSPSetTolerances(sub[0], PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT, 1));
+    PetscCall(KSPRichardsonSetScale(sub[0], 0.8));
+  }
+  PetscCall(Twice(p, MADE, "richardson"));
+  SIDES(side)
+  {
+    PetscCall(PCBJacobiGetSubKSP(k[side]->pc, &n, NULL, &sub));
+    PetscCall(KSPSetType(sub[0], KSPPREONLY));
+    PetscCall(PCSetType(sub[0]->pc, PCLU));
+  }
+  PetscCall(Twice(p, MADE, "LU again"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a factorization that the program makes anew, of the same matrix */
+static PetscErrorCode Refactored(Pair *p)
+{
+  KSP k[2];
+
+  PetscFunctionBeginUser;
+  if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  Smoothers(p, 0, PETSC_FALSE, k);
+  SIDES(side)
+  PetscCall(PCSetType(k[side]->pc, PCICC));
+  PetscCall(Twice(p, MADE, "ICC"));
+  SIDES(side)
+  {
+    Mat A;
+
+    PetscCall(KSPGetOperators(k[side], &A, NULL));
+    PetscCall(PetscObjectReference((PetscObject)A));
+    PetscCall(PCReset(k[side]->pc));
+    PetscCall(PCSetOperators(k[side]->pc, A, A));
+    PetscCall(PCFactorSetShiftType(k[side]->pc, MAT_SHIFT_INBLOCKS));
+    PetscCall(PCFactorSetShiftAmount(k[side]->pc, 0.5));
+    PetscCall(PCFactorSetZeroPivot(k[side]->pc, 2.0));
+    PetscCall(PCSetUp(k[side]->pc));
+    PetscCall(MatDestroy(&A));
+  }
+  PetscCall(Twice(p, MADE, "ICC, other pivots"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode UseNoisy(Pair *p, PetscBool use)
+{
+  KSP k[2];
+
+  PetscFunctionBeginUser;
+  for (PetscInt l = NumberOfLevels(p->ksp[0]->pc) - 1; l > 0; l--) {
+    Smoothers(p, l, PETSC_FALSE, k);
+    SIDES(side)
+    PetscCall(KSPChebyshevEstEigSetUseNoisy(k[side], use));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* eigenvalues are estimated from the right-hand sides of the last solve's cycles, which were made here */
+static PetscErrorCode NotNoisy(Pair *p)
+{
+  KSP k[2];
+
+  PetscFunctionBeginUser;
+  for (PetscInt l = NumberOfLevels(p->ksp[0]->pc) - 1; l > 0; l--) {
+    Smoothers(p, l, PETSC_FALSE, k);
+    SIDES(side)
+    PetscCall(KSPSetType(k[side], KSPRICHARDSON));
+    SIDES(side)
+    PetscCall(KSPSetType(k[side], KSPCHEBYSHEV)); /* PCGAMG's eigenvalues are gone */
+    SIDES(side)
+    PetscCall(KSPChebyshevEstEigSet(k[side], 0, 0.1, 0, 1.1));
+  }
+  PetscCall(Twice(p, MADE, "estimates"));
+  PetscCall(UseNoisy(p, PETSC_FALSE));
+  SIDES(side)
+  PetscCall(Change(p->A[side], 1));
+  p->tol = 1e-7;
+  PetscCall(Twice(p, LEFT, "KSPChebyshevEstEigSetUseNoisy(): no"));
+  SIDES(side)
+  PetscCall(Change(p->A[side], 3));
+  PetscCall(Twice(p, LEFT, "new values"));
+  PetscCall(UseNoisy(p, PETSC_TRUE));
+  SIDES(side)
+  PetscCall(Change(p->A[side], 4));
+  PetscCall(Twice(p, MADE, "KSPChebyshevEstEigSetUseNoisy(): yes"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* vectors of the program's on the levels */
+static PetscErrorCode LevelVectors(Pair *p)
+{
+  PetscFunctionBeginUser;
+  for (int round = 0; round < 2; round++) {
+    SIDES(side)
+    {
+      KSP k;
+
+      for (PetscInt l = 0; l < NumberOfLevels(p->ksp[side]->pc); l++) {
+        Mat A;
+        Vec v[2];
+
+        PetscCall(PCMGGetSmoother(p->ksp[side]->pc, l, &k));
+        PetscCall(KSPGetOperators(k, &A, NULL));
+        PetscCall(MatCreateVecs(A, &v[0], &v[1]));
+        if (l < NumberOfLevels(p->ksp[side]->pc) - 1) {
+          PetscCall(PCMGSetRhs(p->ksp[side]->pc, l, v[0]));
+          PetscCall(PCMGSetX(p->ksp[side]->pc, l, v[1]));
+        } else
+          PetscCall(PCMGSetR(p->ksp[side]->pc, l, v[0]));
+        PetscCall(VecDestroy(&v[0]));
+        PetscCall(VecDestroy(&v[1]));
+      }
+    }
+    PetscCall(Twice(p, MADE, "PCMGSetRhs(), PCMGSetX()"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one smoother's preconditioner is kept for older values of its level, and no longer */
+static PetscErrorCode KeptLevel(Pair *p)
+{
+  KSP k[2];
+  Mat A;
+
+  PetscFunctionBeginUser;
+  Smoothers(p, 1, PETSC_FALSE, k);
+  SIDES(side)
+  PetscCall(KSPSetReusePreconditioner(k[side], PETSC_TRUE));
+  SIDES(side)
+  {
+    PetscCall(KSPGetOperators(k[side], &A, NULL));
+    PetscCall(MatScale(A, 1.25));
+  }
+  PetscCall(Twice(p, MADE, "a smoother's preconditioner is kept"));
+  SIDES(side)
+  PetscCall(KSPSetReusePreconditioner(k[side], PETSC_FALSE));
+  PetscCall(Twice(p, MADE, "it is no longer kept"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RemoveNothing(MatNullSpace null, Vec v, void *ctx)
+{
+  return PETSC_SUCCESS;
+}
+
+/* a matrix that turns out to be symmetric has its transpose's null space; and one with a function of the program's */
+static PetscErrorCode Symmetric(Pair *p)
+{
+  MatNullSpace null;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &null));
+  SIDES(side)
+  {
+    PetscCall(MatSetOption(p->A[side], MAT_SYMMETRIC, PETSC_FALSE));
+    PetscCall(MatSetTransposeNullSpace(p->A[side], null));
+  }
+  p->tol = 1e-8;
+  PetscCall(Twice(p, MADE, "the transpose's null space"));
+  PetscCall(MatNullSpaceSetFunction(null, RemoveNothing, NULL));
+  PetscCall(Twice(p, LEFT, "MatNullSpaceSetFunction()"));
+  PetscCall(MatNullSpaceSetFunction(null, NULL, NULL));
+  PetscCall(MatNullSpaceDestroy(&null));
+  PetscCall(Twice(p, MADE, "no function"));
+  for (int round = 0; round < 2; round++) {
+    SIDES(side)
+    PetscCall(MatSetOption(p->A[side], MAT_SYMMETRIC, (PetscBool)!round));
+    PetscCall(Twice(p, round ? MADE : LEFT, "MAT_SYMMETRIC"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static const Case Cases[] = {
-  {"values",          "",                                                                   NewValues    },
-  {"w",               "-pc_mg_cycle_type w",                                                NewValues    },
-  {"distinct",        "-pc_mg_distinct_smoothup",                                           NewValues    },
-  {"richardson",      "-mg_levels_ksp_type richardson -mg_levels_ksp_richardson_scale 0.6", NewValues    },
-  {"pattern",         "",                                                                   NewPattern   },
-  {"reset",           "",                                                                   Reset        },
-  {"eigenvalues",     "",                                                                   Eigenvalues  },
-  {"operators",       "",                                                                   LevelOperator},
+  {"values",          "",                                                                   NewValues        },
+  {"w",               "-pc_mg_cycle_type w",                                                NewValues        },
+  {"distinct",        "-pc_mg_distinct_smoothup",                                           NewValues        },
+  {"richardson",      "-mg_levels_ksp_type richardson -mg_levels_ksp_richardson_scale 0.6", NewValues        },
+  {"pattern",         "",                                                                   NewPattern       },
+  {"reset",           "",                                                                   Reset            },
+  {"eigenvalues",     "",                                                                   Eigenvalues      },
+  {"operators",       "",                                                                   LevelOperator    },
  /* a preconditioner for other values: after 20 iterations rounding is all */
-  {"kept",            "-ksp_rtol 1e-5",                                                     Kept         },
-  {"kept richardson", "-mg_levels_ksp_type richardson -mg_levels_ksp_richardson_scale 0.6", Kept         },
-  {"turn",            "",                                                                   InTurn       },
-  {"odd",             "",                                                                   Odd          },
-  {"steps",           "",                                                                   Steps        },
-  {"types",           "-mg_levels_ksp_chebyshev_eigenvalues 0.2,2.2",                       Types        },
-  {"away",            "",                                                                   AwayAndBack  },
+  {"kept",            "-ksp_rtol 1e-5",                                                     Kept             },
+  {"kept richardson", "-mg_levels_ksp_type richardson -mg_levels_ksp_richardson_scale 0.6", Kept             },
+  {"turn",            "",                                                                   InTurn           },
+  {"odd",             "",                                                                   Odd              },
+  {"steps",           "",                                                                   Steps            },
+  {"types",           "-mg_levels_ksp_chebyshev_eigenvalues 0.2,2.2",                       Types            },
+  {"away",            "",                                                                   AwayAndBack      },
+  {"indefinite",      "",                                                                   Indefinite       },
+  {"negative curve",  "-ksp_norm_type natural -ksp_converged_neg_curve",                    Indefinite       },
+  {"odd matrix",      "",                                                                   OddMatrix        },
+  {"odd, residuals",  "-ksp_norm_type unpreconditioned",                                    OddMatrix        },
+  {"away at once",    "",                                                                   AwayAndBackAtOnce},
+  {"inner",           "",                                                                   Inner            },
+  {"refactored",      "-pc_gamg_coarse_eq_limit 40",                                        Refactored       },
+  {"not noisy",       "",                                                                   NotNoisy         },
+  {"level vectors",   "",                                                                   LevelVectors     },
+  {"kept level",      "",                                                                   KeptLevel        },
+  {"symmetric",       "",                                                                   Symmetric        },
 };
 
 int main(int argc, char **argv)

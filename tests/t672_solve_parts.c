@@ -498,6 +498,97 @@ static PetscErrorCode Grids(Pair *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* n points in a row, pairs of which are one on the next level; rows that nothing couples are empty levels' */
+static PetscErrorCode Row(const char *type, PetscInt n, PetscBool pairs, Mat *A)
+{
+  PetscInt columns = pairs ? n / 2 : n;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_SELF, A));
+  PetscCall(MatSetSizes(*A, n, columns, n, columns));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(MatSetUp(*A));
+  for (PetscInt r = 0; r < n; r++) {
+    if (pairs && columns) PetscCall(MatSetValue(*A, r, PetscMin(r / 2, columns - 1), 1.0, INSERT_VALUES));
+    for (PetscInt c = PetscMax(0, r - 1); !pairs && c <= PetscMin(r + 1, n - 1); c++) PetscCall(MatSetValue(*A, r, c, c == r ? 2.5 : -1.0, INSERT_VALUES));
+  }
+  PetscCall(MatTestAssemble(*A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RowsOf(Pair *q, PetscInt n, PetscInt levels)
+{
+  char what[64];
+
+  PetscFunctionBeginUser;
+  snprintf(what, sizeof(what), "%d points, %d levels", (int)n, (int)levels);
+  SIDES(side)
+  {
+    const char *type = side ? "aijhybridgpu" : MATAIJ;
+    PC          pc;
+
+    PetscCall(KSPReset(q->ksp[side]));
+    PetscCall(Row(type, n, PETSC_FALSE, &q->A[side]));
+    PetscCall(MatCreateVecs(q->A[side], &q->x[side], &q->b[side]));
+    PetscCall(KSPSetOperators(q->ksp[side], q->A[side], q->A[side]));
+    PetscCall(KSPSetType(q->ksp[side], KSPCG));
+    PetscCall(KSPGetPC(q->ksp[side], &pc));
+    PetscCall(PCSetType(pc, PCMG));
+    PetscCall(PCMGSetLevels(pc, levels, NULL));
+    PetscCall(PCMGSetGalerkin(pc, PC_MG_GALERKIN_BOTH));
+    for (PetscInt l = levels - 1, rows = n; l > 0; l--, rows /= 2) {
+      KSP k;
+      Mat P;
+      PC  smoother;
+
+      PetscCall(Row(type, rows, PETSC_TRUE, &P));
+      PetscCall(PCMGSetInterpolation(pc, l, P));
+      PetscCall(MatDestroy(&P));
+      PetscCall(PCMGGetSmoother(pc, l, &k));
+      PetscCall(KSPGetPC(k, &smoother));
+      PetscCall(PCSetType(smoother, PCJACOBI));
+      PetscCall(KSPChebyshevSetEigenvalues(k, 1.8, 0.2));
+    }
+  }
+  PetscCall(Twice(q, n > 1 ? MADE : WHATEVER, what));
+  SIDES(side)
+  {
+    PetscCall(MatDestroy(&q->A[side]));
+    PetscCall(VecDestroy(&q->x[side]));
+    PetscCall(VecDestroy(&q->b[side]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the same solver for matrices of a few rows, with more and fewer levels */
+static PetscErrorCode Few(Pair *p)
+{
+  static const PetscInt sizes[][2] = {
+    {40,  3},
+    {2,   2},
+    {3,   2},
+    {40,  5},
+    {7,   3},
+    {200, 4},
+    {2,   2},
+    {1,   2},
+    {0,   2}
+  };
+  Pair q;
+
+  PetscFunctionBeginUser;
+  if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMemzero(&q, sizeof(q)));
+  SIDES(side)
+  {
+    PetscCall(KSPCreate(PETSC_COMM_SELF, &q.ksp[side]));
+    PetscCall(KSPSetResidualHistory(q.ksp[side], NULL, HISTORY, PETSC_TRUE));
+  }
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) PetscCall(RowsOf(&q, sizes[k][0], sizes[k][1]));
+  PetscCall(PairDestroy(&q));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Bits(Pair *p)
 {
   const PetscScalar *a;
@@ -592,7 +683,9 @@ static const Case Cases[] = {
   {"several",      "",                                                                                                                Several      },
   {"vectors",      "",                                                                                                                Vectors      },
   {"hierarchy",    "",                                                                                                                OwnHierarchy },
+  {"blocks",       "-mg_coarse_pc_type bjacobi",                                                                                      OwnHierarchy },
   {"grid",         "-grid_pc_mg_levels 3 -grid_pc_mg_galerkin both -grid_mg_levels_pc_type jacobi -grid_mg_coarse_pc_type redundant", Grids        },
+  {"few",          "",                                                                                                                Few          },
   {"bits",         "",                                                                                                                Bits         },
   {"prefix",       "",                                                                                                                Prefix       },
   {"estimates",    "",                                                                                                                Estimates    },

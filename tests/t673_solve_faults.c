@@ -7,15 +7,18 @@ TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated -every 3
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 17
 TEST np=1 @emulated -solver -every 5
+TEST np=1 @emulated -null -every 3
+
+  And KSPCG's own memory: KSPReset() and KSPSetType() give it back.
 
   -every N: the first sixteen, and of the others one in N; -from K: from the K-th on; -solver: the coarsest level's
-  stays; -verbose: says what failed
+  stays; -null: constants are the null space; -verbose: says what failed
 */
 #include "matfault.h"
 #include <petsc/private/pcmgimpl.h>
 
 static Mat       S;
-static PetscBool Verbose;
+static PetscBool Verbose, Null;
 static Vec       expected[2]; /* before and after new values */
 
 static PetscErrorCode NewValues(Mat A, KSP ksp)
@@ -28,7 +31,10 @@ static PetscErrorCode NewValues(Mat A, KSP ksp)
   PetscCall(VecSetValue(d, 3, 4.0, INSERT_VALUES));
   PetscCall(VecAssemblyBegin(d));
   PetscCall(VecAssemblyEnd(d));
-  PetscCall(MatDiagonalScale(A, d, d));
+  if (Null)
+    PetscCall(MatScale(A, 3.0));
+  else
+    PetscCall(MatDiagonalScale(A, d, d));
   PetscCall(VecDestroy(&d));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSetUp(ksp));
@@ -66,6 +72,13 @@ static PetscErrorCode Create(Mat *A, KSP *ksp, Vec *b, Vec *x)
   PetscFunctionBeginUser;
   PetscCall(MatConvert(S, "aijhybridgpu", MAT_INITIAL_MATRIX, A));
   PetscCall(MatSetOption(*A, MAT_SYMMETRIC, PETSC_TRUE));
+  if (Null) {
+    MatNullSpace null;
+
+    PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &null));
+    PetscCall(MatSetNullSpace(*A, null));
+    PetscCall(MatNullSpaceDestroy(&null));
+  }
   PetscCall(KSPCreate(PETSC_COMM_SELF, ksp));
   PetscCall(KSPSetOperators(*ksp, *A, *A));
   PetscCall(KSPSetFromOptions(*ksp));
@@ -154,6 +167,72 @@ static PetscErrorCode Faults(PetscBool again)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* rows whose sum is zero */
+static PetscErrorCode Close(Mat A)
+{
+  Vec one, sum;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &one, &sum));
+  PetscCall(VecSet(one, -1.0));
+  PetscCall(MatMult(A, one, sum));
+  PetscCall(MatDiagonalSet(A, sum, ADD_VALUES));
+  PetscCall(VecDestroy(&one));
+  PetscCall(VecDestroy(&sum));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode DeviceHolds(size_t *bytes)
+{
+  HybMemoryReport r;
+  HybExec         x = {MatFault.device, NULL, HYB_MEM_DEVICE};
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMemzero(&r, sizeof(r)));
+  PetscCall(MatFault.device->sync(&x));
+  PetscCall(MatFault.device->memory(&r));
+  *bytes = r.device_bytes;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* held on the device after KSPReset() of a solver that has solved: by KSPCG, or by one that is of another type then */
+static PetscErrorCode AfterReset(PetscBool type, size_t *held)
+{
+  Mat    A;
+  KSP    ksp;
+  Vec    b, x;
+  size_t with, without;
+
+  PetscFunctionBeginUser;
+  PetscCall(Create(&A, &ksp, &b, &x));
+  for (int k = 0; k < 2; k++) PetscCall(KSPSolve(ksp, b, x));
+  if (type) {
+    PetscCall(DeviceHolds(&with));
+    PetscCall(KSPSetType(ksp, KSPGMRES));
+    PetscCall(DeviceHolds(&without));
+    MatTestCheck(without < with || PetscDefined(USE_COMPLEX), "KSPSetType() gives nothing back");
+  }
+  PetscCall(KSPReset(ksp));
+  PetscCall(DeviceHolds(held));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatDestroy(&A));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GivesBack(void)
+{
+  size_t held[2];
+
+  PetscFunctionBeginUser;
+  MatTestName = "what KSPCG keeps";
+  if (!MatFault.device) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int type = 0; type < 2; type++) PetscCall(AfterReset((PetscBool)type, &held[type]));
+  MatTestCheck(held[0] == held[1], "KSPReset() gives nothing back");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscBool solver = PETSC_FALSE;
@@ -165,11 +244,14 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-solver", &solver, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-null", &Null, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-verbose", &Verbose, NULL));
   PetscCall(PetscOptionsInsertString(NULL, "-ksp_type cg -pc_type gamg -pc_gamg_coarse_eq_limit 10"));
   if (solver) PetscCall(PetscOptionsInsertString(NULL, "-mg_coarse_pc_type sor"));
+  if (Null) PetscCall(PetscOptionsInsertString(NULL, "-mg_coarse_pc_type svd"));
   MatFaultWatch(PETSC_TRUE);
   PetscCall(MatTestStencil(2, 20, PETSC_FALSE, 0.0, MATAIJ, &S));
+  if (Null) PetscCall(Close(S));
   PetscCall(MatTestOpenDevice());
   PetscCall(PetscOptionsInsertString(NULL, "-pc_mg_aijhybridgpu 0"));
   PetscCall(Create(&A, &ksp, &b, &x));
@@ -185,6 +267,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsClearValue(NULL, "-pc_mg_aijhybridgpu"));
   PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
   for (int again = 0; again < 2; again++) PetscCall(Faults((PetscBool)again));
+  PetscCall(GivesBack());
   PetscCall(MatTestHook(NULL, NULL));
   MatFaultWatch(PETSC_FALSE);
   for (int again = 0; again < 2; again++) PetscCall(VecDestroy(&expected[again]));

@@ -1,9 +1,9 @@
 /*
   Random sequences of what programs do to a solver with multigrid, alike on MATAIJ and on the type, where the cycle is
   made here whenever it can be: solves for other right-hand sides, new values, patterns and sizes, smoothers' steps,
-  types and numbers, restrictions, null spaces, cycles, resets, preconditioners that are kept. After each step both
-  sides agree. All is drawn from the seed of a run; -seed N -runs 1 repeats the run whose seed a failure names, -trail
-  prints each step before it is done.
+  types and numbers, restrictions, null spaces, cycles, resets, preconditioners that are kept, solvers inside the
+  coarsest level's, estimates without noise. After each step both sides agree. All is drawn from the seed of a run;
+  -seed N -runs 1 repeats the run whose seed a failure names, -trail prints each step before it is done.
 
 TEST np=1 -mat_aijhybridgpu_backend host -runs 40
 TEST np=2 -mat_aijhybridgpu_backend host -runs 3
@@ -67,7 +67,8 @@ static PetscErrorCode OnSmoother(Pair *p, PetscInt what)
   KSP            k[2];
 
   PetscFunctionBeginUser;
-  Say((const char *[]){"steps", "richardson", "numbers"}[what], l, draw);
+  Say((const char *[]){"steps", "richardson", "numbers", "noise", "kept smoother", "anew"}[what], l, draw);
+  if (what == 3) p->tol = 1e-6; /* estimates begin with the last solve's residuals, which are mostly rounding */
   Smoothers(p, l, (PetscBool)Draw(2), k);
   SIDES(side)
   {
@@ -78,6 +79,16 @@ static PetscErrorCode OnSmoother(Pair *p, PetscInt what)
     if (what == 1 && draw % 2) PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.1, 0.25));
     if (what == 2 && chebyshev) PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.0 + 0.1 * draw, 0.2));
     if (what == 2 && !chebyshev) PetscCall(KSPRichardsonSetScale(k[side], 0.4 + 0.05 * draw));
+    if (what == 3 && chebyshev) PetscCall(KSPChebyshevEstEigSetUseNoisy(k[side], (PetscBool)(draw > 1)));
+    if (what == 4) PetscCall(KSPSetReusePreconditioner(k[side], (PetscBool)(draw > 1)));
+    if (what == 5 && chebyshev) {
+      PetscCall(KSPSetType(k[side], KSPRICHARDSON));
+      PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
+      if (draw > 2)
+        PetscCall(KSPChebyshevEstEigSet(k[side], 0, 0.1, 0, 1.1));
+      else
+        PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.0 + 0.1 * draw, 0.2));
+    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -123,6 +134,40 @@ static PetscErrorCode OnLevel(Pair *p, PetscInt what)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode OnCoarsest(Pair *p)
+{
+  static const char *const types[] = {PCLU, PCJACOBI, PCSVD, PCSOR};
+  const PetscInt           draw    = Draw(4);
+  KSP                      k[2], *sub;
+  PetscBool                blocks;
+  PetscInt                 n;
+
+  PetscFunctionBeginUser;
+  Say("coarsest", draw, 0);
+  Smoothers(p, 0, PETSC_FALSE, k);
+  SIDES(side)
+  {
+    PetscCall(PetscObjectTypeCompare((PetscObject)k[side]->pc, PCBJACOBI, &blocks));
+    if (!blocks || !k[side]->pc->setupcalled || SolveSize > 1) continue;
+    PetscCall(PCBJacobiGetSubKSP(k[side]->pc, &n, NULL, &sub));
+    PetscCall(PCSetType(sub[0]->pc, types[draw]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a smoother that is reset has no right-hand side to begin with */
+static PetscErrorCode NoiseAgain(KSP ksp)
+{
+  const PC_MG *mg = (const PC_MG *)ksp->pc->data;
+
+  PetscFunctionBeginUser;
+  for (PetscInt l = 1; l < mg->levels[0]->levels; l++) {
+    PetscCall(KSPChebyshevEstEigSetUseNoisy(mg->levels[l]->smoothd, PETSC_TRUE));
+    PetscCall(KSPChebyshevEstEigSetUseNoisy(mg->levels[l]->smoothu, PETSC_TRUE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode OnSolver(Pair *p, PetscInt what)
 {
   const PetscInt draw = Draw(3);
@@ -137,6 +182,7 @@ static PetscErrorCode OnSolver(Pair *p, PetscInt what)
     if (what == 1) PetscCall(MatScale(p->A[side], 0.5 + draw));
     if (what == 2) PetscCall(KSPSetReusePreconditioner(p->ksp[side], (PetscBool)(draw == 0)));
     if (what == 3) PetscCall(PCMGSetCycleType(pc, draw ? PC_MG_CYCLE_V : PC_MG_CYCLE_W));
+    if (what == 4) PetscCall(NoiseAgain(p->ksp[side]));
     if (what == 4) PetscCall(PCReset(pc));
     if (what == 4) PetscCall(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
     if (what == 5) PetscCall(PCMGMultiplicativeSetCycles(pc, draw == 0 ? 2 : 1));
@@ -146,17 +192,19 @@ static PetscErrorCode OnSolver(Pair *p, PetscInt what)
 
 static PetscErrorCode Step(Pair *p)
 {
-  const PetscInt what = Draw(20);
+  const PetscInt what = Draw(21);
 
   PetscFunctionBeginUser;
   if (what == 0)
     PetscCall(NewMatrix(p));
   else if (what < 6)
-    PetscCall(OnSmoother(p, Draw(3)));
+    PetscCall(OnSmoother(p, Draw(6)));
   else if (what < 9)
     PetscCall(OnLevel(p, Draw(3)));
   else if (what < 14)
     PetscCall(OnSolver(p, Draw(6)));
+  else if (what == 20)
+    PetscCall(OnCoarsest(p));
   for (PetscInt solves = 1 + Draw(2); solves > 0; solves--) {
     const PetscInt round = Draw(6);
 
@@ -179,7 +227,7 @@ static PetscErrorCode Run(void)
   State   = (unsigned long long)MatTestSeed * 977 + 12345;
   Said[0] = 0;
   for (int k = 0; k < 5; k++) (void)Draw(2);
-  snprintf(options, sizeof(options), "%s -ksp_type fgmres -pc_type gamg %s", BASE, more[Draw(4)]);
+  snprintf(options, sizeof(options), "%s -ksp_type %s -pc_type gamg %s", BASE, Draw(3) ? "fgmres" : "cg", more[Draw(4)]);
   PetscCall(Options(options, PETSC_TRUE));
   PetscCall(MatTestStencil(2, 18, PETSC_FALSE, 0.0, MATAIJ, &S));
   PetscCall(PairCreate(S, &p));

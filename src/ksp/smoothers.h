@@ -13,23 +13,28 @@ typedef PetscErrorCode (*HybUseNoisyFn)(KSP, PetscBool);
 PETSC_INTERN PetscBool      HybNoiseKnown(void);
 PETSC_INTERN PetscErrorCode HybNoiseLend(KSP, Mat A, Vec noise, PetscErrorCode (*setup)(KSP), HybUseNoisyFn);
 PETSC_INTERN PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP);
-/* What counts the events after which a KSPCHEBYSHEV's numbers may be others, for as long as that lives; NULL: nothing
-   does */
-PETSC_INTERN PetscErrorCode HybChebyshevGetChanges(KSP, const PetscInt **changes);
+/* Of a KSPCHEBYSHEV: another state after each event that may change its numbers, and no two of a process have the same;
+   0: nobody watches it, or it is no such method. noisy: its estimates start from noise. */
+PETSC_INTERN PetscErrorCode HybChebyshevGetState(KSP, PetscObjectState *state, PetscBool *noisy);
 PETSC_INTERN PetscErrorCode KSPCreate_CG_Hyb(KSP);
 /* Until End the estimator of a KSPCHEBYSHEV, or NULL, has its Hessenberg matrix made by the room krylov, if *ours. */
 PETSC_INTERN PetscErrorCode HybEstimatorBegin(KSP, KSP estimator, PetscBool *ours);
 PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
 /*
   A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x?
-  Then *cycle is lent until End, its finest level's matrix is A, and nothing that it consists of may change.
+  r is the vector that it will be applied to. Then *cycle is lent until End, its finest level's matrix is A, and nothing
+  that it consists of may change.
 */
-PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, HybCycle **cycle, PetscBool *may);
+PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, HybCycle **cycle, PetscBool *may);
 PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, const PetscScalar *b, PetscScalar *x);
 /* an application was made by others, from HybCycleRecord() */
 PETSC_INTERN PetscErrorCode HybMGArraysApplied(PC);
+/* the last one is one that PETSc would not have made: the levels' solvers do not count it */
+PETSC_INTERN PetscErrorCode HybMGArraysInVain(PC);
 PETSC_INTERN PetscErrorCode HybMGArraysEnd(PC);
 /* memory of the cycle of a PC that is built on PCMG is given back, until an application makes it again */
 PETSC_INTERN PetscErrorCode HybMGForget(PC);
+/* rhs.c: a smoother that was visited by the cycle last gets the right-hand side that PETSc's cycle would have left */
+PETSC_INTERN PetscErrorCode HybMGGiveRightHandSide(KSP);
 
 #endif

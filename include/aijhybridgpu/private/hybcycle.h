@@ -9,9 +9,9 @@
 
 HYB_EXTERN_C_BEGIN
 
-#define HYB_CYCLE_SUMS   512  /* parts of a sum that a device forms at once */
-#define HYB_CYCLE_LEVELS 30   /* the most levels above the coarsest */
-#define HYB_CYCLE_DENSE  1024 /* the most rows of a coarsest level that has an inverse */
+#define HYB_CYCLE_TOTALS 4   /* sums that are kept */
+#define HYB_CYCLE_SUMS   512 /* parts of a sum that a device forms at once */
+#define HYB_CYCLE_LEVELS 30  /* the most levels above the coarsest */
 
 /* How a level is smoothed on one side of the visit below: `steps` times HybSpMVStep. Step k has the numbers c[3k] to
    c[3k+2], in memory of the backend. */
@@ -38,7 +38,7 @@ typedef struct {
 
 /* Sums of vectors' entries, where the cycle executes */
 typedef struct {
-  HybScalar *s;       /* 5 of them, and behind them parts of sums, HYB_CYCLE_SUMS */
+  HybScalar *s;       /* HYB_CYCLE_TOTALS of them, and behind them parts of sums, HYB_CYCLE_SUMS */
   int       *arrived; /* one counter, 0 at first; a device's */
 } HybCycleSums;
 
@@ -61,7 +61,7 @@ typedef struct {
   uint64_t stamp;
   /* HybCycleApply()'s own */
   void      *graph;    /* what is launched for all levels below the finest, NULL: not made yet */
-  PetscInt   applied;  /* applications since the last HybCycleMoved() */
+  PetscBool  applied;  /* since the last HybCycleMoved() */
   PetscBool  plain;    /* never as a graph */
   PetscCount launched; /* applications by the graph */
 } HybCycle;
@@ -77,8 +77,8 @@ typedef struct _HybCycleOps {
   PetscErrorCode (*clear)(const HybExec *, PetscCount n, HybScalar *x);
   /* s[k] = the sum of x's entries, in an order that depends on n alone */
   PetscErrorCode (*sum)(const HybExec *, const HybCycleSums *, PetscInt k, PetscCount n, const HybScalar *x);
-  /* z = y - (sum_k weight[k] s[k])/n, k < 5; z may be y */
-  PetscErrorCode (*shift)(const HybExec *, const HybCycleSums *, const int weight[5], PetscCount n, const HybScalar *y, HybScalar *z);
+  /* z = y - (sum_k weight[k] s[k])/n, z may be y */
+  PetscErrorCode (*shift)(const HybExec *, const HybCycleSums *, const int weight[HYB_CYCLE_TOTALS], PetscCount n, const HybScalar *y, HybScalar *z);
   /* y = P^T x; NULL on a device */
   PetscErrorCode (*multtranspose)(const HybExec *, const HybCSR *P, const HybScalar *x, HybScalar *y);
   /* What is launched with *captured between capture() and captured() is not done, but becomes *graph. NULL: no graphs.
@@ -90,19 +90,19 @@ typedef struct _HybCycleOps {
 } HybCycleOps;
 
 /*
-  x = the result of one cycle for the right-hand side b, from x = 0, or (guess) from x. All plans are set up. Nothing is
-  waited for on a device, unless solve() does. From the second application on, levels below the finest are one launch
+  x = the result of one cycle for the right-hand side b, from x = 0. All plans are set up. Nothing is waited for on a
+  device, unless solve() does. From the second application on, levels below the finest are one launch
   of a graph, where they can be: whoever moves an array of these levels, or makes another plan, calls HybCycleMoved()
   before the next application. Numbers in arrays may change at will.
 */
-extern PetscErrorCode HybCycleApply(HybCycle *, const HybScalar *b, HybScalar *x, PetscBool guess);
+extern PetscErrorCode HybCycleApply(HybCycle *, const HybScalar *b, HybScalar *x);
 extern PetscErrorCode HybCycleMoved(HybCycle *);
 /* The same application on another stream, launch by launch: what somebody captures who has b and x at fixed places. It
    is right until stamp changes. May it be captured? */
 extern PetscErrorCode HybCycleRecord(HybCycle *, const HybExec *, const HybScalar *b, HybScalar *x);
 extern PetscBool      HybCycleIsRecordable(const HybCycle *);
 /* floating-point operations of one application, as PETSc counts them, without solve() */
-extern PetscLogDouble HybCycleFlops(const HybCycle *, PetscBool guess);
+extern PetscLogDouble HybCycleFlops(const HybCycle *);
 
 extern const HybCycleOps HybCycleHost;
 

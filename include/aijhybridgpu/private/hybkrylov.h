@@ -99,10 +99,10 @@ extern PetscErrorCode HybKrylovArnoldiPar(const HybExec *, HybArena *work, const
 /* from one vector to the next: vectors start at multiples of 32 bytes at least */
 #define HYB_KRYLOV_LD(n) (((n) + 7) / 8 * 8)
 /* how many columns of H are whole, first being the norm of the first vector; the others become 0 */
+extern PetscInt HybKrylovWhole(PetscInt steps, PetscReal first, HybScalar *H);
 /* Did a step of so many leave of its vector hardly more than rounding? The steps behind it would be those of another
    vector than PETSc's. */
 extern PetscBool HybKrylovSpent(PetscInt steps, const HybScalar *H);
-extern PetscInt  HybKrylovWhole(PetscInt steps, PetscReal first, HybScalar *H);
 
 extern const HybKrylovOps HybKrylovHost;
 

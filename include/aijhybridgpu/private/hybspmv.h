@@ -5,7 +5,6 @@
 #ifndef AIJHYBRIDGPU_HYBSPMV_H
 #define AIJHYBRIDGPU_HYBSPMV_H
 #include "hyb.h"
-#include "hyb.h"
 
 HYB_EXTERN_C_BEGIN
 

@@ -17,8 +17,8 @@
 
   Null space. Where constants are the null space of the finest level's matrix, PETSc takes the mean out of each
   smoother's D^-1 (b - A x). Since A 1 = 0, a constant too much in x changes nothing that follows but x itself. So
-  nothing is taken out on the way: the mean that x should have is that which it began with and what P brings, and it
-  gets that at the end. Sums stay where the vectors are, and nothing waits.
+  nothing is taken out on the way: the mean that x should have is what P brings, and it gets that at the end. Sums stay
+  where the vectors are, and nothing waits.
 
   Graph. On a small level a kernel takes less time than its launch. So from the second application on all that lies
   below the finest level is launched as one graph: these levels work on vectors of their own, so that their launches
@@ -147,27 +147,26 @@ static PetscErrorCode CycleBelowFinest(const Visit *v)
 /* the right-hand side of the finest level's smoothers, where constants are a null space */
 static PetscErrorCode CycleZeroSum(const Visit *v, const HybScalar *b)
 {
-  static const int weight[5] = {0, 0, 0, 0, 1};
-  HybCycle *const  c         = v->cycle;
-  const PetscCount n         = c->level[0].A.m;
+  static const int weight[HYB_CYCLE_TOTALS] = {0, 0, 0, 1};
+  HybCycle *const  c                        = v->cycle;
+  const PetscCount n                        = c->level[0].A.m;
 
   PetscFunctionBegin;
-  PetscCall(v->ops->sum(v->exec, &c->sums, 4, n, b));
+  PetscCall(v->ops->sum(v->exec, &c->sums, 3, n, b));
   PetscCall(v->ops->shift(v->exec, &c->sums, weight, n, b, c->q));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* sum k of the finest level's x: 0 at first, unless that is zero, 1 and 2 before and after the correction, 3 at the
-   end */
-static PetscErrorCode CycleMean(const Visit *v, PetscInt level, PetscInt k, HybScalar *x, PetscBool zero)
+/* sum k of the finest level's x: 0 and 1 before and after the correction, 2 at the end */
+static PetscErrorCode CycleMean(const Visit *v, PetscInt level, PetscInt k, HybScalar *x)
 {
-  const int       weight[5] = {zero ? 0 : -1, 1, -1, 1, 0};
-  HybCycle *const c         = v->cycle;
+  static const int weight[HYB_CYCLE_TOTALS] = {1, -1, 1, 0};
+  HybCycle *const  c                        = v->cycle;
 
   PetscFunctionBegin;
-  if (level || !c->zeromean || (zero && k == 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (level || !c->zeromean) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(v->ops->sum(v->exec, &c->sums, k, c->level[0].A.m, x));
-  if (k == 3) PetscCall(v->ops->shift(v->exec, &c->sums, weight, c->level[0].A.m, x, x));
+  if (k == 2) PetscCall(v->ops->shift(v->exec, &c->sums, weight, c->level[0].A.m, x, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -182,7 +181,6 @@ static PetscErrorCode CycleVisit(const Visit *v, PetscInt k, const HybScalar *b,
 
   PetscFunctionBegin;
   if (bs != b) PetscCall(CycleZeroSum(v, b));
-  PetscCall(CycleMean(v, k, 0, x, zero));
   PetscCall(CycleSmooth(v, l, &l->pre, bs, x, zero));
   PetscCall(CycleMult(v, l->mult, &l->A, x, HYB_SPMV_RESIDUAL, b, l->r));
   if (l->R.i)
@@ -193,11 +191,11 @@ static PetscErrorCode CycleVisit(const Visit *v, PetscInt k, const HybScalar *b,
     PetscCall(CycleBelowFinest(v));
   else
     PetscCall(CycleBelow(v, k));
-  PetscCall(CycleMean(v, k, 1, x, zero));
+  PetscCall(CycleMean(v, k, 0, x));
   PetscCall(CycleMult(v, l->interpolate, &l->P, xc, HYB_SPMV_ADD, x, x));
-  PetscCall(CycleMean(v, k, 2, x, zero));
+  PetscCall(CycleMean(v, k, 1, x));
   PetscCall(CycleSmooth(v, l, &l->post, bs, x, PETSC_FALSE));
-  PetscCall(CycleMean(v, k, 3, x, zero));
+  PetscCall(CycleMean(v, k, 2, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -224,22 +222,22 @@ PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybCycleApply(HybCycle *c, const HybScalar *b, HybScalar *x, PetscBool guess)
+PetscErrorCode HybCycleApply(HybCycle *c, const HybScalar *b, HybScalar *x)
 {
   const Visit v = {c, &c->exec, c->exec.backend->cycle, PETSC_FALSE};
 
   PetscFunctionBegin;
   PetscCheck(c->n >= 1 && c->n <= HYB_CYCLE_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A cycle has 1 to %d levels above the coarsest, not %" PetscInt_FMT, HYB_CYCLE_LEVELS, c->n);
   if (!c->applied) c->plain = (PetscBool)!CycleCanBeAGraph(c, 1);
-  PetscCall(CycleVisit(&v, 0, b, x, (PetscBool)!guess));
-  c->applied++;
+  PetscCall(CycleVisit(&v, 0, b, x, PETSC_TRUE));
+  c->applied = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCycleMoved(HybCycle *c)
 {
   PetscFunctionBegin;
-  c->applied = 0;
+  c->applied = PETSC_FALSE;
   if (c->graph) PetscCall(c->exec.backend->cycle->forget(&c->exec, &c->graph));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -251,16 +249,17 @@ static PetscLogDouble SmootherFlops(const HybCycleLevel *l, const HybCycleSmooth
   return s->steps ? step * (s->steps - (zero ? 1 : 0)) + (zero ? 2.0 * l->A.m : 0) : 0;
 }
 
-PetscLogDouble HybCycleFlops(const HybCycle *c, PetscBool guess)
+PetscLogDouble HybCycleFlops(const HybCycle *c)
 {
-  PetscLogDouble flops = c->inverse ? 2.0 * c->m * c->m : 0, visits = 1;
+  PetscLogDouble flops = 0, visits = 1, fresh = 1; /* of the visits those from zero */
 
   for (PetscInt k = 0; k < c->n; k++) {
-    const HybCycleLevel *l     = &c->level[k];
-    const PetscLogDouble fresh = k == 0 ? (guess ? 0 : 1) : (k > 0 ? 1 : 0);
+    const HybCycleLevel *l = &c->level[k];
 
-    flops += visits * (2.0 * l->A.nnz + 2.0 * l->P.nnz + 2.0 * (l->R.i ? l->R.nnz : l->P.nnz) + SmootherFlops(l, &l->post, PETSC_FALSE) + SmootherFlops(l, &l->pre, (PetscBool)(fresh > 0)));
+    flops += visits * (2.0 * l->A.nnz + 2.0 * l->P.nnz + 2.0 * (l->R.i ? l->R.nnz : l->P.nnz) + SmootherFlops(l, &l->post, PETSC_FALSE));
+    flops += fresh * SmootherFlops(l, &l->pre, PETSC_TRUE) + (visits - fresh) * SmootherFlops(l, &l->pre, PETSC_FALSE);
+    fresh = visits;
     if (k + 1 < c->n) visits *= PetscMax(1, l->cycles);
   }
-  return flops;
+  return flops + (c->inverse ? visits * 2.0 * c->m * c->m : 0);
 }

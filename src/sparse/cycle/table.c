@@ -62,12 +62,12 @@ static PetscErrorCode HybCycleSum_Host(const HybExec *exec, const HybCycleSums *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCycleShift_Host(const HybExec *exec, const HybCycleSums *sums, const int weight[5], PetscCount n, const HybScalar *y, HybScalar *z)
+static PetscErrorCode HybCycleShift_Host(const HybExec *exec, const HybCycleSums *sums, const int weight[HYB_CYCLE_TOTALS], PetscCount n, const HybScalar *y, HybScalar *z)
 {
   HybScalar by = 0;
 
   PetscFunctionBegin;
-  for (int k = 0; k < 5; k++)
+  for (int k = 0; k < HYB_CYCLE_TOTALS; k++)
     if (weight[k]) by += (PetscReal)weight[k] * sums->s[k];
   by /= (PetscReal)n;
   for (PetscCount i = 0; i < n; i++) z[i] = y[i] - by;

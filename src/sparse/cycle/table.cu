@@ -41,7 +41,7 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleSum(PetscCount n, H
 {
   HYB_SHARED(HybScalar, scratch, HYB_WARP);
   HYB_SHARED(int, last, 1);
-  HybScalar *const part = sums.s + 5;
+  HybScalar *const part = sums.s + HYB_CYCLE_TOTALS;
   HybScalar        sum(0);
 
   for (PetscCount i = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x; i < n; i += (PetscCount)gridDim.x * CYCLE_THREADS) sum = sum + x[i];
@@ -62,7 +62,7 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleSum(PetscCount n, H
 }
 
 typedef struct {
-  int weight[5];
+  int weight[HYB_CYCLE_TOTALS];
 } CycleWeights;
 
 static __global__ __launch_bounds__(CYCLE_THREADS) void CycleShift(PetscCount n, const HybScalar *__restrict__ s, CycleWeights w, const HybScalar *y, HybScalar *z)
@@ -71,7 +71,7 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleShift(PetscCount n,
   HybScalar        by(0);
 
 #pragma unroll
-  for (int k = 0; k < 5; k++)
+  for (int k = 0; k < HYB_CYCLE_TOTALS; k++)
     if (w.weight[k]) by = by + (PetscReal)w.weight[k] * s[k];
   by = by / (PetscReal)n;
   if (i < n) z[i] = y[i] - by;
@@ -98,12 +98,12 @@ static PetscErrorCode HybCycleSum_CUDA(const HybExec *exec, const HybCycleSums *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCycleShift_CUDA(const HybExec *exec, const HybCycleSums *sums, const int weight[5], PetscCount n, const HybScalar *y, HybScalar *z)
+static PetscErrorCode HybCycleShift_CUDA(const HybExec *exec, const HybCycleSums *sums, const int weight[HYB_CYCLE_TOTALS], PetscCount n, const HybScalar *y, HybScalar *z)
 {
   CycleWeights w;
 
   PetscFunctionBegin;
-  for (int k = 0; k < 5; k++) w.weight[k] = weight[k];
+  for (int k = 0; k < HYB_CYCLE_TOTALS; k++) w.weight[k] = weight[k];
   HYB_LAUNCH(CycleShift, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, sums->s, w, y, z);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -12,7 +12,8 @@
              z = M r;  beta = z r, |z|                                  wait: what PETSc tests on the way, then its test
 
   What PETSc finds before it changes x (p A p is 0, changes its sign or is not finite) the kernels find as well, and
-  change nothing. One application of M is in vain then.
+  change nothing. One application of M is in vain then, and one where the norm of r ends the iterations, which PETSc
+  tests before it makes z.
 
   On smaller matrices all launches of an iteration, the cycle's too, are one graph from the second solve on: launching
   them takes longer than what they do. It is made again where anything that it names has moved. There x is a vector of
@@ -35,11 +36,14 @@ PETSC_EXTERN PetscErrorCode KSPCreate_CG(KSP);
 #define HYB_CG_KEY   "HybCG"
 #define HYB_CG_GRAPH 2000000 /* rows up to which an iteration is a graph */
 
+typedef PetscErrorCode (*HybSetRealFn)(KSP, PetscReal);
+
 /* PETSc's own operations, the same for all objects */
 static struct {
   PetscErrorCode (*solve)(KSP);
-  PetscErrorCode (*setradius)(KSP, PetscReal);
-  PetscErrorCode (*settarget)(KSP, PetscReal);
+  PetscErrorCode (*reset)(KSP);
+  PetscErrorCode (*destroy)(KSP);
+  HybSetRealFn setradius, settarget;
   PetscErrorCode (*getobjective)(KSP, PetscReal *);
 } petsc;
 
@@ -54,7 +58,7 @@ typedef struct {
   HybCycleSums sums; /* of z, where constants are a null space */
   HybScalar   *x;
   void        *graph;
-  PetscInt     solves;
+  PetscBool    solved;   /* once at least with this */
   const void  *names[6]; /* what the graph names: the cycle, r, z, p, the backend, and whether it has sums */
   uint64_t     stamp;    /* the cycle's */
 } HybKSPCG;
@@ -75,38 +79,49 @@ static PetscErrorCode HybKSPCGForget(HybKSPCG *cg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybKSPCGFree(void *pointer)
+static PetscErrorCode HybKSPCGRelease(HybKSPCG *cg)
 {
-  HybKSPCG      *cg   = (HybKSPCG *)pointer;
-  PetscErrorCode ierr = HybKSPCGForget(cg), second = HybArenaReset(&cg->keep);
+  const PetscErrorCode ierr = HybKSPCGForget(cg), second = HybArenaReset(&cg->keep);
 
   PetscFunctionBegin;
-  PetscCall(PetscFree(cg));
+  cg->numbers.s = NULL;
+  cg->x         = NULL;
+  cg->solved    = PETSC_FALSE;
   PetscCall(ierr);
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode KSPCGSetRadius_Hyb(KSP ksp, PetscReal radius)
+static PetscErrorCode HybKSPCGFree(void *pointer)
+{
+  const PetscErrorCode ierr = HybKSPCGRelease((HybKSPCG *)pointer);
+
+  PetscFunctionBegin;
+  PetscCall(PetscFree(pointer));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a radius, or a target of the objective function */
+static PetscErrorCode HybKSPCGTrust(KSP ksp, HybSetRealFn petscs, PetscReal value)
 {
   HybKSPCG *cg;
 
   PetscFunctionBegin;
-  PetscCall((*petsc.setradius)(ksp, radius));
+  PetscCall((*petscs)(ksp, value));
   PetscCall(HybKSPCGGet(ksp, &cg));
-  if (cg) cg->trust = PETSC_TRUE;
+  cg->trust = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPCGSetRadius_Hyb(KSP ksp, PetscReal radius)
+{
+  return HybKSPCGTrust(ksp, petsc.setradius, radius);
 }
 
 static PetscErrorCode KSPCGSetObjectiveTarget_Hyb(KSP ksp, PetscReal target)
 {
-  HybKSPCG *cg;
-
-  PetscFunctionBegin;
-  PetscCall((*petsc.settarget)(ksp, target));
-  PetscCall(HybKSPCGGet(ksp, &cg));
-  if (cg) cg->trust = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybKSPCGTrust(ksp, petsc.settarget, target);
 }
 
 static PetscErrorCode KSPCGGetObjFcn_Hyb(KSP ksp, PetscReal *objective)
@@ -115,10 +130,30 @@ static PetscErrorCode KSPCGGetObjFcn_Hyb(KSP ksp, PetscReal *objective)
 
   PetscFunctionBegin;
   PetscCall(HybKSPCGGet(ksp, &cg));
-  if (cg && cg->ours)
+  if (cg->ours)
     *objective = cg->objective;
   else
     PetscCall((*petsc.getobjective)(ksp, objective));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPReset_CG_Hyb(KSP ksp)
+{
+  HybKSPCG *cg;
+
+  PetscFunctionBegin;
+  PetscCall(HybKSPCGGet(ksp, &cg));
+  PetscCall(HybKSPCGRelease(cg));
+  if (petsc.reset) PetscCall((*petsc.reset)(ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* KSPSetType() to another type comes here too */
+static PetscErrorCode KSPDestroy_CG_Hyb(KSP ksp)
+{
+  PetscFunctionBegin;
+  PetscCall((*petsc.destroy)(ksp));
+  PetscCall(PetscObjectCompose((PetscObject)ksp, HYB_CG_KEY, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -132,6 +167,7 @@ typedef struct {
   HybVecAccess b, x, r, z, p;
   HybScalar   *sum;                  /* where x is while it iterates */
   PetscBool    null;                 /* constants are A's null space */
+  PetscBool    vain;                 /* PETSc would not have made the last z */
   PetscReal    host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
 } Solve;
 
@@ -176,10 +212,10 @@ static PetscErrorCode SolveFetch(Solve *s)
 /* z loses its mean, where PETSc takes it out of what the preconditioner made */
 static PetscErrorCode SolveZeroMean(const Solve *s, const HybExec *exec)
 {
-  static const int   weight[5] = {1, 0, 0, 0, 0};
-  const HybCycleOps *ops       = exec->backend->cycle;
-  const PetscCount   n         = s->cycle->level[0].A.m;
-  HybScalar         *z         = (HybScalar *)s->z.there;
+  static const int   weight[HYB_CYCLE_TOTALS] = {1, 0, 0, 0};
+  const HybCycleOps *ops                      = exec->backend->cycle;
+  const PetscCount   n                        = s->cycle->level[0].A.m;
+  HybScalar         *z                        = (HybScalar *)s->z.there;
 
   PetscFunctionBegin;
   if (!s->null) PetscFunctionReturn(PETSC_SUCCESS);
@@ -256,7 +292,7 @@ static PetscErrorCode SolveGraph(Solve *s)
   if (s->null) names[5] = &cg->sums;
   if (cg->graph && !memcmp(names, cg->names, sizeof(names)) && cg->stamp == s->cycle->stamp) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybKSPCGForget(cg));
-  if (!cg->solves || s->sum != cg->x || !HybCycleIsRecordable(s->cycle)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!cg->solved || s->sum != cg->x || !HybCycleIsRecordable(s->cycle)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(exec->backend->cycle->capture(exec, &captured, &may));
   if (may) PetscCall(exec->backend->cycle->captured(&captured, SolveRecordIteration(s, &captured), &cg->graph));
   (void)memcpy(cg->names, names, sizeof(names));
@@ -291,12 +327,14 @@ static PetscErrorCode SolveTest(Solve *s, PetscInt its)
   const PetscReal dp  = SolveNorm(s);
 
   PetscFunctionBegin;
+  s->vain = (PetscBool)(ksp->normtype == KSP_NORM_UNPRECONDITIONED);
   if (ksp->normtype == KSP_NORM_NATURAL) KSPCheckDot(ksp, s->host[HYB_CG_BETA]);
   KSPCheckNorm(ksp, dp);
   ksp->rnorm = dp;
   PetscCall(KSPLogResidualHistory(ksp, dp));
   PetscCall((*ksp->converged)(ksp, its, dp, &ksp->reason, ksp->cnvP));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  s->vain = PETSC_FALSE;
   KSPCheckDot(ksp, s->host[HYB_CG_BETA]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -366,6 +404,7 @@ static PetscErrorCode SolveIterate(Solve *s)
     if (ksp->reason) break;
     PetscCall(SolveIteration(s));
     if (s->host[HYB_CG_STOPPED] != 0) {
+      s->vain = PETSC_TRUE;
       PetscCall(SolveStopped(s));
       break;
     }
@@ -387,16 +426,12 @@ static PetscErrorCode SolveReserve(Solve *s)
 
   PetscFunctionBegin;
   if (!cg->numbers.s || cg->n != n || cg->keep.exec.backend != exec->backend) {
-    PetscCall(HybKSPCGForget(cg));
-    PetscCall(HybArenaReset(&cg->keep));
-    cg->numbers.s = NULL;
-    cg->x         = NULL;
-    cg->solves    = 0;
+    PetscCall(HybKSPCGRelease(cg));
     PetscCall(HybArenaInit(&cg->keep, exec));
     if (n <= HYB_CG_GRAPH) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
     PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 2, sizeof(int), &cg->numbers.arrived));
     cg->sums.arrived = cg->numbers.arrived + 1;
-    PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), 5 + HYB_CYCLE_SUMS, sizeof(HybScalar), &cg->sums.s));
+    PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CYCLE_TOTALS + HYB_CYCLE_SUMS, sizeof(HybScalar), &cg->sums.s));
     PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CG_NUMBERS + 3 * HYB_KRYLOV_SUMS, sizeof(HybScalar), &cg->numbers.s));
     cg->n = n;
   }
@@ -439,11 +474,12 @@ static PetscErrorCode SolveArrays(Solve *s)
   PetscCall(HybVecGet(exec, &s->work, ksp->work[2], PETSC_FALSE, PETSC_TRUE, &s->p));
   /* it comes back to the host also where no iteration wrote it */
   if (s->p.there != s->p.array) ierr = exec->backend->zero(exec, s->p.there, bytes);
-  s->sum = s->cg->x && s->cg->solves ? s->cg->x : (HybScalar *)s->x.there;
+  s->sum = s->cg->x && s->cg->solved ? s->cg->x : (HybScalar *)s->x.there;
   if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   if (!ierr) ierr = SolveIterate(s);
+  if (!ierr && s->vain) ierr = HybMGArraysInVain(ksp->pc);
   if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
-  s->cg->solves++;
+  s->cg->solved = PETSC_TRUE;
   PetscCall(HybVecRestore(exec, &s->work, &s->p));
   PetscCall(HybVecRestore(exec, &s->work, &s->z));
   PetscCall(HybVecRestore(exec, &s->work, &s->r));
@@ -467,8 +503,11 @@ static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *const
   PetscMPIInt  size;
 
   PetscFunctionBegin;
-  *plain = (PetscBool)(cg && !cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && !ksp->calc_sings && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->reason != KSP_DIVERGED_PC_FAILED && ksp->pc_side == PC_LEFT);
+  *plain = (PetscBool)(!cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && !ksp->calc_sings && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->reason != KSP_DIVERGED_PC_FAILED && ksp->pc_side == PC_LEFT);
   *plain = (PetscBool)(*plain && (ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_UNPRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL));
+  #if HYB_HAS_DIAGONALSCALE
+  *plain = (PetscBool)(*plain && !ksp->pc->diagonalscale); /* PETSc's says that it cannot */
+  #endif
   if (!*plain) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
@@ -485,7 +524,7 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(HybKSPCGGet(ksp, &cg));
-  if (cg) cg->ours = PETSC_FALSE;
+  cg->ours = PETSC_FALSE;
 #if !defined(PETSC_USE_COMPLEX)
   {
     PetscBool      may = PETSC_FALSE;
@@ -497,7 +536,7 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
     if (may) {
       PetscCall(PCSetUp(ksp->pc)); /* as PCApply() does: of new values older releases hear there alone */
       PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-      PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, &s.cycle, &may));
+      PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], &s.cycle, &may));
       if (may && (!s.cycle->exec.backend->device || !s.cycle->exec.backend->krylov->cgproducts)) {
         PetscCall(HybMGArraysEnd(ksp->pc));
         may = PETSC_FALSE;
@@ -526,7 +565,9 @@ PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(KSPCreate_CG(ksp));
-  petsc.solve = ksp->ops->solve;
+  petsc.solve   = ksp->ops->solve;
+  petsc.reset   = ksp->ops->reset;
+  petsc.destroy = ksp->ops->destroy;
   PetscCall(PetscNew(&cg));
   PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CG_KEY, cg, HybKSPCGFree));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGSetRadius_C", &petsc.setradius));
@@ -535,6 +576,8 @@ PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
   if (petsc.setradius) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGSetRadius_C", KSPCGSetRadius_Hyb));
   if (petsc.settarget) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGSetObjectiveTarget_C", KSPCGSetObjectiveTarget_Hyb));
   if (petsc.getobjective) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGGetObjFcn_C", KSPCGGetObjFcn_Hyb));
-  ksp->ops->solve = KSPSolve_CG_Hyb;
+  ksp->ops->solve   = KSPSolve_CG_Hyb;
+  ksp->ops->reset   = KSPReset_CG_Hyb;
+  ksp->ops->destroy = KSPDestroy_CG_Hyb;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -37,12 +37,13 @@ static struct {
 typedef struct {
   PetscBool        noisy;
   PetscBool        given;   /* by the program: nothing is estimated unless it asks for that */
-  PetscInt         changes; /* events after which the method's numbers may be others */
+  PetscObjectState changed; /* of the last event after which the method's numbers may be others */
   PetscObjectId    noise;   /* the vector of the last one */
   PetscObjectId    id[2];   /* the operators that the last estimate was made for */
   PetscObjectState state[2];
 } HybChebyshev;
 
+/* what is composed with a KSP of the type as long as it has that */
 static PetscErrorCode HybChebyshevGet(KSP ksp, HybChebyshev **c)
 {
   PetscFunctionBegin;
@@ -57,6 +58,36 @@ static PetscErrorCode HybChebyshevFree(void *pointer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* One count for all: a KSP that gets the type anew does not begin where it was */
+static void HybChebyshevChanged(HybChebyshev *c)
+{
+  static PetscObjectState changes;
+
+  c->changed = ++changes;
+}
+
+PetscErrorCode HybChebyshevGetState(KSP ksp, PetscObjectState *state, PetscBool *noisy)
+{
+  HybChebyshev *c;
+
+  PetscFunctionBegin;
+  PetscCall(HybChebyshevGet(ksp, &c));
+  *state = c ? c->changed : 0;
+  *noisy = (PetscBool)(c && c->noisy);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Without noise an estimate starts from the right-hand side of the last solve. Multigrid's cycle, which makes none, has
+   it. */
+static PetscErrorCode HybChebyshevSetNoisy(KSP ksp, HybChebyshev *c, PetscBool use)
+{
+  PetscFunctionBegin;
+  if (c->noisy && !use) PetscCall(HybMGGiveRightHandSide(ksp));
+  c->noisy = use;
+  HybChebyshevChanged(c);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode KSPChebyshevEstEigSetUseNoisy_Hyb(KSP ksp, PetscBool use)
 {
   HybChebyshev *c;
@@ -64,7 +95,7 @@ static PetscErrorCode KSPChebyshevEstEigSetUseNoisy_Hyb(KSP ksp, PetscBool use)
   PetscFunctionBegin;
   PetscCall((*petsc.usenoisy)(ksp, use));
   PetscCall(HybChebyshevGet(ksp, &c));
-  if (c) c->noisy = use;
+  PetscCall(HybChebyshevSetNoisy(ksp, c, use));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -75,8 +106,8 @@ static PetscErrorCode KSPChebyshevSetEigenvalues_Hyb(KSP ksp, PetscReal emax, Pe
   PetscFunctionBegin;
   PetscCall((*petsc.seteigenvalues)(ksp, emax, emin));
   PetscCall(HybChebyshevGet(ksp, &c));
-  if (c) c->given = (PetscBool)(emax != 0 && emin != 0);
-  if (c) c->changes++;
+  c->given = (PetscBool)(emax != 0 && emin != 0);
+  HybChebyshevChanged(c);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -87,17 +118,7 @@ static PetscErrorCode KSPChebyshevEstEigSet_Hyb(KSP ksp, PetscReal a, PetscReal 
   PetscFunctionBegin;
   PetscCall((*petsc.esteigset)(ksp, a, b, c, d));
   PetscCall(HybChebyshevGet(ksp, &cheby));
-  if (cheby) cheby->changes++;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybChebyshevGetChanges(KSP ksp, const PetscInt **changes)
-{
-  HybChebyshev *c;
-
-  PetscFunctionBegin;
-  PetscCall(HybChebyshevGet(ksp, &c));
-  *changes = c ? &c->changes : NULL;
+  HybChebyshevChanged(cheby);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -106,13 +127,15 @@ static PetscErrorCode KSPSetFromOptions_Chebyshev_Hyb(KSP ksp, HybOptionItems it
 {
   HybChebyshev *c;
   KSP           estimator;
+  PetscBool     noisy;
 
   PetscFunctionBegin;
   PetscCall((*petsc.setfromoptions)(ksp, items));
   PetscCall(HybChebyshevGet(ksp, &c));
   PetscCall(KSPChebyshevEstEigGetKSP(ksp, &estimator));
-  if (c) c->changes++;
-  if (c && estimator) PetscCall(PetscOptionsGetBool(((PetscObject)ksp)->options, ((PetscObject)ksp)->prefix, "-ksp_chebyshev_esteig_noisy", &c->noisy, NULL));
+  noisy = c->noisy;
+  if (estimator) PetscCall(PetscOptionsGetBool(((PetscObject)ksp)->options, ((PetscObject)ksp)->prefix, "-ksp_chebyshev_esteig_noisy", &noisy, NULL));
+  PetscCall(HybChebyshevSetNoisy(ksp, c, noisy));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -149,7 +172,7 @@ static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, KSP *estimator,
 
   PetscFunctionBegin;
   *lend = PETSC_FALSE;
-  if (!c || !c->noisy || !HybNoiseKnown()) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!c->noisy || !HybNoiseKnown()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybChebyshevEstimates(ksp, c, estimator, &estimates));
   if (!estimates) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetOperators(ksp, &mat[0], &mat[1]));
@@ -217,7 +240,7 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(HybChebyshevGet(ksp, &c));
-  if (c) c->changes++;
+  HybChebyshevChanged(c);
   PetscCall(HybChebyshevLook(ksp, c, &estimator, &lend));
   if (!lend) {
     PetscCall((*petsc.setup)(ksp));
@@ -236,8 +259,8 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
 static PetscErrorCode KSPDestroy_Chebyshev_Hyb(KSP ksp)
 {
   PetscFunctionBegin;
-  PetscCall(PetscObjectCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, NULL));
   PetscCall((*petsc.destroy)(ksp));
+  PetscCall(PetscObjectCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -256,6 +279,7 @@ PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
   petsc.destroy        = ksp->ops->destroy;
   PetscCall(PetscNew(&c));
   c->noisy = PETSC_TRUE;
+  HybChebyshevChanged(c);
   PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, c, HybChebyshevFree));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevEstEigSetUseNoisy_C", KSPChebyshevEstEigSetUseNoisy_Hyb));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevSetEigenvalues_C", KSPChebyshevSetEigenvalues_Hyb));

@@ -77,7 +77,7 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What a null space of constants needs: of that, A 1 must be 0, as the cycle relies on it where PETSc does not. */
+/* For constants as a null space: vectors and sums of the cycle's. It relies on A 1 = 0, which PETSc does not need. */
 static PetscErrorCode HybMGNullSpace(KSP ksp, HybMG *h, const char **why)
 {
   HybCycle  *c = &h->cycle;
@@ -95,9 +95,9 @@ static PetscErrorCode HybMGNullSpace(KSP ksp, HybMG *h, const char **why)
     PetscCall(VecNorm(ksp->work[0], NORM_INFINITY, &norm));
     if (!(norm <= 1000 * PETSC_MACHINE_EPSILON)) *why = "the matrix times a constant is not zero";
   }
-  if (*why || c->q) PetscFunctionReturn(PETSC_SUCCESS);
+  if (*why || c->sums.s) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), h->size[0], sizeof(HybScalar), &c->q));
-  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), 5 + HYB_CYCLE_SUMS, sizeof(HybScalar), &s));
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), HYB_CYCLE_TOTALS + HYB_CYCLE_SUMS, sizeof(HybScalar), &s));
   PetscCall(HybArenaCalloc(&h->keep, HYB_WORK(&c->exec), 1, sizeof(int), &c->sums.arrived));
   c->sums.s = s;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -144,7 +144,7 @@ static PetscErrorCode HybMGNumbers(const PC_MG *mg, HybMG *h, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An application that fails leaves its vector locked, which is to be written again */
+/* An application that fails leaves its right-hand side locked for reading. That is written again next time. */
 static void Unlock(Vec v)
 {
   PetscInt locked = 0;
@@ -205,24 +205,25 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
 /* the coarsest level by PETSc's own solver, arrays where the cycle executes; a failure is told as PETSc's cycle does */
 static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar *x)
 {
-  HybMG         *h     = (HybMG *)ctx;
-  const HybExec *exec  = &h->cycle.exec;
-  const size_t   bytes = sizeof(HybScalar) * (size_t)h->cycle.m;
-  HybVecAccess   v;
-  HybArena       work;
-  PetscErrorCode ierr;
+  HybMG              *h     = (HybMG *)ctx;
+  const PC_MG_Levels *m     = ((const PC_MG *)h->pc->data)->levels[0];
+  const HybExec      *exec  = &h->cycle.exec;
+  const size_t        bytes = sizeof(HybScalar) * (size_t)h->cycle.m;
+  HybVecAccess        v;
+  HybArena            work;
+  PetscErrorCode      ierr;
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&work, exec));
-  PetscCall(HybVecGet(exec, &work, h->coarseb, PETSC_FALSE, PETSC_TRUE, &v));
+  PetscCall(HybVecGet(exec, &work, m->b, PETSC_FALSE, PETSC_TRUE, &v));
   ierr = exec->backend->copy(exec, v.there, b, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   if (!ierr) ierr = HybVecRestore(exec, &work, &v);
   if (!ierr) {
-    ierr = KSPSolve(h->coarse, h->coarseb, h->coarsex);
-    if (ierr) Unlock(h->coarseb);
+    ierr = KSPSolve(m->smoothd, m->b, m->x);
+    if (ierr) Unlock(m->b);
   }
-  if (!ierr) ierr = KSPCheckSolve(h->coarse, h->pc, h->coarsex);
-  if (!ierr) ierr = HybVecGet(exec, &work, h->coarsex, PETSC_TRUE, PETSC_FALSE, &v);
+  if (!ierr) ierr = KSPCheckSolve(m->smoothd, h->pc, m->x);
+  if (!ierr) ierr = HybVecGet(exec, &work, m->x, PETSC_TRUE, PETSC_FALSE, &v);
   if (!ierr) ierr = exec->backend->copy(exec, x, v.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   if (!ierr) ierr = HybVecRestore(exec, &work, &v);
   PetscCall(HybArenaReset(&work));
@@ -233,23 +234,17 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
 /* Is the solver one product with a matrix, of which nobody wants to hear? One inside it as well. */
 static PetscErrorCode CoarseIsLinear(KSP ksp, PetscBool *linear)
 {
-  PetscBool preonly, watched, blocks, redundant;
-  PetscInt  n     = 1;
-  KSP       inner = NULL, *sub;
+  PetscBool preonly = PETSC_TRUE, watched = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPPREONLY, &preonly));
-  PetscCall(HybMGWatched(ksp, &watched));
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, linear, PCLU, PCCHOLESKY, PCSVD, PCJACOBI, PCILU, PCICC, ""));
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCBJACOBI, &blocks));
-  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCREDUNDANT, &redundant));
-  if (blocks) {
-    PetscCall(PCBJacobiGetSubKSP(ksp->pc, &n, NULL, &sub));
-    if (n == 1) inner = sub[0];
-  } else if (redundant)
-    PetscCall(PCRedundantGetKSP(ksp->pc, &inner));
-  if (inner) PetscCall(CoarseIsLinear(inner, linear));
-  *linear = (PetscBool)(*linear && preonly && !watched);
+  *linear = PETSC_FALSE;
+  for (int k = 0; ksp && k <= HYB_MG_INNER && preonly && !watched; k++) {
+    PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPPREONLY, &preonly));
+    PetscCall(HybMGWatched(ksp, &watched));
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp->pc, linear, PCLU, PCCHOLESKY, PCSVD, PCJACOBI, PCILU, PCICC, ""));
+    *linear = (PetscBool)(*linear && preonly && !watched);
+    PetscCall(HybMGInnerSolver(ksp, &ksp));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -332,11 +327,8 @@ static PetscErrorCode HybMGCoarsest(const PC_MG *mg, HybMG *h)
   PetscBool                good = PETSC_FALSE, linear = PETSC_FALSE;
 
   PetscFunctionBegin;
-  h->coarse  = ksp;
-  h->coarseb = mg->levels[0]->b;
-  h->coarsex = mg->levels[0]->x;
-  c->solve   = HybMGCoarseSolve;
-  c->ctx     = h;
+  c->solve = HybMGCoarseSolve;
+  c->ctx   = h;
   if (c->exec.backend->device && c->m <= HYB_MG_INVERSE) PetscCall(CoarseIsLinear(ksp, &linear));
   if (linear) {
     Mat            X = NULL;
@@ -417,6 +409,7 @@ PetscErrorCode HybMGLend(HybMG *h)
     moved = (PetscBool)(moved || (any && k));
     other = (PetscBool)(other || any);
   }
+  h->lent++;
   if (moved) PetscCall(HybCycleMoved(c));
   if (other || !c->stamp) c->stamp = HybMGNewStamp();
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -428,6 +421,7 @@ PetscErrorCode HybMGReturn(HybMG *h)
   HybCSR         csr;
 
   PetscFunctionBegin;
+  h->lent--;
   /* the views stay to be compared with */
   for (PetscInt k = 0; k < h->cycle.n; k++) {
     PetscCall(HybMatRestoreCSR(h->A[k], x, &csr));

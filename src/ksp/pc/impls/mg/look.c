@@ -17,36 +17,61 @@ static HybMGObject ObjectSeen(void *object)
 
 static PetscErrorCode SolverSeen(KSP ksp, HybMGSolver *s)
 {
-  const PC        pc = ksp->pc;
-  const PetscInt *changes;
+  const PC     pc = ksp->pc;
+  MatNullSpace null;
+  PetscBool    noisy;
 
   PetscFunctionBegin;
-  PetscCall(HybChebyshevGetChanges(ksp, &changes));
-  s->ksp  = ObjectSeen(ksp);
-  s->pc   = ObjectSeen(pc);
-  s->mat  = ObjectSeen(pc ? pc->mat : NULL);
-  s->pmat = ObjectSeen(pc ? pc->pmat : NULL);
+  PetscCall(HybChebyshevGetState(ksp, &s->changed, &noisy));
+  s->ksp   = ObjectSeen(ksp);
+  s->pc    = ObjectSeen(pc);
+  s->mat   = ObjectSeen(pc ? pc->mat : NULL);
+  s->pmat  = ObjectSeen(pc ? pc->pmat : NULL);
+  s->flags = HybMGFlags(ksp);
   if (pc && pc->mat) {
-    s->null          = ObjectSeen(pc->mat->nullsp);
-    s->transposenull = ObjectSeen(pc->mat->transnullsp);
+    PetscCall(MatGetNullSpace(pc->mat, &null)); /* of a symmetric matrix both are one */
+    s->null = ObjectSeen(null);
+    s->flags |= null && null->remove ? (PetscInt)1 << 25 : 0;
+    PetscCall(MatGetTransposeNullSpace(pc->mat, &null));
+    s->transposenull = ObjectSeen(null);
+    s->flags |= null && null->remove ? (PetscInt)1 << 26 : 0;
   }
-  s->made      = pc ? HybPCMatState(pc) : 0;
-  s->max_it    = ksp->max_it;
-  s->nwork     = ksp->nwork;
-  s->first     = HybMGFirstNumber(ksp);
-  s->flags     = HybMGFlags(ksp) | (ksp->guess_zero ? (PetscInt)1 << 29 : 0) | (pc && pc->setupcalled ? (PetscInt)1 << 28 : 0);
-  s->changes   = changes ? *changes : 0;
+  s->made   = pc ? HybPCMatState(pc) : 0;
+  s->max_it = ksp->max_it;
+  s->nwork  = ksp->nwork;
+  s->first  = HybMGFirstNumber(ksp);
+  s->flags |= ksp->guess_zero ? (PetscInt)1 << 29 : 0;
+  s->flags |= pc && pc->setupcalled ? (PetscInt)1 << 28 : 0;
+  s->flags |= pc && pc->reusepreconditioner ? (PetscInt)1 << 27 : 0;
   s->stage     = ksp->setupstage;
   s->norm      = ksp->normtype;
   s->solve     = ksp->ops->solve;
   s->apply     = pc ? pc->ops->apply : NULL;
   s->converged = (void (*)(void))ksp->converged;
-  /* of a solver's and a preconditioner's own states their applications make others */
+  /* the objects' own states say nothing: an application may change them */
   s->ksp.state = s->pc.state = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Seen(PC pc, PetscBool device, HybMGSeen *seen)
+/* what is inside the coarsest level's solver, where nobody asks that for a solution */
+static PetscErrorCode InnerSeen(KSP ksp, HybMGSeen *seen)
+{
+  Mat F;
+
+  PetscFunctionBegin;
+  for (int k = 0; ksp; k++) {
+    if (ksp->pc && ksp->pc->setupcalled && ksp->pc->ops->getfactoredmatrix) {
+      PetscCall(PCFactorGetMatrix(ksp->pc, &F));
+      seen->factor[k] = ObjectSeen(F);
+    }
+    if (k == HYB_MG_INNER) break;
+    PetscCall(HybMGInnerSolver(ksp, &ksp));
+    if (ksp) PetscCall(SolverSeen(ksp, &seen->inner[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Seen(PC pc, const HybMG *h, PetscBool device, HybMGSeen *seen)
 {
   const PC_MG *mg = (const PC_MG *)pc->data;
 
@@ -72,22 +97,30 @@ static PetscErrorCode Seen(PC pc, PetscBool device, HybMGSeen *seen)
     if (m->interpolate) PetscCall(HybMatHasMult(m->interpolate, &s->mult[1]));
     if (m->restrct) PetscCall(HybMatHasMult(m->restrct, &s->mult[2]));
   }
+  if (h->cycle.inverse) PetscCall(InnerSeen(mg->levels[0]->smoothd, seen));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a smoother that the cycle does, but for its numbers */
+/* *why is set where the cycle cannot do this smoother. Its numbers are another question: smoother.c. */
 static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
 {
-  Mat       Amat;
-  PetscBool type, jacobi, watched;
+  Mat              Amat;
+  PetscBool        type, jacobi, watched, chebyshev, noisy;
+  PetscObjectState changed;
 
   PetscFunctionBegin;
   PetscCall(HybMGWatched(ksp, &watched));
   PetscCall(KSPGetOperators(ksp, &Amat, NULL));
   PetscCall(PetscObjectTypeCompareAny((PetscObject)ksp, &type, KSPCHEBYSHEV, KSPRICHARDSON, ""));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp, KSPCHEBYSHEV, &chebyshev));
+  PetscCall(HybChebyshevGetState(ksp, &changed, &noisy));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
   if (!type)
     *why = "a smoother is neither Chebyshev's nor Richardson's method";
+  else if (chebyshev && !changed)
+    *why = "who sets eigenvalues of Chebyshev's method is not heard: -mat_aijhybridgpu_smoothers 0";
+  else if (chebyshev && !noisy)
+    *why = "a smoother's eigenvalues are estimated from its right-hand sides";
   else if (!jacobi)
     *why = "a smoother's preconditioner is not Jacobi";
   else if (Amat != A)
@@ -105,14 +138,15 @@ static PetscErrorCode SmootherCovered(KSP ksp, Mat A, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* of constants, and nothing of a program's? *null: is there one at all? */
+/* Is it one of constants alone, or is there none? *null: there is one */
 static PetscBool NullSpaceIsConstant(MatNullSpace space, PetscBool *null)
 {
   *null = (PetscBool)(space != NULL);
   return (PetscBool)(!space || (space->has_cnst && !space->n && !space->remove));
 }
 
-/* on the finest level constants may be a null space, of smoothers' results, of right-hand sides or of both */
+/* On the finest level constants may be the null space of A, of its transpose or of both: PETSc takes it out of what the
+   smoothers' preconditioner makes, and out of their right-hand sides. */
 static PetscErrorCode NullSpacesCovered(HybMG *h, Mat A, PetscBool finest, const char **why)
 {
   MatNullSpace space[2];
@@ -191,7 +225,8 @@ static PetscErrorCode LevelCovered(HybMG *h, const PC_MG *mg, PetscInt l, const 
   if (!*why) PetscCall(SmootherCovered(m->smoothd, A, why));
   if (!*why && m->smoothu != m->smoothd) PetscCall(SmootherCovered(m->smoothu, A, why));
   if (!*why) PetscCall(NullSpacesCovered(h, A, (PetscBool)!k, why));
-  /* where a level is entered from zero PETSc finds out by its norm, but for a smoother that always begins there */
+  /* Where a level is entered, its vector is zero, of which PETSc hears by the norm. A smoother that is told to begin
+     from zero would do so in each of its visits. */
   if (!*why && (m->smoothu->guess_zero || (m->smoothd->guess_zero && k > 0 && mg->levels[l + 1]->cycles > 1))) *why = "a smoother begins from zero where there is a guess";
   if (!*why) PetscCall(TransfersCovered(m, A->rmap->n, coarser->rmap->n, &h->transposed[k], why));
   h->A[k] = A;
@@ -239,6 +274,7 @@ static PetscErrorCode HybMGLookAnew(PC pc, HybMG *h, const HybExec *x, const cha
   PetscFunctionBegin;
   PetscCall(HybMGCovered(pc, h, why));
   if (!*why) PetscCall(HybMGBuild(pc, h, x, why));
+  if (!*why) PetscCall(HybMGKnownToSmoothers(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -257,10 +293,14 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
   if (!h->on || !mg->levels || !mg->levels[0]->smoothd) PetscFunctionReturn(PETSC_SUCCESS);
   A = pc->pmat;
   if (A) PetscCall(HybMatHasMult(A, &ours));
+  if (!ours && h->ours) PetscCall(HybMGRelease(h));
   h->ours = ours;
   if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMatGetMultExec(A, b, x, &exec));
-  PetscCall(Seen(pc, exec.backend->device, &h->now));
+  if (h->lent) /* by a solver that applies this one to other vectors as well, in its test of convergence */
+    exec = h->cycle.exec;
+  else
+    PetscCall(HybMatGetMultExec(A, b, x, &exec));
+  PetscCall(Seen(pc, h, exec.backend->device, &h->now));
   if (h->known && !memcmp(&h->now, &h->seen, sizeof(h->now))) {
     *covered             = h->covered;
     h->cycle.exec.stream = exec.stream;
@@ -271,7 +311,7 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
   if (why && !h->told) PetscCall(PetscInfo(pc, "The cycle is PETSc's own: %s\n", why));
   h->told = (PetscBool)(why != NULL);
   if (why) PetscCall(HybMGRelease(h));
-  PetscCall(Seen(pc, exec.backend->device, &h->seen));
+  PetscCall(Seen(pc, h, exec.backend->device, &h->seen));
   h->known   = PETSC_TRUE;
   h->covered = *covered = (PetscBool)!why;
   PetscFunctionReturn(PETSC_SUCCESS);

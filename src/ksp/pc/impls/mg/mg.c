@@ -15,6 +15,13 @@
 
 PETSC_EXTERN PetscErrorCode PCCreate_MG(PC); /* exported; no header has it */
 
+/* PETSc's own operations, the same for all objects */
+static struct {
+  PetscErrorCode (*apply)(PC, Vec, Vec);
+  PetscErrorCode (*reset)(PC);
+  PetscErrorCode (*destroy)(PC);
+} petsc;
+
 static PetscErrorCode HybMGDestroy(void *pointer)
 {
   HybMG *h = (HybMG *)pointer;
@@ -28,7 +35,7 @@ static PetscErrorCode HybMGDestroy(void *pointer)
 /* as KSPSolve() would have left it after so many visits */
 static void Visited(KSP ksp, PetscInt visits, PetscBool smoother)
 {
-  /* of no steps Chebyshev's and Richardson's methods think differently */
+  /* without a step Chebyshev's method has diverged, Richardson's has not */
   const PetscBool none = (PetscBool)(smoother && !ksp->max_it && strcmp(((PetscObject)ksp)->type_name, KSPRICHARDSON));
 
   ksp->its    = smoother ? ksp->max_it : 1;
@@ -36,16 +43,17 @@ static void Visited(KSP ksp, PetscInt visits, PetscBool smoother)
   ksp->totalits += visits * ksp->its;
 }
 
-/* the coarsest level's solver has counted for itself where it was asked */
-static void AllVisited(const HybMG *h, const PC_MG *mg)
+/* times: 1, or -1 where an application is not to have been; the coarsest level's solver has counted for itself where it
+   was asked */
+static void AllVisited(const HybMG *h, const PC_MG *mg, PetscInt times)
 {
-  PetscInt visits = 1;
+  PetscInt visits = times;
 
   for (PetscInt l = mg->levels[0]->levels - 1; l >= 0; l--) {
     const PC_MG_Levels *m = mg->levels[l];
 
     if (l == 0) {
-      if (h->cycle.inverse) Visited(m->smoothd, visits, PETSC_FALSE);
+      if (h->cycle.inverse || times < 0) Visited(m->smoothd, visits, PETSC_FALSE);
     } else {
       Visited(m->smoothd, visits, PETSC_TRUE);
       Visited(m->smoothu, visits, PETSC_TRUE);
@@ -56,7 +64,7 @@ static void AllVisited(const HybMG *h, const PC_MG *mg)
 
 static PetscErrorCode HybMGLogFlops(const HybMG *h)
 {
-  const PetscLogDouble flops = HybCycleFlops(&h->cycle, PETSC_FALSE);
+  const PetscLogDouble flops = HybCycleFlops(&h->cycle);
 
   PetscFunctionBegin;
   if (h->cycle.exec.backend->device && PetscDefined(HAVE_DEVICE))
@@ -70,7 +78,7 @@ static PetscErrorCode HybMGApplied(PC pc, HybMG *h)
 {
   PetscFunctionBegin;
   PetscCall(HybMGLogFlops(h));
-  AllVisited(h, (const PC_MG *)pc->data);
+  AllVisited(h, (const PC_MG *)pc->data, 1);
   PetscCall(HybCountGAMG(HYB_CYCLES));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -84,7 +92,7 @@ static PetscErrorCode HybMGApply(PC pc, HybMG *h, const HybScalar *b, HybScalar 
   h->pc = pc;
   /* a solver on the coarsest level may want to time its own */
   if (h->cycle.inverse) PetscCall(PetscLogGpuTimeBegin());
-  ierr = HybCycleApply(&h->cycle, b, x, PETSC_FALSE);
+  ierr = HybCycleApply(&h->cycle, b, x);
   if (h->cycle.inverse) PetscCall(PetscLogGpuTimeEnd());
   if (ierr) h->known = PETSC_FALSE;
   PetscCall(ierr);
@@ -113,6 +121,7 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
   HybMG         *h;
   HybArena       work;
   PetscBool      covered;
+  PetscInt       lent;
   PetscErrorCode ierr, second;
 
   PetscFunctionBegin;
@@ -120,19 +129,22 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
   PetscCall(HybMGLook(pc, h, b, x, &covered));
   if (!covered) {
     if (h->ours) PetscCall(HybCountGAMG(HYB_CYCLES_LEFT));
-    PetscCall((*h->apply)(pc, b, x));
+    PetscCall((*petsc.apply)(pc, b, x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(HybMGLeaveRightHandSide(pc, b));
   PetscCall(HybArenaInit(&work, &h->cycle.exec));
-  ierr   = HybMGApplyVectors(pc, h, b, x, &work);
-  second = HybArenaReset(&work);
+  lent    = h->lent;
+  ierr    = HybMGApplyVectors(pc, h, b, x, &work);
+  h->lent = lent;
+  second  = HybArenaReset(&work);
   if (ierr) h->known = PETSC_FALSE;
   PetscCall(ierr);
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, HybCycle **cycle, PetscBool *may)
+PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, HybCycle **cycle, PetscBool *may)
 {
   HybMG *h = NULL;
 
@@ -143,6 +155,7 @@ PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, HybCycle **cycle, Pe
   PetscCall(HybMGLook(pc, h, b, x, may));
   if (*may && h->A[0] != A) *may = PETSC_FALSE;
   if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMGLeaveRightHandSide(pc, r));
   PetscCall(HybMGLend(h));
   *cycle = &h->cycle;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -170,6 +183,16 @@ PetscErrorCode HybMGArraysApplied(PC pc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMGArraysInVain(PC pc)
+{
+  HybMG *h = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  AllVisited(h, (const PC_MG *)pc->data, -1);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybMGArraysEnd(PC pc)
 {
   HybMG *h = NULL;
@@ -192,24 +215,18 @@ PetscErrorCode HybMGForget(PC pc)
 
 static PetscErrorCode PCReset_MG_Hyb(PC pc)
 {
-  HybMG *h;
-
   PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  PetscCall(HybMGRelease(h));
-  PetscCall((*h->reset)(pc));
+  PetscCall(HybMGForget(pc));
+  PetscCall((*petsc.reset)(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* PCSetType() to another type comes here too */
 static PetscErrorCode PCDestroy_MG_Hyb(PC pc)
 {
-  HybMG *h;
-
   PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  PetscCall(HybMGRelease(h));
-  PetscCall((*h->destroy)(pc));
+  PetscCall(HybMGForget(pc));
+  PetscCall((*petsc.destroy)(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -220,11 +237,11 @@ static PetscErrorCode PCCreate_MG_Hyb(PC pc)
   PetscFunctionBegin;
   PetscCall(PCCreate_MG(pc));
   PetscCall(PetscNew(&h));
-  h->on      = PETSC_TRUE;
-  h->apply   = pc->ops->apply;
-  h->reset   = pc->ops->reset;
-  h->destroy = pc->ops->destroy;
+  h->on = PETSC_TRUE;
   PetscCall(HybContainerCompose((PetscObject)pc, HYB_MG_NAME, h, HybMGDestroy));
+  petsc.apply      = pc->ops->apply;
+  petsc.reset      = pc->ops->reset;
+  petsc.destroy    = pc->ops->destroy;
   pc->ops->apply   = PCApply_MG_Hyb;
   pc->ops->reset   = PCReset_MG_Hyb;
   pc->ops->destroy = PCDestroy_MG_Hyb;

@@ -1,7 +1,7 @@
 /*
   mgimpl.h: the application of PETSc's multigrid by the room cycle. look.c: what is covered; watched.c: what a solver
-  does beside solving; build.c: what the cycle is made of; smoother.c: smoothers' numbers; mg.c: the application, and
-  what is registered.
+  does beside solving, and which one is inside another; build.c: what the cycle is made of; smoother.c: smoothers'
+  numbers; rhs.c: right-hand sides that are left to smoothers; mg.c: the application, and what is registered.
 */
 #ifndef AIJHYBRIDGPU_MGIMPL_H
 #define AIJHYBRIDGPU_MGIMPL_H
@@ -17,6 +17,7 @@
 #define HYB_MG_INVERSE   200  /* the most rows of a coarsest level whose inverse is made */
 #define HYB_MG_CONDITION 1e11 /* the largest condition, by Frobenius norms, of one whose inverse is used */
 #define HYB_MG_SMOOTHER  24   /* the most steps of a smoother */
+#define HYB_MG_INNER     3    /* the most solvers inside the coarsest level's, one in another */
 
 /* An object of PETSC's as it was: the same number and the same state are the same contents */
 typedef struct {
@@ -27,8 +28,9 @@ typedef struct {
 /* What of a smoother, or of the coarsest level's solver, decides what it does. Compared byte by byte: zeroed first. */
 typedef struct {
   HybMGObject      ksp, pc, mat, pmat, null, transposenull;
-  PetscObjectState made; /* of the matrix that the preconditioner was made of */
-  PetscInt         max_it, nwork, flags, changes;
+  PetscObjectState made;    /* of the matrix that the preconditioner was made of */
+  PetscObjectState changed; /* of Chebyshev's method */
+  PetscInt         max_it, nwork, flags;
   PetscReal        first;
   KSPSetUpStage    stage;
   KSPNormType      norm;
@@ -50,12 +52,12 @@ typedef struct {
   PCMGType       am;
   PetscLogStage  stage;
   HybMGLevelSeen level[HYB_MG_LEVELS];
+  /* where the coarsest level has an inverse, which nothing else tells of: the solvers inside its own, and factors */
+  HybMGSolver inner[HYB_MG_INNER];
+  HybMGObject factor[HYB_MG_INNER + 1];
 } HybMGSeen;
 
 typedef struct {
-  PetscErrorCode (*apply)(PC, Vec, Vec); /* PETSc's own, as the next two */
-  PetscErrorCode (*reset)(PC);
-  PetscErrorCode (*destroy)(PC);
   PetscBool on, asked;      /* -pc_mg_aijhybridgpu, and whether it has been read */
   PetscBool ours, told;     /* the finest level's matrix is of the type; -info has been told why not */
   HybMGSeen seen;           /* when it was last looked */
@@ -71,23 +73,26 @@ typedef struct {
   PetscReal *c;                      /* numbers of all smoothers, where the cycle executes */
   HybScalar *inverse;                /* of the coarsest level, there as well; NULL: PETSc solves */
   PC         pc;                     /* as long as an application lasts */
-  KSP        coarse;
-  Vec        coarseb, coarsex; /* its vectors, PETSc's */
+  PetscInt   lent;                   /* how many have the matrices' arrays */
 } HybMG;
 
 /* Is the application covered, as everything is now? After a change of anything all smoothers are set up, as PETSc
    would, and *h is what they are now. b and x: of this application. */
 PETSC_INTERN PetscErrorCode HybMGLook(PC, HybMG *, Vec b, Vec x, PetscBool *covered);
-/* watched.c: a bit for each thing that a solver does beside solving, 0: nothing; and whether there is any, by options
-   too */
+/* watched.c: a bit for each thing that a solver does beside solving, 0: nothing; whether there is any, by options too;
+   and the one solver that does what its preconditioner, which is set up, has to do, or NULL */
 PETSC_INTERN PetscInt       HybMGFlags(KSP);
 PETSC_INTERN PetscErrorCode HybMGWatched(KSP, PetscBool *);
+PETSC_INTERN PetscErrorCode HybMGInnerSolver(KSP, KSP *inner);
 /* build.c: all that the cycle has of its own; *why: a sentence that says what is not covered, or NULL */
 PETSC_INTERN PetscErrorCode HybMGBuild(PC, HybMG *, const HybExec *, const char **why);
 PETSC_INTERN PetscErrorCode HybMGRelease(HybMG *);
 /* the matrices' arrays and plans for one application, and their end */
 PETSC_INTERN PetscErrorCode HybMGLend(HybMG *);
 PETSC_INTERN PetscErrorCode HybMGReturn(HybMG *);
+/* rhs.c: the smoothers can ask for their right-hand sides from now on; and b is the finest level's */
+PETSC_INTERN PetscErrorCode HybMGKnownToSmoothers(PC);
+PETSC_INTERN PetscErrorCode HybMGLeaveRightHandSide(PC, Vec b);
 /* smoother.c: the numbers of a smoother's steps, three each, as PETSc's own code has them; *known is PETSC_FALSE where
    they are not a recurrence that the cycle has */
 PETSC_INTERN PetscReal      HybMGFirstNumber(KSP);

@@ -1,9 +1,10 @@
 /*
   watched.c: what a level's solver does beside solving: who watches it, and steps of programs and of PETSc's on its way.
+  And which solver is inside it.
 */
 #include "mgimpl.h"
 
-/* what a solver may have on that ours has not: one bit each, 0: nothing */
+/* what a solver may be told to do that the cycle does not: one bit each, less than 25; 0: nothing */
 PetscInt HybMGFlags(KSP ksp)
 {
   const PC        pc   = ksp->pc;
@@ -47,5 +48,24 @@ PetscErrorCode HybMGWatched(KSP ksp, PetscBool *watched)
   PetscFunctionBegin;
   PetscCall(PetscOptionsHasName(((PetscObject)ksp)->options, ((PetscObject)ksp)->prefix, "-ksp_converged_reason", watched));
   if (HybMGFlags(ksp)) *watched = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGInnerSolver(KSP ksp, KSP *inner)
+{
+  PetscBool blocks, redundant;
+  PetscInt  n;
+  KSP      *sub;
+
+  PetscFunctionBegin;
+  *inner = NULL;
+  if (!ksp->pc || !ksp->pc->setupcalled) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCBJACOBI, &blocks));
+  PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCREDUNDANT, &redundant));
+  if (blocks) {
+    PetscCall(PCBJacobiGetSubKSP(ksp->pc, &n, NULL, &sub));
+    if (n == 1) *inner = sub[0];
+  } else if (redundant)
+    PetscCall(PCRedundantGetKSP(ksp->pc, inner));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
