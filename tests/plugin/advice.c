@@ -3,7 +3,7 @@
   little is lost; the heaviest comes first, and there are five at most. Compiled together with the plugin's own objects,
   since nothing of a report is exported. tests/plugin/report.sh has runs that are given advice.
 */
-#include "../../src/mat/process/report.h"
+#include "../../src/mat/report/report.h"
 #include <unistd.h>
 
 static int           passed, failed;
