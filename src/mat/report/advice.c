@@ -145,8 +145,8 @@ static void HybAdviseSolve(HybReport *r)
   if (r->size == 1 && each > 2 && waits > HYB_WORTH * r->seconds)
     HybAdviceAdd(r, waits, "-ksp_type cg with -pc_type gamg, which waits once; -info :ksp,pc says what stays PETSc's", "In solves the host waited for the device %lld times in each of %lld iterations", (long long)each, (long long)a->run.iterations);
   apply = a->run.seconds[HYB_PART_APPLY] - a->run.ours[HYB_PART_APPLY];
-  if (!a->counts.gamg[HYB_CYCLES] && apply > 0.5 * solve && apply > HYB_WORTH * r->seconds)
-    HybAdviceAdd(r, apply, r->size == 1 ? "-pc_type gamg, whose cycle the type makes on the device" : "-pc_type gamg, -mg_levels_pc_type jacobi", "PCApply() without operations of the type took %s of the solves' %s", HybAdviceSeconds(apply, one, sizeof(one)), all);
+  if (r->size == 1 && !a->counts.gamg[HYB_CYCLES] && apply > 0.5 * solve && apply > HYB_WORTH * r->seconds)
+    HybAdviceAdd(r, apply, a->counts.gamg[HYB_CYCLES_LEFT] ? "-info :pc says why; docs/solve.md has what is covered" : "-pc_type gamg, whose cycle the type makes on the device", "PCApply() without operations of the type took %s of the solves' %s%s", HybAdviceSeconds(apply, one, sizeof(one)), all, a->counts.gamg[HYB_CYCLES_LEFT] ? ": multigrid by PETSc's own loops" : "");
 }
 
 /* of the process that shows each figure most */
@@ -197,7 +197,7 @@ void HybReportAdvise(HybReport *r)
     HybKindLabel(&kind->key, label, sizeof(label));
     HybAdviceAdd(r, weight, "-mat_aijhybridgpu_lock_after, or MatSetValuesCOO() with values on the device", "New values of %s were sent to the device %lld times, %s, for %lld products with vectors", label, (long long)(kind->sendings / r->known), HybAdviceBytes(bytes, text, sizeof(text)), (long long)mults);
   }
-  HybAdviseHost(r);
+  if (!most.fallbacksasked && !most.belowmin) HybAdviseHost(r); /* else it is told above why */
   HybAdviseSolve(r);
   HybAdviseExchange(r);
   seconds = HybReportSum(r, HYB_RECORD_FACTOR, "host", &calls);

@@ -179,7 +179,7 @@ static void WholePart(FILE *f, const char *name, PetscInt64 calls, char colour, 
      {(char)toupper((unsigned char)colour), all - own}
   };
 
-  if (all > 0) TimeRow(f, name, calls, bar, 2, all, most);
+  if (all > 1e-3 * most) TimeRow(f, name, calls, bar, 2, all, most);
 }
 
 /* Of PCApply(): the plugin's cycle is no operation of a matrix, and all of it is ours */
@@ -191,6 +191,15 @@ static double ApplyOurs(const HybAccount *a)
   return PetscMin(run->ours[HYB_PART_APPLY], run->seconds[HYB_PART_APPLY]);
 }
 
+/* Of KSPSolve() but for that: so with the plugin's iterations */
+static double SolveOurs(const HybAccount *a)
+{
+  const HybRun *run = &a->run;
+
+  if (a->counts.gamg[HYB_SOLVES] && (PetscInt64)a->counts.gamg[HYB_SOLVES] >= run->calls[HYB_PART_SOLVE]) return run->seconds[HYB_PART_SOLVE];
+  return PetscMin(run->ours[HYB_PART_SOLVE], run->seconds[HYB_PART_SOLVE]);
+}
+
 /* what was within the solves */
 static void WholeSolve(FILE *f, const HybAccount *a, double most)
 {
@@ -199,8 +208,8 @@ static void WholeSolve(FILE *f, const HybAccount *a, double most)
   const double     apply = run->seconds[HYB_PART_APPLY], own = ApplyOurs(a);
   char             name[160];
 
-  snprintf(name, sizeof(name), "in solves: KSPSolve(), %lld iterations", (long long)run->iterations);
-  WholePart(f, name, run->calls[HYB_PART_SOLVE], 'b', own + PetscMin(run->ours[HYB_PART_SOLVE], run->seconds[HYB_PART_SOLVE]), apply + run->seconds[HYB_PART_SOLVE], most);
+  snprintf(name, sizeof(name), "in solves: KSPSolve(), %lld iterations%s", (long long)run->iterations, a->counts.gamg[HYB_SOLVES] ? " by the type" : "");
+  WholePart(f, name, run->calls[HYB_PART_SOLVE], 'b', own + SolveOurs(a), apply + run->seconds[HYB_PART_SOLVE], most);
   if (!cycles && !left)
     snprintf(name, sizeof(name), "of these PCApply()");
   else if (!left)
@@ -221,7 +230,7 @@ static void Whole(FILE *f, const HybReport *r)
   const HybRun            *run     = &a->run;
   const double             all     = PetscMax(r->seconds, run->before + run->after + run->seconds[0] + run->seconds[1] + run->seconds[2] + run->seconds[3]);
   const double             setup   = PetscMin(run->ours[HYB_PART_SETUP], run->seconds[HYB_PART_SETUP]);
-  const double             solve   = PetscMin(run->ours[HYB_PART_SOLVE], run->seconds[HYB_PART_SOLVE]) + ApplyOurs(a);
+  const double             solve   = SolveOurs(a) + ApplyOurs(a);
   const Piece              bar[]   = {
                    {'c', run->before                                                        },
                    {'a', setup                                                              },
@@ -234,7 +243,7 @@ static void Whole(FILE *f, const HybReport *r)
 
   fputs("<h2>The whole run</h2>\n<p class=\"dim\">From loading the library to the end", f);
   if (r->known > 1) fprintf(f, ", on process %d, whose set-ups and solves took longest", (int)a->rank);
-  fputs(". Set-ups and solves are PETSc's events; of those within others the outermost counts. By the type: operations on its matrices, and its cycles of multigrid. By PETSc: vectors, other smoothers and other code, which -log_view lists.</p>\n", f);
+  fputs(". Set-ups and solves are PETSc's events; of those within others the outermost counts. By the type: operations on its matrices, its cycles of multigrid, its iterations of CG. By PETSc: vectors, other smoothers and other code, which -log_view lists.</p>\n", f);
   Key(f, "aAbBc", names);
   fputs("<div class=\"bars\">\n", f);
   TimeRow(f, "the run", 0, bar, 7, r->seconds, all);

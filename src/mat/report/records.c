@@ -666,7 +666,7 @@ void HybKindName(const HybRecordKey *key, char text[], size_t length)
   else if (key->grid)
     snprintf(text, length, "operator of grid %d", key->depth);
   else if (key->of[0])
-    snprintf(text, length, "%s%s%s%s", key->of, key->origin[0] ? " (product " : "", key->origin, key->origin[0] ? ")" : "");
+    snprintf(text, length, "%s%s%s%s", strcmp(key->of, "GAMG's graph") || key->rows == key->cols ? key->of : "GAMG's aggregates", key->origin[0] ? " (product " : "", key->origin, key->origin[0] ? ")" : "");
   else if (key->origin[0])
     snprintf(text, length, "product %s", key->origin);
   else

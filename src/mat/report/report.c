@@ -112,11 +112,9 @@ static void HybReportWrite(HybRecords *r, const HybReport *report)
 /* What holds for all processes, and advice */
 static void HybReportFill(HybRecords *r, HybReport *report)
 {
-  PetscLogDouble now = 0;
-  const time_t   t   = time(NULL);
-  struct tm      utc;
+  const time_t t = time(NULL);
+  struct tm    utc;
 
-  (void)PetscTime(&now);
   report->program   = r->program;
   report->options   = r->options ? r->options : "";
   report->petsc     = r->petsc;
@@ -125,7 +123,6 @@ static void HybReportFill(HybRecords *r, HybReport *report)
   report->size      = r->size;
   report->devicemin = (PetscInt64)HybGlueState.options.devicemin;
   report->choice    = (HybBackendChoice)HybGlueState.choices.backend;
-  report->seconds   = now - r->began;
   if (gmtime_r(&t, &utc)) (void)strftime(report->date, sizeof(report->date), "%Y-%m-%d %H:%M UTC", &utc);
   for (int k = 0; k < report->nkinds; k++)
     for (int l = 0; l < report->kinds[k].nlines; l++) report->kinds[k].lines[l].mean /= report->known;
@@ -164,6 +161,8 @@ static void HybReportWriteAlone(HybRecords *r, const char *ended)
     snprintf(r->ended, sizeof(r->ended), "%s", ended);
   report.nkinds = HybRecordsNow(r);
   report.kinds  = r->merged;
+  (void)PetscTime(&report.seconds);
+  report.seconds -= r->began;
   HybAccountGet(&account, report.kinds, report.nkinds);
   report.known    = 1;
   report.complete = (PetscBool)(r->size == 1);
@@ -239,7 +238,6 @@ static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
   int               n, all = 0;
 
   PetscFunctionBegin;
-  HybRecordsCollect(r);
   n = HybRecordsNow(r);
   HybAccountGet(&own, r->merged, n);
   PetscCall(HybRateMeasure(&own));
@@ -285,6 +283,9 @@ static PetscErrorCode HybReportEnd(void)
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&report, sizeof(report)));
+  HybRecordsCollect(r);
+  PetscCall(PetscTime(&report.seconds)); /* what comes now is the report's own work */
+  report.seconds -= r->began;
   PetscCall(HybReportGather(r, &report));
   if (!r->rank) {
     PetscCall(PetscFree(r->options)); /* programs add options of their own */

@@ -19,7 +19,7 @@
 #include "record.h"
 #include <stdio.h>
 
-#define HYB_REPORT_FORMAT 1 /* of the data; docs/reportdata.md */
+#define HYB_REPORT_FORMAT 2 /* of the data; docs/reportdata.md */
 #define HYB_RECORD_LINES  24
 #define HYB_RECORD_KINDS  128
 #define HYB_RECORD_WORD   24
@@ -56,8 +56,7 @@ typedef enum {
 } HybRunPart;
 /* Zero: not told */
 typedef struct {
-  PetscInt64     eventcalls[HYB_RUN_EVENTS], calls[HYB_PARTS], iterations; /* iterations: of outermost solves */
-  PetscLogDouble eventseconds[HYB_RUN_EVENTS];                             /* as PETSc counts them */
+  PetscInt64 calls[HYB_PARTS], iterations; /* iterations: of outermost solves */
   /* of the parts; outside is between set-ups and solves */
   PetscLogDouble before, seconds[HYB_PARTS], after;
   PetscLogDouble ours[HYB_PARTS]; /* in operations of the type */
@@ -68,11 +67,11 @@ typedef struct {
   HybRun         sum;
   PetscLogEvent  event[HYB_RUN_EVENTS];
   int            depth[HYB_RUN_EVENTS], inside; /* inside: of so many kinds of set-ups and solves */
-  PetscLogDouble begun[HYB_RUN_EVENTS], last;   /* last: the part began */
+  PetscLogDouble last;                          /* the part began */
   HybRunPart     part;
-  PetscBool      any;   /* there was a set-up or a solve */
-  HybRunEvent    outer; /* the outermost one, and whose it is */
-  PetscObjectId  id;
+  PetscBool      any;      /* there was a set-up or a solve */
+  HybRunEvent    outer;    /* the outermost one, and whose it is */
+  PetscObjectId  id, pc;   /* pc: of a solve, its preconditioner */
   HybRunListener below[2]; /* the logger that was there before */
 #if HYB_HAS_LOG_HANDLERS
   PetscLogHandler handler;

@@ -2,7 +2,7 @@
   The run as a whole: how much of it were set-ups and solves, by PETSc's own events, and what lies before, between and
   after. A logger beside PETSc's hears of these events as they begin and end. Of set-ups and solves within others the
   outermost counts: its part of the run is the one that goes on (HybRunPart), and so is that of each operation of the
-  type. PCApply() is a part of its own within a solve.
+  type. PCApply() of the solve's own preconditioner is a part of its own.
 
   GAMG's events tell what a matrix is that has no name.
 */
@@ -43,6 +43,8 @@ static void HybRunTurn(HybRunLog *l, HybRunPart part, PetscLogDouble now)
 /* Set-ups and solves; an error may have left one that never ended, and it begins anew */
 static void HybRunEnter(HybRunLog *l, HybRunEvent e, PetscObject o, PetscLogDouble now)
 {
+  PC pc = NULL;
+
   if (l->inside && e == l->outer && o && o->id == l->id) {
     memset(l->depth, 0, sizeof(l->depth));
     l->depth[e] = 1;
@@ -51,6 +53,7 @@ static void HybRunEnter(HybRunLog *l, HybRunEvent e, PetscObject o, PetscLogDoub
   if (l->depth[e] > 1 || l->inside++) return;
   l->outer = e;
   l->id    = o ? o->id : 0;
+  if (e == HYB_RUN_SOLVE && o && !KSPGetPC((KSP)o, &pc)) l->pc = ((PetscObject)pc)->id;
   HybRunTurn(l, e == HYB_RUN_SOLVE ? HYB_PART_SOLVE : HYB_PART_SETUP, now);
   l->sum.calls[l->part]++;
 }
@@ -85,11 +88,10 @@ static PetscErrorCode HybRunEventBegin(PetscLogEvent event, int t, PetscObject o
   e = HybRunEventOf(l, event);
   if (e == HYB_RUN_EVENTS) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscTime(&now));
-  l->sum.eventcalls[e]++;
-  if (!l->depth[e]++) l->begun[e] = now;
+  l->depth[e]++;
   if (e <= HYB_RUN_SOLVE)
     HybRunEnter(l, (HybRunEvent)e, o1, now);
-  else if (e == HYB_RUN_APPLY && l->part == HYB_PART_SOLVE && l->inside == 1) {
+  else if (e == HYB_RUN_APPLY && l->part == HYB_PART_SOLVE && o1 && o1->id == l->pc) {
     HybRunTurn(l, HYB_PART_APPLY, now);
     l->sum.calls[HYB_PART_APPLY]++;
   }
@@ -109,7 +111,6 @@ static PetscErrorCode HybRunEventEnd(PetscLogEvent event, int t, PetscObject o1,
   e = HybRunEventOf(l, event);
   if (e == HYB_RUN_EVENTS || !l->depth[e] || --l->depth[e]) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscTime(&now));
-  l->sum.eventseconds[e] += now - l->begun[e];
   if (e <= HYB_RUN_SOLVE)
     HybRunLeave(l, (HybRunEvent)e, o1, now);
   else if (e == HYB_RUN_APPLY && l->part == HYB_PART_APPLY)
