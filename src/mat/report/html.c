@@ -179,7 +179,7 @@ static void WholePart(FILE *f, const char *name, PetscInt64 calls, char colour, 
      {(char)toupper((unsigned char)colour), all - own}
   };
 
-  if (all > 1e-3 * most) TimeRow(f, name, calls, bar, 2, all, most);
+  if (calls || all > 1e-3 * most) TimeRow(f, name, calls, bar, 2, all, most);
 }
 
 /* Of PCApply(): the plugin's cycle is no operation of a matrix, and all of it is ours */
@@ -243,7 +243,9 @@ static void Whole(FILE *f, const HybReport *r)
 
   fputs("<h2>The whole run</h2>\n<p class=\"dim\">From loading the library to the end", f);
   if (r->known > 1) fprintf(f, ", on process %d, whose set-ups and solves took longest", (int)a->rank);
-  fputs(". Set-ups and solves are PETSc's events; of those within others the outermost counts. By the type: operations on its matrices, its cycles of multigrid, its iterations of CG. By PETSc: vectors, other smoothers and other code, which -log_view lists.</p>\n", f);
+  fputs(". Set-ups and solves are PETSc's events; of those within others the outermost counts. By the type: operations on its matrices, its cycles of multigrid, its iterations of CG. By PETSc: vectors, other smoothers and other code, which -log_view lists.", f);
+  if (a->status == HYB_DEVICE_READY) fputs(" Times are the host's: PCApply() on a device may be no more than launching it, and the wait for it is elsewhere in the solve.", f);
+  fputs("</p>\n", f);
   Key(f, "aAbBc", names);
   fputs("<div class=\"bars\">\n", f);
   TimeRow(f, "the run", 0, bar, 7, r->seconds, all);

@@ -74,7 +74,13 @@ void HybPageKind(FILE *f, const HybRecordKey *key, PetscBool size)
   fputs("<td title=\"", f);
   HybPageText(f, label);
   fputs("\">", f);
-  HybPageText(f, label);
+  for (const char *at = label; *at;) { /* lines break after underscores */
+    const size_t n = strcspn(at, "_") + strspn(at + strcspn(at, "_"), "_");
+
+    HybPageTextOf(f, at, n);
+    at += n;
+    if (*at && at[-1] == '_') fputs("<wbr>", f);
+  }
   fputs("</td>", f);
 }
 

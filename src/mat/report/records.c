@@ -652,6 +652,14 @@ int HybRecordsNow(HybRecords *r)
   return n;
 }
 
+/* what it is of GAMG's: not square, the two are others */
+static const char *HybKindOf(const HybRecordKey *key)
+{
+  if (key->rows == key->cols) return key->of;
+  return !strcmp(key->of, "GAMG's graph") ? "GAMG's aggregates" : !strcmp(key->of, "GAMG's level") ? "GAMG's prolongator"
+                                                                                                   : key->of;
+}
+
 /* how a kind of matrices is called, without its size */
 void HybKindName(const HybRecordKey *key, char text[], size_t length)
 {
@@ -664,9 +672,9 @@ void HybKindName(const HybRecordKey *key, char text[], size_t length)
   else if (key->name[0] || key->prefix[0])
     snprintf(text, length, "%s", key->name[0] ? key->name : key->prefix);
   else if (key->grid)
-    snprintf(text, length, "operator of grid %d", key->depth);
+    snprintf(text, length, "multigrid's operator");
   else if (key->of[0])
-    snprintf(text, length, "%s%s%s%s", strcmp(key->of, "GAMG's graph") || key->rows == key->cols ? key->of : "GAMG's aggregates", key->origin[0] ? " (product " : "", key->origin, key->origin[0] ? ")" : "");
+    snprintf(text, length, "%s%s%s%s", HybKindOf(key), key->origin[0] ? " (product " : "", key->origin, key->origin[0] ? ")" : "");
   else if (key->origin[0])
     snprintf(text, length, "product %s", key->origin);
   else

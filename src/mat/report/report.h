@@ -44,6 +44,7 @@ typedef enum {
   HYB_RUN_COARSEN,
   HYB_RUN_PROLONGATOR,
   HYB_RUN_SMOOTH,
+  HYB_RUN_LEVEL,
   HYB_RUN_EVENTS
 } HybRunEvent;
 /* Parts of the run, none within another one */

@@ -19,13 +19,15 @@ static const char *const names[HYB_RUN_EVENTS] = {
   [HYB_RUN_COARSEN]     = " GAMG Coarsen",
   [HYB_RUN_PROLONGATOR] = " PCGAMGProl",
   [HYB_RUN_SMOOTH]      = " PCGAMGOptProl",
+  [HYB_RUN_LEVEL]       = " PCGAMGCreateL",
 };
 
 /* what the matrix is that comes up now */
 const char *HybRunMatrix(const HybRunLog *l)
 {
   if (l->depth[HYB_RUN_GRAPH] + l->depth[HYB_RUN_COARSEN] > 0) return "GAMG's graph";
-  return l->depth[HYB_RUN_PROLONGATOR] + l->depth[HYB_RUN_SMOOTH] > 0 ? "GAMG's prolongator" : "";
+  if (l->depth[HYB_RUN_PROLONGATOR] + l->depth[HYB_RUN_SMOOTH] > 0) return "GAMG's prolongator";
+  return l->depth[HYB_RUN_LEVEL] > 0 ? "GAMG's level" : "";
 }
 
 /* The part of the run that goes on gets its time, and another one begins */
