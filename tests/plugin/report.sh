@@ -51,7 +51,7 @@ for m in j["matrices"]:
 for p in j["processes"]:
     run = p["run"]
     parts = [run[k] for k in ("before", "setup", "between", "solve", "apply", "after")]
-    assert all(v >= 0 for v in run.values()) and (p["rank"] or abs(sum(parts) - j["seconds"]) <= 0.05 * j["seconds"] + 1e-3), ("parts of the run are the run", run, j["seconds"])
+    assert all(v >= 0 for v in run.values()) and (p["rank"] or abs(sum(parts) - j["seconds"]) <= 1e-4 * j["seconds"]), ("parts of the run are the run", run, j["seconds"])
     series, peaks = p["memory_over_time"], p["memory"]
     parts = [series[k] for k in ("device", "managed", "host")]
     assert len({len(s) for s in parts}) == 1 and len(parts[0]) <= 240
@@ -130,7 +130,8 @@ if expected.startswith("log"):  # of a solve: PETSc's own counts
     assert run["solve_calls"] == 1 and run["iterations"] == int(its[1]) and run["apply_calls"] == int(its[1]) + 1, (run, its)
     assert 0 < run["apply"] and run["setup"] + run["solve"] + run["apply"] < j["seconds"] and 0 < run["setup_type"] < run["setup"], run
     names = {m["of"] for m in j["matrices"]}
-    assert {"GAMG's graph", "GAMG's prolongator"} <= names and "unnamed" not in re.findall(r'<td title="(\w+)', text), names
+    # where the plugin sets GAMG up there is no graph that is a matrix
+    assert "GAMG's prolongator" in names and ("GAMG's graph" in names or j["processes"][0]["counts"]["gamglevels"]) and "unnamed" not in re.findall(r'<td title="(\w+)', text), names
     numbers = re.findall(r'<td>(\d+)</td><td class="s">[\d&#;]*<', picture[0])
     assert numbers == [str(k) for k in range(len(numbers))] and len(numbers) >= 3, ("a solve by GAMG has levels", numbers)
     # the nonzeros of a parallel matrix are those of its blocks

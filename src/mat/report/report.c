@@ -44,7 +44,7 @@ static void HybCardName(const HybMemoryReport *r, char card[], size_t ncard, cha
 
 /* What this process can say of itself, of the kinds of its matrices among other things. Neither PETSc nor MPI is asked,
    nor is the card. */
-static void HybAccountGet(HybAccount *a, const HybRecordKind *kinds, int n)
+static void HybAccountGet(HybAccount *a, const HybRecordKind *kinds, int n, PetscLogDouble seconds)
 {
   const HybGlue    *g = &HybGlueState;
   const HybRecords *r = g->report.records;
@@ -61,7 +61,7 @@ static void HybAccountGet(HybAccount *a, const HybRecordKind *kinds, int n)
   a->moments = r->moments;
   a->spent   = r->spent;
   a->sent    = *HybCommTallyGet();
-  HybRunGet(&r->run, &a->run);
+  HybRunGet(&r->run, r->began + seconds, &a->run);
   for (int k = 0; k < n; k++) {
     for (int l = 0; l < kinds[k].nlines; l++)
       for (int p = 0; p < HYB_PARTS && !HybOpIsNested((int)kinds[k].lines[l].op); p++) a->run.ours[p] += kinds[k].lines[l].in[p];
@@ -163,7 +163,7 @@ static void HybReportWriteAlone(HybRecords *r, const char *ended)
   report.kinds  = r->merged;
   (void)PetscTime(&report.seconds);
   report.seconds -= r->began;
-  HybAccountGet(&account, report.kinds, report.nkinds);
+  HybAccountGet(&account, report.kinds, report.nkinds, report.seconds);
   report.known    = 1;
   report.complete = (PetscBool)(r->size == 1);
   report.accounts = &account;
@@ -239,7 +239,7 @@ static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
 
   PetscFunctionBegin;
   n = HybRecordsNow(r);
-  HybAccountGet(&own, r->merged, n);
+  HybAccountGet(&own, r->merged, n, report->seconds);
   PetscCall(HybRateMeasure(&own));
   PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm));
   if (r->rank) {

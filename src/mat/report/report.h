@@ -241,7 +241,7 @@ PETSC_INTERN PetscBool HybOpIsNested(int op);
 /* run.c */
 PETSC_INTERN PetscErrorCode HybRunBegin(HybRecords *);
 PETSC_INTERN PetscErrorCode HybRunEnd(HybRecords *);
-PETSC_INTERN void           HybRunGet(const HybRunLog *, HybRun *);
+PETSC_INTERN void           HybRunGet(const HybRunLog *, PetscLogDouble now, HybRun *);
 PETSC_INTERN const char    *HybRunMatrix(const HybRunLog *);
 
 /* waiting.c */

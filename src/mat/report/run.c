@@ -156,19 +156,16 @@ static PetscBool HybRunHears(void)
 }
 
 /* as it is now: an error may end the run within a part */
-void HybRunGet(const HybRunLog *log, HybRun *run)
+void HybRunGet(const HybRunLog *log, PetscLogDouble now, HybRun *run)
 {
-  HybRunLog      l   = *log;
-  PetscLogDouble now = l.last;
+  HybRunLog l = *log;
 
-  if (HybRunHears()) {
-    (void)PetscTime(&now);
-    if (l.part == HYB_PART_OUTSIDE && l.any)
-      l.sum.after = now - l.last;
-    else
-      HybRunTurn(&l, HYB_PART_OUTSIDE, now);
-    *run = l.sum;
-  }
+  if (!HybRunHears()) return;
+  if (l.part == HYB_PART_OUTSIDE && l.any)
+    l.sum.after = now - l.last;
+  else
+    HybRunTurn(&l, HYB_PART_OUTSIDE, now);
+  *run = l.sum;
 }
 
 PetscErrorCode HybRunEnd(HybRecords *r)
