@@ -5,7 +5,7 @@
 #ifndef AIJHYBRIDGPU_PARENT_H
 #define AIJHYBRIDGPU_PARENT_H
 
-#include "../mat/process/process.h"
+#include "../mat/report/record.h"
 
 /* PETSc's Mat_SeqAIJOps (door.c) */
 typedef struct {

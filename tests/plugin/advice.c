@@ -3,7 +3,7 @@
   little is lost; the heaviest comes first, and there are five at most. Compiled together with the plugin's own objects,
   since nothing of a report is exported. tests/plugin/report.sh has runs that are given advice.
 */
-#include "../../src/mat/process/report.h"
+#include "../../src/mat/report/report.h"
 #include <unistd.h>
 
 static int           passed, failed;
@@ -86,6 +86,7 @@ static void Parents(double much)
   account[0].counts.fallbacksasked = (PetscCount)(7 * much);
   snprintf(account[0].counts.parents, sizeof(account[0].counts.parents), "sorted");
   Line(HYB_RECORD_MULT, "host", "csr", 10, 3);
+  Line(HYB_RECORD_MULT, "device", "shape", 10, 4);
 }
 
 static void Sent(double much)
@@ -94,13 +95,48 @@ static void Sent(double much)
   Line(HYB_RECORD_MULT, "device", "rowgroup", 77, 1);
 }
 
-static void Slower(double much)
+static void OnHost(double much)
 {
-  HybRecordLine *l = Line(HYB_RECORD_MULTADD, "device", "segsum", 1000, 10);
+  Line(HYB_RECORD_MULTADD, "host", "csr", 1000, 10 * much);
+  Line(HYB_RECORD_MULT, "device", "shape", 10, 9 * much);
+}
 
-  snprintf(l->other, sizeof(l->other), "shape");
-  l->ownonce   = 1e-2;
-  l->otheronce = 1e-2 - 8e-3 * much; /* 8 s */
+/* a solve of 40 s in the second process */
+static HybRun *Solve(void)
+{
+  HybRun *run = &account[1].run;
+
+  run->calls[HYB_PART_SOLVE]   = 4;
+  run->iterations              = 50;
+  run->seconds[HYB_PART_SOLVE] = run->seconds[HYB_PART_APPLY] = 20;
+  run->ours[HYB_PART_APPLY]                                   = 20;
+  return run;
+}
+
+static void Copies(double much)
+{
+  (void)Solve();
+  account[1].spent.solvecalls[HYB_SPENT_TOHOST]   = 200;
+  account[1].spent.solveseconds[HYB_SPENT_TOHOST] = 8 * much;
+}
+
+static void Alone(HybReport *r)
+{
+  r->known = r->size = 1;
+  account[0]         = account[1];
+}
+
+static void Waits(double much)
+{
+  (void)Solve();
+  account[1].spent.solvecalls[HYB_SPENT_DEVICE] = (PetscCount)(1000000 * much); /* 20 s */
+}
+
+static void OtherLoops(double much)
+{
+  Solve()->ours[HYB_PART_APPLY] = 0;
+  account[1].run.seconds[HYB_PART_APPLY] *= 2 * much;
+  account[1].counts.gamg[HYB_CYCLES_LEFT] = 55;
 }
 
 static void Exchanged(const char *way, double much)
@@ -145,17 +181,20 @@ static const struct {
   void (*loss)(double);      /* what is lost, much or little of it */
   const char *text, *option; /* of the line where it is much; NULL: none */
 } cases[] = {
-  {"a run of which there is nothing to say",    Nothing,           NULL,                                                                                                                                       NULL                                                                 },
-  {"vectors of the host",                       HostVectors,       "1000 products on the device had vectors on the host; 400 GB crossed the bus",                                                              PetscDefined(HAVE_CUDA) ? "-vec_type cuda" : "configured --with-cuda"},
-  {"operands that are too small",               BelowMin,          "250000 operations stayed on the host for their operands' size: the largest had 4321 nonzeros",                                             "-mat_aijhybridgpu_device_min"                                       },
-  {"an algorithm of the parent's",              Parents,           "7 products were left to AIJ, whose algorithm sorted was asked for",                                                                        "-mat_product_algorithm"                                             },
-  {"values sent again and again",               Sent,              "New values of A 1000 x 1000 were sent to the device 50000 times",                                                                          "MatSetValuesCOO()"                                                  },
-  {"a method that is slower than auto's",       Slower,            "MatMultAdd of A 1000 x 1000 by segsum, which was asked for, takes 10 ms a time, by shape, which auto takes, 2 ms: 8 s more in 1000 calls", "-mat_aijhybridgpu_spmv auto"                                        },
-  {"MPI that is not GPU-aware",                 NotAware,          "2000 products with vectors got other processes' entries through the host, 200 GB, by PETSc's scatter, since MPI is not GPU-aware",         "-use_gpu_aware_mpi 1"                                               },
-  {"entries by MPI",                            ByMPI,             "by MPI: peer access is not possible",                                                                                                      "a card for each process; with a GPU-aware MPI"                      },
-  {"entries by MPI, each halo a few times",     Seldom,            "by MPI from page-locked buffers: too few times for peer access",                                                                           "-mat_aijhybridgpu_comm_after 0"                                     },
-  {"factorizations on the host",                Factored,          "3 factorizations ran on the host, 6 s",                                                                                                    "-pc_factor_mat_solver_type cusparse"                                },
-  {"a factorization that another package does", FactoredElsewhere, NULL,                                                                                                                                       NULL                                                                 },
+  {"a run of which there is nothing to say",    Nothing,           NULL,                                                                                                                               NULL                                                                 },
+  {"vectors of the host",                       HostVectors,       "1000 products on the device had vectors on the host; 400 GB crossed the bus",                                                      PetscDefined(HAVE_CUDA) ? "-vec_type cuda" : "configured --with-cuda"},
+  {"operands that are too small",               BelowMin,          "250000 operations stayed on the host for their operands' size: the largest had 4321 nonzeros",                                     "-mat_aijhybridgpu_device_min"                                       },
+  {"an algorithm of the parent's",              Parents,           "7 products were left to AIJ, whose algorithm sorted was asked for",                                                                "-mat_product_algorithm"                                             },
+  {"values sent again and again",               Sent,              "New values of A 1000 x 1000 were sent to the device 50000 times",                                                                  "MatSetValuesCOO()"                                                  },
+  {"operations of the host",                    OnHost,            "There is a device, but the host took 10 s of 19 s in operations of the type, most for MatMultAdd of A 1000 x 1000",                "-mat_aijhybridgpu_backend cuda"                                     },
+  {"copies in a solve",                         Copies,            "200 copies over the bus in solves took 8 s of their 40 s",                                                                         PetscDefined(HAVE_CUDA) ? "-vec_type cuda" : "configured --with-cuda"},
+  {"waits in a solve",                          Waits,             "In solves the host waited for the device 20000 times in each of 50 iterations",                                                    "-ksp_type cg"                                                       },
+  {"PETSc's loops of multigrid",                OtherLoops,        "PCApply() without operations of the type took 40 s of the solves' 60 s: multigrid by PETSc's own loops",                           "-info :pc"                                                          },
+  {"MPI that is not GPU-aware",                 NotAware,          "2000 products with vectors got other processes' entries through the host, 200 GB, by PETSc's scatter, since MPI is not GPU-aware", "-use_gpu_aware_mpi 1"                                               },
+  {"entries by MPI",                            ByMPI,             "by MPI: peer access is not possible",                                                                                              "a card for each process; with a GPU-aware MPI"                      },
+  {"entries by MPI, each halo a few times",     Seldom,            "by MPI from page-locked buffers: too few times for peer access",                                                                   "-mat_aijhybridgpu_comm_after 0"                                     },
+  {"factorizations on the host",                Factored,          "3 factorizations ran on the host, 6 s",                                                                                            "-pc_factor_mat_solver_type cusparse"                                },
+  {"a factorization that another package does", FactoredElsewhere, NULL,                                                                                                                               NULL                                                                 },
 };
 
 int main(void)
@@ -166,6 +205,7 @@ int main(void)
     for (int worth = 1; worth >= 0; worth--) { /* where little is lost, nothing is said */
       Begin(&r);
       (*cases[k].loss)(worth ? 1 : 1e-6);
+      if (cases[k].loss == Waits || cases[k].loss == OtherLoops) Alone(&r); /* what is told of one process */
       Expect(&r, cases[k].what, worth ? cases[k].text : NULL, cases[k].option);
     }
   }
@@ -189,12 +229,12 @@ int main(void)
   HostVectors(1);
   BelowMin(1);
   Sent(1);
-  Slower(1);
+  Copies(1);
   ByMPI(1);
   Factored(1);
   HybReportAdvise(&r);
   Check(r.nadvice == HYB_ADVICE && HYB_ADVICE == 5, "five lines at most", &r);
-  Check(strstr(r.advice[0].text, "vectors on the host") && strstr(r.advice[1].text, "through the host") && strstr(r.advice[2].text, "by segsum") && strstr(r.advice[3].text, "factorizations") && strstr(r.advice[4].text, "size"), "the heaviest first", &r);
+  Check(strstr(r.advice[0].text, "vectors on the host") && strstr(r.advice[1].text, "through the host") && strstr(r.advice[2].text, "in solves") && strstr(r.advice[3].text, "factorizations") && strstr(r.advice[4].text, "size"), "the heaviest first", &r);
   printf("%d passed, %d failed, 0 skipped\n", passed, failed);
   return failed > 0;
 }

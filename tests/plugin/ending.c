@@ -6,7 +6,8 @@ static char help[] = "A program of known counts for tests/plugin/report.sh: prod
   -load PLUGIN : opened by the program, when the first of these is registered\n\
   -twice : all of it twice, PetscInitialize() to PetscFinalize()\n\
   -comma : fails where the user's language, which it speaks, has no comma in numbers\n\
-  -mults N : so many products with a vector instead of 100\n\n";
+  -mults N : so many products with a vector instead of 100\n\
+  -traffic FILE : gets, before PetscFinalize(), what PETSc has counted of each process's messages and collectives\n\n";
 
 #include <petscmat.h>
 #include <locale.h>
@@ -148,6 +149,21 @@ static void Child(void)
   exit(0);
 }
 
+static PetscErrorCode Traffic(PetscMPIInt rank)
+{
+  char  name[PETSC_MAX_PATH_LEN] = "";
+  FILE *f;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-traffic", name, sizeof(name), NULL));
+  if (!name[0]) PetscFunctionReturn(PETSC_SUCCESS);
+  f = fopen(name, "a");
+  PetscCheck(f, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "Cannot append to %s", name);
+  fprintf(f, "%d: sends %g of %g bytes, receives %g of %g, collectives %g, gathers %g, scatters %g\n", (int)rank, petsc_send_ct + petsc_isend_ct, petsc_send_len + petsc_isend_len, petsc_recv_ct + petsc_irecv_ct, petsc_recv_len + petsc_irecv_len, petsc_allreduce_ct, petsc_gather_ct, petsc_scatter_ct);
+  fclose(f);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static int Session(int argc, char **argv)
 {
   char        end[32] = "finalize", folder[PETSC_MAX_PATH_LEN] = "", plugin[PETSC_MAX_PATH_LEN] = "";
@@ -170,6 +186,7 @@ static int Session(int argc, char **argv)
   PetscCall(Stencil(&A));
   PetscCall(Work(A, &C));
   if (many) PetscCall(Many());
+  PetscCall(Traffic(rank));
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   PetscCall(PetscStrcmp(end, "error", &is));
   if (is) PetscCall(Fails());

@@ -88,6 +88,7 @@ typedef enum {
   HYB_GAMG_LEVELS_LEFT,
   HYB_CYCLES,      /* applications of multigrid on matrices of the type that were made here */
   HYB_CYCLES_LEFT, /* and those that PETSc's own code did */
+  HYB_SOLVES,      /* by KSPCG, whose iterations were made here */
   HYB_GAMG_COUNTS
 } HybGAMGCount;
 PETSC_INTERN PetscErrorCode HybCountGAMG(HybGAMGCount);

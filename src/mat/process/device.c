@@ -119,7 +119,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
     /* without PETSc's choice of a card: this node's processes take them in turn */
     if (services.device < 0 && (!PetscDefined(HAVE_CUDA) || g->nopetscstream)) services.device = -2;
     PetscCall(HybBackendLoad(o->cudalibrary[0] ? o->cudalibrary : NULL, &services, &g->device, g->whynodevice, sizeof(g->whynodevice)));
-    g->device       = HybBackendWatch(g->device);
+    if (g->report.watch) g->device = (*g->report.watch)(g->device);
     g->devicestatus = g->device ? HYB_DEVICE_READY : HYB_DEVICE_NONE;
     HybCommSetAware((PetscBool)(o->commaware ? o->commaware == 2 : aware));
     if (g->device) {

@@ -1,6 +1,6 @@
 /*
   What belongs to the process and not to one matrix: the options that are read once, the device and its stream,
-  counters, events, what is reported at the end. All of it is one struct, HybGlueState, which registration clears.
+  counters, events. All of it is one struct, HybGlueState, which registration clears.
 */
 #ifndef AIJHYBRIDGPU_PROCESS_H
 #define AIJHYBRIDGPU_PROCESS_H
@@ -26,7 +26,7 @@ typedef struct {
   PetscInt width; /* rowmerge */
 } HybChoices;
 
-/* What is counted in any case; report.c takes it together with the memory's figures for all that tells of it */
+/* What is counted in any case */
 typedef struct {
   PetscLogDouble todevice, tohost;   /* bytes over the bus */
   PetscCount     ntodevice, ntohost; /* in so many transfers */
@@ -42,18 +42,6 @@ typedef struct {
   char       methods[512]; /* names of the methods that computed products, colon-separated */
   char       parents[32];  /* the last algorithm of AIJ's that was asked for */
 } HybCounts;
-
-/* What the host of this process was in, while a report is made (waiting.c) */
-typedef enum {
-  HYB_SPENT_TODEVICE, /* copies over the bus */
-  HYB_SPENT_TOHOST,
-  HYB_SPENT_DEVICE, /* waits for the device */
-  HYB_SPENT_KINDS
-} HybSpent;
-typedef struct {
-  PetscCount     calls[HYB_SPENT_KINDS];
-  PetscLogDouble seconds[HYB_SPENT_KINDS];
-} HybSpending;
 
 /* Options of the process; options.c has their names, defaults and texts */
 typedef struct {
@@ -75,14 +63,6 @@ typedef enum {
   HYB_DEVICE_NONE,    /* there is none that can be used: whynodevice says why */
   HYB_DEVICE_READY
 } HybDeviceStatus;
-
-/* What the type knows of a matrix; where: its state's name in docs/architecture.md */
-typedef struct {
-  const char *where;
-  PetscCount  nnz, sendings;
-  size_t      hostbytes, devicebytes;
-} HybRecordFacts;
-typedef PetscBool (*HybRecordDescribe)(Mat, HybRecordFacts *); /* false: nothing is known */
 
 /* What runs on the device as one operation of Mat: each has an event of its own under PETSc's, by which -log_view and
    the tests know that the device did it */
@@ -160,23 +140,24 @@ typedef struct {
   HybOptions options;
   HybChoices choices;
   /* counters */
-  HybEvents         event;
-  HybCounts         counts;
-  PetscCount        made;           /* private data of sequential matrices, ever */
-  int               productrefuses; /* AIJ's parallel A B says MAT_NO_OFF_PROC_ENTRIES: 1, or -1; 0: not looked yet */
-  HybRecordDescribe describe;       /* what the type knows of a matrix */
+  HybEvents  event;
+  HybCounts  counts;
+  PetscCount made;           /* private data of sequential matrices, ever */
+  int        productrefuses; /* AIJ's parallel A B says MAT_NO_OFF_PROC_ENTRIES: 1, or -1; 0: not looked yet */
   /* of PETSC_COMM_WORLD, once a parallel matrix has used it: what it opened is not opened again for the next one */
   HybComm world;
-  /* of each matrix and operation, for -mat_aijhybridgpu_report; NULL: not asked for */
-  struct _HybRecords *records;
-  HybSpending         spent;
-  /* the device's table where its waits are timed, else unused; and the one that it calls */
-  HybBackend        watched;
-  const HybBackend *unwatched;
+  /* src/mat/report's */
+  struct {
+    struct _HybRecords *records;                    /* of each matrix and operation; NULL: no report was asked for */
+    const HybBackend *(*watch)(const HybBackend *); /* the device's table in which waits are timed */
+    HybBackend        watched;                      /* that table, and the one that it calls */
+    const HybBackend *unwatched;
+    PetscErrorCode (*end)(void); /* in PetscFinalize(), collective */
+    PetscBool atexit;            /* the process will write its report, if nobody has */
+  } report;
   /* nonzeros that the host has multiplied with vectors while the device was not open */
   PetscLogDouble hostwork;
   PetscBool      toldhostvectors;
-  PetscBool      atexit; /* the process will write its report, if nobody has */
   /* device */
   HybDeviceStatus   devicestatus;
   const HybBackend *device;
@@ -241,9 +222,6 @@ typedef struct {
 PETSC_INTERN HybGlue HybGlueState;
 PETSC_INTERN void    HybGlueClear(void);
 
-/* waiting.c: the device's table, watched where a report is made */
-PETSC_INTERN const HybBackend *HybBackendWatch(const HybBackend *);
-
 /* bytes that this process took over the bus; what page faults move is not among them */
 static inline PetscErrorCode HybLogToDevice(PetscLogDouble bytes)
 {
@@ -274,69 +252,11 @@ PETSC_INTERN PetscErrorCode HybOptionsTellUnknown(void);
 PETSC_INTERN PetscErrorCode HybGlueReadChoices(HybChoices *);
 PETSC_INTERN PetscErrorCode HybChoicesSetFromOptions(HybChoices *, HybOptionItems);
 
-/* report.c */
+/* process.c */
 PETSC_INTERN PetscErrorCode HybEventsRegister(void);
 PETSC_INTERN PetscErrorCode HybGlueDescribeMemory(char text[], size_t length, PetscBool *any);
 PETSC_INTERN PetscErrorCode HybGlueCountProduct(const char *method);
-PETSC_INTERN PetscErrorCode HybReportBegin(void);
 PETSC_INTERN PetscErrorCode HybGlueFinalize(void);
-
-/*
-  records.c: what was done with which matrix, for the report of the run. All of it is behind one look at
-  HybGlueState.records, which is NULL where no report was asked for.
-*/
-typedef enum { /* records.c has the names, in this order */
-               HYB_RECORD_MULT,
-               HYB_RECORD_MULTADD,
-               HYB_RECORD_RESIDUAL,
-               HYB_RECORD_MULTTRANSPOSE,
-               HYB_RECORD_MULTTRANSPOSEADD,
-               HYB_RECORD_SYMBOLIC, /* of a product; its type is the detail */
-               HYB_RECORD_NUMERIC,  /* the first time */
-               HYB_RECORD_AGAIN,
-               HYB_RECORD_FACTOR,
-               HYB_RECORD_GHOSTS, /* of a parallel matrix: the wait for other processes' entries of a vector */
-               HYB_RECORD_EVENTS  /* from here on: of HYB_Event(k) */
-} HybRecordOp;
-
-PETSC_INTERN PetscErrorCode HybRecordsCreate(struct _HybRecords **);
-PETSC_INTERN PetscErrorCode HybRecordsDestroy(struct _HybRecords **);
-PETSC_INTERN PetscErrorCode HybRecordStart(HybRecordOp, Mat, const HybExec *);
-PETSC_INTERN PetscErrorCode HybRecordStop(HybRecordOp, Mat, const HybExec *, const char *method, const char *detail, PetscLogDouble flops, PetscLogDouble bytes);
-PETSC_INTERN void           HybRecordWhy(const char *text);
-PETSC_INTERN void           HybRecordTried(HybRecordOp, const char *method, PetscLogDouble own, PetscLogDouble other, PetscLogDouble took);
-PETSC_INTERN void           HybRecordMade(Mat C, const char *by, Mat from);
-PETSC_INTERN void           HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal);
-PETSC_INTERN void           HybRecordLeft(Mat A);
-PETSC_INTERN HybRecordOp    HybRecordOfEvent(PetscLogEvent);
-
-#define HybRecording()                                       PetscUnlikely(HybGlueState.records != NULL && !HybGlueState.onhost)
-#define HybRecordBegin(op, A, x)                             (HybRecording() ? HybRecordStart(op, A, x) : PETSC_SUCCESS)
-#define HybRecordEnd(op, A, x, method, detail, flops, bytes) (HybRecording() ? HybRecordStop(op, A, x, method, detail, flops, bytes) : PETSC_SUCCESS)
-/* why the operation that is about to end was done by this method */
-#define HybRecordTell(text) (HybRecording() ? HybRecordWhy(text) : (void)0)
-/* C is a product's result; from: of P^T A P, A */
-#define HybRecordProduct(C, by, from) (HybRecording() ? HybRecordMade(C, by, from) : (void)0)
-/* of a parallel matrix */
-#define HybRecordBlocks(A, d, o) (HybRecording() ? HybRecordParts(A, d, o) : (void)0)
-/* A is about to go: its name is known now, and its blocks' with it */
-#define HybRecordGone(A) (HybRecording() ? HybRecordLeft(A) : (void)0)
-
-/* an event of ours, in PETSc's log and in the records */
-static inline PetscErrorCode HybEventBegin(PetscLogEvent event, Mat A, void *b, void *c, void *d)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscLogEventBegin(event, A, (PetscObject)b, (PetscObject)c, (PetscObject)d));
-  PetscCall(HybRecordBegin(HybRecordOfEvent(event), A, NULL));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-static inline PetscErrorCode HybEventEnd(PetscLogEvent event, Mat A, void *b, void *c, void *d)
-{
-  PetscFunctionBegin;
-  PetscCall(HybRecordEnd(HybRecordOfEvent(event), A, NULL, "", "", 0, 0));
-  PetscCall(PetscLogEventEnd(event, A, (PetscObject)b, (PetscObject)c, (PetscObject)d));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* device.c: the device library, opened at first use; NULL if there is none (an error if it is required) */
 PETSC_INTERN PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **);

@@ -114,14 +114,13 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   PetscCall(HybEventsRegister());
   PetscCall(HybGAMGRegister());
   PetscCall(HybMGRegister());
-  g->describe       = MatSeqAIJHybridGPUDescribe;
   g->compose        = MatAIJHybridGPUCompose;
   g->convertfrom    = MatConvertFrom_AIJHybridGPU;
   g->convertany     = MatConvert_SeqAIJHybridGPU_Any;
   g->convertseq     = MatConvert_SeqAIJ_SeqAIJHybridGPU;
   g->composeparents = MatSeqAIJHybridGPUComposeParents;
   PetscCall(HybOptionsReadReports());
-  PetscCall(HybReportBegin());
+  PetscCall(HybReportBegin(MatSeqAIJHybridGPUDescribe));
   if (HybGlueState.options.smoothers) PetscCall(HybSmoothersRegister());
   PetscCall(PetscRegisterFinalize(HybGlueFinalize));
   PetscCall(HybOptionsHelp());

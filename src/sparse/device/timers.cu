@@ -12,14 +12,14 @@ static struct {
 
 PetscErrorCode HybDeviceMark(const HybExec *exec, int k, PetscBool end)
 {
-  cudaEvent_t *event;
+  cudaEvent_t *timer;
 
   PetscFunctionBegin;
   PetscCheck(k >= 0 && k < HYB_TIMERS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "There are %d timers, and none with number %d", HYB_TIMERS, k);
-  event = &timer_[k].event[end ? 1 : 0];
+  timer = &timer_[k].event[end ? 1 : 0];
   PetscCall(HybDeviceEnter());
-  if (!*event) HybCallCUDA(cudaEventCreateWithFlags(event, cudaEventDefault));
-  HybCallCUDA(cudaEventRecord(*event, (cudaStream_t)exec->stream));
+  if (!*timer) HybCallCUDA(cudaEventCreateWithFlags(timer, cudaEventDefault));
+  HybCallCUDA(cudaEventRecord(*timer, (cudaStream_t)exec->stream));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,5 +1,5 @@
 /*
-  What the report of the run (../../process/records.c) asks of a sequential matrix: its entries, where it lives, and
+  What the report of the run (../../report/records.c) asks of a sequential matrix: its entries, where it lives, and
   what it takes there.
 */
 #include "family.h"

@@ -544,6 +544,7 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
     }
     if (may) {
       cg->ours = PETSC_TRUE;
+      PetscCall(HybCountGAMG(HYB_SOLVES));
       PetscCall(HybArenaInit(&s.work, &s.cycle->exec));
       ierr   = SolveArrays(&s);
       second = HybArenaReset(&s.work);

@@ -110,7 +110,7 @@ static PetscErrorCode HybMPIMultReverse(HybMPIMult *m, HybSpMVMode mode, PetscSc
 static PetscErrorCode HybMPIMultTogetherLook(HybMPIMult *m, PetscBool transpose, HybPeerProduct *p, PetscBool *may)
 {
   PetscFunctionBegin;
-  *may = (PetscBool)(HybHaloMultiplies(m->halo, transpose) && !HybRecording()); /* the report tells of each part */
+  *may = HybHaloMultiplies(m->halo, transpose);
   if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUMultBegin(m->blocks[0], &m->x, transpose, &p->D.csr, &p->D.lanes));
   PetscCall(MatSeqAIJHybridGPUMultBegin(m->blocks[1], &m->x, transpose, &p->O.csr, &p->O.lanes));
@@ -120,14 +120,16 @@ static PetscErrorCode HybMPIMultTogetherLook(HybMPIMult *m, PetscBool transpose,
 
 static PetscErrorCode HybMPIMultTogether(HybMPIMult *m, HybSpMVMode mode, HybPeerProduct *p)
 {
-  PetscErrorCode ierr;
+  const HybRecordOp op = HybMultRecord(p->transpose, mode);
+  PetscErrorCode    ierr;
 
   PetscFunctionBegin;
   p->x    = (const HybScalar *)m->dx.there;
   p->y    = (const HybScalar *)(m->inplace ? m->dz.there : m->dy.there);
   p->z    = (HybScalar *)m->dz.there;
   p->mode = (int)mode;
-  ierr    = HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], m->A, 0, 0, 0);
+  ierr    = HybRecordBegin(op, m->blocks[0], &m->x);
+  if (!ierr) ierr = HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], m->A, 0, 0, 0);
   if (!ierr) ierr = PetscLogGpuTimeBegin();
   if (ierr) HybHaloAbandon(m->halo, &m->x, p->transpose, ierr);
   PetscCall(ierr);
@@ -135,6 +137,7 @@ static PetscErrorCode HybMPIMultTogether(HybMPIMult *m, HybSpMVMode mode, HybPee
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(ierr);
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], m->A, 0, 0, 0));
+  PetscCall(HybRecordEnd(op, m->blocks[0], &m->x, "one launch", "", 2.0 * ((PetscLogDouble)p->D.csr.nnz + (PetscLogDouble)p->O.csr.nnz), HybMultBytes(&p->D.csr, mode) + HybMultBytes(&p->O.csr, HYB_SPMV_ADD)));
   PetscCall(MatSeqAIJHybridGPUMultEnd(m->blocks[0], &m->x, p->transpose, mode));
   PetscCall(MatSeqAIJHybridGPUMultEnd(m->blocks[1], &m->x, p->transpose, p->transpose ? HYB_SPMV_SET : mode == HYB_SPMV_SET ? HYB_SPMV_ADD
                                                                                                                             : mode));

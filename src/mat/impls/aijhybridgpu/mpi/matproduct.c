@@ -174,14 +174,6 @@ static PetscErrorCode HybMPIProductAdopt(Mat C, HybMPIProduct *mp, PetscBool rep
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Where a report is written its timer may fail: ierr, of this process's, is one of all */
-static PetscErrorCode HybMPIProductRecorded(HybMPIProduct *mp, PetscErrorCode ierr)
-{
-  PetscFunctionBegin;
-  if (HybRecording()) PetscCall(HybParProductAgree(mp->product, ierr, "The report's time of a parallel product"));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Symbolic phase on operands that are where it runs; C's old contents, if any, are replaced, or kept (again) */
 static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscBool again, PetscErrorCode before, HybMPIOperands *o)
 {
@@ -217,7 +209,7 @@ static PetscErrorCode HybMPIProductSymbolic(Mat C, HybMPIProduct *mp, PetscBool 
   PetscCall(HybGlueCountProduct(method));
   PetscCall(HybParProductDescribe(mp->product, text, sizeof(text)));
   HybRecordTell(text);
-  PetscCall(HybMPIProductRecorded(mp, HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0)));
+  PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
   mp->noperands = o->n;
   PetscCall(PetscInfo(C, "Parallel product on the %s: %s; result here %" PetscInt_FMT " rows, %" PetscInt64_FMT " nonzeros in own columns, %" PetscInt64_FMT " in %" PetscInt_FMT " of others\n", HybExecOnDevice(x) ? "device" : "host", text, result.D.m, (PetscInt64)result.D.nnz, (PetscInt64)result.O.nnz,
                       result.O.n));
@@ -320,7 +312,7 @@ static PetscErrorCode HybMPIProductNumeric(Mat C, HybMPIProduct *mp, HybMPIOpera
   PetscCall(HybEventEnd(HybGlueState.event.productnumeric, C, 0, 0, 0));
   if (HybRecording()) {
     PetscCall(HybParProductGetMethod(mp->product, &method));
-    PetscCall(HybMPIProductRecorded(mp, HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0)));
+    PetscCall(HybRecordEnd(mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
   }
   mp->again = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

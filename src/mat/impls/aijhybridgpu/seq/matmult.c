@@ -118,72 +118,11 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static HybRecordOp HybMultRecord(PetscBool transpose, HybSpMVMode mode)
+HybRecordOp HybMultRecord(PetscBool transpose, HybSpMVMode mode)
 {
   if (transpose) return mode == HYB_SPMV_SET ? HYB_RECORD_MULTTRANSPOSE : HYB_RECORD_MULTTRANSPOSEADD;
   return mode == HYB_SPMV_SET ? HYB_RECORD_MULT : mode == HYB_SPMV_ADD ? HYB_RECORD_MULTADD
                                                                        : HYB_RECORD_RESIDUAL;
-}
-
-#define HYB_MULT_TRY 512 /* products with a vector by a method that was asked for, until auto's is tried beside it */
-
-/* seconds of one product; the first is not timed: auto's plan may be made there */
-static PetscErrorCode HybMultTime(const HybExec *x, HybSpMV *plan, const HybCSR *csr, const HybScalar *xx, HybScalar *zz, PetscLogDouble *once)
-{
-  PetscLogDouble begin, end;
-
-  PetscFunctionBegin;
-  *once = PETSC_MAX_REAL;
-  for (int k = 0; k < 5; k++) {
-    if (HybExecOnDevice(x)) PetscCall(x->backend->sync(x));
-    PetscCall(PetscTime(&begin));
-    PetscCall(HybSpMVApply(plan, csr, xx, HYB_SPMV_SET, NULL, zz));
-    if (HybExecOnDevice(x)) PetscCall(x->backend->sync(x));
-    PetscCall(PetscTime(&end));
-    if (k) *once = PetscMin(*once, end - begin);
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybMultTryBoth(const HybExec *x, HybSpMV *own, HybSpMV *other, const HybCSR *csr, const HybScalar *xx, HybArena *work, PetscLogDouble once[2])
-{
-  HybScalar *zz = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(HybSpMVInit(other, x, "auto", own->bs));
-  other->longest = own->longest;
-  PetscCall(HybSpMVSetUp(other, csr));
-  if (other->method == own->method) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, csr->m, sizeof(HybScalar), &zz));
-  PetscCall(HybMultTime(x, own, csr, xx, zz, &once[0]));
-  PetscCall(HybMultTime(x, other, csr, xx, zz, &once[1]));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* For the report's advice: is the method that was asked for slower than the one that auto would take? Another result
-   takes it, and a trial that fails, for want of memory, fails nothing. */
-static PetscErrorCode HybMultTry(const HybExec *x, HybRecordOp op, HybSpMV *own, const HybCSR *csr, const HybScalar *xx)
-{
-  PetscLogDouble begin, end, once[2] = {0, 0};
-  HybSpMV        other;
-  HybArena       work;
-  PetscErrorCode ierr;
-  const char    *method;
-
-  PetscFunctionBegin;
-  if (!HybRecording() || own->calls != HYB_MULT_TRY || !strcmp(own->name, "auto")) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscTime(&begin));
-  PetscCall(PetscMemzero(&other, sizeof(other)));
-  PetscCall(HybArenaInit(&work, x));
-  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  ierr = HybMultTryBoth(x, own, &other, csr, xx, &work, once);
-  PetscCall(PetscPopErrorHandler());
-  method = other.method ? other.method->name : "";
-  PetscCall(HybSpMVDestroy(&other));
-  PetscCall(HybArenaReset(&work));
-  PetscCall(PetscTime(&end));
-  if (!ierr && once[0] > 0) HybRecordTried(op, method, once[0], once[1], end - begin);
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* A's arrays, or its transpose's, where x executes, and the plan of a product with them */
@@ -234,7 +173,6 @@ static PetscErrorCode HybMultArrays(Mat A, const HybExec *x, PetscBool transpose
   PetscCall(ierr);
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], A, 0, 0, 0));
   PetscCall(HybMultLogFlops(plan, csr.nnz, mode));
-  PetscCall(HybMultTry(x, HybMultRecord(transpose, mode), &plan->plan, &csr, (const HybScalar *)xx));
   PetscCall(MatSeqAIJHybridGPUReadEnd(A, x));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -274,7 +212,6 @@ static PetscErrorCode HybMultOnHost(Mat A, const HybExec *x, const HybLent *l, V
   else
     PetscCall(VecGetArray(zz, &z));
   PetscCall(HybSpMVApply(&hyb->host.plan, &l->csr, xa, mode, mode == HYB_SPMV_SET ? NULL : (y ? y : z), z));
-  PetscCall(HybMultTry(x, HybMultRecord(PETSC_FALSE, mode), &hyb->host.plan, &l->csr, xa));
   if (mode == HYB_SPMV_SET || y)
     PetscCall(VecRestoreArrayWrite(zz, &z));
   else
@@ -286,7 +223,7 @@ static PetscErrorCode HybMultOnHost(Mat A, const HybExec *x, const HybLent *l, V
 }
 
 /* what a product has to read and write at least: each entry of the matrix and of the vectors once */
-static PetscLogDouble HybMultBytes(const HybCSR *csr, HybSpMVMode mode)
+PetscLogDouble HybMultBytes(const HybCSR *csr, HybSpMVMode mode)
 {
   return (PetscLogDouble)csr->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + ((PetscLogDouble)csr->m + 1) * sizeof(PetscInt) + ((PetscLogDouble)csr->n + (mode == HYB_SPMV_SET ? 1.0 : 2.0) * csr->m) * sizeof(HybScalar);
 }

@@ -28,6 +28,9 @@ PETSC_INTERN PetscErrorCode MatMultTranspose_SeqAIJHybridGPU(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultHermitianTranspose_SeqAIJHybridGPU(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat, Vec, Vec, Vec);
+/* of a product, for the report: which operation, and what it reads and writes at least */
+PETSC_INTERN HybRecordOp    HybMultRecord(PetscBool transpose, HybSpMVMode);
+PETSC_INTERN PetscLogDouble HybMultBytes(const HybCSR *, HybSpMVMode);
 /* z = A x, y + A x, y - A x or the same of A^T, of arrays on the device; y may be z */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMultBegin(Mat, const HybExec *, PetscBool transpose, HybCSR *, int *lanes);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMultEnd(Mat, const HybExec *, PetscBool transpose, HybSpMVMode);

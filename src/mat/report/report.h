@@ -3,11 +3,12 @@
 
     records.c   while the program runs: per matrix, folded into kinds of matrices where a matrix goes
     waiting.c   while it runs: how long the host waited, and copied over the bus
-    phases.c    while it runs: PETSc's own events of setups and solves
+    run.c       while it runs: set-ups and solves, by PETSc's own events
     moments.c   while it runs: what is held, over time; at the end: how fast the device's memory is
     report.c    at the end: each process's account, all processes' kinds on the first one
     advice.c    what could be done about it
-    json.c, html.c   the two forms, from one HybReport; html.c puts json.c's text into its page
+    json.c      one form of it, the data
+    html.c, tables.c, pieces.c   the other one, the page, which has json.c's text in it
 
   Kinds and accounts are plain structs without pointers, which go from process to process as they are. The writers use
   stdio alone, so that they also work when PETSc or MPI have ended.
@@ -15,10 +16,10 @@
 #ifndef AIJHYBRIDGPU_REPORT_H
 #define AIJHYBRIDGPU_REPORT_H
 
-#include "process.h"
+#include "record.h"
 #include <stdio.h>
 
-#define HYB_REPORT_FORMAT 1 /* of the data; docs/reportdata.md */
+#define HYB_REPORT_FORMAT 2 /* of the data; docs/reportdata.md */
 #define HYB_RECORD_LINES  24
 #define HYB_RECORD_KINDS  128
 #define HYB_RECORD_WORD   24
@@ -32,6 +33,64 @@ typedef struct {
   PetscLogDouble todevice, tohost, tocards, waited;
 } HybMoved;
 
+/* PETSc's events that are listened to (run.c): set-ups, solves, what is within a solve, what GAMG does */
+typedef enum {
+  HYB_RUN_KSPSETUP,
+  HYB_RUN_PCSETUP,
+  HYB_RUN_ONBLOCKS,
+  HYB_RUN_SOLVE,
+  HYB_RUN_APPLY,
+  HYB_RUN_GRAPH,
+  HYB_RUN_COARSEN,
+  HYB_RUN_PROLONGATOR,
+  HYB_RUN_SMOOTH,
+  HYB_RUN_LEVEL,
+  HYB_RUN_EVENTS
+} HybRunEvent;
+/* Parts of the run, none within another one */
+typedef enum {
+  HYB_PART_OUTSIDE,
+  HYB_PART_SETUP,
+  HYB_PART_SOLVE, /* but for PCApply() */
+  HYB_PART_APPLY,
+  HYB_PARTS
+} HybRunPart;
+/* Zero: not told */
+typedef struct {
+  PetscInt64 calls[HYB_PARTS], iterations; /* iterations: of outermost solves */
+  /* of the parts; outside is between set-ups and solves */
+  PetscLogDouble before, seconds[HYB_PARTS], after;
+  PetscLogDouble ours[HYB_PARTS]; /* in operations of the type */
+} HybRun;
+/* What goes on */
+typedef PetscErrorCode (*HybRunListener)(PetscLogEvent, int, PetscObject, PetscObject, PetscObject, PetscObject);
+typedef struct {
+  HybRun         sum;
+  PetscLogEvent  event[HYB_RUN_EVENTS];
+  int            depth[HYB_RUN_EVENTS], inside; /* inside: of so many kinds of set-ups and solves */
+  PetscLogDouble last;                          /* the part began */
+  HybRunPart     part;
+  PetscBool      any;      /* there was a set-up or a solve */
+  HybRunEvent    outer;    /* the outermost one, and whose it is */
+  PetscObjectId  id, pc;   /* pc: of a solve, its preconditioner */
+  HybRunListener below[2]; /* the logger that was there before */
+#if HYB_HAS_LOG_HANDLERS
+  PetscLogHandler handler;
+#endif
+} HybRunLog;
+
+/* What the host of this process was in (waiting.c) */
+typedef enum {
+  HYB_SPENT_TODEVICE, /* copies over the bus */
+  HYB_SPENT_TOHOST,
+  HYB_SPENT_DEVICE, /* waits for the device */
+  HYB_SPENT_KINDS
+} HybSpent;
+typedef struct {
+  PetscCount     calls[HYB_SPENT_KINDS], solvecalls[HYB_SPENT_KINDS]; /* solve: those in solves */
+  PetscLogDouble seconds[HYB_SPENT_KINDS], solveseconds[HYB_SPENT_KINDS];
+} HybSpending;
+
 /* One operation by one method on one side. On a device some calls are timed, and stand for others: see
    HybRecordWeight(). */
 typedef struct {
@@ -39,12 +98,10 @@ typedef struct {
   char        where[8]; /* host, device; "": not told */
   char        method[HYB_RECORD_WORD], detail[HYB_RECORD_WORD];
   /* figures that the method was chosen by, and what it met, of the last time that it was planned for */
-  char why[HYB_RECORD_WHY];
-  /* auto's method, where another one was asked for and both were timed */
-  char           other[HYB_RECORD_WORD];
-  PetscLogDouble ownonce, otheronce;                /* seconds of one call by each */
+  char           why[HYB_RECORD_WHY];
   PetscInt64     calls, timed, stood;               /* stood: so many calls have their time in seconds */
   PetscLogDouble seconds, last, flops, bytes, mean; /* of the process that took longest; mean: over the processes */
+  PetscLogDouble in[HYB_PARTS];                     /* of this process, which part of the run they were in */
   HybMoved       moved;                             /* of all processes; waited: of the one that waited longest */
 } HybRecordLine;
 
@@ -66,8 +123,8 @@ typedef struct {
   int grid;
   /* PETSc's number in the prefix, 0 the coarsest; -1: none there */
   int level;
-  /* origin: the product's type that it was made by */
-  char name[HYB_RECORD_LABEL], prefix[HYB_RECORD_LABEL], origin[HYB_RECORD_WORD];
+  /* origin: the product's type that it was made by; of: what it is of GAMG's */
+  char name[HYB_RECORD_LABEL], prefix[HYB_RECORD_LABEL], origin[HYB_RECORD_WORD], of[HYB_RECORD_WORD];
   /* of the whole matrix; 0 for parts, which differ by process */
   PetscInt64 rows, cols;
 } HybRecordKey;
@@ -97,18 +154,7 @@ enum {
   HYB_MOMENT_KINDS
 };
 
-/* What of the run PETSc's own events tell (phases.c): calls and seconds of this process; calls 0: none, or not told */
-typedef struct {
-  PetscInt64     calls;
-  PetscLogDouble seconds;
-} HybRunPhase;
-enum {
-  HYB_RUN_SETUP, /* PCSetUp() */
-  HYB_RUN_SOLVE, /* KSPSolve() */
-  HYB_RUN_PHASES
-};
-
-/* What one process says of itself: -mat_aijhybridgpu_view_counts and -mat_aijhybridgpu_view_memory print from it too */
+/* What one process says of itself */
 typedef struct {
   PetscMPIInt     rank;
   HybCounts       counts;
@@ -119,7 +165,7 @@ typedef struct {
   HybMoments      moments;
   HybSpending     spent;
   HybCommTally    sent;
-  HybRunPhase     phases[HYB_RUN_PHASES];
+  HybRun          run;
 } HybAccount;
 
 typedef struct {
@@ -142,18 +188,14 @@ typedef struct {
   HybAdvice        advice[HYB_ADVICE];
 } HybReport;
 
-/* phases.c */
-PETSC_INTERN PetscErrorCode HybPhasesBegin(void);
-PETSC_INTERN PetscErrorCode HybPhasesGet(HybRunPhase[HYB_RUN_PHASES]);
-
 /* records.c */
 typedef struct _HybRecord *HybRecord;
 /* A call on a device by one of the backend's timers, whose time is not known yet */
 typedef struct {
-  HybRecord      record; /* NULL: it has not ended */
-  int            line;
-  PetscInt64     weight;
-  PetscLogDouble tried; /* seconds of it that are none of its own */
+  HybRecord  record; /* NULL: it has not ended */
+  int        line;
+  PetscInt64 weight;
+  HybRunPart part;
 } HybRecordTimer;
 typedef struct _HybRecords {
   /* of the run; for who cannot ask PETSc any more */
@@ -173,29 +215,39 @@ typedef struct _HybRecords {
   HybMoved       before[64];        /* what had been moved when the operation began */
   HybRecordTimer timer[HYB_TIMERS]; /* number k is timer[k % HYB_TIMERS] */
   /* numbers timers[0] to timers[1]-1 are in use; timerof: of the operation that is under way, -1: a clock's */
-  PetscInt64     timers[2], timerof[64];
-  char           why[HYB_RECORD_WHY]; /* for the next operation that ends */
-  char           other[HYB_RECORD_WORD];
-  PetscLogDouble ownonce, otheronce;
-  HybMoments     moments;
-  int            nkinds;
+  PetscInt64        timers[2], timerof[64];
+  char              why[HYB_RECORD_WHY]; /* for the next operation that ends */
+  HybMoments        moments;
+  HybRunLog         run;
+  HybSpending       spent;
+  HybRecordDescribe describe; /* what the type knows of a matrix */
+  int               nkinds;
   /* HYB_RECORD_KINDS of each; merged: those of now, with the matrices that are still there */
   HybRecordKind *kinds, *merged;
 } HybRecords;
-PETSC_INTERN const char *HybRecordOpName(int op);
-PETSC_INTERN const char *HybRoleName(HybRole);
-PETSC_INTERN void        HybKindName(const HybRecordKey *, char text[], size_t);
-PETSC_INTERN void        HybKindLabel(const HybRecordKey *, char text[], size_t);
-PETSC_INTERN void        HybRecordsCollect(HybRecords *); /* times that a device still has */
+PETSC_INTERN PetscErrorCode HybRecordsCreate(HybRecords **);
+PETSC_INTERN PetscErrorCode HybRecordsDestroy(HybRecords **);
+PETSC_INTERN const char    *HybRecordOpName(int op);
+PETSC_INTERN const char    *HybRoleName(HybRole);
+PETSC_INTERN void           HybKindName(const HybRecordKey *, char text[], size_t);
+PETSC_INTERN void           HybKindLabel(const HybRecordKey *, char text[], size_t);
+PETSC_INTERN void           HybRecordsCollect(HybRecords *); /* times that a device still has */
 /* into merged; how many. Neither asks PETSc nor allocates. */
 PETSC_INTERN int       HybRecordsNow(HybRecords *);
 PETSC_INTERN void      HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes);
 PETSC_INTERN PetscBool HybOpIsMult(int op);
 PETSC_INTERN PetscBool HybOpIsNested(int op);
 
+/* run.c */
+PETSC_INTERN PetscErrorCode HybRunBegin(HybRecords *);
+PETSC_INTERN PetscErrorCode HybRunEnd(HybRecords *);
+PETSC_INTERN void           HybRunGet(const HybRunLog *, PetscLogDouble now, HybRun *);
+PETSC_INTERN const char    *HybRunMatrix(const HybRunLog *);
+
 /* waiting.c */
-PETSC_INTERN void HybMovedGet(HybMoved *);
-PETSC_INTERN void HybMovedAdd(HybMoved *, const HybMoved *, PetscLogDouble sign);
+PETSC_INTERN const HybBackend *HybBackendWatch(const HybBackend *);
+PETSC_INTERN void              HybMovedGet(HybMoved *);
+PETSC_INTERN void              HybMovedAdd(HybMoved *, const HybMoved *, PetscLogDouble sign);
 
 /* moments.c */
 PETSC_INTERN void           HybMomentTake(HybRecords *, PetscLogDouble now);

@@ -1,7 +1,6 @@
 /*
-  What is told: bytes held and moved, and what the process says of itself at the end: in lines
-  (-mat_aijhybridgpu_view_counts, -mat_aijhybridgpu_view_memory), and all processes in one page
-  (-mat_aijhybridgpu_report). All three are told from the same HybAccount.
+  The report of a run, from its beginning at load to its end in PetscFinalize(), or in an error: what each process says
+  of itself, put together on the first one, and written.
 */
 #include "report.h"
 #include <ctype.h>
@@ -43,13 +42,15 @@ static void HybCardName(const HybMemoryReport *r, char card[], size_t ncard, cha
   HybSystemWord(path, "Model:", "\n", card, ncard);
 }
 
-/* What this process can say of itself. Neither PETSc nor MPI is asked, nor is the card. */
-static void HybAccountGet(HybAccount *a)
+/* What this process can say of itself, of the kinds of its matrices among other things. Neither PETSc nor MPI is asked,
+   nor is the card. */
+static void HybAccountGet(HybAccount *a, const HybRecordKind *kinds, int n, PetscLogDouble seconds)
 {
-  const HybGlue *g = &HybGlueState;
+  const HybGlue    *g = &HybGlueState;
+  const HybRecords *r = g->report.records;
 
   memset(a, 0, sizeof(*a));
-  a->rank   = g->records ? g->records->rank : 0;
+  a->rank   = r->rank;
   a->counts = g->counts;
   a->status = g->devicestatus;
   (void)HybBackendHost.usage(&a->host, PETSC_FALSE);
@@ -57,33 +58,15 @@ static void HybAccountGet(HybAccount *a)
   snprintf(a->backend, sizeof(a->backend), "%s", g->device ? g->device->name : "host");
   snprintf(a->why, sizeof(a->why), "%.*s", (int)sizeof(a->why) - 1, g->whynodevice);
   if (gethostname(a->node, sizeof(a->node) - 1)) a->node[0] = 0;
-  if (g->records) a->moments = g->records->moments;
-  a->spent = g->spent;
-  a->sent  = *HybCommTallyGet();
-  if (g->records && a->device.cards) HybCardName(&a->device, a->card, sizeof(a->card), a->driver, sizeof(a->driver));
-}
-
-static void HybAccountDescribeMemory(const HybAccount *a, char text[], size_t length)
-{
-  const HybMemoryReport *device = &a->device, *host = &a->host;
-  char                   where[64] = "";
-
-  if (device->cards) snprintf(where, sizeof(where), "card %d of %d at %s, ", device->card, device->cards, device->bus);
-  snprintf(text, length, "%sbytes now / at most: device %zu / %zu, managed %zu / %zu of a share of %zu, kept of it for later %zu, pinned %zu / %zu, host arenas %zu / %zu; over the bus to the device %.0f, to the host %.0f", where, device->device_bytes, device->device_peak, device->managed_bytes, device->managed_peak, device->managed_share, device->managed_kept, device->pinned_bytes,
-           device->pinned_peak, host->device_bytes, host->device_peak, (double)a->counts.todevice, (double)a->counts.tohost);
-}
-
-/* Every byte that the plugin holds or held is counted at its allocation. any, which may be NULL: whether there ever was
-   one. */
-PetscErrorCode HybGlueDescribeMemory(char text[], size_t length, PetscBool *any)
-{
-  HybAccount a;
-
-  PetscFunctionBegin;
-  HybAccountGet(&a);
-  HybAccountDescribeMemory(&a, text, length);
-  if (any) *any = a.host.device_peak || a.device.device_peak || a.device.managed_peak || a.device.pinned_peak ? PETSC_TRUE : PETSC_FALSE;
-  PetscFunctionReturn(PETSC_SUCCESS);
+  a->moments = r->moments;
+  a->spent   = r->spent;
+  a->sent    = *HybCommTallyGet();
+  HybRunGet(&r->run, r->began + seconds, &a->run);
+  for (int k = 0; k < n; k++) {
+    for (int l = 0; l < kinds[k].nlines; l++)
+      for (int p = 0; p < HYB_PARTS && !HybOpIsNested((int)kinds[k].lines[l].op); p++) a->run.ours[p] += kinds[k].lines[l].in[p];
+  }
+  if (a->device.cards) HybCardName(&a->device, a->card, sizeof(a->card), a->driver, sizeof(a->driver));
 }
 
 static PetscBool HybEndsIn(const char *text, const char *end)
@@ -129,11 +112,9 @@ static void HybReportWrite(HybRecords *r, const HybReport *report)
 /* What holds for all processes, and advice */
 static void HybReportFill(HybRecords *r, HybReport *report)
 {
-  PetscLogDouble now = 0;
-  const time_t   t   = time(NULL);
-  struct tm      utc;
+  const time_t t = time(NULL);
+  struct tm    utc;
 
-  (void)PetscTime(&now);
   report->program   = r->program;
   report->options   = r->options ? r->options : "";
   report->petsc     = r->petsc;
@@ -142,7 +123,6 @@ static void HybReportFill(HybRecords *r, HybReport *report)
   report->size      = r->size;
   report->devicemin = (PetscInt64)HybGlueState.options.devicemin;
   report->choice    = (HybBackendChoice)HybGlueState.choices.backend;
-  report->seconds   = now - r->began;
   if (gmtime_r(&t, &utc)) (void)strftime(report->date, sizeof(report->date), "%Y-%m-%d %H:%M UTC", &utc);
   for (int k = 0; k < report->nkinds; k++)
     for (int l = 0; l < report->kinds[k].nlines; l++) report->kinds[k].lines[l].mean /= report->known;
@@ -179,9 +159,11 @@ static void HybReportWriteAlone(HybRecords *r, const char *ended)
     snprintf(r->ended, sizeof(r->ended), "%s; then %s", former, ended);
   else
     snprintf(r->ended, sizeof(r->ended), "%s", ended);
-  HybAccountGet(&account);
-  report.nkinds   = HybRecordsNow(r);
-  report.kinds    = r->merged;
+  report.nkinds = HybRecordsNow(r);
+  report.kinds  = r->merged;
+  (void)PetscTime(&report.seconds);
+  report.seconds -= r->began;
+  HybAccountGet(&account, report.kinds, report.nkinds, report.seconds);
   report.known    = 1;
   report.complete = (PetscBool)(r->size == 1);
   report.accounts = &account;
@@ -198,7 +180,7 @@ static void HybReportWriteAlone(HybRecords *r, const char *ended)
 */
 static PetscErrorCode HybReportOnError(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *message, void *ctx)
 {
-  HybRecords    *r = HybGlueState.records;
+  HybRecords    *r = HybGlueState.report.records;
   char           ended[400];
   PetscErrorCode ierr;
 
@@ -221,7 +203,7 @@ static PetscErrorCode HybReportOnError(MPI_Comm comm, int line, const char *func
 
 static void HybReportAtExit(void)
 {
-  if (HybGlueState.records) HybReportWriteAlone(HybGlueState.records, "the program ended without PetscFinalize()");
+  if (HybGlueState.report.records) HybReportWriteAlone(HybGlueState.report.records, "the program ended without PetscFinalize()");
 }
 
 /* Bad places are told of before the work, not after it */
@@ -245,38 +227,6 @@ static PetscErrorCode HybReportCheckFile(const char *name)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* At load, where all processes are: from here on records are kept, if the option was given */
-PetscErrorCode HybReportBegin(void)
-{
-  HybGlue    *g = &HybGlueState;
-  HybRecords *r;
-  PetscMPIInt rank;
-
-  PetscFunctionBegin;
-  if (!g->options.report[0]) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  if (!rank) PetscCall(HybReportCheckFile(g->options.report));
-  PetscCall(HybRecordsCreate(&r));
-  r->rank    = rank;
-  r->process = getpid();
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &r->size));
-  PetscCall(PetscStrncpy(r->file, g->options.report, sizeof(r->file)));
-  PetscCall(PetscGetProgramName(r->program, sizeof(r->program)));
-  PetscCall(PetscGetVersion(r->petsc, sizeof(r->petsc)));
-  for (size_t n = strlen(r->petsc); n && isspace((unsigned char)r->petsc[n - 1]); n--) r->petsc[n - 1] = 0;
-  PetscCall(PetscOptionsGetAll(NULL, &r->options));
-  PetscCall(HybPhasesBegin());
-  PetscCall(PetscTime(&r->began));
-  PetscCall(PetscMemzero(HybCommTallyGet(), sizeof(HybCommTally)));
-  HybCommTallyGet()->timing = PETSC_TRUE;
-  g->records                = r;
-  if (!rank) {
-    PetscCall(PetscPushErrorHandler(HybReportOnError, NULL));
-    if (!g->atexit && !atexit(HybReportAtExit)) g->atexit = PETSC_TRUE;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The processes' accounts and kinds, one process after the other so that the first one holds no more than two at a
    time */
 static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
@@ -288,11 +238,9 @@ static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
   int               n, all = 0;
 
   PetscFunctionBegin;
-  HybRecordsCollect(r);
   n = HybRecordsNow(r);
-  HybAccountGet(&own);
+  HybAccountGet(&own, r->merged, n, report->seconds);
   PetscCall(HybRateMeasure(&own));
-  PetscCall(HybPhasesGet(own.phases));
   PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm));
   if (r->rank) {
     int token;
@@ -330,11 +278,14 @@ static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
 /* Collective: in PetscFinalize(), while MPI is there */
 static PetscErrorCode HybReportEnd(void)
 {
-  HybRecords *r = HybGlueState.records;
+  HybRecords *r = HybGlueState.report.records;
   HybReport   report;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&report, sizeof(report)));
+  HybRecordsCollect(r);
+  PetscCall(PetscTime(&report.seconds)); /* what comes now is the report's own work */
+  report.seconds -= r->began;
   PetscCall(HybReportGather(r, &report));
   if (!r->rank) {
     PetscCall(PetscFree(r->options)); /* programs add options of their own */
@@ -345,43 +296,42 @@ static PetscErrorCode HybReportEnd(void)
     PetscCall(PetscPopErrorHandler());
   }
   HybCommTallyGet()->timing = PETSC_FALSE;
-  PetscCall(HybRecordsDestroy(&HybGlueState.records));
+  PetscCall(HybRunEnd(r));
+  PetscCall(HybRecordsDestroy(&HybGlueState.report.records));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Runs before PETSc's own finalization of Mat. A second PetscInitialize() registers again, and that clears the rest:
-   matrices that others' finalizers destroy after this one need the parents' functions and places. */
-PetscErrorCode HybGlueFinalize(void)
+/* At load, where all processes are: from here on records are kept, if the option was given */
+PetscErrorCode HybReportBegin(HybRecordDescribe describe)
 {
   HybGlue    *g = &HybGlueState;
-  HybAccount  a;
-  char        text[512];
+  HybRecords *r;
   PetscMPIInt rank;
 
   PetscFunctionBegin;
+  if (!g->options.report[0]) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  HybAccountGet(&a);
-  if (g->options.viewcounts[0]) {
-    const HybCounts *c = &a.counts;
-    FILE            *f = fopen(g->options.viewcounts, "a");
-
-    PetscCheck(f, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "Cannot append to %s (-mat_aijhybridgpu_view_counts)", g->options.viewcounts);
-    fprintf(f, "%d mult=%td assemblyend=%td products=%td fallback=%td fallbackasked=%td device=%td gamg=%td gamgleft=%td gamglevels=%td gamglevelsleft=%td cycles=%td cyclesleft=%td methods=%s\n", (int)rank, c->mults, c->assemblies, c->products, c->fallbacks, c->fallbacksasked, c->deviceops,
-            c->gamg[HYB_GAMG_SETUPS], c->gamg[HYB_GAMG_SETUPS_LEFT], c->gamg[HYB_GAMG_LEVELS], c->gamg[HYB_GAMG_LEVELS_LEFT], c->gamg[HYB_CYCLES], c->gamg[HYB_CYCLES_LEFT], c->methods);
-    fclose(f);
+  if (!rank) PetscCall(HybReportCheckFile(g->options.report));
+  PetscCall(HybRecordsCreate(&r));
+  r->rank    = rank;
+  r->process = getpid();
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &r->size));
+  PetscCall(PetscStrncpy(r->file, g->options.report, sizeof(r->file)));
+  PetscCall(PetscGetProgramName(r->program, sizeof(r->program)));
+  PetscCall(PetscGetVersion(r->petsc, sizeof(r->petsc)));
+  for (size_t n = strlen(r->petsc); n && isspace((unsigned char)r->petsc[n - 1]); n--) r->petsc[n - 1] = 0;
+  PetscCall(PetscOptionsGetAll(NULL, &r->options));
+  PetscCall(PetscMemzero(HybCommTallyGet(), sizeof(HybCommTally)));
+  HybCommTallyGet()->timing = PETSC_TRUE;
+  r->describe               = describe;
+  g->report.records         = r;
+  g->report.watch           = HybBackendWatch;
+  g->report.end             = HybReportEnd;
+  PetscCall(PetscTime(&r->began));
+  PetscCall(HybRunBegin(r));
+  if (!rank) {
+    PetscCall(PetscPushErrorHandler(HybReportOnError, NULL));
+    if (!g->report.atexit && !atexit(HybReportAtExit)) g->report.atexit = PETSC_TRUE;
   }
-  PetscCall(HybOptionsTellUnknown());
-  HybAccountDescribeMemory(&a, text, sizeof(text));
-  if (a.host.device_peak || a.device.device_peak || a.device.managed_peak || a.device.pinned_peak) PetscCall(PetscInfo(NULL, "Memory: %s\n", text));
-  if (g->options.viewmemory) {
-    PetscCall(PetscSynchronizedPrintf(PETSC_COMM_WORLD, "aijhybridgpu, process %d: %s\n", (int)rank, text));
-    PetscCall(PetscSynchronizedFlush(PETSC_COMM_WORLD, PETSC_STDOUT));
-  }
-  if (g->records) PetscCall(HybReportEnd());
-  PetscCall(HybCommRestore(&g->world));
-  if (g->given.kept) PetscCall(HybArenaReset(&g->given.arrays));
-  if (g->given.kept) PetscCall(HybArenaReset(&g->given.moved));
-  PetscCall(PetscMemzero(&g->given, sizeof(g->given)));
-  g->registered = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -14,12 +14,18 @@
 
 static PetscErrorCode HybSpend(HybSpent what, PetscLogDouble began)
 {
+  HybRecords    *r = HybGlueState.report.records;
   PetscLogDouble now;
 
   PetscFunctionBegin;
+  if (!r) PetscFunctionReturn(PETSC_SUCCESS); /* memory that is freed after the report */
   PetscCall(PetscTime(&now));
-  HybGlueState.spent.calls[what]++;
-  HybGlueState.spent.seconds[what] += now - began;
+  r->spent.calls[what]++;
+  r->spent.seconds[what] += now - began;
+  if (r->run.part == HYB_PART_SOLVE || r->run.part == HYB_PART_APPLY) {
+    r->spent.solvecalls[what]++;
+    r->spent.solveseconds[what] += now - began;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -29,7 +35,7 @@ static PetscErrorCode HybWatchedSync(const HybExec *x)
 
   PetscFunctionBegin;
   PetscCall(PetscTime(&began));
-  PetscCall(HybGlueState.unwatched->sync(x));
+  PetscCall(HybGlueState.report.unwatched->sync(x));
   PetscCall(HybSpend(HYB_SPENT_DEVICE, began));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -40,23 +46,23 @@ static PetscErrorCode HybWatchedCopy(const HybExec *x, void *dst, const void *sr
 
   PetscFunctionBegin;
   PetscCall(PetscTime(&began));
-  PetscCall(HybGlueState.unwatched->copy(x, dst, src, bytes, kind));
+  PetscCall(HybGlueState.report.unwatched->copy(x, dst, src, bytes, kind));
   if (bytes && kind == HYB_COPY_HOST_TO_DEVICE) PetscCall(HybSpend(HYB_SPENT_TODEVICE, began));
   if (bytes && kind == HYB_COPY_DEVICE_TO_HOST) PetscCall(HybSpend(bytes > HYB_FIGURES ? HYB_SPENT_TOHOST : HYB_SPENT_DEVICE, began));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the device's table, watched where a report is asked for */
+/* the device's table, watched */
 const HybBackend *HybBackendWatch(const HybBackend *device)
 {
   HybGlue *g = &HybGlueState;
 
-  if (!device || !HybRecording()) return device;
-  g->unwatched    = device;
-  g->watched      = *device;
-  g->watched.sync = HybWatchedSync;
-  g->watched.copy = HybWatchedCopy;
-  return &g->watched;
+  if (!device) return device;
+  g->report.unwatched    = device;
+  g->report.watched      = *device;
+  g->report.watched.sync = HybWatchedSync;
+  g->report.watched.copy = HybWatchedCopy;
+  return &g->report.watched;
 }
 
 /* What was moved and waited for, so far: an operation's own is the difference between its end and its beginning */
@@ -67,7 +73,7 @@ void HybMovedGet(HybMoved *m)
   m->todevice = HybGlueState.counts.todevice;
   m->tohost   = HybGlueState.counts.tohost;
   m->tocards  = t->cardbytes;
-  m->waited   = HybGlueState.spent.seconds[HYB_SPENT_DEVICE] + t->seconds;
+  m->waited   = HybGlueState.report.records->spent.seconds[HYB_SPENT_DEVICE] + t->seconds;
 }
 
 void HybMovedAdd(HybMoved *to, const HybMoved *from, PetscLogDouble sign)

@@ -9,9 +9,9 @@
   What runs on a device is timed by two marks in its stream, which are read later, so nothing here waits for it but the
   end of the run. A record whose matrix goes meanwhile is folded when its last mark has been read.
 
-  Nothing here makes an operation fail but these marks, whose errors are the device's. Where there is no memory for a
-  record, that of all others takes its place. A start without a stop, of an operation that failed, is forgotten with the
-  next start.
+  Nothing here makes an operation fail: a mark that fails is forgotten, and the operation has no time. Where there is no
+  memory for a record, that of all others takes its place. A start without a stop, of an operation that failed, is
+  forgotten with the next start.
 */
 #include "report.h"
 #include <stdlib.h>
@@ -201,9 +201,10 @@ static double HybLineSeconds(const HybRecordLine *l)
 }
 
 /* a call of so many seconds, for so many */
-static void HybLineTimed(HybRecordLine *l, PetscLogDouble seconds, PetscInt64 weight)
+static void HybLineTimed(HybRecordLine *l, HybRunPart part, PetscLogDouble seconds, PetscInt64 weight)
 {
   l->last = seconds;
+  l->in[part] += seconds * (double)weight;
   l->seconds += seconds * (double)weight;
   l->stood += weight;
 }
@@ -255,11 +256,8 @@ static void HybKindAdd(HybRecordKind *k, const HybRecordKind *kind, PetscBool pr
     if (!t) continue;
     t->last = 0; /* what it stood for has been taken off */
     if (l->why[0]) memcpy(t->why, l->why, sizeof(t->why));
-    if (l->other[0] && l->ownonce - l->otheronce > t->ownonce - t->otheronce) { /* what is lost most by */
-      memcpy(t->other, l->other, sizeof(t->other));
-      t->ownonce   = l->ownonce;
-      t->otheronce = l->otheronce;
-    }
+    for (int p = 0; p < HYB_PARTS; p++)
+      if (l->seconds > 0) t->in[p] += l->in[p] * (seconds / l->seconds);
     t->flops += l->flops;
     t->bytes += l->bytes;
     t->mean += processes ? l->mean : seconds;
@@ -367,7 +365,8 @@ static HybRecord HybRecordGet(HybRecords *r, Mat A)
     rec->next           = *head;
     rec->kind.matrices  = 1;
     rec->kind.key.level = -1;
-    *head               = rec;
+    snprintf(rec->kind.key.of, sizeof(rec->kind.key.of), "%s", HybRunMatrix(&r->run));
+    *head = rec;
     r->live++;
   }
   return rec ? rec : HybRecordFind(r, 0);
@@ -393,7 +392,7 @@ static void HybRecordLook(HybRecords *r, Mat A, HybRecord rec)
       key->cols = A->cmap->N;
     }
   }
-  if (size > 1 || !HybGlueState.describe || !(*HybGlueState.describe)(A, &facts)) return;
+  if (size > 1 || !(*r->describe)(A, &facts)) return;
   rec->kind.nnz         = facts.nnz;
   rec->kind.sendings    = facts.sendings;
   rec->kind.hostbytes   = (PetscLogDouble)facts.hostbytes;
@@ -423,11 +422,22 @@ static void HybRecordFold(HybRecords *r, HybRecord rec)
   free(rec);
 }
 
-/* Takes from the timers, oldest first, what has ended. wait: so many of them are waited for, those that have ended
-   included. */
-static PetscErrorCode HybRecordCollect(HybRecords *r, PetscInt64 wait)
+/* A begin or an end of a timer, in the stream; no: it failed, which is the device's, and somebody else's to tell */
+static PetscBool HybRecordMark(const HybExec *x, PetscInt64 number, PetscBool end)
 {
-  PetscFunctionBegin;
+  PetscErrorCode ierr;
+
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  ierr = x->backend->mark(x, (int)(number % HYB_TIMERS), end);
+  (void)PetscPopErrorHandler();
+  return (PetscBool)!ierr;
+}
+
+/* Takes from the timers, oldest first, what has ended. wait: so many of them are waited for, those that have ended
+   included. One that fails has no time. */
+static void HybRecordCollect(HybRecords *r, PetscInt64 wait)
+{
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
   for (; r->timers[0] < r->timers[1]; r->timers[0]++, wait--) {
     const int             k       = (int)(r->timers[0] % HYB_TIMERS);
     const HybRecordTimer *t       = &r->timer[k];
@@ -437,28 +447,24 @@ static PetscErrorCode HybRecordCollect(HybRecords *r, PetscInt64 wait)
       if (wait <= 0) break;
       continue;
     }
-    PetscCall(HybGlueState.device->elapsed(k, (PetscBool)(wait > 0), &seconds));
-    if (seconds < 0) break;
-    HybLineTimed(&t->record->kind.lines[t->line], PetscMax(0, seconds - t->tried), t->weight);
+    if (!HybGlueState.device->elapsed(k, (PetscBool)(wait > 0), &seconds)) {
+      if (seconds < 0) break;
+      HybLineTimed(&t->record->kind.lines[t->line], t->part, seconds, t->weight);
+    }
     if (!--t->record->pending && t->record->left) HybRecordFold(r, t->record);
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  (void)PetscPopErrorHandler();
 }
 
-/* Before all are summed up: what the timers have is waited for. An error is the device's, and somebody else's to
-   tell. */
+/* before all are summed up: what the timers have is waited for */
 void HybRecordsCollect(HybRecords *r)
 {
-  if (r->timers[0] == r->timers[1]) return;
-  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
-  (void)HybRecordCollect(r, r->timers[1] - r->timers[0]);
-  (void)PetscPopErrorHandler();
-  r->timers[0] = r->timers[1];
+  if (r->timers[0] < r->timers[1]) HybRecordCollect(r, r->timers[1] - r->timers[0]);
 }
 
 PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
 {
-  HybRecords *r = HybGlueState.records;
+  HybRecords *r = HybGlueState.report.records;
 
   PetscFunctionBegin;
   if ((int)op >= HYB_RECORD_OPS) PetscFunctionReturn(PETSC_SUCCESS);
@@ -472,11 +478,13 @@ PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
     r->timing[op] = (PetscBool)(!HybOpIsSampled((int)op) || HybRecordDeviceWeight(HybRecordGet(r, A), (int)op) > 0);
     if (!r->timing[op]) PetscFunctionReturn(PETSC_SUCCESS);
     /* later, most of them are read without asking in vain */
-    if (inuse >= HYB_TIMERS / 2) PetscCall(HybRecordCollect(r, inuse < HYB_TIMERS ? 0 : 1));
+    if (inuse >= HYB_TIMERS / 2) HybRecordCollect(r, 0);
+    /* none is free: this call is not timed */
+    r->timing[op] = (PetscBool)(r->timers[1] - r->timers[0] < HYB_TIMERS && HybRecordMark(x, r->timers[1], PETSC_FALSE));
+    if (!r->timing[op]) PetscFunctionReturn(PETSC_SUCCESS);
     r->timerof[op]                               = r->timers[1]++;
     r->timer[r->timerof[op] % HYB_TIMERS].record = NULL;
-    r->timer[r->timerof[op] % HYB_TIMERS].tried  = 0;
-    PetscCall(x->backend->mark(x, (int)(r->timerof[op] % HYB_TIMERS), PETSC_FALSE));
+    r->timer[r->timerof[op] % HYB_TIMERS].part   = r->run.part;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscTime(&r->started[op]));
@@ -484,33 +492,31 @@ PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
 }
 
 /* The operation's time, which by a timer comes later */
-static PetscErrorCode HybRecordTime(HybRecords *r, HybRecordOp op, const HybExec *x, HybRecord rec, HybRecordLine *l)
+static void HybRecordTime(HybRecords *r, HybRecordOp op, const HybExec *x, HybRecord rec, HybRecordLine *l)
 {
   const PetscInt64 number = r->timerof[op];
   PetscLogDouble   now;
 
-  PetscFunctionBegin;
-  /* else there is no timer any more: its mark is forgotten, and others stand for this call */
-  if (number >= r->timers[0]) {
+  (void)PetscTime(&now);
+  if (number < 0) {
+    HybLineTimed(l, r->run.part, now - r->started[op], 1);
+    l->timed++;
+  } else if (number >= r->timers[0] && HybRecordMark(x, number, PETSC_TRUE)) {
     HybRecordTimer *t = &r->timer[number % HYB_TIMERS];
 
-    PetscCall(x->backend->mark(x, (int)(number % HYB_TIMERS), PETSC_TRUE));
     t->weight = HybRecordDeviceWeight(rec, (int)op);
     t->line   = (int)(l - rec->kind.lines);
     t->record = rec;
     rec->pending++;
-  }
-  if (number < 0 || number >= r->timers[0]) l->timed++;
-  PetscCall(PetscTime(&now));
-  if (number < 0) HybLineTimed(l, now - r->started[op], 1);
+    l->timed++;
+  } /* else there is no timer any more, and others stand for this call */
   HybMomentTake(r, now);
   r->timing[op] = PETSC_FALSE; /* one start, one stop */
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char *method, const char *detail, PetscLogDouble flops, PetscLogDouble bytes)
 {
-  HybRecords     *r = HybGlueState.records;
+  HybRecords     *r = HybGlueState.report.records;
   HybRecord       rec;
   HybRecordLine  *l;
   const PetscBool device = (PetscBool)(x && HybExecOnDevice(x));
@@ -531,16 +537,10 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
     HybMovedAdd(&l->moved, &now, 1);
     r->begun[op] = PETSC_FALSE;
   }
-  if (r->timing[op]) PetscCall(HybRecordTime(r, op, x, rec, l));
+  if (r->timing[op]) HybRecordTime(r, op, x, rec, l);
   if (r->why[0] && (int)op < (int)HYB_RECORD_EVENTS) { /* events are steps of others, whose end is still to come */
     memcpy(l->why, r->why, sizeof(l->why));
     r->why[0] = 0;
-  }
-  if (r->other[0] && HybOpIsMult((int)op)) {
-    memcpy(l->other, r->other, sizeof(l->other));
-    l->ownonce   = r->ownonce;
-    l->otheronce = r->otheronce;
-    r->other[0]  = 0;
   }
   l->calls++;
   /* the 1st, 2nd, 4th, ... time */
@@ -554,23 +554,10 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
 /* Of the operation that ends next: a word of figures, which may be cut */
 void HybRecordWhy(const char *text)
 {
-  HybRecords *r = HybGlueState.records;
+  HybRecords *r = HybGlueState.report.records;
 
   memset(r->why, 0, sizeof(r->why));
   snprintf(r->why, sizeof(r->why), "%s", text);
-}
-
-/* The operation that is under way was also done by auto's method, in a trial that took so long: which is none of its
-   own time */
-void HybRecordTried(HybRecordOp op, const char *method, PetscLogDouble own, PetscLogDouble other, PetscLogDouble took)
-{
-  HybRecords *r = HybGlueState.records;
-
-  snprintf(r->other, sizeof(r->other), "%s", method);
-  r->ownonce   = own;
-  r->otheronce = other;
-  r->started[op] += took;
-  if (r->timing[op] && r->timerof[op] >= 0) r->timer[r->timerof[op] % HYB_TIMERS].tried += took;
 }
 
 PetscErrorCode HybRecordPhase(HybPhase phase, Mat A, PetscBool end)
@@ -605,9 +592,10 @@ static void HybRecordPlaceBlocks(HybRecords *r, HybRecord parent)
 
 void HybRecordMade(Mat C, const char *by, Mat from)
 {
-  HybRecords     *r      = HybGlueState.records;
+  HybRecords     *r      = HybGlueState.report.records;
   const HybRecord source = HybRecordGet(r, from), rec = HybRecordGet(r, C);
-  const int       galerkin = !strcmp(by, "PtAP");
+  /* of a graph it makes no level */
+  const int galerkin = !strcmp(by, "PtAP") && strcmp(HybRunMatrix(&r->run), "GAMG's graph");
 
   HybRecordLook(r, from, source);
   if (galerkin && source->id) source->kind.key.grid = 1;
@@ -625,7 +613,7 @@ void HybRecordMade(Mat C, const char *by, Mat from)
 
 void HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal)
 {
-  HybRecords     *r   = HybGlueState.records;
+  HybRecords     *r   = HybGlueState.report.records;
   const HybRecord rec = HybRecordGet(r, A);
 
   HybRecordLook(r, A, rec);
@@ -635,7 +623,7 @@ void HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal)
 
 void HybRecordLeft(Mat A)
 {
-  HybRecords *r   = HybGlueState.records;
+  HybRecords *r   = HybGlueState.report.records;
   HybRecord   rec = HybRecordFind(r, ((PetscObject)A)->id), *at;
 
   if (!rec) return;
@@ -664,17 +652,29 @@ int HybRecordsNow(HybRecords *r)
   return n;
 }
 
+/* what it is of GAMG's: not square, the two are others */
+static const char *HybKindOf(const HybRecordKey *key)
+{
+  if (key->rows == key->cols) return key->of;
+  return !strcmp(key->of, "GAMG's graph") ? "GAMG's aggregates" : !strcmp(key->of, "GAMG's level") ? "GAMG's prolongator"
+                                                                                                   : key->of;
+}
+
 /* how a kind of matrices is called, without its size */
 void HybKindName(const HybRecordKey *key, char text[], size_t length)
 {
   if (key->role == HYB_ROLE_OTHER)
     snprintf(text, length, "other matrices");
-  else if (key->role == HYB_ROLE_PART && key->origin[0])
+  else if (key->role == HYB_ROLE_PART && key->origin[0] && !key->of[0])
     snprintf(text, length, "product %s%s%s%s", key->origin, key->prefix[0] ? " (" : "", key->prefix, key->prefix[0] ? ")" : "");
   else if (key->name[0] && key->prefix[0])
     snprintf(text, length, "%s (%s)", key->name, key->prefix);
   else if (key->name[0] || key->prefix[0])
     snprintf(text, length, "%s", key->name[0] ? key->name : key->prefix);
+  else if (key->grid)
+    snprintf(text, length, "multigrid's operator");
+  else if (key->of[0])
+    snprintf(text, length, "%s%s%s%s", HybKindOf(key), key->origin[0] ? " (product " : "", key->origin, key->origin[0] ? ")" : "");
   else if (key->origin[0])
     snprintf(text, length, "product %s", key->origin);
   else

@@ -16,6 +16,13 @@ static const char *HybAdviceBytes(double bytes, char text[], size_t length)
   return text;
 }
 
+/* as the page writes them */
+static const char *HybAdviceSeconds(double s, char text[], size_t length)
+{
+  snprintf(text, length, s < 0.9995 ? "%.3g ms" : "%.3g s", s < 0.9995 ? 1e3 * s : s);
+  return text;
+}
+
 static void HybAdviceAdd(HybReport *r, PetscLogDouble weight, const char *option, const char *format, ...)
 {
   HybAdvice a;
@@ -62,31 +69,6 @@ static double HybReportHostSeconds(const HybReport *r)
   return sum;
 }
 
-/* a method that was asked for, where auto's was timed beside it: the kind that lost most by it */
-static void HybAdviseMethod(HybReport *r)
-{
-  const HybRecordLine *worst = NULL;
-  double               lost  = HYB_WORTH * r->seconds;
-  char                 label[160];
-  int                  kind = 0;
-
-  for (int k = 0; k < r->nkinds; k++) {
-    for (int i = 0; i < r->kinds[k].nlines; i++) {
-      const HybRecordLine *l = &r->kinds[k].lines[i];
-
-      if (!l->other[0] || l->otheronce > 0.9 * l->ownonce || (double)l->calls * (l->ownonce - l->otheronce) < lost) continue;
-      lost  = (double)l->calls * (l->ownonce - l->otheronce);
-      kind  = k;
-      worst = l;
-    }
-  }
-  if (!worst) return;
-  HybKindLabel(&r->kinds[kind].key, label, sizeof(label));
-  HybAdviceAdd(r, lost, "-mat_aijhybridgpu_spmv auto",
-               "%s of %s by %s, which was asked for, takes %.3g ms a time, by %s, which auto takes, %.3g ms: %.3g s more in %lld calls",
-               HybRecordOpName((int)worst->op), label, worst->method, 1e3 * worst->ownonce, worst->other, 1e3 * worst->otheronce, lost, (long long)worst->calls);
-}
-
 /* what helps, by why they went through the host */
 static const char *HybAdviceOfHalo(const char *from)
 {
@@ -114,6 +96,59 @@ static void HybAdviseExchange(HybReport *r)
                HybAdviceBytes(most->hosthalobytes, text, sizeof(text)), most->halofrom);
 }
 
+/* There is a device, and yet most of the type's time is operations of the host */
+static void HybAdviseHost(HybReport *r)
+{
+  const HybRecordLine *top  = NULL;
+  int                  kind = 0;
+  double               host = 0, all = 0;
+  char                 label[160], one[32], both[32];
+
+  if (r->accounts[0].status != HYB_DEVICE_READY) return;
+  for (int k = 0; k < r->nkinds; k++) {
+    for (int i = 0; i < r->kinds[k].nlines; i++) {
+      const HybRecordLine *l = &r->kinds[k].lines[i];
+
+      if (HybOpIsNested((int)l->op) || l->op == HYB_RECORD_FACTOR || !l->where[0]) continue;
+      all += l->seconds;
+      if (l->where[0] != 'h') continue;
+      host += l->seconds;
+      if (!top || l->seconds > top->seconds) top = l, kind = k;
+    }
+  }
+  if (!top || host < 0.5 * all || host < HYB_WORTH * r->seconds) return;
+  HybKindLabel(&r->kinds[kind].key, label, sizeof(label));
+  HybAdviceAdd(r, host, "-mat_aijhybridgpu_backend cuda, or vectors on the device", "There is a device, but the host took %s of %s in operations of the type, most for %s of %s", HybAdviceSeconds(host, one, sizeof(one)), HybAdviceSeconds(all, both, sizeof(both)), HybRecordOpName((int)top->op), label);
+}
+
+/* What a solve on the device does besides: copies over the bus, waits that each cost some time of their own, and a
+   preconditioner that is the host's. Of the process with the longest solves. */
+static void HybAdviseSolve(HybReport *r)
+{
+  const HybAccount *a = &r->accounts[0];
+  double            copies, waits, solve, apply;
+  PetscInt64        ncopies, each;
+  char              one[32], all[32];
+
+  for (PetscMPIInt p = 1; p < r->known; p++)
+    if (r->accounts[p].run.seconds[HYB_PART_SOLVE] + r->accounts[p].run.seconds[HYB_PART_APPLY] > a->run.seconds[HYB_PART_SOLVE] + a->run.seconds[HYB_PART_APPLY]) a = &r->accounts[p];
+  if (a->status != HYB_DEVICE_READY) return;
+  solve = a->run.seconds[HYB_PART_SOLVE] + a->run.seconds[HYB_PART_APPLY];
+  HybAdviceSeconds(solve, all, sizeof(all));
+  copies  = a->spent.solveseconds[HYB_SPENT_TODEVICE] + a->spent.solveseconds[HYB_SPENT_TOHOST];
+  ncopies = (PetscInt64)(a->spent.solvecalls[HYB_SPENT_TODEVICE] + a->spent.solvecalls[HYB_SPENT_TOHOST]);
+  if (ncopies > 2 * a->run.calls[HYB_PART_SOLVE] && copies > HYB_WORTH * r->seconds)
+    HybAdviceAdd(r, copies, PetscDefined(HAVE_CUDA) ? "-vec_type cuda, and what works on the device: -pc_type gamg, -mg_levels_pc_type jacobi" : "a PETSc that was configured --with-cuda, whose vectors stay on the device", "%lld copies over the bus in solves took %s of their %s",
+                 (long long)ncopies, HybAdviceSeconds(copies, one, sizeof(one)), all);
+  each  = (PetscInt64)a->spent.solvecalls[HYB_SPENT_DEVICE] / PetscMax(1, a->run.iterations);
+  waits = (double)a->spent.solvecalls[HYB_SPENT_DEVICE] * HYB_BUS_EACH;
+  if (r->size == 1 && each > 2 && waits > HYB_WORTH * r->seconds)
+    HybAdviceAdd(r, waits, "-ksp_type cg with -pc_type gamg, which waits once; -info :ksp,pc says what stays PETSc's", "In solves the host waited for the device %lld times in each of %lld iterations", (long long)each, (long long)a->run.iterations);
+  apply = a->run.seconds[HYB_PART_APPLY] - a->run.ours[HYB_PART_APPLY];
+  if (r->size == 1 && !a->counts.gamg[HYB_CYCLES] && apply > 0.5 * solve && apply > HYB_WORTH * r->seconds)
+    HybAdviceAdd(r, apply, a->counts.gamg[HYB_CYCLES_LEFT] ? "-info :pc says why; docs/solve.md has what is covered" : "-pc_type gamg, whose cycle the type makes on the device", "PCApply() without operations of the type took %s of the solves' %s%s", HybAdviceSeconds(apply, one, sizeof(one)), all, a->counts.gamg[HYB_CYCLES_LEFT] ? ": multigrid by PETSc's own loops" : "");
+}
+
 /* of the process that shows each figure most */
 void HybReportAdvise(HybReport *r)
 {
@@ -122,6 +157,7 @@ void HybReportAdvise(HybReport *r)
   PetscInt64        calls, mults;
   double            seconds, weight;
   char              label[160], text[32];
+  const double      host = HybReportHostSeconds(r);
 
   memset(&most, 0, sizeof(most));
   for (PetscMPIInt p = 0; p < r->known; p++) {
@@ -137,9 +173,9 @@ void HybReportAdvise(HybReport *r)
   }
   /* without the GPU part that is the builder's choice, unless there is a card */
   if (r->choice == HYB_BACKEND_AUTO && first->status == HYB_DEVICE_NONE && strstr(first->why, "here is no device library")) {
-    if (!access("/proc/driver/nvidia/version", R_OK)) HybAdviceAdd(r, HybReportHostSeconds(r), "make, where CUDA's nvcc is found", "This machine has a GPU, but the plugin was built without its GPU part, so the host took %.3g s for products", HybReportHostSeconds(r));
+    if (!access("/proc/driver/nvidia/version", R_OK)) HybAdviceAdd(r, host, "make, where CUDA's nvcc is found", "This machine has a GPU, but the plugin was built without its GPU part, so the host took %s for products", HybAdviceSeconds(host, text, sizeof(text)));
   } else if (r->choice == HYB_BACKEND_AUTO && first->status == HYB_DEVICE_NONE)
-    HybAdviceAdd(r, HybReportHostSeconds(r), "-mat_aijhybridgpu_backend host, if no GPU is to be used: then this line goes", "No device was used, so the host took %.3g s for products: %s", HybReportHostSeconds(r), first->why);
+    HybAdviceAdd(r, host, "-mat_aijhybridgpu_backend host, if no GPU is to be used: then this line goes", "No device was used, so the host took %s for products: %s", HybAdviceSeconds(host, text, sizeof(text)), first->why);
   weight = (most.todevice + most.tohost) / HYB_BUS_RATE + (double)most.stagedmults * HYB_BUS_EACH;
   if (most.stagedmults && weight > HYB_WORTH * r->seconds)
     HybAdviceAdd(r, weight, PetscDefined(HAVE_CUDA) ? "-vec_type cuda, or -dm_vec_type cuda" : "a PETSc that was configured --with-cuda", "%lld products on the device had vectors on the host; %s crossed the bus in all",
@@ -147,7 +183,7 @@ void HybReportAdvise(HybReport *r)
   if (most.belowmin && first->status == HYB_DEVICE_READY && (double)most.belowmin * HYB_BUS_EACH > HYB_WORTH * r->seconds)
     HybAdviceAdd(r, (double)most.belowmin * HYB_BUS_EACH, "-mat_aijhybridgpu_device_min", "%lld operations stayed on the host for their operands' size: the largest had %lld nonzeros", (long long)most.belowmin, (long long)most.belowminmost);
   if (most.fallbacksasked)
-    HybAdviceAdd(r, HybReportHostSeconds(r) + 1e-3 * (double)most.fallbacksasked, "-mat_product_algorithm, -matmatmult_via, -matptap_via: default", "%lld products were left to AIJ, whose algorithm %s was asked for", (long long)most.fallbacksasked, most.parents);
+    HybAdviceAdd(r, host + 1e-3 * (double)most.fallbacksasked, "-mat_product_algorithm, -matmatmult_via, -matptap_via: default", "%lld products were left to AIJ, whose algorithm %s was asked for", (long long)most.fallbacksasked, most.parents);
   for (int k = 0; k < r->nkinds; k++) {
     const HybRecordKind *kind  = &r->kinds[k];
     double               bytes = 0;
@@ -161,8 +197,9 @@ void HybReportAdvise(HybReport *r)
     HybKindLabel(&kind->key, label, sizeof(label));
     HybAdviceAdd(r, weight, "-mat_aijhybridgpu_lock_after, or MatSetValuesCOO() with values on the device", "New values of %s were sent to the device %lld times, %s, for %lld products with vectors", label, (long long)(kind->sendings / r->known), HybAdviceBytes(bytes, text, sizeof(text)), (long long)mults);
   }
-  HybAdviseMethod(r);
+  if (!most.fallbacksasked && !most.belowmin) HybAdviseHost(r); /* else it is told above why */
+  HybAdviseSolve(r);
   HybAdviseExchange(r);
   seconds = HybReportSum(r, HYB_RECORD_FACTOR, "host", &calls);
-  if (calls && first->status == HYB_DEVICE_READY && seconds > HYB_WORTH * r->seconds) HybAdviceAdd(r, seconds, "-pc_factor_mat_solver_type cusparse, or -mg_coarse_pc_type jacobi", "%lld factorizations ran on the host, %.3g s", (long long)calls, seconds);
+  if (calls && first->status == HYB_DEVICE_READY && seconds > HYB_WORTH * r->seconds) HybAdviceAdd(r, seconds, "-pc_factor_mat_solver_type cusparse, or -mg_coarse_pc_type jacobi", "%lld factorizations ran on the host, %s", (long long)calls, HybAdviceSeconds(seconds, text, sizeof(text)));
 }

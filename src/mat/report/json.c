@@ -60,6 +60,7 @@ static void HybJSONKind(FILE *f, const HybRecordKind *k)
   HybJSONMember(f, "name", k->key.name);
   HybJSONMember(f, "prefix", k->key.prefix);
   HybJSONMember(f, "made_by", k->key.origin);
+  HybJSONMember(f, "of", k->key.of);
   HybJSONMember(f, "lives", k->where);
   fprintf(f, "\"grid\": %s, \"galerkin_depth\": %d, \"prefix_level\": %d, \"rows\": %lld, \"columns\": %lld, \"nonzeros\": %lld, \"matrices\": %lld, \"host_bytes\": %.0f, \"device_bytes\": %.0f, \"values_sent_again\": %lld, \"operations\": [\n", k->key.grid ? "true" : "false", k->key.depth, k->key.level, (long long)k->key.rows, (long long)k->key.cols,
           (long long)k->nnz, (long long)k->matrices, (double)k->hostbytes, (double)k->devicebytes, (long long)k->sendings);
@@ -84,6 +85,19 @@ static void HybJSONMoments(FILE *f, const HybMoments *m)
   fputs("}", f);
 }
 
+/* parts of the run, of each how much the type's operations were */
+static void HybJSONRun(FILE *f, const HybRun *r)
+{
+  static const char *const names[HYB_PARTS] = {"between", "setup", "solve", "apply"};
+
+  fprintf(f, "\n     \"run\": {\"before\": %.6g, \"after\": %.6g, \"iterations\": %lld", (double)r->before, (double)r->after, (long long)r->iterations);
+  for (int p = 0; p < HYB_PARTS; p++) {
+    fprintf(f, ", \"%s\": %.6g, \"%s_type\": %.6g", names[p], (double)r->seconds[p], p ? names[p] : "outside", (double)r->ours[p]);
+    if (p) fprintf(f, ", \"%s_calls\": %lld", names[p], (long long)r->calls[p]);
+  }
+  fputs("},\n     ", f);
+}
+
 static void HybJSONProcess(FILE *f, const HybAccount *a)
 {
   const HybCounts *c = &a->counts;
@@ -96,10 +110,11 @@ static void HybJSONProcess(FILE *f, const HybAccount *a)
   HybJSONMember(f, "pci", a->device.bus);
   HybJSONMember(f, "why_no_device", a->status == HYB_DEVICE_NONE ? a->why : "");
   HybJSONMember(f, "methods", c->methods);
-  fprintf(f, "\"memory_rate\": %.4g, \"setups\": %lld, \"setup_seconds\": %.6g, \"solves\": %lld, \"solve_seconds\": %.6g, ", a->rate, (long long)a->phases[HYB_RUN_SETUP].calls, (double)a->phases[HYB_RUN_SETUP].seconds, (long long)a->phases[HYB_RUN_SOLVE].calls, (double)a->phases[HYB_RUN_SOLVE].seconds);
-  fprintf(f, "\"card_number\": %d, \"cards\": %d,\n     \"counts\": {\"mult\": %lld, \"assemblyend\": %lld, \"products\": %lld, \"fallback\": %lld, \"fallbackasked\": %lld, \"device\": %lld, \"gamg\": %lld, \"gamgleft\": %lld, \"gamglevels\": %lld, \"gamglevelsleft\": %lld, \"cycles\": %lld, \"cyclesleft\": %lld, \"host_vectors\": %lld, \"below_device_min\": %lld, ", a->device.card, a->device.cards, (long long)c->mults, (long long)c->assemblies,
+  fprintf(f, "\"memory_rate\": %.4g, ", a->rate);
+  HybJSONRun(f, &a->run);
+  fprintf(f, "\"card_number\": %d, \"cards\": %d,\n     \"counts\": {\"mult\": %lld, \"assemblyend\": %lld, \"products\": %lld, \"fallback\": %lld, \"fallbackasked\": %lld, \"device\": %lld, \"gamg\": %lld, \"gamgleft\": %lld, \"gamglevels\": %lld, \"gamglevelsleft\": %lld, \"cycles\": %lld, \"cyclesleft\": %lld, \"solves\": %lld, \"host_vectors\": %lld, \"below_device_min\": %lld, ", a->device.card, a->device.cards, (long long)c->mults, (long long)c->assemblies,
           (long long)c->products, (long long)c->fallbacks, (long long)c->fallbacksasked, (long long)c->deviceops, (long long)c->gamg[HYB_GAMG_SETUPS], (long long)c->gamg[HYB_GAMG_SETUPS_LEFT],
-          (long long)c->gamg[HYB_GAMG_LEVELS], (long long)c->gamg[HYB_GAMG_LEVELS_LEFT], (long long)c->gamg[HYB_CYCLES], (long long)c->gamg[HYB_CYCLES_LEFT], (long long)c->stagedmults, (long long)c->belowmin);
+          (long long)c->gamg[HYB_GAMG_LEVELS], (long long)c->gamg[HYB_GAMG_LEVELS_LEFT], (long long)c->gamg[HYB_CYCLES], (long long)c->gamg[HYB_CYCLES_LEFT], (long long)c->gamg[HYB_SOLVES], (long long)c->stagedmults, (long long)c->belowmin);
   HybJSONMember(f, "exchanged_by", c->halofrom);
   fprintf(f, "\"exchanges_through_host\": %lld, \"exchanges_through_host_bytes\": %.0f},\n", (long long)c->hosthalos, (double)c->hosthalobytes);
   fprintf(f, "     \"bus\": {\"to_device_bytes\": %.0f, \"to_device\": %lld, \"to_host_bytes\": %.0f, \"to_host\": %lld},\n", (double)c->todevice, (long long)c->ntodevice, (double)c->tohost, (long long)c->ntohost);

@@ -1,0 +1,75 @@
+/*
+  What other rooms tell the report of the run (-mat_aijhybridgpu_report): what was done with which matrix. All of it is
+  behind one look at HybGlueState.report.records, which is NULL where no report was asked for.
+
+  Nothing here makes an operation fail, waits for a device, or sends a message: a report changes nothing in the run that
+  it describes. The functions return PetscErrorCode for PetscCall()'s sake.
+*/
+#ifndef AIJHYBRIDGPU_RECORD_H
+#define AIJHYBRIDGPU_RECORD_H
+
+#include "../process/process.h"
+
+/* What the type knows of a matrix; where: its state's name in docs/architecture.md */
+typedef struct {
+  const char *where;
+  PetscCount  nnz, sendings;
+  size_t      hostbytes, devicebytes;
+} HybRecordFacts;
+typedef PetscBool (*HybRecordDescribe)(Mat, HybRecordFacts *); /* false: nothing is known */
+
+typedef enum { /* records.c has the names, in this order */
+               HYB_RECORD_MULT,
+               HYB_RECORD_MULTADD,
+               HYB_RECORD_RESIDUAL,
+               HYB_RECORD_MULTTRANSPOSE,
+               HYB_RECORD_MULTTRANSPOSEADD,
+               HYB_RECORD_SYMBOLIC, /* of a product; its type is the detail */
+               HYB_RECORD_NUMERIC,  /* the first time */
+               HYB_RECORD_AGAIN,
+               HYB_RECORD_FACTOR,
+               HYB_RECORD_GHOSTS, /* of a parallel matrix: the wait for other processes' entries of a vector */
+               HYB_RECORD_EVENTS  /* from here on: of HYB_Event(k) */
+} HybRecordOp;
+
+PETSC_INTERN PetscErrorCode HybRecordStart(HybRecordOp, Mat, const HybExec *);
+PETSC_INTERN PetscErrorCode HybRecordStop(HybRecordOp, Mat, const HybExec *, const char *method, const char *detail, PetscLogDouble flops, PetscLogDouble bytes);
+PETSC_INTERN void           HybRecordWhy(const char *text);
+PETSC_INTERN void           HybRecordMade(Mat C, const char *by, Mat from);
+PETSC_INTERN void           HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal);
+PETSC_INTERN void           HybRecordLeft(Mat A);
+PETSC_INTERN HybRecordOp    HybRecordOfEvent(PetscLogEvent);
+
+#define HybRecording()                                       PetscUnlikely(HybGlueState.report.records != NULL && !HybGlueState.onhost)
+#define HybRecordBegin(op, A, x)                             (HybRecording() ? HybRecordStart(op, A, x) : PETSC_SUCCESS)
+#define HybRecordEnd(op, A, x, method, detail, flops, bytes) (HybRecording() ? HybRecordStop(op, A, x, method, detail, flops, bytes) : PETSC_SUCCESS)
+/* why the operation that is about to end was done by this method */
+#define HybRecordTell(text) (HybRecording() ? HybRecordWhy(text) : (void)0)
+/* C is a product's result; from: of P^T A P, A */
+#define HybRecordProduct(C, by, from) (HybRecording() ? HybRecordMade(C, by, from) : (void)0)
+/* of a parallel matrix */
+#define HybRecordBlocks(A, d, o) (HybRecording() ? HybRecordParts(A, d, o) : (void)0)
+/* A is about to go: its name is known now, and its blocks' with it */
+#define HybRecordGone(A) (HybRecording() ? HybRecordLeft(A) : (void)0)
+
+/* an event of ours, in PETSc's log and in the records */
+static inline PetscErrorCode HybEventBegin(PetscLogEvent event, Mat A, void *b, void *c, void *d)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscLogEventBegin(event, A, (PetscObject)b, (PetscObject)c, (PetscObject)d));
+  PetscCall(HybRecordBegin(HybRecordOfEvent(event), A, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+static inline PetscErrorCode HybEventEnd(PetscLogEvent event, Mat A, void *b, void *c, void *d)
+{
+  PetscFunctionBegin;
+  PetscCall(HybRecordEnd(HybRecordOfEvent(event), A, NULL, "", "", 0, 0));
+  PetscCall(PetscLogEventEnd(event, A, (PetscObject)b, (PetscObject)c, (PetscObject)d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* At load, where all processes are: from here on records are kept, if the option was given. Its end is in
+   PetscFinalize(). */
+PETSC_INTERN PetscErrorCode HybReportBegin(HybRecordDescribe);
+
+#endif
