@@ -19,12 +19,13 @@
 #include "paraggimpl.h"
 
 typedef struct {
-  HybArena      work;
-  HybParAggStep s;
-  HybHalo       halo; /* of aggregates */
-  HybCSR        S, R; /* what goes to others, and what comes */
-  HybRows       rows;
-  HybScalar    *ones;
+  HybArena   work;
+  HybHalo    halo; /* of aggregates */
+  HybCSR     S, R; /* what goes to others, and what comes */
+  HybRows    rows;
+  HybScalar *ones;
+  PetscInt  *member; /* see vertex.h */
+  HybScalar *r;      /* Q's entries of the members of own aggregates */
 } HybParAggTent;
 
 /* U's rows of others' aggregates, transposed: t->S */
@@ -35,24 +36,19 @@ static PetscErrorCode HybParAggEntries(HybParAgg p, HybParAggTent *t, const HybS
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), p->G.m, sizeof(HybScalar), &p->q));
-  t->s   = HybParAggStepOf(p);
-  t->s.q = p->q;
   if (!b) {
     PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), p->halo->n, sizeof(HybScalar), &t->ones));
     PetscCall((*x->backend->csr->set)(x, p->halo->n, &one, t->ones));
     b = t->ones;
   }
   PetscCall(HybParAggToOthers(p, &t->work, b, &t->S));
-  t->s.nlist = p->nlist;
-  t->s.list  = p->list;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* all members of own aggregates, and what their columns' factorization is; r: Q's entries */
+/* all members of own aggregates, and what their columns' factorization is */
 static PetscErrorCode HybParAggColumns(HybParAgg p, HybParAggTent *t, const HybScalar *b, HybScalar *coarse)
 {
   const HybExec   *x = &p->exec;
-  HybParAggStep   *s = &t->s;
   const PetscInt   n = p->halo->n;
   HybAggregates    agg;
   const HybScalar *all = NULL;
@@ -61,26 +57,25 @@ static PetscErrorCode HybParAggColumns(HybParAgg p, HybParAggTent *t, const HybS
 
   PetscFunctionBegin;
   PetscCall(HybIntCast(n + t->R.nnz, "members of aggregates", &members));
-  PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), members, sizeof(PetscInt), &s->member));
-  PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), members, sizeof(HybScalar), (HybScalar **)&s->r));
-  PetscCall(HybParAggEach(p, HYB_STEP_OWN, n, s));
-  if (t->R.nnz) PetscCall((*x->backend->local->rowsofentries)(x, &t->R, t->halo->there, s->member + n));
-  s->others = t->R.j;
-  PetscCall(HybParAggEach(p, HYB_STEP_FIRST, (PetscInt)t->R.nnz, s));
+  PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), members, sizeof(PetscInt), &t->member));
+  PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), members, sizeof(HybScalar), &t->r));
+  PetscCall(HybEachWithin(p, n, (HybStepWithin){.begin = p->cbegin, .end = p->cend, .from = p->parent, .to = t->member}));
+  if (t->R.nnz) PetscCall((*x->backend->local->rowsofentries)(x, &t->R, t->halo->there, t->member + n));
+  PetscCall(HybEachFirst(p, (PetscInt)t->R.nnz, (HybStepFirst){.n = n, .member = t->member, .others = t->R.j, .first = p->first, .lead = p->lead}));
   if (b) {
     PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), members, sizeof(HybScalar), &copy));
     if (n) PetscCall(x->backend->copy(x, copy, b, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
     if (t->R.nnz) PetscCall(x->backend->copy(x, copy + n, t->R.a, sizeof(HybScalar) * (size_t)t->R.nnz, HYB_COPY_DEVICE_TO_DEVICE));
     all = copy;
   }
-  agg = (HybAggregates){members, p->nc, s->member, p->lead, 0};
-  if (members) PetscCall((*x->backend->agg->tentative)(x, &t->work, &agg, all, (HybScalar *)s->r, coarse));
+  agg = (HybAggregates){members, p->nc, t->member, p->lead, 0};
+  if (members) PetscCall((*x->backend->agg->tentative)(x, &t->work, &agg, all, t->r, coarse));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Collective: R of others' aggregates, and their first members, which are asked for where R may be 0. before: an error
    of this process's; its error is this process's alone. */
-static PetscErrorCode HybParAggTold(HybParAgg p, HybParAggTent *t, PetscErrorCode before, PetscBool some, const HybScalar *coarse)
+static PetscErrorCode HybParAggTold(HybParAgg p, HybParAggTent *t, PetscErrorCode before, PetscBool some, const HybScalar *b, const HybScalar *coarse)
 {
   const HybExec *x    = &p->exec;
   PetscErrorCode ierr = before;
@@ -90,13 +85,11 @@ static PetscErrorCode HybParAggTold(HybParAgg p, HybParAggTent *t, PetscErrorCod
   PetscFunctionBegin;
   if (some) {
     ierr = HybParAggExchange(p, t->halo, ierr, sizeof(PetscInt), p->first, &first);
-    if (!ierr) ierr = HybArenaAlloc(&t->work, HYB_WORK(x), t->s.nlist, sizeof(PetscInt), &kept);
-    if (!ierr && t->s.nlist) ierr = x->backend->copy(x, kept, first, sizeof(PetscInt) * (size_t)t->s.nlist, HYB_COPY_DEVICE_TO_DEVICE);
+    if (!ierr) ierr = HybArenaAlloc(&t->work, HYB_WORK(x), p->nlist, sizeof(PetscInt), &kept);
+    if (!ierr && p->nlist) ierr = x->backend->copy(x, kept, first, sizeof(PetscInt) * (size_t)p->nlist, HYB_COPY_DEVICE_TO_DEVICE);
   }
   PetscCall(HybParAggExchange(p, t->halo, ierr, sizeof(HybScalar), coarse, &r));
-  t->s.listfirst = kept;
-  t->s.listr     = (const HybScalar *)r;
-  PetscCall(HybParAggEach(p, HYB_STEP_ENTRY, p->halo->n, &t->s));
+  PetscCall(HybEachEntry(p, p->halo->n, (HybStepEntry){.nlist = p->nlist, .gid = p->gid, .parent = p->parent, .member = t->member, .list = p->list, .listfirst = kept, .b = b, .r = t->r, .listr = (const HybScalar *)r, .q = p->q}));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -108,11 +101,10 @@ static PetscErrorCode HybParAggTentativeIn(HybParAgg p, HybParAggTent *t, PetscE
   PetscCall(HybParAggSum(p, before, "Memory for a tentative prolongator", 1, some));
   PetscCall(HybCommAgree(p->comm, HybParAggEntries(p, t, b), "Aggregates of other processes"));
   if (some[0] && !b) b = t->ones; /* not all processes' entries are 1 */
-  t->s.b = b;
   if (!some[0]) t->S.a = NULL;
-  PetscCall(HybHaloCreate(p->comm, &p->exec, p->cranges, t->s.nlist, p->names, &t->halo));
+  PetscCall(HybHaloCreate(p->comm, &p->exec, p->cranges, p->nlist, p->names, &t->halo));
   PetscCall(HybRowsShip(t->halo, &p->exec, PETSC_SUCCESS, &t->work, &t->S, NULL, p->gid, p->N, PETSC_TRUE, &t->R, &t->rows));
-  PetscCall(HybParAggTold(p, t, HybParAggColumns(p, t, b, coarse), (PetscBool) !!some[0], coarse));
+  PetscCall(HybParAggTold(p, t, HybParAggColumns(p, t, b, coarse), (PetscBool) !!some[0], b, coarse));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -22,28 +22,27 @@
 #include "paraggimpl.h"
 
 typedef struct {
-  HybArena      work;
-  HybParAggStep s;
-  HybHalo       owners, members; /* of aggregates; of the unknowns of others' members */
-  HybCSR        S, R;            /* what goes to others, and what comes */
-  HybRows       rows;
-  PetscInt      nother, *unknowns; /* others' members; their unknowns, of the host */
-  PetscInt      nmember;           /* own vertices, and these */
-  PetscInt     *parent, *kind;     /* of these: own aggregates from 0 on, -1 */
-  HybScalar    *b, *back;          /* their vectors by columns, or NULL; Q of others' members */
+  HybArena   work;
+  HybHalo    owners, members; /* of aggregates; of the unknowns of others' members */
+  HybCSR     S, R;            /* what goes to others, and what comes */
+  HybRows    rows;
+  PetscInt   nother, *unknowns; /* others' members; their unknowns, of the host */
+  PetscInt   nmember;           /* own vertices, and these */
+  PetscInt  *parent, *kind;     /* of these: own aggregates from 0 on, -1 */
+  HybScalar *b, *back;          /* their vectors by columns, or NULL; Q of others' members */
 } HybParAggMembers;
 
 /* t->S, with kinds for values */
 static PetscErrorCode HybMembersKinds(HybParAgg p, HybParAggMembers *t)
 {
   const HybExec *x = &p->exec;
+  HybScalar     *kind;
 
   PetscFunctionBegin;
-  t->s = HybParAggStepOf(p);
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), (PetscCount)p->G.m * p->block.bs, sizeof(HybScalar) * (size_t)p->block.nvec, &p->q));
-  PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), p->halo->n, sizeof(HybScalar), &t->s.to));
-  PetscCall(HybParAggEach(p, HYB_STEP_KIND, p->halo->n, &t->s));
-  PetscCall(HybParAggToOthers(p, &t->work, t->s.to, &t->S));
+  PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), p->halo->n, sizeof(HybScalar), &kind));
+  PetscCall(HybEachKind(p, p->halo->n, (HybStepKind){.parent = p->parent, .kind = p->kind, .to = kind}));
+  PetscCall(HybParAggToOthers(p, &t->work, kind, &t->S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -90,8 +89,7 @@ static PetscErrorCode HybMembersFind(HybParAgg p, HybParAggMembers *t)
   PetscCall(HybArenaAlloc(&t->work, HYB_MEM_HOST, (PetscCount)t->nother * p->block.bs, sizeof(PetscInt), &t->unknowns));
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), t->nmember, sizeof(PetscInt), &t->parent));
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), t->nmember, sizeof(PetscInt), &t->kind));
-  t->s.member = t->parent;
-  PetscCall(HybParAggEach(p, HYB_STEP_OWN, n, &t->s));
+  PetscCall(HybEachWithin(p, n, (HybStepWithin){.begin = p->cbegin, .end = p->cend, .from = p->parent, .to = t->parent}));
   if (n) PetscCall(x->backend->copy(x, t->kind, p->kind, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
   PetscCall(HybMembersSort(p, t));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -108,9 +106,7 @@ static PetscErrorCode HybMembersRoom(HybParAgg p, HybParAggMembers *t, const Hyb
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), (PetscCount)t->nmember * p->block.bs, sizeof(HybScalar) * (size_t)p->block.nvec, &t->b));
   if (*b) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), rows, sizeof(HybScalar) * (size_t)p->block.nvec, &own));
-  t->s.to   = own;
-  t->s.rows = rows;
-  PetscCall(HybParAggEach(p, HYB_STEP_TRANSLATIONS, rows, &t->s));
+  PetscCall(HybEachTranslations(p, rows, (HybStepTranslations){.rows = rows, .block = p->block, .to = own}));
   *b = own;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -151,14 +147,8 @@ static PetscErrorCode HybMembersFactor(HybParAgg p, HybParAggMembers *t, HybAggF
   if (!t->nmember) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall((*x->backend->paragg->lists)(x, &t->work, &t->work, t->nmember, p->nc, t->parent, HYB_VERTEX_KINDS, t->kind, &lists));
   PetscCall((*x->backend->agg->tentativeblocks)(x, &t->work, &agg, &lists, &p->block, t->b, factor, ctx, q, coarse, doubtful));
-  t->s.from = q;
-  t->s.to   = p->q;
-  t->s.rows = p->G.m * p->block.bs;
-  PetscCall(HybParAggEach(p, HYB_STEP_TOCOLUMNS, rows, &t->s));
-  t->s.from = q + (size_t)rows * p->block.nvec;
-  t->s.to   = t->back;
-  t->s.rows = others;
-  PetscCall(HybParAggEach(p, HYB_STEP_TOCOLUMNS, others, &t->s));
+  PetscCall(HybEachToColumns(p, rows, (HybStepToColumns){.rows = p->G.m * p->block.bs, .nvec = p->block.nvec, .from = q, .to = p->q}));
+  PetscCall(HybEachToColumns(p, others, (HybStepToColumns){.rows = others, .nvec = p->block.nvec, .from = q + (size_t)rows * p->block.nvec, .to = t->back}));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
