@@ -109,7 +109,7 @@ static PetscErrorCode HybInjectionArrays(PC pc, HybGAMG *h, HybArena *arrays, Hy
   PetscCall(HybInjectionColumns(x, work, rows, bs, size, gamg->injection_index, &agg.parent));
   PetscCall(HybArenaAlloc(work, HYB_WORK(x), rows, sizeof(*q), &q));
   PetscCall((*x->backend->csr->set)(x, rows, &one, q));
-  PetscCall((*x->backend->agg->unsmoothed)(x, arrays, work, &agg, q, csr));
+  PetscCall((*x->backend->agg->unsmoothed)(x, arrays, work, &agg, &(HybAggBlock){1, 1}, q, csr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -72,7 +72,7 @@ static PetscErrorCode HybParAggTable(HybParAgg p, HybParAggFinding *f)
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), all, sizeof(PetscInt), &p->parent));
-  if (!HybParAggIsScalar(p)) PetscCall(HybArenaCalloc(&p->keep, HYB_WORK(x), n, sizeof(PetscInt), &p->kind));
+  if (!HybAggIsScalar(&p->block)) PetscCall(HybArenaCalloc(&p->keep, HYB_WORK(x), n, sizeof(PetscInt), &p->kind));
   f->n   = n;
   f->all = all;
   for (int made = 0; made < 2; made++) {

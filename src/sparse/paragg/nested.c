@@ -43,7 +43,7 @@ static PetscErrorCode HybNamedTable(HybParAgg p, HybParAggNamed *t, PetscInt n)
   PetscCall(HybParAggNumber(p, &t->work, &t->work, n, &t->nlist, &t->list, &t->garray, &t->local));
   agg = (HybAggregates){n, p->nc + t->nlist, t->local, NULL, 0};
   PetscCall(HybArenaCalloc(&t->work, HYB_WORK(x), n, sizeof(HybScalar), &nothing));
-  PetscCall((*x->backend->agg->unsmoothed)(x, &t->work, &t->work, &agg, nothing, &U));
+  PetscCall((*x->backend->agg->unsmoothed)(x, &t->work, &t->work, &agg, &(HybAggBlock){1, 1}, nothing, &U));
   PetscCall(HybArenaFree(&t->work, &nothing));
   PetscCall((*x->backend->csr->transposesymbolic)(x, &t->work, &t->work, &U, &t->T, &perm));
   PetscCall(HybArenaFree(&t->work, &perm));

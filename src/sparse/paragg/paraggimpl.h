@@ -40,11 +40,6 @@ struct _HybParAgg {
   PetscInt *kind;             /* see vertex.h */
 };
 
-static inline PetscBool HybParAggIsScalar(HybParAgg p)
-{
-  return (PetscBool)(p->block.bs == 1 && p->block.nvec == 1);
-}
-
 /* step.c. Exchange: of a halo. Ghosts: others' part of an array of all vertices,
    by their owners; collective, before: of what this process did since they last agreed. Its error is this process's
    alone until the next sum, which all go on to, or HybCommAgree(). Sum: v[0..n-1] over all processes, of which v has
@@ -89,9 +84,6 @@ extern PetscErrorCode HybParAggStrong(HybParAgg, HybParAggMaking *, HybParAggFou
    all unknowns of the ghosts, W->j from work. Not collective. */
 extern PetscErrorCode HybParAggVertices(HybParAgg, HybArena *work, const HybParCSR *A, PetscBool weights, HybParCSR *V, PetscBool *proper);
 extern PetscErrorCode HybParAggWide(HybParAgg, HybArena *work, const HybCSR *O, HybCSR *W);
-
-/* tentativeblocks.c: HybParAggTentative() of several unknowns or vectors */
-extern PetscErrorCode HybParAggTentativeBlocks(HybParAgg, PetscErrorCode before, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *coarse, PetscInt *doubtful);
 
 /* prolong.c: those of j[0..n-1] outside of begin..end-1, each once, ascending: list where the backend executes, and
    garray, of the host. Not collective. */

@@ -69,7 +69,7 @@ PetscErrorCode HybParAggToOthers(HybParAgg p, HybArena *work, const HybScalar *v
   PetscCall(HybArenaAlloc(work, HYB_WORK(x), n, sizeof(PetscInt), &others));
   PetscCall(HybEachWithin(p, n, (HybStepWithin){.begin = p->nc, .end = PETSC_MAX_INT, .from = p->local, .to = others}));
   agg = (HybAggregates){n, p->nlist, others, NULL, 0};
-  PetscCall((*x->backend->agg->unsmoothed)(x, work, work, &agg, v, &U));
+  PetscCall((*x->backend->agg->unsmoothed)(x, work, work, &agg, &(HybAggBlock){1, 1}, v, &U));
   PetscCall((*x->backend->csr->transpose)(x, work, work, &U, PETSC_FALSE, S, &perm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -79,50 +79,16 @@ typedef struct {
   PetscInt nlist; /* aggregates of others, then columns of P for them */
 } HybParAggProl;
 
-/* the aggregates of own vertices, or of all, by this process's numbers */
-static PetscErrorCode HybParAggLocal(HybParAgg p, HybParAggProl *r, PetscBool all, HybAggregates *agg)
-{
-  PetscInt *local, *list;
-
-  PetscFunctionBegin;
-  if (all) {
-    PetscCall(HybParAggNames(p, &r->work));
-    r->nlist  = p->nlist;
-    p->garray = p->names;
-    *agg      = (HybAggregates){p->G.m, p->nc + p->nlist, p->local, NULL, 0};
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(HybParAggNumber(p, &p->keep, &r->work, p->halo->n, &r->nlist, &list, &p->garray, &local));
-  *agg = (HybAggregates){p->halo->n, p->nc + r->nlist, local, NULL, 0};
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* q by rows, of so many vertices */
+/* q by rows, of so many vertices; of one vector it is */
 static PetscErrorCode HybParAggRowsOfQ(HybParAgg p, HybParAggProl *r, PetscInt n, HybScalar **q)
 {
   const PetscInt rows = n * p->block.bs;
 
   PetscFunctionBegin;
+  *q = p->q;
+  if (p->block.nvec == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&r->work, HYB_WORK(&p->exec), (PetscCount)rows * p->block.nvec, sizeof(HybScalar), q));
   PetscCall(HybEachToRows(p, rows, (HybStepToRows){.rows = p->G.m * p->block.bs, .nvec = p->block.nvec, .from = p->q, .to = *q}));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* rows of P0, of own vertices */
-static PetscErrorCode HybParAggUnsmoothed(HybParAgg p, HybParAggProl *r, HybCSR *P)
-{
-  const HybExec *x = &p->exec;
-  HybAggregates  agg;
-  HybScalar     *q;
-
-  PetscFunctionBegin;
-  PetscCall(HybParAggLocal(p, r, PETSC_FALSE, &agg));
-  if (HybParAggIsScalar(p)) {
-    PetscCall((*x->backend->agg->unsmoothed)(x, &r->work, &r->work, &agg, p->q, P));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(HybParAggRowsOfQ(p, r, p->halo->n, &q));
-  PetscCall((*x->backend->agg->unsmoothedblocks)(x, &r->work, &r->work, &agg, &p->block, q, P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -144,22 +110,31 @@ static PetscErrorCode HybParAggJoined(HybParAgg p, HybParAggProl *r, const HybPa
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggSmoothed(HybParAgg p, HybParAggProl *r, const HybParCSR *A, PetscReal omega, HybCSR *P)
+/* rows of P0, which name the aggregates of own vertices, or smoothed, of all, by this process's numbers */
+static PetscErrorCode HybParAggRowsOfP(HybParAgg p, HybParAggProl *r, const HybParCSR *A, PetscReal omega, HybCSR *P)
 {
-  const HybExec *x = &p->exec;
-  HybAggregates  agg;
-  HybCSR         M;
-  HybScalar     *q;
+  const HybExec   *x   = &p->exec;
+  const HybAggOps *ops = x->backend->agg;
+  HybAggregates    agg = {.n = A ? p->G.m : p->halo->n};
+  PetscInt        *list;
+  HybCSR           M;
+  HybScalar       *q;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggLocal(p, r, PETSC_TRUE, &agg));
-  PetscCall(HybParAggJoined(p, r, A, &M));
-  if (HybParAggIsScalar(p)) {
-    PetscCall((*x->backend->agg->smoothed)(x, &r->work, &r->work, &M, p->whole ? p->longest : 0, &agg, p->q, omega, P));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(HybParAggRowsOfQ(p, r, p->G.m, &q));
-  PetscCall((*x->backend->agg->smoothedblocks)(x, &r->work, &r->work, &M, &agg, &p->block, q, omega, P));
+  if (A) {
+    PetscCall(HybParAggNames(p, &r->work));
+    r->nlist   = p->nlist;
+    p->garray  = p->names;
+    agg.parent = p->local;
+  } else
+    PetscCall(HybParAggNumber(p, &p->keep, &r->work, agg.n, &r->nlist, &list, &p->garray, &agg.parent));
+  agg.nc = p->nc + r->nlist;
+  PetscCall(HybParAggRowsOfQ(p, r, agg.n, &q));
+  if (A) {
+    PetscCall(HybParAggJoined(p, r, A, &M));
+    PetscCall((*ops->smoothed)(x, &r->work, &r->work, &M, p->whole ? p->longest : 0, &agg, &p->block, q, omega, P));
+  } else
+    PetscCall((*ops->unsmoothed)(x, &r->work, &r->work, &agg, &p->block, q, P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -240,10 +215,7 @@ static PetscErrorCode HybParAggProlongatorIn(HybParAgg p, HybParAggProl *r, Pets
   PetscFunctionBegin;
   if (A) ierr = HybParAggTellQ(p, ierr);
   PetscCall(ierr);
-  if (A)
-    PetscCall(HybParAggSmoothed(p, r, A, omega, &local));
-  else
-    PetscCall(HybParAggUnsmoothed(p, r, &local));
+  PetscCall(HybParAggRowsOfP(p, r, A, omega, &local));
   PetscCall(HybParAggParts(p, r, &local, out, P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -36,17 +36,10 @@ static PetscErrorCode HybParAggNumber_Host(const HybExec *exec, HybArena *work, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggLists_Host(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *lists)
-{
-  PetscFunctionBegin;
-  PetscCall(HybAggListsByKind_Host(exec, keep, work, n, nc, parent, kinds, kind, lists));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 const HybParAggOps HybParAggHost = {
   .each   = Loops,
   .roots  = HybParAggRoots_Host,
   .number = HybParAggNumber_Host,
-  .lists  = HybParAggLists_Host,
+  .lists  = HybAggListsByKind_Host,
 };
 #endif

@@ -29,13 +29,6 @@ HYB_VERTEX_STEPS(EACH)
   #define LAUNCH(Step) Launch##Step,
 const HybParAggEach Launches[] = {HYB_VERTEX_STEPS(LAUNCH)};
 
-__global__ void ListKeys(PetscInt n, PetscInt nc, int kinds, const PetscInt *__restrict__ parent, const PetscInt *__restrict__ kind, PetscInt *__restrict__ key)
-{
-  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (v < n) key[v] = parent[v] < 0 ? kinds * nc : kinds * parent[v] + kind[v];
-}
-
 } // namespace
 
 static PetscErrorCode HybParAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCSR *G, PetscInt longest, int hops, PetscInt *key)
@@ -68,20 +61,7 @@ static PetscErrorCode HybParAggNumber_CUDA(const HybExec *exec, HybArena *work, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *lists)
-{
-  PetscInt *key;
-
-  PetscFunctionBegin;
-  PetscCheck(nc < PETSC_MAX_INT / kinds, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " aggregates in %d kinds are too many for PetscInt: use a PETSc built --with-64-bit-indices", nc, kinds);
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
-  HYB_LAUNCH(ListKeys, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, parent, kind, key);
-  PetscCall(HybAggListsByKey(exec, keep, work, n, nc, kinds, key, lists));
-  PetscCall(HybArenaFree(work, &key));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-const HybParAggOps HybParAggCUDA = {.each = Launches, .roots = HybParAggRoots_CUDA, .number = HybParAggNumber_CUDA, .lists = HybParAggLists_CUDA};
+const HybParAggOps HybParAggCUDA = {.each = Launches, .roots = HybParAggRoots_CUDA, .number = HybParAggNumber_CUDA, .lists = HybAggListsByKind};
 #else
 const HybParAggOps HybParAggCUDA = {};
 #endif

@@ -2,7 +2,7 @@
   vertex.h: what the rules of aggregation on several processes say of one vertex (or entry, or row); one text for the
   host's loops and for kernels with a thread for each, which table.c and table.cu make of the list at the end. Each step
   only writes what belongs to its own k, or what no other one writes, so their order does not matter. What a step reads
-  and writes is in its struct: constant arrays are read. aggregates.c, nested.c, tentative.c, tentativeblocks.c,
+  and writes is in its struct: constant arrays are read. aggregates.c, nested.c, tentative.c,
   prolong.c and graph.c say when which step comes and why.
 
   A process's vertices come first, 0..n-1, those of others that have an edge to one of them follow, n..all-1, ascending

@@ -66,12 +66,6 @@ typedef struct {
 
 PETSC_INTERN PetscLogEvent HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;
 
-/* one unknown a vertex and one near-null vector have operations of their own */
-static inline PetscBool HybGAMGIsScalar(const HybGAMG *h)
-{
-  return (PetscBool)(h->block.bs == 1 && h->block.nvec == 1);
-}
-
 static inline PC_GAMG *HybGAMGData(PC pc)
 {
   return (PC_GAMG *)((PC_MG *)pc->data)->innerctx;

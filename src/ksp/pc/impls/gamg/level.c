@@ -257,7 +257,7 @@ static PetscErrorCode HybGAMGAggregate(HybGAMG *h, Mat G)
   }
   PetscCall(HybArenaInit(&work, &h->exec));
   if (!h->own) PetscCall(HybMatGetCSR(G, &h->exec, PETSC_FALSE, &csr));
-  ierr = HybAggFind(&h->exec, &h->keep, &work, &csr, &rules, &h->agg, HybGAMGIsScalar(h) ? NULL : &h->lists);
+  ierr = HybAggFind(&h->exec, &h->keep, &work, &csr, &rules, &h->agg, HybAggIsScalar(&h->block) ? NULL : &h->lists);
   (void)HybArenaReset(&work);
   if (!h->own) PetscCall(HybMatRestoreCSR(G, &h->exec, &csr));
   PetscCall(ierr);
@@ -319,10 +319,8 @@ static PetscErrorCode HybGAMGTentative(PC pc, HybGAMG *h, HybArena *work)
   ierr = HybArenaAlloc(&near, HYB_WORK(x), (PetscCount)columns * nvec, sizeof(*coarse), &coarse);
   if (h->par)
     ierr = HybParAggTentative(h->par, ierr, h->b, HybGAMGGetFactor(), &h->block.bs, coarse, &doubtful);
-  else if (!ierr && HybGAMGIsScalar(h))
-    ierr = (*ops->tentative)(x, work, &h->agg, h->b, h->q, coarse);
   else if (!ierr)
-    ierr = (*ops->tentativeblocks)(x, work, &h->agg, &h->lists, &h->block, h->b, HybGAMGGetFactor(), &h->block.bs, h->q, coarse, &doubtful);
+    ierr = (*ops->tentative)(x, work, &h->agg, &h->lists, &h->block, h->b, HybGAMGGetFactor(), &h->block.bs, h->q, coarse, &doubtful);
   if (ierr) (void)HybArenaReset(&near);
   PetscCall(ierr);
   PetscCall(HybArenaReset(&h->near));
@@ -345,10 +343,7 @@ static PetscErrorCode HybGAMGUnsmoothed(PC pc, HybGAMG *h, HybArena *work, Mat A
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaInit(&arrays, x));
-  if (HybGAMGIsScalar(h))
-    ierr = (*x->backend->agg->unsmoothed)(x, &arrays, work, &h->agg, h->q, &csr);
-  else
-    ierr = (*x->backend->agg->unsmoothedblocks)(x, &arrays, work, &h->agg, &h->block, h->q, &csr);
+  ierr = (*x->backend->agg->unsmoothed)(x, &arrays, work, &h->agg, &h->block, h->q, &csr);
   if (!ierr) ierr = HybMatCreateFromCSR(A, x, &arrays, &csr, h->block.bs, h->block.nvec, P);
   (void)HybArenaReset(&arrays);
   PetscCall(ierr);
@@ -434,10 +429,7 @@ static PetscErrorCode HybGAMGSmoothed(PC pc, HybGAMG *h, Mat A, PetscReal emax, 
   PetscCall(HybArenaInit(&arrays, x));
   PetscCall(HybArenaInit(&work, x));
   PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, &a));
-  if (HybGAMGIsScalar(h))
-    ierr = (*x->backend->agg->smoothed)(x, &arrays, &work, &a, h->own ? 0 : h->longest, &h->agg, h->q, 1.4 / emax, &p);
-  else
-    ierr = (*x->backend->agg->smoothedblocks)(x, &arrays, &work, &a, &h->agg, &h->block, h->q, 1.4 / emax, &p);
+  ierr = (*x->backend->agg->smoothed)(x, &arrays, &work, &a, h->own ? 0 : h->longest, &h->agg, &h->block, h->q, 1.4 / emax, &p);
   (void)HybArenaReset(&work);
   if (ierr) (void)HybArenaReset(&arrays);
   PetscCall(HybMatRestoreCSR(A, x, &a));
