@@ -407,7 +407,7 @@ static PetscErrorCode HybWitnessEdges(PC pc, HybGAMG *h, Mat A, HybWitness *w, P
   if (w->block.bs > WITNESS_MOST) PetscFunctionReturn(PETSC_SUCCESS);
   ierr = HybGAMGAgree(pc, HybWitnessEdgesBegin(A, w, &whole, &W)); /* as below */
   *at  = WITNESS_LIMIT;
-  if (!ierr) ierr = (*h->ops.creategraph)(pc, W, &graph);
+  if (!ierr) ierr = (*h->petsc.ops.creategraph)(pc, W, &graph);
   *at = threshold;
   (void)MatDestroy(&W);
   for (int k = 0; k < 4 && !*known && !ierr; k++) {
@@ -504,7 +504,7 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   PetscFunctionBegin;
   h->rules = (HybAggRules){0, 1, HYB_AGG_SHUFFLED, 0};
   /* up to 3.26 all levels are smoothed alike */
-  if (h->asked.bs != h->block.bs || h->asked.nvec != h->block.nvec || !HYB_KNOWN_GAMG_ALIKE) h->nsmooths = -1;
+  if (h->asked.block.bs != h->block.bs || h->asked.block.nvec != h->block.nvec || !HYB_KNOWN_GAMG_ALIKE) h->nsmooths = -1;
   *edges = PETSC_TRUE;
   PetscCall(HybArenaInit(&w.keep, &WitnessExec));
   PetscCall(HybArenaInit(&w.work, &WitnessExec));
@@ -512,7 +512,7 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   HybMatOnHost(PETSC_TRUE);
   if (ask) ierr = HybWitnessEdges(pc, h, A, &w, edges);
   gamg->threshold[gamg->current_level] = -1;
-  if (!ierr) ierr = HybWitnessRun(pc, &h->ops, A, &w, &h->rules, &h->nsmooths);
+  if (!ierr) ierr = HybWitnessRun(pc, &h->petsc.ops, A, &w, &h->rules, &h->nsmooths);
   gamg->threshold[gamg->current_level] = threshold;
   HybMatOnHost(PETSC_FALSE);
   (void)MatDestroy(&w.W);
