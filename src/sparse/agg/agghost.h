@@ -1,4 +1,5 @@
-/* agghost.h: the host's operations of smoothed aggregation; the table is table.c's. Contracts: HybAggOps in hybagg.h. */
+/* agghost.h: the host's operations of smoothed aggregation; the table is table.c's. Contracts: HybAggOps in
+   hybagg.h. */
 #ifndef AIJHYBRIDGPU_AGGHOST_H
 #define AIJHYBRIDGPU_AGGHOST_H
 #include "agglist.h"

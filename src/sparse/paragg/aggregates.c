@@ -38,10 +38,11 @@
 #include "../device/carve.h"
 
 typedef struct {
-  HybArena   work;
-  PetscInt   n, all;                                                                  /* own vertices; others' too */
-  PetscInt  *place, *now, *flag, *number, *told, *key, *near, *far, *coarse, *beside; /* see vertex.h */
-  PetscInt64 alone;                                                                   /* of all processes: vertices that PETSc counts in each sweep */
+  HybArena  work;
+  PetscInt  n, all;                                                                  /* own vertices; others' too */
+  PetscInt *place, *now, *flag, *number, *told, *key, *near, *far, *coarse, *beside; /* see vertex.h */
+  /* of all processes: vertices that PETSc counts in each sweep */
+  PetscInt64 alone;
 } HybParAggFinding;
 
 /* far, by what was told */

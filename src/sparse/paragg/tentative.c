@@ -121,8 +121,8 @@ static PetscErrorCode HybMembersColumns(HybParAgg p, HybParAggMembers *t, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective: q, by R of others' aggregates, and their first members, which are asked for where R may be 0. before: an error
-   of this process's; its error is this process's alone. */
+/* Collective: q, by R of others' aggregates, and their first members, which are asked for where R may be 0. before: an
+   error of this process's; its error is this process's alone. */
 static PetscErrorCode HybMembersTold(HybParAgg p, HybParAggMembers *t, PetscErrorCode before, PetscBool some, const HybScalar *b, const HybScalar *coarse)
 {
   const HybExec *x    = &p->exec;

@@ -1,7 +1,7 @@
 /*
-  What the plugin keeps with a PC of type gamg, the events of its setup, errors that all processes share, and which edges
-  of a level's graph are weak, where it has a threshold, what -info says of those that are left, and whether edges of one
-  direction get their transpose.
+  What the plugin keeps with a PC of type gamg, the events of its setup, errors that all processes share, and which
+  edges of a level's graph are weak, where it has a threshold, what -info says of those that are left, and whether edges
+  of one direction get their transpose.
 */
 #include "gamgimpl.h"
 

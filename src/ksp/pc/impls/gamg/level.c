@@ -11,8 +11,8 @@
                       pc_gamg->data becomes one entry; the next level's near-null vectors stay in h->near.arena
     optprolongator -> P, and the eigenvalues that PETSc's smoothers take
 
-  What one process does otherwise than several is h->setup.way: one.c, parallel.c. The latter's functions are collective,
-  and so what one process does alone ends with an agreement.
+  What one process does otherwise than several is h->setup.way: one.c, parallel.c. The latter's functions are
+  collective, and so what one process does alone ends with an agreement.
 
   The method: Vanek, Mandel, Brezina, Algebraic multigrid by smoothed aggregation for second and fourth order elliptic
   problems, Computing 56 (1996). How aggregates are found, and by whom: src/sparse/agg/roots.cu.
