@@ -40,20 +40,15 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   if (!*why) PetscCall((*way->begin)(pc, h, A, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   /* whether PETSc adds the transpose is asked where that matters: with a threshold, or for edges of one direction */
-  if (!filter) {
-    HYB_GAMG_PHASE(HYB_GAMGLook, HYB_PHASE_LOOK, A, ierr, (*way->look)(pc, h, A, PETSC_FALSE, &sided, &wrong));
-    PetscCall(ierr);
-  }
+  if (!filter)
+    HYB_GAMG_PHASE(HYB_GAMGLook, HYB_PHASE_LOOK, A, (*way->look)(pc, h, A, PETSC_FALSE, &sided, &wrong));
   PetscCall((*way->rules)(pc, h, A, (PetscBool)(filter || sided), &unites, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  if (filter) {
-    HYB_GAMG_PHASE(HYB_GAMGLook, HYB_PHASE_LOOK, A, ierr, (*way->look)(pc, h, A, unites, &sided, &wrong));
-    PetscCall(ierr);
-  }
+  if (filter)
+    HYB_GAMG_PHASE(HYB_GAMGLook, HYB_PHASE_LOOK, A, (*way->look)(pc, h, A, unites, &sided, &wrong));
   if (sided && unites) {
     wrong = NULL;
-    HYB_GAMG_PHASE(HYB_GAMGLook, HYB_PHASE_LOOK, A, ierr, (*way->again)(pc, h, A, &wrong));
-    PetscCall(ierr);
+    HYB_GAMG_PHASE(HYB_GAMGLook, HYB_PHASE_LOOK, A, (*way->again)(pc, h, A, &wrong));
   }
   *why = wrong;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -103,7 +98,6 @@ PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
 {
   const PetscLogEvent square = petsc_gamg_setup_matmat_events[HybGAMGData(pc)->current_level][0];
   HybGAMG            *h;
-  PetscErrorCode      ierr;
 
   PetscFunctionBegin;
   PetscCall(HybGAMGGet(pc, &h));
@@ -123,8 +117,7 @@ PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
   }
   PetscCall(HybArenaReset(&h->kept.arena));
   PetscCall(HybArenaInit(&h->kept.arena, &h->exec));
-  HYB_GAMG_PHASE(HYB_GAMGAggregates, HYB_PHASE_AGGREGATES, *G, ierr, (*h->setup.way->aggregate)(h, *G));
-  PetscCall(ierr);
+  HYB_GAMG_PHASE(HYB_GAMGAggregates, HYB_PHASE_AGGREGATES, *G, (*h->setup.way->aggregate)(h, *G));
   PetscCall(PetscInfo(pc, "%" PetscInt_FMT " aggregates of %" PetscInt_FMT " vertices, by %d hops in %d rounds, distance %d, %s\n", h->agg.nc, h->agg.n, h->rules.hops, h->agg.rounds, h->rules.distance, h->rules.order == HYB_AGG_DEGREES ? "by degrees" : "shuffled"));
   PetscCall(PetscCDCreate(0, lists));
   PetscCall(PetscLogEventEnd(EVENT(MIS), 0, 0, 0, 0));
@@ -178,8 +171,7 @@ static PetscErrorCode HybGAMGTentative(PC pc, HybGAMG *h, Mat A, Mat *P)
 
 PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
 {
-  HybGAMG       *h;
-  PetscErrorCode ierr;
+  HybGAMG *h;
 
   PetscFunctionBegin;
   PetscCall(HybGAMGGet(pc, &h));
@@ -188,8 +180,7 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (h->injection.now) {
-    HYB_GAMG_PHASE(HYB_GAMGTentative, HYB_PHASE_TENTATIVE, A, ierr, HybGAMGInjection(pc, h, A, P));
-    PetscCall(ierr);
+    HYB_GAMG_PHASE(HYB_GAMGTentative, HYB_PHASE_TENTATIVE, A, HybGAMGInjection(pc, h, A, P));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscLogEventBegin(EVENT(PROL), 0, 0, 0, 0));
@@ -203,8 +194,7 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
   PetscCall(PetscLogEventBegin(EVENT(PROLA), 0, 0, 0, 0));
   PetscCall(PetscLogEventEnd(EVENT(PROLA), 0, 0, 0, 0));
   PetscCall(PetscLogEventBegin(EVENT(PROLB), 0, 0, 0, 0));
-  HYB_GAMG_PHASE(HYB_GAMGTentative, HYB_PHASE_TENTATIVE, A, ierr, HybGAMGTentative(pc, h, A, P));
-  PetscCall(ierr);
+  HYB_GAMG_PHASE(HYB_GAMGTentative, HYB_PHASE_TENTATIVE, A, HybGAMGTentative(pc, h, A, P));
   PetscCall(PetscLogEventEnd(EVENT(PROLB), 0, 0, 0, 0));
   PetscCall(PetscLogEventEnd(EVENT(PROL), 0, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -231,14 +221,12 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
   mg->min_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emin : 0;
   mg->max_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emax : 0;
   if (h->nsmooths) {
-    Mat            smoothed = NULL;
-    PetscErrorCode ierr;
+    Mat smoothed = NULL;
 
     PetscCheck(emax != 0.0, PetscObjectComm((PetscObject)pc), PETSC_ERR_PLIB, "The largest singular value of the operator with Jacobi, by which the prolongator is smoothed, was computed as zero (level %" PetscInt_FMT ", %" PetscInt_FMT " rows)", l, A->rmap->n);
     PetscCall(PetscLogEventBegin(EVENT(OPTSM), 0, 0, 0, 0));
     PetscCall(PetscLogEventBegin(matmat, 0, 0, 0, 0));
-    HYB_GAMG_PHASE(HYB_GAMGSmooth, HYB_PHASE_SMOOTH, A, ierr, (*h->setup.way->prolongator)(h, A, 1.4 / emax, &smoothed));
-    PetscCall(ierr);
+    HYB_GAMG_PHASE(HYB_GAMGSmooth, HYB_PHASE_SMOOTH, A, (*h->setup.way->prolongator)(h, A, 1.4 / emax, &smoothed));
     PetscCall(MatDestroy(P));
     *P = smoothed;
     PetscCall(PetscLogEventEnd(matmat, 0, 0, 0, 0));
