@@ -6,6 +6,8 @@
 */
 #include "aggtest.h"
 
+static const HybAggBlock one = {1, 1}; /* unknown a vertex, vector */
+
 #if !defined(PETSC_USE_COMPLEX) && defined(PETSC_USE_REAL_DOUBLE)
 /* Q and R of each list's column, by LAPACK */
 static PetscBool Factor(const Lists *l, const PetscScalar *b, PetscScalar *q, PetscScalar *coarse)
@@ -81,9 +83,9 @@ static PetscErrorCode Find(const HybExec *exec, HybArena *keep, HybArena *work, 
   PetscCall(HybAggFind(exec, keep, work, G, &told, &f->agg, NULL));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), f->agg.n, sizeof(PetscScalar), &f->q));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), f->agg.nc, sizeof(PetscScalar), &f->coarse));
-  PetscCall(ops->tentative(exec, work, &f->agg, b, f->q, f->coarse));
-  PetscCall(ops->unsmoothed(exec, keep, work, &f->agg, f->q, &f->P0));
-  PetscCall(ops->smoothed(exec, keep, work, G, told.longest, &f->agg, f->q, omega, &f->P));
+  PetscCall(ops->tentative(exec, work, &f->agg, NULL, &one, b, NULL, NULL, f->q, f->coarse, NULL));
+  PetscCall(ops->unsmoothed(exec, keep, work, &f->agg, &one, f->q, &f->P0));
+  PetscCall(ops->smoothed(exec, keep, work, G, told.longest, &f->agg, &one, f->q, omega, &f->P));
   PetscCall(exec->backend->sync(exec));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -506,7 +508,7 @@ static PetscErrorCode Errors(void)
   agg.n = 29;
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->quotient(exec, &keep, &work, &there, &agg, &lists, &P));
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->compose(exec, &agg, &agg));
-  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->smoothed(exec, &keep, &work, &there, 0, &agg, NULL, 0.5, &P));
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->smoothed(exec, &keep, &work, &there, 0, &agg, &one, NULL, 0.5, &P));
   RefMatDestroy(&A);
   PetscCall(HybArenaReset(&keep));
   PetscCall(HybArenaReset(&work));

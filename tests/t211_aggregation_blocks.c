@@ -113,9 +113,9 @@ static PetscErrorCode Find(const HybExec *exec, HybArena *keep, HybArena *work, 
   PetscCall(HybAggFind(exec, keep, work, &f->G, rules, &f->agg, &f->lists));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), (PetscCount)A->m * block->nvec, sizeof(PetscScalar), &f->q));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), (PetscCount)f->agg.nc * block->nvec * block->nvec, sizeof(PetscScalar), &f->coarse));
-  PetscCall(ops->tentativeblocks(exec, work, &f->agg, &f->lists, block, b, factor, &Factored, f->q, f->coarse, &f->doubtful));
-  PetscCall(ops->unsmoothedblocks(exec, keep, work, &f->agg, block, f->q, &f->P0));
-  PetscCall(ops->smoothedblocks(exec, keep, work, A, &f->agg, block, f->q, 0.7, &f->P));
+  PetscCall(ops->tentative(exec, work, &f->agg, &f->lists, block, b, factor, &Factored, f->q, f->coarse, &f->doubtful));
+  PetscCall(ops->unsmoothed(exec, keep, work, &f->agg, block, f->q, &f->P0));
+  PetscCall(ops->smoothed(exec, keep, work, A, 0, &f->agg, block, f->q, 0.7, &f->P));
   PetscCall(exec->backend->sync(exec));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -421,11 +421,11 @@ static PetscErrorCode Errors(void)
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->collapse(exec, &keep, &work, &there, 0, &G, &found));
   agg.n = 9;
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->lists(exec, &keep, &work, &there, 1, HYB_AGG_SHUFFLED, &agg, &lists));
-  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->smoothedblocks(exec, &keep, &work, &there, &agg, &block, NULL, 0.5, &P));
+  HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->smoothed(exec, &keep, &work, &there, 0, &agg, &block, NULL, 0.5, &P));
   block.nvec = 2;
-  HybTestCallFails(PETSC_ERR_ARG_INCOMP, ops->tentativeblocks(exec, &work, &agg, &lists, &block, NULL, NULL, NULL, NULL, NULL, NULL));
+  HybTestCallFails(PETSC_ERR_ARG_INCOMP, ops->tentative(exec, &work, &agg, &lists, &block, NULL, NULL, NULL, NULL, NULL, NULL));
   block.nvec = HYB_AGG_VECTORS + 1;
-  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->tentativeblocks(exec, &work, &agg, &lists, &block, NULL, NULL, NULL, NULL, NULL, NULL));
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->tentative(exec, &work, &agg, &lists, &block, NULL, NULL, NULL, NULL, NULL, NULL));
   RefMatDestroy(&A);
   PetscCall(HybArenaReset(&keep));
   PetscCall(HybArenaReset(&work));

@@ -190,7 +190,7 @@ static PetscErrorCode Factor(void)
   }
   HybTestCheck(agg.nc == T.nc, "%d lists, not %d", (int)agg.nc, (int)T.nc);
   PetscCall(HybArenaInit(&work, &host));
-  ierr = (*HybAggHost.tentativeblocks)(&host, &work, &agg, &lists, &B.block, B.b, NULL, NULL, B.q, B.coarse, NULL);
+  ierr = (*HybAggHost.tentative)(&host, &work, &agg, &lists, &B.block, B.b, NULL, NULL, B.q, B.coarse, NULL);
   (void)HybArenaReset(&work);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -58,6 +58,12 @@ typedef struct {
   PetscInt bs, nvec;
 } HybAggBlock;
 
+/* these have ways of their own */
+static inline PetscBool HybAggIsScalar(const HybAggBlock *block)
+{
+  return (PetscBool)(block->bs == 1 && block->nvec == 1);
+}
+
 /* Which edges of a graph are weak. Entry (r,c), of weight w, is one of the graph where (w / sqrt|d_r|) / sqrt|d_c| is
    above the threshold, d being the diagonal's weights; a zero there, or no entry, counts as the root's inverse 0. */
 typedef struct {
@@ -107,34 +113,30 @@ typedef struct _HybAggOps {
   PetscErrorCode (*quotient)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, const HybAggregates *, const HybAggLists *, HybCSR *Q);
   /* fine becomes the aggregates of vertices that `coarse`, aggregates of its own, say (of which there are not more) */
   PetscErrorCode (*compose)(const HybExec *, HybAggregates *fine, const HybAggregates *coarse);
-  /* The tentative prolongator of one near-null vector b (n entries, NULL: all are 1): q[v] is its entry in row v (0
-     where parent is -1), coarse[c] the next level's vector, as LAPACK's geqrf and orgqr of each aggregate give them,
-     signs too. */
-  PetscErrorCode (*tentative)(const HybExec *, HybArena *work, const HybAggregates *, const HybScalar *b, HybScalar *q, HybScalar *coarse);
-  /* P0 itself: row v has the entry (parent[v], q[v]), or none. P0->i, P0->j, P0->a from keep (memory exec->result). */
-  PetscErrorCode (*unsmoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybScalar *q, HybCSR *P);
-  /* P = P0 - omega D^-1 A P0 on the pattern of A P0, which has P0's since A has its diagonal; a zero on the diagonal
-     counts as the inverse 0 (VecReciprocal()). P->i, P->j, P->a from keep (memory exec->result), columns ascending.
-     longest: entries of A's longest row, 0: nobody knows. */
-  PetscErrorCode (*smoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt longest, const HybAggregates *, const HybScalar *q, PetscReal omega, HybCSR *P);
+  /* Who belongs to each aggregate of G that was found by so many hops; arrays from keep, in the workspace's memory */
+  PetscErrorCode (*lists)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, const HybAggregates *, HybAggLists *);
+  /* P0 itself: a row of vertex v has the nvec entries of q for parent[v], or none. P0->i, P0->j, P0->a from keep
+     (memory exec->result). */
+  PetscErrorCode (*unsmoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybAggBlock *, const HybScalar *q, HybCSR *P);
+  /* P = P0 - omega D^-1 A P0: a row has nvec entries for all aggregates that its entries of A lead to, zeros too, and
+     so P0's, since A has its diagonal; a zero there counts as the inverse 0 (VecReciprocal()). A may have the rows of
+     the first vertices alone. P->i, P->j, P->a from keep (memory exec->result), columns ascending. longest: entries of
+     A's longest row, 0: nobody knows. */
+  PetscErrorCode (*smoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt longest, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
 
   /* Of several unknowns a vertex. The graph: vertices u and v are joined where any entry of A is in the block of their
      rows and columns. G->i and G->j from keep, in the workspace's memory, G->a is NULL. bs divides A->m and A->n; of
      other processes' vertices there may be columns alone. */
   PetscErrorCode (*collapse)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *);
-  /* who belongs to each aggregate of G that was found by so many hops; arrays from keep, in the workspace's memory */
-  PetscErrorCode (*lists)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, const HybAggregates *, HybAggLists *);
+
   /* The tentative prolongator of nvec vectors: b is n*bs x nvec by columns (NULL: column k is 1 in unknown k of each
      vertex, nvec = bs), q the same by rows, 0 where parent is -1, coarse nc*nvec x nvec by columns. Each aggregate's
      rows, in the order of its list, are factored as LAPACK's geqrf and orgqr would, signs too; fewer rows than vectors
      are filled up with zeros. Where a vector depends on those before but for rounding, columns of Q are rounding; where
      a pivot is, their signs are. Of these aggregates factor's result is taken, if it is given; on the host it factors
-     all. *doubtful (or NULL): how many there are. */
-  PetscErrorCode (*tentativeblocks)(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful);
-  /* as unsmoothed and smoothed: a row of P0 has nvec entries or none, a row of P those for all aggregates that its
-     entries of A lead to, zeros too; A may have the rows of the first vertices alone */
-  PetscErrorCode (*unsmoothedblocks)(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybAggBlock *, const HybScalar *q, HybCSR *P);
-  PetscErrorCode (*smoothedblocks)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
+     all. *doubtful (or NULL): how many there are. One unknown and one vector need no lists and no factor, and none is
+     doubtful. */
+  PetscErrorCode (*tentative)(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful);
 
   /* The graph without weak edges. The weights of the edges between vertices of several unknowns, for G from collapse:
      G->a from keep, the sums of the moduli in each block, row by row, as PETSc's MatCreateGraph() adds them. Of other

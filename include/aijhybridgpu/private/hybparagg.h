@@ -47,10 +47,10 @@ extern PetscErrorCode HybParAggProlongator(HybParAgg, PetscErrorCode before, con
 extern PetscErrorCode HybParAggDestroy(HybParAgg *);
 
 /* What one process does alone. */
-struct _HybParAggStep;
+typedef PetscErrorCode (*HybParAggEach)(const HybExec *, PetscInt n, const void *s);
 typedef struct _HybParAggOps {
-  /* a step of the rules (vertex.h) for each of the first n vertices, entries or rows */
-  PetscErrorCode (*each)(const HybExec *, int step, PetscInt n, const struct _HybParAggStep *);
+  /* each step of the rules, by vertex.h's list, for the first n vertices, entries or rows; s: the step's struct */
+  const HybParAggEach *each;
   /* key as of HybAggRoots_CUDA(): the roots that a loop over the open vertices of G finds get 0. longest: entries of
      G's longest row, 0: nobody knows. */
   PetscErrorCode (*roots)(const HybExec *, HybArena *work, const HybCSR *G, PetscInt longest, int hops, PetscInt *key);

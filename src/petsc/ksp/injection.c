@@ -53,16 +53,16 @@ PetscErrorCode HybGAMGInjectionBegin(PC pc, HybGAMG *h)
   }
   PetscCall(HybInjectionPlain(&plain));
   if (!plain) PetscFunctionReturn(PETSC_SUCCESS);
-  h->injection               = size;
+  h->injection.hidden        = size;
   gamg->injection_index_size = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscBool HybGAMGInjectionEnd(PC pc, HybGAMG *h)
 {
-  if (!h->injection) return PETSC_FALSE;
-  HybGAMGData(pc)->injection_index_size = h->injection;
-  h->injection                          = 0;
+  if (!h->injection.hidden) return PETSC_FALSE;
+  HybGAMGData(pc)->injection_index_size = h->injection.hidden;
+  h->injection.hidden                   = 0;
   return PETSC_TRUE;
 }
 
@@ -109,7 +109,7 @@ static PetscErrorCode HybInjectionArrays(PC pc, HybGAMG *h, HybArena *arrays, Hy
   PetscCall(HybInjectionColumns(x, work, rows, bs, size, gamg->injection_index, &agg.parent));
   PetscCall(HybArenaAlloc(work, HYB_WORK(x), rows, sizeof(*q), &q));
   PetscCall((*x->backend->csr->set)(x, rows, &one, q));
-  PetscCall((*x->backend->agg->unsmoothed)(x, arrays, work, &agg, q, csr));
+  PetscCall((*x->backend->agg->unsmoothed)(x, arrays, work, &agg, &(HybAggBlock){1, 1}, q, csr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -128,13 +128,11 @@ static PetscErrorCode HybInjectionNear(PC pc, HybGAMG *h, PetscInt vertices)
   if (!ierr && b) ierr = HybInjectionVectors(&h->exec, vertices, size, b);
   if (ierr) (void)HybArenaReset(&near);
   PetscCall(ierr);
-  PetscCall(HybArenaReset(&h->near));
-  h->near                   = near;
-  h->b                      = b;
+  PetscCall(HybGAMGNear(h, near, b));
   gamg->orig_data_cell_cols = 0;
   gamg->orig_data_cell_rows = 0;
   PetscCall(HybGAMGDataDummy(pc, h, columns, size, size));
-  if (h->hostdata) PetscCall(HybGAMGDataToHost(pc, h, columns));
+  if (h->setup.hostdata) PetscCall(HybGAMGDataToHost(pc, h, columns));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -158,9 +156,9 @@ PetscErrorCode HybGAMGInjection(PC pc, HybGAMG *h, Mat A, Mat *P)
   (void)HybArenaReset(&arrays);
   PetscCall(ierr);
   PetscCall(PetscObjectReference((PetscObject)*P));
-  PetscCall(MatDestroy(&h->injected));
-  h->injected = *P;
-  ierr        = HybInjectionNear(pc, h, rows / h->block.bs);
+  PetscCall(MatDestroy(&h->injection.P));
+  h->injection.P = *P;
+  ierr           = HybInjectionNear(pc, h, rows / h->block.bs);
   if (ierr) (void)MatDestroy(P); /* the driver lets go of it where there is an error */
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -169,9 +167,9 @@ PetscErrorCode HybGAMGInjection(PC pc, HybGAMG *h, Mat A, Mat *P)
 PetscErrorCode HybGAMGInjectionFinish(HybGAMG *h)
 {
   PetscFunctionBegin;
-  if (!h->injected) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSetOptionsPrefix(h->injected, NULL));
-  PetscCall(MatSetOption(h->injected, MAT_FORM_EXPLICIT_TRANSPOSE, PETSC_FALSE));
+  if (!h->injection.P) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSetOptionsPrefix(h->injection.P, NULL));
+  PetscCall(MatSetOption(h->injection.P, MAT_FORM_EXPLICIT_TRANSPOSE, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

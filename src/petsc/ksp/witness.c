@@ -189,7 +189,7 @@ typedef struct {
   HybCSR        csr, graph, P0;
   HybAggregates agg;
   HybAggLists   lists;
-  HybScalar    *b, *q, *coarse; /* b: of blocks */
+  HybScalar    *b, *q, *coarse; /* b: of blocks, else NULL */
   HybAggRules   rules;
   Mat           W;
 } HybWitness;
@@ -203,17 +203,14 @@ static PetscErrorCode HybWitnessTentative(HybWitness *w)
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&w->keep, HYB_MEM_HOST, (PetscCount)rows * nvec, sizeof(*w->q), &w->q));
   PetscCall(HybArenaAlloc(&w->keep, HYB_MEM_HOST, (PetscCount)w->agg.nc * nvec * nvec, sizeof(*w->coarse), &w->coarse));
-  if (w->scalar) {
-    PetscCall((*ops->tentative)(&WitnessExec, &w->work, &w->agg, NULL, w->q, w->coarse));
-    PetscCall((*ops->unsmoothed)(&WitnessExec, &w->keep, &w->work, &w->agg, w->q, &w->P0));
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (!w->scalar) {
+    PetscCall(HybArenaAlloc(&w->keep, HYB_MEM_HOST, (PetscCount)rows * nvec, sizeof(*w->b), &w->b));
+    for (PetscInt t = 0; t < nvec; t++)
+      for (PetscInt r = 0; r < rows; r++) w->b[(size_t)t * rows + r] = PetscSinReal((PetscReal)((r + 3) * (2 * t + 5) + r * r % 11)) + (r % w->block.bs == t);
   }
-  PetscCall(HybArenaAlloc(&w->keep, HYB_MEM_HOST, (PetscCount)rows * nvec, sizeof(*w->b), &w->b));
-  for (PetscInt t = 0; t < nvec; t++)
-    for (PetscInt r = 0; r < rows; r++) w->b[(size_t)t * rows + r] = PetscSinReal((PetscReal)((r + 3) * (2 * t + 5) + r * r % 11)) + (r % w->block.bs == t);
   PetscCall((*ops->lists)(&WitnessExec, &w->keep, &w->work, &w->graph, w->rules.hops, w->rules.order, &w->agg, &w->lists));
-  PetscCall((*ops->tentativeblocks)(&WitnessExec, &w->work, &w->agg, &w->lists, &w->block, w->b, NULL, NULL, w->q, w->coarse, NULL));
-  PetscCall((*ops->unsmoothedblocks)(&WitnessExec, &w->keep, &w->work, &w->agg, &w->block, w->q, &w->P0));
+  PetscCall((*ops->tentative)(&WitnessExec, &w->work, &w->agg, &w->lists, &w->block, w->b, NULL, NULL, w->q, w->coarse, NULL));
+  PetscCall((*ops->unsmoothed)(&WitnessExec, &w->keep, &w->work, &w->agg, &w->block, w->q, &w->P0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -287,10 +284,7 @@ static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, HybW
   PetscErrorCode  ierr;
 
   PetscFunctionBegin;
-  if (w->scalar)
-    PetscCall((*HybBackendHost.agg->smoothed)(&WitnessExec, &w->keep, &w->work, &w->csr, 0, &w->agg, w->q, 1.4 / WITNESS_EMAX, &P1));
-  else
-    PetscCall((*HybBackendHost.agg->smoothedblocks)(&WitnessExec, &w->keep, &w->work, &w->csr, &w->agg, &w->block, w->q, 1.4 / WITNESS_EMAX, &P1));
+  PetscCall((*HybBackendHost.agg->smoothed)(&WitnessExec, &w->keep, &w->work, &w->csr, 0, &w->agg, &w->block, w->q, 1.4 / WITNESS_EMAX, &P1));
   PetscCall(HybWitnessMat(w->W, &w->P0, w->block.bs, w->block.nvec, &P));
   P0 = P;
   PetscCall(PetscObjectReference((PetscObject)P0)); /* PETSc's may fail after it has destroyed P, or before */
@@ -413,7 +407,7 @@ static PetscErrorCode HybWitnessEdges(PC pc, HybGAMG *h, Mat A, HybWitness *w, P
   if (w->block.bs > WITNESS_MOST) PetscFunctionReturn(PETSC_SUCCESS);
   ierr = HybGAMGAgree(pc, HybWitnessEdgesBegin(A, w, &whole, &W)); /* as below */
   *at  = WITNESS_LIMIT;
-  if (!ierr) ierr = (*h->ops.creategraph)(pc, W, &graph);
+  if (!ierr) ierr = (*h->petsc.ops.creategraph)(pc, W, &graph);
   *at = threshold;
   (void)MatDestroy(&W);
   for (int k = 0; k < 4 && !*known && !ierr; k++) {
@@ -501,7 +495,7 @@ void HybGAMGLoud(PetscBool was)
 
 PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool *edges)
 {
-  HybWitness     w         = {.block = h->block, .scalar = HybGAMGIsScalar(h)};
+  HybWitness     w         = {.block = h->block, .scalar = HybAggIsScalar(&h->block)};
   PC_GAMG       *gamg      = HybGAMGData(pc);
   PetscReal      threshold = gamg->threshold[gamg->current_level];
   PetscErrorCode ierr      = PETSC_SUCCESS;
@@ -510,7 +504,7 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   PetscFunctionBegin;
   h->rules = (HybAggRules){0, 1, HYB_AGG_SHUFFLED, 0};
   /* up to 3.26 all levels are smoothed alike */
-  if (h->asked.bs != h->block.bs || h->asked.nvec != h->block.nvec || !HYB_KNOWN_GAMG_ALIKE) h->nsmooths = -1;
+  if (h->asked.block.bs != h->block.bs || h->asked.block.nvec != h->block.nvec || !HYB_KNOWN_GAMG_ALIKE) h->nsmooths = -1;
   *edges = PETSC_TRUE;
   PetscCall(HybArenaInit(&w.keep, &WitnessExec));
   PetscCall(HybArenaInit(&w.work, &WitnessExec));
@@ -518,7 +512,7 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   HybMatOnHost(PETSC_TRUE);
   if (ask) ierr = HybWitnessEdges(pc, h, A, &w, edges);
   gamg->threshold[gamg->current_level] = -1;
-  if (!ierr) ierr = HybWitnessRun(pc, &h->ops, A, &w, &h->rules, &h->nsmooths);
+  if (!ierr) ierr = HybWitnessRun(pc, &h->petsc.ops, A, &w, &h->rules, &h->nsmooths);
   gamg->threshold[gamg->current_level] = threshold;
   HybMatOnHost(PETSC_FALSE);
   (void)MatDestroy(&w.W);

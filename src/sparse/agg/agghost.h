@@ -1,8 +1,8 @@
-/* agghost.h: the host's operations of smoothed aggregation, by file; the table is table.c's. Contracts: HybAggOps in
+/* agghost.h: the host's operations of smoothed aggregation; the table is table.c's. Contracts: HybAggOps in
    hybagg.h. */
 #ifndef AIJHYBRIDGPU_AGGHOST_H
 #define AIJHYBRIDGPU_AGGHOST_H
-#include <aijhybridgpu/private/hybagg.h>
+#include "agglist.h"
 
 HYB_EXTERN_C_BEGIN
 
@@ -24,46 +24,19 @@ static inline PetscBool HybAggIsWhole(const HybCSR *A, PetscInt bs, PetscInt v)
   return (PetscBool)!other;
 }
 
-/* look.c */
-extern PetscErrorCode HybAggLook_Host(const HybExec *, HybArena *, const HybCSR *, HybAggLook *);
+#define HYB_AGG_DECLARE(member, Name) extern HYB_AGG_TYPE(member) HybAgg##Name##_Host;
+HYB_AGG_OPS(HYB_AGG_DECLARE)
+#undef HYB_AGG_DECLARE
 
-/* permute.c; Order: order[k] = the vertex at position k */
+/* permute.c: order[k] = the vertex at position k */
 extern PetscErrorCode HybAggOrder_Host(HybArena *work, PetscInt n, HybAggOrder, const PetscInt *gi, PetscInt *order);
-extern PetscErrorCode HybAggPermutation_Host(const HybExec *, HybArena *, PetscInt, HybAggOrder, const PetscInt *, PetscInt *);
-
-/* aggregates.c. Finish: the roots among those that a device has not decided on; key: 0 for a root, 1 and its place for
-   an undecided vertex, PETSC_MAX_INT for others */
+/* aggregates.c: the roots among those that a device has not decided on; key: 0 for a root, 1 and its place for an
+   undecided vertex, PETSC_MAX_INT for others */
 extern PetscErrorCode HybAggFinish_Host(HybArena *work, PetscInt n, const PetscInt *gi, const PetscInt *gj, int hops, PetscInt *key);
-extern PetscErrorCode HybAggAggregates_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, HybAggOrder, PetscInt, HybAggregates *);
-
-/* nested.c */
-extern PetscErrorCode HybAggQuotient_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybAggregates *, const HybAggLists *, HybCSR *);
-extern PetscErrorCode HybAggCompose_Host(const HybExec *, HybAggregates *, const HybAggregates *);
-
-/* tentative.c */
-extern PetscErrorCode HybAggTentative_Host(const HybExec *, HybArena *, const HybAggregates *, const HybScalar *, HybScalar *, HybScalar *);
-
-/* smooth.c */
-extern PetscErrorCode HybAggUnsmoothed_Host(const HybExec *, HybArena *, HybArena *, const HybAggregates *, const HybScalar *, HybCSR *);
-extern PetscErrorCode HybAggSmoothed_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, const HybAggregates *, const HybScalar *, PetscReal, HybCSR *);
-
-/* smoothblocks.c */
-extern PetscErrorCode HybAggUnsmoothedBlocks_Host(const HybExec *, HybArena *, HybArena *, const HybAggregates *, const HybAggBlock *, const HybScalar *, HybCSR *);
-extern PetscErrorCode HybAggSmoothedBlocks_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybAggregates *, const HybAggBlock *, const HybScalar *, PetscReal, HybCSR *);
-
-/* collapse.c */
-extern PetscErrorCode HybAggCollapse_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, HybCSR *, HybAggCollapsed *);
-
-/* lists.c; ByKind: of n vertices, in the order of their kinds 0..kinds-1 (NULL: all are of one), each kind ascending */
+/* tentative.c: of one unknown and one vector */
+extern PetscErrorCode HybAggColumns_Host(const HybExec *, HybArena *, const HybAggregates *, const HybScalar *, HybScalar *, HybScalar *);
+/* lists.c: of n vertices, in the order of their kinds 0..kinds-1 (NULL: all are of one), each kind ascending */
 extern PetscErrorCode HybAggListsByKind_Host(const HybExec *, HybArena *, HybArena *, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *);
-extern PetscErrorCode HybAggLists_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, int, HybAggOrder, const HybAggregates *, HybAggLists *);
-
-/* tentativeblocks.c */
-extern PetscErrorCode HybAggTentativeBlocks_Host(const HybExec *, HybArena *, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *, HybAggFactor, void *, HybScalar *, HybScalar *, PetscInt *);
-
-/* filter.c */
-extern PetscErrorCode HybAggWeights_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, PetscInt, HybCSR *);
-extern PetscErrorCode HybAggFilter_Host(const HybExec *, HybArena *, HybArena *, const HybCSR *, const HybAggFilter *, HybCSR *, HybAggFiltered *);
 
 HYB_EXTERN_C_END
 #endif

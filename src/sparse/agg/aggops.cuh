@@ -9,7 +9,7 @@
 #define AIJHYBRIDGPU_AGGOPS_CUH
 #include "../structure/rowops.cuh"
 #include "../device/hybgroup.cuh"
-#include "aijhybridgpu/private/hybagg.h"
+#include "agglist.h"
 
 #define AGG_THREADS 256
 #define AGG_LONG    1024 /* entries up to which a sub-warp takes a row */
@@ -21,39 +21,21 @@ typedef struct {
   PetscInt  room;         /* there are no more than so many: 0 where the matrix has too few entries for one */
 } AggLong;
 
-/* look.cu */
-/* longest: of the rows, where that is known, else 0 */
+#define HYB_AGG_DECLARE(member, Name) extern HYB_AGG_TYPE(member) HybAgg##Name##_CUDA;
+HYB_AGG_OPS(HYB_AGG_DECLARE)
+#undef HYB_AGG_DECLARE
+
+/* look.cu; longest: of the rows, where that is known, else 0 */
 extern PetscErrorCode HybAggLongRows(const HybExec *, HybArena *work, const HybCSR *G, PetscInt longest, AggLong *);
 extern PetscErrorCode HybAggLongFree(HybArena *work, AggLong *);
-extern PetscErrorCode HybAggLook_CUDA(const HybExec *, HybArena *work, const HybCSR *G, HybAggLook *);
-/* permute.cu; Fill: a[k] = value */
+/* permute.cu: a[k] = value */
 extern PetscErrorCode HybAggFill(const HybExec *, PetscInt n, PetscInt value, PetscInt *a);
-extern PetscErrorCode HybAggPermutation_CUDA(const HybExec *, HybArena *work, PetscInt n, HybAggOrder, const PetscInt *gi, PetscInt *place);
 /* roots.cu: key[v], place + 1 on entry, becomes 0 for a root and PETSC_MAX_INT for others; spare: n entries */
 extern PetscErrorCode HybAggRoots_CUDA(const HybExec *, HybArena *work, const HybCSR *G, const AggLong *, int hops, PetscInt *key, PetscInt *spare, int *rounds);
-/* aggregates.cu */
-extern PetscErrorCode HybAggAggregates_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, PetscInt longest, HybAggregates *);
-extern PetscErrorCode HybAggCompose_CUDA(const HybExec *, HybAggregates *fine, const HybAggregates *coarse);
-/* tentative.cu */
-extern PetscErrorCode HybAggTentative_CUDA(const HybExec *, HybArena *work, const HybAggregates *, const HybScalar *b, HybScalar *q, HybScalar *coarse);
-/* smooth.cu, smoothlong.cu */
-extern PetscErrorCode HybAggUnsmoothed_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybScalar *q, HybCSR *P);
-extern PetscErrorCode HybAggSmoothed_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt longest, const HybAggregates *, const HybScalar *q, PetscReal omega, HybCSR *P);
-/* smoothblocks.cu, smoothlong.cu */
-extern PetscErrorCode HybAggUnsmoothedBlocks_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybAggBlock *, const HybScalar *q, HybCSR *P);
-extern PetscErrorCode HybAggSmoothedBlocks_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
-/* collapse.cu */
-extern PetscErrorCode HybAggCollapse_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *);
-extern PetscErrorCode HybAggQuotient_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, const HybAggregates *, const HybAggLists *, HybCSR *Q);
-/* lists.cu; ByKey: key[v] = kinds * its aggregate + its kind, or at least kinds * nc for none; members ascend within
-   each kind. No aggregate is empty. */
-extern PetscErrorCode HybAggListsByKey(const HybExec *, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, int kinds, const PetscInt *key, HybAggLists *);
-extern PetscErrorCode HybAggLists_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, const HybAggregates *, HybAggLists *);
-/* tentativeblocks.cu */
-extern PetscErrorCode HybAggTentativeBlocks_CUDA(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *deficient);
-/* filter.cu */
-extern PetscErrorCode HybAggWeights_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G);
-extern PetscErrorCode HybAggFilter_CUDA(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *W, const HybAggFilter *, HybCSR *G, HybAggFiltered *);
+/* tentative.cu: of one unknown and one vector */
+extern PetscErrorCode HybAggColumns_CUDA(const HybExec *, HybArena *work, const HybAggregates *, const HybScalar *b, HybScalar *q, HybScalar *coarse);
+/* lists.cu: as HybAggListsByKind_Host(); no aggregate is empty */
+extern PetscErrorCode HybAggListsByKind(const HybExec *, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *);
 
 /* rows by length: at most so many entries, taken by so many threads; the last class has the rest */
 #define AGG_CLASSES 5
@@ -81,6 +63,7 @@ static inline PetscErrorCode AggEachClass(const PetscInt *binptr, F launch)
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
 /* smooth.cu: the rows of each class, one class behind the other; binptr (AGG_CLASSES + 1) on the host */
 extern PetscErrorCode HybAggClasses(const HybExec *, HybArena *work, PetscInt m, const PetscInt *length, PetscInt *rows, PetscInt *binptr);
 
@@ -95,9 +78,8 @@ typedef struct {
   PetscInt         bs, nvec;
 } AggSmooth;
 
-/* the same for a few rows of any length: count[r] aggregates of each, or, where count is NULL, their entries */
+/* the same for a few rows of any length: count[r] entries of P in each, or, where count is NULL, these */
 extern PetscErrorCode HybAggSmoothLong(const HybExec *, HybArena *work, const AggSmooth *, PetscCount nnz, PetscInt nrows, const PetscInt *rows, PetscInt *count);
-extern PetscErrorCode HybAggSmoothCounted(const HybExec *, HybArena *keep, HybArena *work, PetscInt **count, AggSmooth *, HybCSR *P);
 
 /* of a sum of products, before P0 is added */
 static __device__ __forceinline__ HybScalar AggSmoothValue(const AggSmooth &s, HybScalar sum, HybScalar d)

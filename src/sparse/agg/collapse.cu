@@ -161,11 +161,14 @@ __global__ void Gather(Collapse<R> a, PetscInt nvertices, const PetscInt *__rest
   }
 }
 
-__global__ void LongCounts(PetscInt nvertices, const PetscInt *__restrict__ vertices, const PetscInt *__restrict__ heads, PetscInt *__restrict__ length)
+/* count starts at 0 */
+__global__ void LongLengths(PetscInt nvertices, const PetscInt *__restrict__ vertices, const PetscInt *__restrict__ heads, PetscInt *__restrict__ length, PetscInt *__restrict__ count)
 {
   const PetscCount l = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
-  if (l < nvertices) length[l] = heads[vertices[l]];
+  if (l >= nvertices) return;
+  length[l]          = heads[vertices[l]];
+  count[vertices[l]] = 0;
 }
 
 /* a block a vertex; offset: where the heads of the list's vertices begin */
@@ -212,13 +215,6 @@ __global__ void LongWrite(Collapse<R> a, PetscInt n, int bits, const uint64_t *_
   a.gj[a.gi[vertices[l]] + (number[k] - number[offset[l]])] = (PetscInt)(key[k] & ((((uint64_t)1) << bits) - 1));
 }
 
-__global__ void Zero(PetscInt nvertices, const PetscInt *__restrict__ vertices, PetscInt *__restrict__ count)
-{
-  const PetscCount l = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (l < nvertices) count[vertices[l]] = 0;
-}
-
 /* The vertices of many heads: sorted, what begins a run is numbered by a scan */
 struct Long {
   PetscInt  nvertices, nheads;
@@ -243,7 +239,7 @@ PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse<R> 
   all     = l->bits + HybBits(l->nvertices);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)l->nvertices + 1, sizeof(PetscInt), &l->offset));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, l->nvertices, sizeof(PetscInt), &length));
-  HYB_LAUNCH(LongCounts, HybBlocks(l->nvertices, AGG_THREADS), AGG_THREADS, 0, exec->stream, l->nvertices, vertices, heads, length);
+  HYB_LAUNCH(LongLengths, HybBlocks(l->nvertices, AGG_THREADS), AGG_THREADS, 0, exec->stream, l->nvertices, vertices, heads, length, count);
   PetscCall(HybScanCounts(exec, work, l->nvertices, length, l->offset, nullptr, &n));
   PetscCall(HybArenaFree(work, &length));
   l->nheads = (PetscInt)n; /* no more than A has entries */
@@ -256,7 +252,6 @@ PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse<R> 
   PetscCall(HybArenaFree(work, &unsorted));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &flag));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n + 1, sizeof(PetscInt), &l->number));
-  HYB_LAUNCH(Zero, HybBlocks(l->nvertices, AGG_THREADS), AGG_THREADS, 0, exec->stream, l->nvertices, vertices, count);
   HYB_LAUNCH(LongFlags, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, l->nheads, l->bits, (const uint64_t *)l->key, vertices, flag, count);
   PetscCall(HybScanCounts(exec, work, n, flag, l->number, nullptr, nullptr));
   PetscCall(HybArenaFree(work, &flag));

@@ -113,10 +113,7 @@ PetscErrorCode HybAggFilter_Host(const HybExec *exec, HybArena *keep, HybArena *
   found->nodiagonal = HybFilterScales(W, f->symmetrize, scale);
   found->close      = 0;
   found->paired     = PETSC_TRUE;
-  G->m = G->n = n;
-  G->nnz      = 0;
-  G->i = G->j = NULL;
-  G->a        = NULL;
+  *G                = (HybCSR){n, n, 0, NULL, NULL, NULL};
   if (f->symmetrize) {
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(PetscInt), &next));
     found->paired = HybFilterMarkPairs(W, f, scale, next, stays, &found->close);

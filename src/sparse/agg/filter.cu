@@ -157,10 +157,7 @@ PetscErrorCode HybAggFilter_CUDA(const HybExec *exec, HybArena *keep, HybArena *
   PetscFunctionBegin;
   PetscCheck(W->m == W->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, W->m, W->n);
   PetscCall(HybCheckEntries(exec, W->nnz, "a graph"));
-  G->m = G->n = W->m;
-  G->nnz      = 0;
-  G->i = G->j = nullptr;
-  G->a        = nullptr;
+  *G = HybCSR{W->m, W->m, 0, nullptr, nullptr, nullptr};
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, W->m, sizeof(PetscReal), &scale));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, W->nnz, 1, &a.stays));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, W->m, sizeof(PetscInt), &a.length));

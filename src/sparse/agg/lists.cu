@@ -24,7 +24,7 @@ __global__ void NearPlaces(PetscInt nc, const PetscInt *__restrict__ gi, const P
 
 /* G lanes a vertex: all but those with long rows, or the listed ones */
 template <int G>
-__global__ void Kinds(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ nrows, const PetscInt *__restrict__ parent, const PetscInt *__restrict__ lead, const PetscInt *__restrict__ place, const PetscInt *__restrict__ near, PetscInt *__restrict__ key)
+__global__ void Kinds(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ nrows, const PetscInt *__restrict__ parent, const PetscInt *__restrict__ lead, const PetscInt *__restrict__ place, const PetscInt *__restrict__ near, PetscInt *__restrict__ kind)
 {
   const PetscInt last = rows ? *nrows : n;
 
@@ -36,17 +36,17 @@ __global__ void Kinds(PetscInt n, const PetscInt *__restrict__ gi, const PetscIn
     if (c < 0 || (!rows && end - begin > AGG_LONG)) continue;
     for (PetscInt e = begin + HybGroup<G>::rank(); e < end; e += G) first = HybMin()(first, near[gj[e]]);
     first = HybGroup<G>::reduce(first, scratch, HybMin());
-    if (HybGroup<G>::rank() == 0) key[v] = 3 * c + (lead[c] == v ? 0 : first == place[lead[c]] ? 1
-                                                                                               : 2);
+    if (HybGroup<G>::rank() == 0) kind[v] = lead[c] == v ? 0 : first == place[lead[c]] ? 1
+                                                                                       : 2;
   }
 }
 
-/* of what the sort's key is without kinds; vertices of no aggregate come last */
-__global__ void ListKeys(PetscInt n, PetscInt nc, int kinds, const PetscInt *__restrict__ parent, PetscInt *__restrict__ key)
+/* the sort's keys; vertices of no aggregate come last */
+__global__ void ListKeys(PetscInt n, PetscInt nc, int kinds, const PetscInt *__restrict__ parent, const PetscInt *__restrict__ kind, PetscInt *__restrict__ key)
 {
   const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
-  if (v < n) key[v] = kinds * (parent[v] < 0 ? nc : parent[v]);
+  if (v < n) key[v] = parent[v] < 0 ? kinds * nc : kinds * parent[v] + (kind ? kind[v] : 0);
 }
 
 /* where each aggregate begins in the sorted list: none is empty */
@@ -63,36 +63,36 @@ __global__ void ListBegins(PetscInt n, PetscInt nc, int kinds, const PetscInt *_
 
 } // namespace
 
-PetscErrorCode HybAggListsByKey(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, int kinds, const PetscInt *key, HybAggLists *lists)
+PetscErrorCode HybAggListsByKind(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *lists)
 {
-  PetscInt *sorted;
+  PetscInt *key, *sorted;
 
   PetscFunctionBegin;
+  /* the entries that 2^31 / 3 aggregates have at least are more than a PetscInt counts */
+  PetscCheck(nc < PETSC_MAX_INT / kinds, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " aggregates in %d kinds are too many for PetscInt: use a PETSc built --with-64-bit-indices", nc, kinds);
   PetscCall(HybArenaCalloc(keep, HYB_MEM_DEVICE, (PetscCount)nc + 1, sizeof(PetscInt), &lists->begin));
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, n, sizeof(PetscInt), &lists->member));
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &sorted));
+  HYB_LAUNCH(ListKeys, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, parent, kind, key);
   PetscCall(HybSortPairsInt(exec, work, n, key, sorted, nullptr, lists->member, 0, HybBits((PetscCount)kinds * (nc + 1))));
   HYB_LAUNCH(ListBegins, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, (const PetscInt *)sorted, lists->begin);
   PetscCall(HybArenaFree(work, &sorted));
+  PetscCall(HybArenaFree(work, &key));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder order, const HybAggregates *agg, HybAggLists *lists)
 {
-  const PetscInt   n = agg->n, nc = agg->nc, *gi = G->i, *gj = G->j, *none = nullptr;
-  const PetscCount blocks = HybBlocks(n, AGG_THREADS);
-  const int        kinds  = hops == 2 ? 3 : 1;
-  PetscInt        *key, *place, *near;
-  AggLong          l;
+  const PetscInt n = agg->n, nc = agg->nc, *gi = G->i, *gj = G->j, *none = nullptr;
+  PetscInt      *kind = nullptr, *place, *near;
+  AggLong        l;
 
   PetscFunctionBegin;
   PetscCheck(G->m == n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices and a graph of %" PetscInt_FMT, n, G->m);
-  /* the entries that 2^31 / 3 aggregates have at least are more than a PetscInt counts */
-  PetscCheck(nc < PETSC_MAX_INT / kinds, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " aggregates in %d kinds are too many for PetscInt: use a PETSc built --with-64-bit-indices", nc, kinds);
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
-  HYB_LAUNCH(ListKeys, blocks, AGG_THREADS, 0, exec->stream, n, nc, kinds, (const PetscInt *)agg->parent, key);
   if (hops == 2) {
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &kind));
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &place));
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &near));
     PetscCall(HybAggPermutation_CUDA(exec, work, n, order, gi, place));
@@ -106,15 +106,15 @@ PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *w
     PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {
       HYB_LAUNCH((Kinds<W>), HybBlocks(n, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, n, gi, gj,
                  none, none, (const PetscInt *)agg->parent, (const PetscInt *)agg->lead, (const PetscInt *)place,
-                 (const PetscInt *)near, key);
+                 (const PetscInt *)near, kind);
       return PETSC_SUCCESS;
     }));
-    if (l.room) HYB_LAUNCH((Kinds<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)agg->parent, (const PetscInt *)agg->lead, (const PetscInt *)place, (const PetscInt *)near, key);
+    if (l.room) HYB_LAUNCH((Kinds<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)agg->parent, (const PetscInt *)agg->lead, (const PetscInt *)place, (const PetscInt *)near, kind);
     PetscCall(HybAggLongFree(work, &l));
     PetscCall(HybArenaFree(work, &near));
     PetscCall(HybArenaFree(work, &place));
   }
-  PetscCall(HybAggListsByKey(exec, keep, work, n, nc, kinds, key, lists));
-  PetscCall(HybArenaFree(work, &key));
+  PetscCall(HybAggListsByKind(exec, keep, work, n, nc, agg->parent, kind ? 3 : 1, kind, lists));
+  PetscCall(HybArenaFree(work, &kind));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

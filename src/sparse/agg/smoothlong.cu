@@ -5,7 +5,7 @@
 
     for a batch of rows, of so many entries as memory is meant for, or one row:
       key = (row of the batch, parent), value = where the entry stands in A      sort
-      count: a place where the key changes adds 1 to its row
+      count: a place where the key changes adds nvec to its row
       fill:  such places are numbered by a scan: the number, less that of the row's first, is the place in the row of P
 
   Entries whose vertex belongs to no aggregate come last in their row.
@@ -19,11 +19,14 @@ namespace {
 
 const PetscInt SMOOTHLONG_SHARE = 4; /* a batch has at most this part of A's entries */
 
-__global__ void LongLengths(PetscInt nrows, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ ai, PetscInt *__restrict__ length)
+/* count, where it is asked for, starts at 0 */
+__global__ void LongLengths(PetscInt nrows, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ ai, PetscInt *__restrict__ length, PetscInt *__restrict__ count)
 {
   const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
-  if (k < nrows) length[k] = ai[rows[k] + 1] - ai[rows[k]];
+  if (k >= nrows) return;
+  length[k] = ai[rows[k] + 1] - ai[rows[k]];
+  if (count) count[rows[k]] = 0;
 }
 
 /* a block a row; offset: where the entries of the batch's rows begin */
@@ -45,18 +48,11 @@ static __device__ __forceinline__ bool Head(PetscInt k, const uint64_t *key, int
   return (PetscInt)(key[k] & ((((uint64_t)1) << bits) - 1)) < nc && (k == 0 || key[k] != key[k - 1]);
 }
 
-__global__ void LongCount(PetscInt n, int bits, PetscInt nc, const uint64_t *__restrict__ key, const PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
+__global__ void LongCount(PetscInt n, int bits, PetscInt nc, PetscInt nvec, const uint64_t *__restrict__ key, const PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
 {
   const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
-  if (k < n && Head((PetscInt)k, key, bits, nc)) HybAtomicAdd(&count[rows[key[k] >> bits]], 1);
-}
-
-__global__ void LongZero(PetscInt nrows, const PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (k < nrows) count[rows[k]] = 0;
+  if (k < n && Head((PetscInt)k, key, bits, nc)) HybAtomicAdd(&count[rows[key[k] >> bits]], nvec);
 }
 
 __global__ void LongHeads(PetscInt n, int bits, PetscInt nc, const uint64_t *__restrict__ key, PetscInt *__restrict__ head)
@@ -105,7 +101,7 @@ PetscErrorCode Batch(const HybExec *exec, HybArena *work, const AggSmooth *s, Pe
   HYB_LAUNCH(LongKeys, nrows, AGG_THREADS, 0, exec->stream, *s, bits, rows, (const PetscInt *)offset, key, entry);
   PetscCall(HybSortPairs64Count(exec, work, n, key, sorted, entry, sortedentry, 0, all));
   if (count)
-    HYB_LAUNCH(LongCount, blocks, AGG_THREADS, 0, exec->stream, n, bits, s->nc, (const uint64_t *)sorted, rows, count);
+    HYB_LAUNCH(LongCount, blocks, AGG_THREADS, 0, exec->stream, n, bits, s->nc, s->nvec, (const uint64_t *)sorted, rows, count);
   else {
     PetscInt *head = (PetscInt *)key; /* which has served */
 
@@ -133,8 +129,7 @@ PetscErrorCode HybAggSmoothLong(const HybExec *exec, HybArena *work, const AggSm
   if (!nrows) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nrows, sizeof(PetscInt), &length));
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, nrows, sizeof(PetscInt), &host));
-  HYB_LAUNCH(LongLengths, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, nrows, rows, s->ai, length);
-  if (count) HYB_LAUNCH(LongZero, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, nrows, rows, count);
+  HYB_LAUNCH(LongLengths, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, nrows, rows, s->ai, length, count);
   PetscCall(exec->backend->copy(exec, host, length, (size_t)nrows * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
   for (PetscInt first = 0, last; first < nrows; first = last) {

@@ -16,7 +16,7 @@
 #include "column.h"
 
 #if !defined(PETSC_USE_COMPLEX)
-PetscErrorCode HybAggTentative_Host(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybScalar *b, HybScalar *q, HybScalar *coarse)
+PetscErrorCode HybAggColumns_Host(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybScalar *b, HybScalar *q, HybScalar *coarse)
 {
   const PetscInt  n = agg->n, nc = agg->nc;
   const PetscInt *parent = agg->parent, *lead = agg->lead;

@@ -2,8 +2,8 @@
   tentative.cu: the tentative prolongator of one near-null vector on the device; tentative.c has the rules, column.h the
   arithmetic, which is the host's.
 
-  The vector of ones needs the sizes of the aggregates alone. For another one the vertices are sorted by their
-  aggregates, stably, and a sub-warp goes along each aggregate: the largest modulus, then squares, which the lanes fetch
+  The vector of ones needs the sizes of the aggregates alone. For another one the members of each aggregate are listed,
+  ascending, and a sub-warp goes along each: the largest modulus, then squares, which the lanes fetch
   together and each adds in the members' order, the host's.
 
   Memory: an integer for each aggregate; for a vector 3 n integers, and the sort's. Time: O(n).
@@ -33,24 +33,6 @@ __global__ void OnesEntries(PetscInt n, const PetscInt *__restrict__ parent, con
   const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
   if (v < n) q[v] = parent[v] >= 0 ? 1 / coarse[parent[v]] : 0;
-}
-
-/* what belongs to no aggregate comes last */
-__global__ void SortKeys(PetscInt n, PetscInt nc, const PetscInt *__restrict__ parent, PetscInt *__restrict__ key)
-{
-  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (v < n) key[v] = parent[v] < 0 ? nc : parent[v];
-}
-
-/* where each aggregate begins in the sorted list: none is empty; begin[nc]: where the last one ends */
-__global__ void Begins(PetscInt n, PetscInt nc, const PetscInt *__restrict__ key, PetscInt *__restrict__ begin)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (k >= n) return;
-  if (k == 0 || key[k] != key[k - 1]) begin[key[k]] = (PetscInt)k;
-  if (k == n - 1 && key[k] < nc) begin[nc] = n;
 }
 
 /* G lanes an aggregate */
@@ -92,11 +74,12 @@ __global__ void Columns(PetscInt nc, const PetscInt *__restrict__ begin, const P
 
 } // namespace
 
-PetscErrorCode HybAggTentative_CUDA(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybScalar *b, HybScalar *q, HybScalar *coarse)
+PetscErrorCode HybAggColumns_CUDA(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybScalar *b, HybScalar *q, HybScalar *coarse)
 {
   const PetscInt   n = agg->n, nc = agg->nc, *parent = agg->parent, *lead = agg->lead;
   const PetscCount blocks = HybBlocks(n, AGG_THREADS);
-  PetscInt        *size, *key, *sorted, *member;
+  PetscInt        *size;
+  HybAggLists      lists;
 
   PetscFunctionBegin;
   if (!b) {
@@ -107,24 +90,16 @@ PetscErrorCode HybAggTentative_CUDA(const HybExec *exec, HybArena *work, const H
     PetscCall(HybArenaFree(work, &size));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &sorted));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &member));
-  HYB_LAUNCH(SortKeys, blocks, AGG_THREADS, 0, exec->stream, n, nc, parent, key);
-  PetscCall(HybSortPairsInt(exec, work, n, key, sorted, nullptr, member, 0, HybBits((PetscCount)nc + 1)));
-  PetscCall(HybArenaFree(work, &key));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nc + 1, sizeof(PetscInt), &size));
-  HYB_LAUNCH(Begins, blocks, AGG_THREADS, 0, exec->stream, n, nc, (const PetscInt *)sorted, size);
+  PetscCall(HybAggListsByKind(exec, work, work, n, nc, parent, 1, nullptr, &lists));
   PetscCall(exec->backend->zero(exec, q, (size_t)n * sizeof(HybScalar)));
   /* about two rounds of a mean aggregate's members */
   PetscCall(HybDispatch(RowWidth(n, nc, 2), RowWidths(), [&](auto W) {
     HYB_LAUNCH((Columns<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, nc,
-               (const PetscInt *)size, (const PetscInt *)member, lead, b, q, coarse);
+               (const PetscInt *)lists.begin, (const PetscInt *)lists.member, lead, b, q, coarse);
     return PETSC_SUCCESS;
   }));
-  PetscCall(HybArenaFree(work, &size));
-  PetscCall(HybArenaFree(work, &member));
-  PetscCall(HybArenaFree(work, &sorted));
+  PetscCall(HybArenaFree(work, &lists.member));
+  PetscCall(HybArenaFree(work, &lists.begin));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

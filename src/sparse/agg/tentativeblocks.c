@@ -123,7 +123,7 @@ static void HybBlockFactor(PetscInt m, PetscInt n, PetscInt ld, PetscReal *B, Pe
   }
 }
 
-PetscErrorCode HybAggTentativeBlocks_Host(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybAggLists *lists, const HybAggBlock *block, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful)
+PetscErrorCode HybAggTentative_Host(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybAggLists *lists, const HybAggBlock *block, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful)
 {
   const PetscInt bs = block->bs, nvec = block->nvec, nc = agg->nc;
   const size_t   ld = (size_t)agg->n * bs, coarseld = (size_t)nc * nvec;
@@ -131,6 +131,11 @@ PetscErrorCode HybAggTentativeBlocks_Host(const HybExec *exec, HybArena *work, c
   PetscReal     *B, R[HYB_AGG_VECTORS * HYB_AGG_VECTORS];
 
   PetscFunctionBegin;
+  if (doubtful) *doubtful = 0;
+  if (HybAggIsScalar(block)) {
+    PetscCall(HybAggColumns_Host(exec, work, agg, b, q, coarse));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCheck(nvec >= 1 && nvec <= HYB_AGG_VECTORS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "1 to %d near-null vectors are factored, not %" PetscInt_FMT, HYB_AGG_VECTORS, nvec);
   PetscCheck(b || nvec == bs, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Of %" PetscInt_FMT " unknowns a vertex there are as many translations, not %" PetscInt_FMT, bs, nvec);
   for (PetscInt c = 0; c < nc; c++) most = PetscMax(most, lists->begin[c + 1] - lists->begin[c]);

@@ -240,12 +240,17 @@ PetscErrorCode Again(const HybExec *exec, HybArena *work, const Blocks &a, Petsc
 
 } // namespace
 
-PetscErrorCode HybAggTentativeBlocks_CUDA(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybAggLists *lists, const HybAggBlock *block, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful)
+PetscErrorCode HybAggTentative_CUDA(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybAggLists *lists, const HybAggBlock *block, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful)
 {
-  const Blocks a = {agg->n, agg->nc, block->bs, block->nvec, lists->begin, lists->member, b, q, coarse};
+  const Blocks a = {agg->n, agg->nc, block->bs, block->nvec, lists ? lists->begin : nullptr, lists ? lists->member : nullptr, b, q, coarse};
   PetscInt    *list, *nlist, found = 0;
 
   PetscFunctionBegin;
+  if (doubtful) *doubtful = 0;
+  if (HybAggIsScalar(block)) {
+    PetscCall(HybAggColumns_CUDA(exec, work, agg, b, q, coarse));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCheck(a.nvec >= 1 && a.nvec <= HYB_AGG_VECTORS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "1 to %d near-null vectors are factored, not %" PetscInt_FMT, HYB_AGG_VECTORS, a.nvec);
   PetscCheck(b || a.nvec == a.bs, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "Of %" PetscInt_FMT " unknowns a vertex there are as many translations, not %" PetscInt_FMT, a.bs, a.nvec);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, a.nc, sizeof(PetscInt), &list));

@@ -38,52 +38,69 @@
 #include "../device/carve.h"
 
 typedef struct {
-  HybArena      work;
-  HybParAggStep s;
-  PetscInt     *number;
-  PetscInt64    alone; /* of all processes: vertices that PETSc counts in each sweep */
+  HybArena  work;
+  PetscInt  n, all;                                                                  /* own vertices; others' too */
+  PetscInt *place, *now, *flag, *number, *told, *key, *near, *far, *coarse, *beside; /* see vertex.h */
+  /* of all processes: vertices that PETSc counts in each sweep */
+  PetscInt64 alone;
 } HybParAggFinding;
+
+/* far, by what was told */
+static PetscErrorCode HybParAggReach(HybParAgg p, const HybParAggFinding *f)
+{
+  return HybEachReach(p, f->all, (HybStepReach){.n = f->n, .hops = p->hops, .gi = p->G.i, .gj = p->G.j, .gid = p->gid, .told = f->told, .far = f->far});
+}
+
+/* flag: the own vertices without neighbours, or roots; how many */
+static PetscErrorCode HybParAggMark(HybParAgg p, HybParAggFinding *f, PetscBool alone, PetscInt *sum)
+{
+  PetscFunctionBegin;
+  *sum = 0;
+  if (!f->n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybEachMark(p, f->n, (HybStepMark){.alone = alone, .now = f->now, .flag = f->flag}));
+  PetscCall((*p->exec.backend->paragg->number)(&p->exec, &f->work, f->n, f->flag, f->number, sum));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 static PetscErrorCode HybParAggTable(HybParAgg p, HybParAggFinding *f)
 {
   const HybExec *x = &p->exec;
-  HybParAggStep *s = &f->s;
   const PetscInt n = p->halo->n, all = p->G.m;
-  PetscInt     **own[]  = {(PetscInt **)&s->place, &s->now, &s->flag, &f->number};
-  PetscInt     **each[] = {&s->told, &s->key, &s->near, &s->coarse, &s->beside};
+  PetscInt     **own[]  = {&f->place, &f->now, &f->flag, &f->number};
+  PetscInt     **each[] = {&f->told, &f->key, &f->near, &f->coarse, &f->beside};
   size_t         bytes;
   char          *table = NULL;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), all, sizeof(PetscInt), &p->parent));
-  if (!HybParAggIsScalar(p)) PetscCall(HybArenaCalloc(&p->keep, HYB_WORK(x), n, sizeof(PetscInt), &p->kind));
-  *s = HybParAggStepOf(p);
+  if (!HybAggIsScalar(&p->block)) PetscCall(HybArenaCalloc(&p->keep, HYB_WORK(x), n, sizeof(PetscInt), &p->kind));
+  f->n   = n;
+  f->all = all;
   for (int made = 0; made < 2; made++) {
     bytes = 0;
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(own); k++) HybCarve(table, &bytes, sizeof(PetscInt) * (size_t)n, own[k]);
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(each); k++) HybCarve(table, &bytes, sizeof(PetscInt) * (size_t)all, each[k]);
-    HybCarve(table, &bytes, 2 * sizeof(PetscInt) * (size_t)all, &s->far);
+    HybCarve(table, &bytes, 2 * sizeof(PetscInt) * (size_t)all, &f->far);
     if (!made) PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), (PetscCount)bytes, 1, &table));
   }
-  s->number = f->number;
-  if (n) PetscCall((*x->backend->agg->permutation)(x, &f->work, n, p->order, p->G.i, (PetscInt *)s->place));
-  PetscCall(HybParAggEach(p, HYB_STEP_START, all, s));
+  if (n) PetscCall((*x->backend->agg->permutation)(x, &f->work, n, p->order, p->G.i, f->place));
+  PetscCall(HybEachStart(p, all, (HybStepStart){.n = n, .gi = p->G.i, .now = f->now, .told = f->told, .parent = p->parent}));
   /* others' vertices as undecided as the own ones */
-  if (n) PetscCall(HybParAggEach(p, HYB_STEP_REACH, all, s));
+  if (n) PetscCall(HybParAggReach(p, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* new roots, and who belongs to them; told then has the own states */
 static PetscErrorCode HybParAggSweep(HybParAgg p, HybParAggFinding *f)
 {
-  const HybExec *x = &p->exec;
-  HybParAggStep *s = &f->s;
+  const HybExec  *x  = &p->exec;
+  const PetscInt *gi = p->G.i, *gj = p->G.j;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggEach(p, HYB_STEP_KEY, s->all, s));
-  if (s->n) PetscCall((*x->backend->paragg->roots)(x, &f->work, &p->G, p->longest, p->hops, s->key));
-  PetscCall(HybParAggEach(p, HYB_STEP_NEAR, s->all, s));
-  PetscCall(HybParAggEach(p, HYB_STEP_TAKE, s->n, s));
+  PetscCall(HybEachKey(p, f->all, (HybStepKey){.n = f->n, .end = p->end, .gi = gi, .gj = gj, .place = f->place, .now = f->now, .far = f->far, .key = f->key}));
+  if (f->n) PetscCall((*x->backend->paragg->roots)(x, &f->work, &p->G, p->longest, p->hops, f->key));
+  PetscCall(HybEachNear(p, f->all, (HybStepNear){.n = f->n, .hops = p->hops, .gi = gi, .gj = gj, .key = f->key, .near = f->near}));
+  PetscCall(HybEachTake(p, f->n, (HybStepTake){.begin = p->begin, .gi = gi, .gj = gj, .place = f->place, .key = f->key, .near = f->near, .now = f->now, .told = f->told, .parent = p->parent}));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -92,23 +109,21 @@ static PetscErrorCode HybParAggLeave(HybParAgg p, HybParAggFinding *f, PetscInt 
 {
   PetscFunctionBegin;
   *left = 0;
-  if (!f->s.n) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybParAggEach(p, HYB_STEP_LEAVE, f->s.n, &f->s));
-  PetscCall((*p->exec.backend->paragg->number)(&p->exec, &f->work, f->s.n, f->s.flag, f->number, left));
+  if (!f->n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybEachLeave(p, f->n, (HybStepLeave){.gi = p->G.i, .gj = p->G.j, .far = f->far, .now = f->now, .parent = p->parent, .flag = f->flag}));
+  PetscCall((*p->exec.backend->paragg->number)(&p->exec, &f->work, f->n, f->flag, f->number, left));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Collective: what was told reaches as far as it has to; ierr: of what this process did since the last sum */
 static PetscErrorCode HybParAggTell(HybParAgg p, HybParAggFinding *f, PetscErrorCode ierr, PetscBool states)
 {
-  HybParAggStep *s = &f->s;
-
   PetscFunctionBegin;
   if (states) {
-    ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), s->told);
-    if (!ierr) ierr = HybParAggEach(p, HYB_STEP_REACH, s->all, s);
+    ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), f->told);
+    if (!ierr) ierr = HybParAggReach(p, f);
   }
-  if (p->hops == 2) ierr = HybParAggGhosts(p, ierr, 2 * sizeof(PetscInt), s->far);
+  if (p->hops == 2) ierr = HybParAggGhosts(p, ierr, 2 * sizeof(PetscInt), f->far);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -120,8 +135,7 @@ static PetscErrorCode HybParAggAlone(HybParAgg p, HybParAggFinding *f, PetscErro
   PetscInt   alone = 0;
 
   PetscFunctionBegin;
-  if (!ierr) ierr = HybParAggEach(p, HYB_STEP_ALONE, f->s.n, &f->s);
-  if (!ierr && f->s.n) ierr = (*p->exec.backend->paragg->number)(&p->exec, &f->work, f->s.n, f->s.flag, f->number, &alone);
+  if (!ierr) ierr = HybParAggMark(p, f, PETSC_TRUE, &alone);
   sum[0] = alone;
   PetscCall(HybParAggSum(p, ierr, "Aggregates that are joined with none", 1, sum));
   f->alone = sum[0];
@@ -154,19 +168,23 @@ static PetscErrorCode HybParAggRoots(HybParAgg p, HybParAggFinding *f, PetscErro
 static PetscErrorCode HybParAggCount(HybParAgg p, HybParAggFinding *f)
 {
   PetscFunctionBegin;
-  p->nc = 0;
   PetscCall(PetscMalloc1(p->comm->size + 1, &p->cranges));
   PetscCall(PetscMalloc1(p->comm->size + 1, &p->ccolumns));
-  if (!f->s.n) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybParAggEach(p, HYB_STEP_ROOT, f->s.n, &f->s));
-  PetscCall((*p->exec.backend->paragg->number)(&p->exec, &f->work, f->s.n, f->s.flag, f->number, &p->nc));
+  PetscCall(HybParAggMark(p, f, PETSC_FALSE, &p->nc));
+  if (!f->n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(&p->exec), p->nc, sizeof(PetscInt), &p->lead));
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(&p->exec), p->nc, sizeof(PetscInt), &p->first));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the numbers of the aggregates of each process, and of a prolongator's columns for them; counts: room for one more
-   than there are processes */
+void HybParAggOwnColumns(HybParAgg p)
+{
+  for (PetscMPIInt r = 0; r <= p->comm->size; r++) p->ccolumns[r] = p->cranges[r] * p->block.nvec;
+  p->cbegin = p->cranges[p->comm->rank];
+  p->cend   = p->cranges[p->comm->rank + 1];
+}
+
+/* the numbers of the aggregates of each process; counts: room for one more than there are processes */
 static PetscErrorCode HybParAggRanges(HybParAgg p, PetscErrorCode ierr, PetscInt64 *counts)
 {
   PetscInt columns;
@@ -178,28 +196,24 @@ static PetscErrorCode HybParAggRanges(HybParAgg p, PetscErrorCode ierr, PetscInt
   for (PetscMPIInt r = 0; r < p->comm->size; r++) p->cranges[r + 1] = p->cranges[r] + (PetscInt)counts[r];
   /* the same for all */
   PetscCall(HybIntCast((PetscCount)p->cranges[p->comm->size] * p->block.nvec, "columns of a prolongator", &columns));
-  for (PetscMPIInt r = 0; r <= p->comm->size; r++) p->ccolumns[r] = p->cranges[r] * p->block.nvec;
+  HybParAggOwnColumns(p);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* from roots to aggregates */
 static PetscErrorCode HybParAggParents(HybParAgg p, HybParAggFinding *f)
 {
-  HybParAggStep *s = &f->s;
-  PetscErrorCode ierr;
+  const PetscInt *gi = p->G.i, *gj = p->G.j;
+  PetscErrorCode  ierr;
 
   PetscFunctionBegin;
-  s->cbegin = p->cranges[p->comm->rank];
-  s->cend   = p->cranges[p->comm->rank + 1];
-  s->lead   = p->lead;
-  s->first  = p->first;
-  ierr      = HybParAggEach(p, HYB_STEP_COARSE, s->n, s);
-  ierr      = HybParAggGhosts(p, ierr, sizeof(PetscInt), s->coarse);
-  if (!ierr) ierr = HybParAggEach(p, HYB_STEP_BESIDE, s->all, s);
-  if (p->hops == 2) ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), s->beside);
-  if (!ierr) ierr = HybParAggEach(p, HYB_STEP_PARENT, s->n, s);
-  ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), s->parent);
-  if (!ierr) ierr = HybParAggEach(p, HYB_STEP_LEAD, s->n, s);
+  ierr = HybEachCoarse(p, f->n, (HybStepCoarse){.cbegin = p->cbegin, .now = f->now, .number = f->number, .coarse = f->coarse});
+  ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), f->coarse);
+  if (!ierr) ierr = HybEachBeside(p, f->all, (HybStepBeside){.n = f->n, .hops = p->hops, .gi = gi, .gj = gj, .coarse = f->coarse, .beside = f->beside});
+  if (p->hops == 2) ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), f->beside);
+  if (!ierr) ierr = HybEachParent(p, f->n, (HybStepParent){.begin = p->begin, .end = p->end, .cbegin = p->cbegin, .cend = p->cend, .hops = p->hops, .gi = gi, .gj = gj, .now = f->now, .far = f->far, .coarse = f->coarse, .beside = f->beside, .parent = p->parent, .kind = p->kind});
+  ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), p->parent);
+  if (!ierr) ierr = HybEachLead(p, f->n, (HybStepLead){.n = f->n, .hops = p->hops, .gi = gi, .gj = gj, .gid = p->gid, .now = f->now, .number = f->number, .parent = p->parent, .coarse = f->coarse, .lead = p->lead, .first = p->first});
   PetscCall(HybCommAgree(p->comm, ierr, "The members of aggregates"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

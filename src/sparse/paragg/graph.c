@@ -51,7 +51,7 @@ static PetscErrorCode HybParAggGraph(HybParAgg p, HybParAggMaking *m)
     PetscCall(HybArenaFree(&m->work, &m->M.j));
   }
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), p->G.m, sizeof(PetscInt), &p->gid));
-  PetscCall((*local->sequence)(x, A->D.m, p->ranges[p->comm->rank], p->gid));
+  PetscCall((*local->sequence)(x, A->D.m, p->begin, p->gid));
   if (A->O.n) PetscCall(x->backend->copy(x, p->gid + A->D.m, A->garray, sizeof(PetscInt) * (size_t)A->O.n, HYB_COPY_HOST_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -61,22 +61,13 @@ static PetscErrorCode HybParAggMatch(HybParAgg p, HybParAggMaking *m, const HybC
 {
   const HybExec   *x = &p->exec;
   const HybParCSR *A = &m->A;
-  HybParAggStep    s = HybParAggStepOf(p);
-  PetscInt        *number, missing = 0;
+  PetscInt        *flag, *number, missing = 0;
 
   PetscFunctionBegin;
-  s.ri     = R->i;
-  s.rj     = R->j;
-  s.ra     = R->a;
-  s.row    = p->halo->there;
-  s.oi     = A->O.i;
-  s.oj     = A->O.j;
-  s.garray = p->gid + A->D.m;
-  s.across = m->across;
-  PetscCall(HybArenaAlloc(&m->work, HYB_WORK(x), R->m, sizeof(PetscInt), &s.flag));
+  PetscCall(HybArenaAlloc(&m->work, HYB_WORK(x), R->m, sizeof(PetscInt), &flag));
   PetscCall(HybArenaAlloc(&m->work, HYB_WORK(x), R->m, sizeof(PetscInt), &number));
-  PetscCall(HybParAggEach(p, HYB_STEP_MATCH, R->m, &s));
-  if (R->m) PetscCall((*x->backend->paragg->number)(x, &m->work, R->m, s.flag, number, &missing));
+  PetscCall(HybEachMatch(p, R->m, (HybStepMatch){.ri = R->i, .rj = R->j, .row = p->halo->there, .oi = A->O.i, .oj = A->O.j, .garray = p->gid + A->D.m, .ra = R->a, .flag = flag, .across = m->across}));
+  if (R->m) PetscCall((*x->backend->paragg->number)(x, &m->work, R->m, flag, number, &missing));
   *match = (PetscBool)(!missing && R->nnz == A->O.nnz);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -135,7 +126,9 @@ static PetscErrorCode HybParAggBegin(HybParAgg p, PetscErrorCode before, const H
     p->rows[r]   = A->rows[r];
     p->ranges[r] = A->rows[r] / bs;
   }
-  p->N = p->ranges[p->comm->size];
+  p->N     = p->ranges[p->comm->size];
+  p->begin = p->ranges[p->comm->rank];
+  p->end   = p->ranges[p->comm->rank + 1];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

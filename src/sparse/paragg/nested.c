@@ -43,7 +43,7 @@ static PetscErrorCode HybNamedTable(HybParAgg p, HybParAggNamed *t, PetscInt n)
   PetscCall(HybParAggNumber(p, &t->work, &t->work, n, &t->nlist, &t->list, &t->garray, &t->local));
   agg = (HybAggregates){n, p->nc + t->nlist, t->local, NULL, 0};
   PetscCall(HybArenaCalloc(&t->work, HYB_WORK(x), n, sizeof(HybScalar), &nothing));
-  PetscCall((*x->backend->agg->unsmoothed)(x, &t->work, &t->work, &agg, nothing, &U));
+  PetscCall((*x->backend->agg->unsmoothed)(x, &t->work, &t->work, &agg, &(HybAggBlock){1, 1}, nothing, &U));
   PetscCall(HybArenaFree(&t->work, &nothing));
   PetscCall((*x->backend->csr->transposesymbolic)(x, &t->work, &t->work, &U, &t->T, &perm));
   PetscCall(HybArenaFree(&t->work, &perm));
@@ -140,7 +140,7 @@ static PetscErrorCode HybNestedSeen(HybParAgg p, HybParAggNamed *t, HybCSR *L, P
   PetscFunctionBegin;
   PetscCall((*x->backend->agg->quotient)(x, &t->work, &t->work, &p->G, &agg, &lists, L));
   PetscCall(HybArenaAlloc(&t->work, HYB_WORK(x), n, sizeof(PetscInt), number));
-  PetscCall((*x->backend->local->sequence)(x, p->nc, p->cranges[p->comm->rank], *number));
+  PetscCall((*x->backend->local->sequence)(x, p->nc, p->cbegin, *number));
   if (t->nlist) PetscCall(x->backend->copy(x, *number + p->nc, t->list, sizeof(PetscInt) * (size_t)t->nlist, HYB_COPY_DEVICE_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -154,7 +154,7 @@ static PetscErrorCode HybNestedBlocks(HybParAgg p, HybParAggNamed *t, HybParCSR 
   PetscInt          *perm[2], n, *list, *garray;
 
   PetscFunctionBegin;
-  PetscCall((*ops->splitcolumns)(x, &t->work, &t->work, &t->C, p->cranges[p->comm->rank], p->cranges[p->comm->rank + 1], part, perm));
+  PetscCall((*ops->splitcolumns)(x, &t->work, &t->work, &t->C, p->cbegin, p->cend, part, perm));
   PetscCall(HybParAggOutside(p, &t->work, &t->work, part[1].nnz, part[1].j, 0, 0, &n, &list, &garray));
   PetscCall((*ops->numbercolumns)(x, part[1].nnz, part[1].j, 0, 0, n, 0, list));
   part[0].n = p->nc;
@@ -191,7 +191,6 @@ static PetscErrorCode HybNestedNext(HybParAgg p, HybParAggNamed *t, HybParAgg *n
 static PetscErrorCode HybNestedCompose(HybParAgg p, HybParAggNamed *t, HybParAgg next, const void *told)
 {
   const HybExec *x = &p->exec;
-  HybParAggStep  s = HybParAggStepOf(p);
   PetscInt      *table;
 
   PetscFunctionBegin;
@@ -199,15 +198,9 @@ static PetscErrorCode HybNestedCompose(HybParAgg p, HybParAggNamed *t, HybParAgg
   if (p->nc) PetscCall(x->backend->copy(x, table, next->parent, sizeof(PetscInt) * (size_t)p->nc, HYB_COPY_DEVICE_TO_DEVICE));
   if (t->nlist) PetscCall(x->backend->copy(x, table + p->nc, told, sizeof(PetscInt) * (size_t)t->nlist, HYB_COPY_DEVICE_TO_DEVICE));
   p->nc = next->nc;
-  for (PetscMPIInt r = 0; r <= p->comm->size; r++) {
-    p->cranges[r]  = next->cranges[r];
-    p->ccolumns[r] = next->cranges[r] * p->block.nvec;
-  }
-  s.cbegin = p->cranges[p->comm->rank];
-  s.cend   = p->cranges[p->comm->rank + 1];
-  s.local  = t->local;
-  s.number = table;
-  PetscCall(HybParAggEach(p, HYB_STEP_COMPOSE, s.all, &s));
+  PetscCall(PetscArraycpy(p->cranges, next->cranges, p->comm->size + 1));
+  HybParAggOwnColumns(p);
+  PetscCall(HybEachCompose(p, p->G.m, (HybStepCompose){.n = p->halo->n, .cbegin = p->cbegin, .cend = p->cend, .local = t->local, .table = table, .parent = p->parent, .kind = p->kind}));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -232,15 +225,13 @@ static PetscErrorCode HybNestedParents(HybParAgg p, HybParAggNamed *t, HybParAgg
 /* Collective: the smallest members */
 static PetscErrorCode HybNestedFirst(HybParAgg p, HybParAggNamed *t)
 {
-  HybParAggStep s;
+  HybStepSmallest s;
 
   PetscFunctionBegin;
   PetscCall(HybNamedBegin(p, t, p->halo->n));
   PetscCall(HybNamedHome(p, t, PETSC_SUCCESS, &t->T, p->gid, p->N));
-  s    = HybParAggStepOf(p);
-  s.pi = t->C.i;
-  s.pj = t->C.j;
-  PetscCall(HybCommAgree(p->comm, HybParAggEach(p, HYB_STEP_SMALLEST, p->nc, &s), "The members of aggregates"));
+  s = (HybStepSmallest){.begin = p->begin, .end = p->end, .pi = t->C.i, .pj = t->C.j, .lead = p->lead, .first = p->first};
+  PetscCall(HybCommAgree(p->comm, HybEachSmallest(p, p->nc, s), "The members of aggregates"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

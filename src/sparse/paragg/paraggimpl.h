@@ -17,14 +17,15 @@ struct _HybParAgg {
   PetscInt    longest; /* entries of its longest row; 0: nobody knows */
   PetscBool   whole;   /* its rows of own vertices are A's, D's columns and then O's */
   PetscInt   *gid, N;
-  PetscInt   *ranges, *cranges; /* of the host: whose vertices, whose aggregates */
+  PetscInt   *ranges, *cranges;         /* of the host: whose vertices, whose aggregates */
+  PetscInt    begin, end, cbegin, cend; /* of these this process's */
   int         hops;
   HybAggOrder order;
   PetscBool   again; /* its vertices are another one's aggregates (nested.c) */
   PetscInt    nc;
   PetscInt   *parent, *lead, *first; /* see vertex.h; parent of all */
   /* once they are wanted: others' aggregates that vertices here belong to, names of the host, and of each vertex its
-     aggregate by the numbers of this process (HYB_STEP_LOCAL) */
+     aggregate by the numbers of this process (HybStepLocal) */
   PetscInt   nlist, *list, *names, *local;
   HybScalar *q;      /* of all; others' come when P is smoothed; of blocks by columns, all rows apart */
   PetscInt  *garray; /* of the last prolongator, of the host */
@@ -39,28 +40,27 @@ struct _HybParAgg {
   PetscInt *kind;             /* see vertex.h */
 };
 
-static inline PetscBool HybParAggIsScalar(HybParAgg p)
-{
-  return (PetscBool)(p->block.bs == 1 && p->block.nvec == 1);
-}
-
-/* step.c. Step: with the graph's part filled in. Exchange: of a halo. Ghosts: others' part of an array of all vertices,
+/* step.c. Exchange: of a halo. Ghosts: others' part of an array of all vertices,
    by their owners; collective, before: of what this process did since they last agreed. Its error is this process's
    alone until the next sum, which all go on to, or HybCommAgree(). Sum: v[0..n-1] over all processes, of which v has
    room for one more; an error of one is one of all. Forget: after an error that is one of all, at once: a caller's
    halo, in which exchanges may have been given up, is to tell nobody of them later. */
-extern HybParAggStep         HybParAggStepOf(HybParAgg);
-extern PetscErrorCode        HybParAggExchange(HybParAgg, HybHalo, PetscErrorCode before, size_t unit, const void *array, void *ghost);
-extern PetscErrorCode        HybParAggGhosts(HybParAgg, PetscErrorCode before, size_t unit, void *array);
-extern PetscErrorCode        HybParAggSum(HybParAgg, PetscErrorCode before, const char *what, PetscInt n, PetscInt64 *v);
-extern void                  HybParAggForget(HybParAgg);
-static inline PetscErrorCode HybParAggEach(HybParAgg p, int step, PetscInt n, const HybParAggStep *s)
-{
-  return n ? p->exec.backend->paragg->each(&p->exec, step, n, s) : PETSC_SUCCESS;
-}
+extern PetscErrorCode HybParAggExchange(HybParAgg, HybHalo, PetscErrorCode before, size_t unit, const void *array, void *ghost);
+extern PetscErrorCode HybParAggGhosts(HybParAgg, PetscErrorCode before, size_t unit, void *array);
+extern PetscErrorCode HybParAggSum(HybParAgg, PetscErrorCode before, const char *what, PetscInt n, PetscInt64 *v);
+extern void           HybParAggForget(HybParAgg);
 
-/* aggregates.c: the aggregates of distance 1. Collective. */
+/* HybEach<Step>(p, n, s): a step of vertex.h, of its first n */
+#define HYB_STEP_EACH(Step)                                                                     \
+  static inline PetscErrorCode HybEach##Step(HybParAgg p, PetscInt n, HybStep##Step s)          \
+  {                                                                                             \
+    return n ? p->exec.backend->paragg->each[HYB_STEP_##Step](&p->exec, n, &s) : PETSC_SUCCESS; \
+  }
+HYB_VERTEX_STEPS(HYB_STEP_EACH)
+
+/* aggregates.c. OfOne: the aggregates of distance 1; collective. OwnColumns: what follows from p->cranges. */
 extern PetscErrorCode HybParAggOfOne(HybParAgg, int hops, HybAggOrder, int *sweeps);
+extern void           HybParAggOwnColumns(HybParAgg);
 
 /* The graph in the making. Arrays from work. */
 typedef struct {
@@ -85,13 +85,10 @@ extern PetscErrorCode HybParAggStrong(HybParAgg, HybParAggMaking *, HybParAggFou
 extern PetscErrorCode HybParAggVertices(HybParAgg, HybArena *work, const HybParCSR *A, PetscBool weights, HybParCSR *V, PetscBool *proper);
 extern PetscErrorCode HybParAggWide(HybParAgg, HybArena *work, const HybCSR *O, HybCSR *W);
 
-/* tentativeblocks.c: HybParAggTentative() of several unknowns or vectors */
-extern PetscErrorCode HybParAggTentativeBlocks(HybParAgg, PetscErrorCode before, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *coarse, PetscInt *doubtful);
-
 /* prolong.c: those of j[0..n-1] outside of begin..end-1, each once, ascending: list where the backend executes, and
    garray, of the host. Not collective. */
 extern PetscErrorCode HybParAggOutside(HybParAgg, HybArena *keep, HybArena *work, PetscCount n, const PetscInt *j, PetscInt begin, PetscInt end, PetscInt *nlist, PetscInt **list, PetscInt **garray);
-/* Of the first n vertices the aggregates: local as HYB_STEP_LOCAL has it, of those of others a list as above.
+/* Of the first n vertices the aggregates: local as HybStepLocal has it, of those of others a list as above.
    Not collective. */
 extern PetscErrorCode HybParAggNumber(HybParAgg, HybArena *keep, HybArena *work, PetscInt n, PetscInt *nlist, PetscInt **list, PetscInt **garray, PetscInt **local);
 /* S has a row for each aggregate of others that p names, with an entry of v for each own vertex that belongs to it;

@@ -34,32 +34,24 @@ PetscErrorCode HybParAggOutside(HybParAgg p, HybArena *keep, HybArena *work, Pet
 
 PetscErrorCode HybParAggNumber(HybParAgg p, HybArena *keep, HybArena *work, PetscInt n, PetscInt *nlist, PetscInt **list, PetscInt **garray, PetscInt **local)
 {
-  HybParAggStep s = HybParAggStepOf(p);
-
   PetscFunctionBegin;
-  PetscCall(HybParAggOutside(p, keep, work, n, p->parent, s.cbegin, s.cend, nlist, list, garray));
+  PetscCall(HybParAggOutside(p, keep, work, n, p->parent, p->cbegin, p->cend, nlist, list, garray));
   while (*nlist && (*garray)[0] < 0) { /* vertices of no aggregate, which the host lists each time */
     --*nlist;
     ++*list;
     ++*garray;
   }
   PetscCall(HybArenaAlloc(keep, HYB_WORK(&p->exec), n, sizeof(PetscInt), local));
-  s.nlist = *nlist;
-  s.list  = *list;
-  s.local = *local;
-  PetscCall(HybParAggEach(p, HYB_STEP_LOCAL, n, &s));
+  PetscCall(HybEachLocal(p, n, (HybStepLocal){.cbegin = p->cbegin, .cend = p->cend, .nlist = *nlist, .parent = p->parent, .list = *list, .local = *local}));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* but for those that only the transpose's edges lead to */
 static PetscErrorCode HybParAggNames(HybParAgg p, HybArena *work)
 {
-  HybParAggStep s = HybParAggStepOf(p);
-
   PetscFunctionBegin;
   if (p->local) PetscFunctionReturn(PETSC_SUCCESS);
-  s.list = p->beyond;
-  PetscCall(HybParAggEach(p, HYB_STEP_BEYOND, p->nbeyond, &s));
+  PetscCall(HybEachBeyond(p, p->nbeyond, (HybStepBeyond){.beyond = p->beyond, .parent = p->parent}));
   PetscCall(HybParAggNumber(p, &p->keep, work, p->G.m, &p->nlist, &p->list, &p->names, &p->local));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -67,78 +59,36 @@ static PetscErrorCode HybParAggNames(HybParAgg p, HybArena *work)
 PetscErrorCode HybParAggToOthers(HybParAgg p, HybArena *work, const HybScalar *v, HybCSR *S)
 {
   const HybExec *x = &p->exec;
-  HybParAggStep  s = HybParAggStepOf(p);
+  const PetscInt n = p->halo->n;
   HybAggregates  agg;
   HybCSR         U;
-  PetscInt      *perm;
+  PetscInt      *others, *perm;
 
   PetscFunctionBegin;
   PetscCall(HybParAggNames(p, work));
-  PetscCall(HybArenaAlloc(work, HYB_WORK(x), s.n, sizeof(PetscInt), &s.member));
-  s.local = p->local;
-  PetscCall(HybParAggEach(p, HYB_STEP_APART, s.n, &s));
-  agg = (HybAggregates){s.n, p->nlist, s.member, NULL, 0};
-  PetscCall((*x->backend->agg->unsmoothed)(x, work, work, &agg, v, &U));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(x), n, sizeof(PetscInt), &others));
+  PetscCall(HybEachWithin(p, n, (HybStepWithin){.begin = p->nc, .end = PETSC_MAX_INT, .from = p->local, .to = others}));
+  agg = (HybAggregates){n, p->nlist, others, NULL, 0};
+  PetscCall((*x->backend->agg->unsmoothed)(x, work, work, &agg, &(HybAggBlock){1, 1}, v, &U));
   PetscCall((*x->backend->csr->transpose)(x, work, work, &U, PETSC_FALSE, S, &perm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 typedef struct {
-  HybArena      work;
-  HybParAggStep s;
+  HybArena work;
+  PetscInt nlist; /* aggregates of others, then columns of P for them */
 } HybParAggProl;
 
-/* the aggregates of own vertices, or of all, by this process's numbers */
-static PetscErrorCode HybParAggLocal(HybParAgg p, HybParAggProl *r, PetscBool all, HybAggregates *agg)
-{
-  HybParAggStep *s = &r->s;
-  PetscInt      *local, *list;
-
-  PetscFunctionBegin;
-  if (all) {
-    PetscCall(HybParAggNames(p, &r->work));
-    s->nlist  = p->nlist;
-    s->list   = p->list;
-    p->garray = p->names;
-    *agg      = (HybAggregates){s->all, p->nc + p->nlist, p->local, NULL, 0};
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(HybParAggNumber(p, &p->keep, &r->work, s->n, &s->nlist, &list, &p->garray, &local));
-  s->list = list;
-  *agg    = (HybAggregates){s->n, p->nc + s->nlist, local, NULL, 0};
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* q by rows, of so many vertices */
+/* q by rows, of so many vertices; of one vector it is */
 static PetscErrorCode HybParAggRowsOfQ(HybParAgg p, HybParAggProl *r, PetscInt n, HybScalar **q)
 {
-  HybParAggStep  s    = HybParAggStepOf(p);
   const PetscInt rows = n * p->block.bs;
 
   PetscFunctionBegin;
+  *q = p->q;
+  if (p->block.nvec == 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&r->work, HYB_WORK(&p->exec), (PetscCount)rows * p->block.nvec, sizeof(HybScalar), q));
-  s.from = p->q;
-  s.to   = *q;
-  s.rows = s.all * p->block.bs;
-  PetscCall(HybParAggEach(p, HYB_STEP_TOROWS, rows, &s));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* rows of P0, of own vertices */
-static PetscErrorCode HybParAggUnsmoothed(HybParAgg p, HybParAggProl *r, HybCSR *P)
-{
-  const HybExec *x = &p->exec;
-  HybAggregates  agg;
-  HybScalar     *q;
-
-  PetscFunctionBegin;
-  PetscCall(HybParAggLocal(p, r, PETSC_FALSE, &agg));
-  if (HybParAggIsScalar(p)) {
-    PetscCall((*x->backend->agg->unsmoothed)(x, &r->work, &r->work, &agg, p->q, P));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(HybParAggRowsOfQ(p, r, r->s.n, &q));
-  PetscCall((*x->backend->agg->unsmoothedblocks)(x, &r->work, &r->work, &agg, &p->block, q, P));
+  PetscCall(HybEachToRows(p, rows, (HybStepToRows){.rows = p->G.m * p->block.bs, .nvec = p->block.nvec, .from = p->q, .to = *q}));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -160,22 +110,31 @@ static PetscErrorCode HybParAggJoined(HybParAgg p, HybParAggProl *r, const HybPa
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggSmoothed(HybParAgg p, HybParAggProl *r, const HybParCSR *A, PetscReal omega, HybCSR *P)
+/* rows of P0, which name the aggregates of own vertices, or smoothed, of all, by this process's numbers */
+static PetscErrorCode HybParAggRowsOfP(HybParAgg p, HybParAggProl *r, const HybParCSR *A, PetscReal omega, HybCSR *P)
 {
-  const HybExec *x = &p->exec;
-  HybAggregates  agg;
-  HybCSR         M;
-  HybScalar     *q;
+  const HybExec   *x   = &p->exec;
+  const HybAggOps *ops = x->backend->agg;
+  HybAggregates    agg = {.n = A ? p->G.m : p->halo->n};
+  PetscInt        *list;
+  HybCSR           M;
+  HybScalar       *q;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggLocal(p, r, PETSC_TRUE, &agg));
-  PetscCall(HybParAggJoined(p, r, A, &M));
-  if (HybParAggIsScalar(p)) {
-    PetscCall((*x->backend->agg->smoothed)(x, &r->work, &r->work, &M, p->whole ? p->longest : 0, &agg, p->q, omega, P));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(HybParAggRowsOfQ(p, r, r->s.all, &q));
-  PetscCall((*x->backend->agg->smoothedblocks)(x, &r->work, &r->work, &M, &agg, &p->block, q, omega, P));
+  if (A) {
+    PetscCall(HybParAggNames(p, &r->work));
+    r->nlist   = p->nlist;
+    p->garray  = p->names;
+    agg.parent = p->local;
+  } else
+    PetscCall(HybParAggNumber(p, &p->keep, &r->work, agg.n, &r->nlist, &list, &p->garray, &agg.parent));
+  agg.nc = p->nc + r->nlist;
+  PetscCall(HybParAggRowsOfQ(p, r, agg.n, &q));
+  if (A) {
+    PetscCall(HybParAggJoined(p, r, A, &M));
+    PetscCall((*ops->smoothed)(x, &r->work, &r->work, &M, p->whole ? p->longest : 0, &agg, &p->block, q, omega, P));
+  } else
+    PetscCall((*ops->unsmoothed)(x, &r->work, &r->work, &agg, &p->block, q, P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -201,27 +160,26 @@ static PetscErrorCode HybParAggColumnsOf(HybParAgg p, HybParAggProl *r)
   PetscInt       all;
 
   PetscFunctionBegin;
-  PetscCall(HybIntCast(((PetscCount)p->nc + r->s.nlist) * nvec, "columns of a part of a prolongator", &all));
-  r->s.columns = p->nc * nvec;
+  PetscCall(HybIntCast(((PetscCount)p->nc + r->nlist) * nvec, "columns of a part of a prolongator", &all));
   if (nvec == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaAlloc(&p->keep, HYB_MEM_HOST, (PetscCount)r->s.nlist * nvec, sizeof(PetscInt), &p->garray));
-  r->s.nlist *= nvec;
-  for (PetscInt k = 0; k < r->s.nlist; k++) p->garray[k] = list[k / nvec] * nvec + k % nvec;
+  PetscCall(HybArenaAlloc(&p->keep, HYB_MEM_HOST, (PetscCount)r->nlist * nvec, sizeof(PetscInt), &p->garray));
+  r->nlist *= nvec;
+  for (PetscInt k = 0; k < r->nlist; k++) p->garray[k] = list[k / nvec] * nvec + k % nvec;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybParAggParts(HybParAgg p, HybParAggProl *r, const HybCSR *local, HybArena out[2], HybParCSR *P)
 {
-  HybParAggStep *s = &r->s;
-  PetscInt       all;
+  const PetscInt columns = p->nc * p->block.nvec;
+  PetscInt       all, *map;
 
   PetscFunctionBegin;
   PetscCall(HybParAggColumnsOf(p, r));
-  all = s->columns + s->nlist;
-  PetscCall(HybArenaAlloc(&r->work, HYB_WORK(&p->exec), 2 * (PetscCount)all, sizeof(PetscInt), &s->local));
-  PetscCall(HybParAggEach(p, HYB_STEP_COLUMN, all, s));
-  PetscCall(HybParAggPart(p, r, local, s->columns, s->local, &out[0], &P->D));
-  PetscCall(HybParAggPart(p, r, local, s->nlist, s->local + all, &out[1], &P->O));
+  all = columns + r->nlist;
+  PetscCall(HybArenaAlloc(&r->work, HYB_WORK(&p->exec), 2 * (PetscCount)all, sizeof(PetscInt), &map));
+  PetscCall(HybEachColumn(p, all, (HybStepColumn){.columns = columns, .own = map, .others = map + all}));
+  PetscCall(HybParAggPart(p, r, local, columns, map, &out[0], &P->D));
+  PetscCall(HybParAggPart(p, r, local, r->nlist, map + all, &out[1], &P->O));
   P->rows    = p->rows;
   P->columns = p->ccolumns;
   P->garray  = p->garray;
@@ -257,11 +215,7 @@ static PetscErrorCode HybParAggProlongatorIn(HybParAgg p, HybParAggProl *r, Pets
   PetscFunctionBegin;
   if (A) ierr = HybParAggTellQ(p, ierr);
   PetscCall(ierr);
-  r->s = HybParAggStepOf(p);
-  if (A)
-    PetscCall(HybParAggSmoothed(p, r, A, omega, &local));
-  else
-    PetscCall(HybParAggUnsmoothed(p, r, &local));
+  PetscCall(HybParAggRowsOfP(p, r, A, omega, &local));
   PetscCall(HybParAggParts(p, r, &local, out, P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

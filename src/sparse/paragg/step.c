@@ -1,36 +1,11 @@
 /*
-  step.c: what every step of the rules sees of the graph (vertex.h), and what neighbours tell each other between steps.
+  step.c: what neighbours tell each other between the steps of the rules (vertex.h).
 
   A process that has an error tells its neighbours nothing, in each exchange until all meet at a sum. What these have
   instead is an error of their own, or, by peer access, an array of -1: a vertex that belongs to nothing, and no root
   beside it. So they go on to the sum.
 */
 #include "paraggimpl.h"
-
-HybParAggStep HybParAggStepOf(HybParAgg p)
-{
-  HybParAggStep s;
-
-  (void)PetscMemzero(&s, sizeof(s));
-  s.n     = p->halo->n;
-  s.all   = p->G.m;
-  s.begin = p->ranges[p->comm->rank];
-  s.end   = p->ranges[p->comm->rank + 1];
-  s.hops  = p->hops;
-  s.gi    = p->G.i;
-  s.gj    = p->G.j;
-  s.gid   = p->gid;
-  if (p->cranges) {
-    s.cbegin = p->cranges[p->comm->rank];
-    s.cend   = p->cranges[p->comm->rank + 1];
-  }
-  s.parent = p->parent;
-  s.lead   = p->lead;
-  s.first  = p->first;
-  s.kind   = p->kind;
-  s.block  = p->block;
-  return s;
-}
 
 /* what every exchange has room for from the first */
 #define HYB_PARAGG_UNIT (PetscMax(sizeof(HybScalar), sizeof(PetscInt)))

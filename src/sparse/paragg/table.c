@@ -5,12 +5,18 @@
 #include "../agg/agghost.h"
 
 #if !defined(PETSC_USE_COMPLEX)
-static PetscErrorCode HybParAggEach_Host(const HybExec *exec, int step, PetscInt n, const struct _HybParAggStep *s)
-{
-  PetscFunctionBegin;
-  for (PetscInt k = 0; k < n; k++) HybVertexStep(step, s, k);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+  #define HYB_STEP_LOOP(Step)                                                                       \
+    static PetscErrorCode HybParAgg##Step##_Host(const HybExec *exec, PetscInt n, const void *args) \
+    {                                                                                               \
+      const HybStep##Step s = *(const HybStep##Step *)args;                                         \
+                                                                                                    \
+      PetscFunctionBegin;                                                                           \
+      for (PetscInt k = 0; k < n; k++) HybVertex##Step(&s, k);                                      \
+      PetscFunctionReturn(PETSC_SUCCESS);                                                           \
+    }
+HYB_VERTEX_STEPS(HYB_STEP_LOOP)
+  #define HYB_STEP_NAME(Step) HybParAgg##Step##_Host,
+static const HybParAggEach Loops[] = {HYB_VERTEX_STEPS(HYB_STEP_NAME)};
 
 static PetscErrorCode HybParAggRoots_Host(const HybExec *exec, HybArena *work, const HybCSR *G, PetscInt longest, int hops, PetscInt *key)
 {
@@ -30,17 +36,10 @@ static PetscErrorCode HybParAggNumber_Host(const HybExec *exec, HybArena *work, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggLists_Host(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *lists)
-{
-  PetscFunctionBegin;
-  PetscCall(HybAggListsByKind_Host(exec, keep, work, n, nc, parent, kinds, kind, lists));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 const HybParAggOps HybParAggHost = {
-  .each   = HybParAggEach_Host,
+  .each   = Loops,
   .roots  = HybParAggRoots_Host,
   .number = HybParAggNumber_Host,
-  .lists  = HybParAggLists_Host,
+  .lists  = HybAggListsByKind_Host,
 };
 #endif

@@ -12,39 +12,24 @@ HYB_EXTERN_C_END
 #if !defined(PETSC_USE_COMPLEX)
 namespace {
 
-template <int STEP>
-__global__ void Each(PetscInt n, HybParAggStep s)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (k < n) HybVertexStep(STEP, &s, (PetscInt)k);
-}
-
-typedef void (*Kernel)(PetscInt, HybParAggStep);
-
-/* in the order of vertex.h */
-const Kernel Kernels[] = {Each<HYB_STEP_START>, Each<HYB_STEP_REACH>, Each<HYB_STEP_KEY>, Each<HYB_STEP_NEAR>, Each<HYB_STEP_TAKE>, Each<HYB_STEP_LEAVE>, Each<HYB_STEP_ROOT>, Each<HYB_STEP_COARSE>, Each<HYB_STEP_BESIDE>,
-                          Each<HYB_STEP_PARENT>, Each<HYB_STEP_LEAD>, Each<HYB_STEP_ALONE>, Each<HYB_STEP_COMPOSE>, Each<HYB_STEP_SMALLEST>, Each<HYB_STEP_OWN>, Each<HYB_STEP_FIRST>, Each<HYB_STEP_ENTRY>, Each<HYB_STEP_LOCAL>, Each<HYB_STEP_APART>, Each<HYB_STEP_COLUMN>, Each<HYB_STEP_BEYOND>,
-                          Each<HYB_STEP_MATCH>, Each<HYB_STEP_KIND>, Each<HYB_STEP_TRANSLATIONS>, Each<HYB_STEP_TOCOLUMNS>, Each<HYB_STEP_TOROWS>};
-static_assert(sizeof(Kernels) / sizeof(Kernels[0]) == HYB_STEP_TOROWS + 1, "a kernel for each step");
-
-__global__ void ListKeys(PetscInt n, PetscInt nc, int kinds, const PetscInt *__restrict__ parent, const PetscInt *__restrict__ kind, PetscInt *__restrict__ key)
-{
-  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (v < n) key[v] = parent[v] < 0 ? kinds * nc : kinds * parent[v] + kind[v];
-}
+  #define EACH(Step)                                                                                                 \
+    __global__ void Each##Step(PetscInt n, HybStep##Step s)                                                          \
+    {                                                                                                                \
+      const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;                                       \
+                                                                                                                     \
+      if (k < n) HybVertex##Step(&s, (PetscInt)k);                                                                   \
+    }                                                                                                                \
+    PetscErrorCode Launch##Step(const HybExec *exec, PetscInt n, const void *s)                                      \
+    {                                                                                                                \
+      PetscFunctionBegin;                                                                                            \
+      HYB_LAUNCH(Each##Step, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, *(const HybStep##Step *)s); \
+      PetscFunctionReturn(PETSC_SUCCESS);                                                                            \
+    }
+HYB_VERTEX_STEPS(EACH)
+  #define LAUNCH(Step) Launch##Step,
+const HybParAggEach Launches[] = {HYB_VERTEX_STEPS(LAUNCH)};
 
 } // namespace
-
-static PetscErrorCode HybParAggEach_CUDA(const HybExec *exec, int step, PetscInt n, const struct _HybParAggStep *s)
-{
-  const Kernel kernel = Kernels[step];
-
-  PetscFunctionBegin;
-  HYB_LAUNCH(kernel, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, *s);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 static PetscErrorCode HybParAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCSR *G, PetscInt longest, int hops, PetscInt *key)
 {
@@ -76,20 +61,7 @@ static PetscErrorCode HybParAggNumber_CUDA(const HybExec *exec, HybArena *work, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *lists)
-{
-  PetscInt *key;
-
-  PetscFunctionBegin;
-  PetscCheck(nc < PETSC_MAX_INT / kinds, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " aggregates in %d kinds are too many for PetscInt: use a PETSc built --with-64-bit-indices", nc, kinds);
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
-  HYB_LAUNCH(ListKeys, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, parent, kind, key);
-  PetscCall(HybAggListsByKey(exec, keep, work, n, nc, kinds, key, lists));
-  PetscCall(HybArenaFree(work, &key));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-const HybParAggOps HybParAggCUDA = {.each = HybParAggEach_CUDA, .roots = HybParAggRoots_CUDA, .number = HybParAggNumber_CUDA, .lists = HybParAggLists_CUDA};
+const HybParAggOps HybParAggCUDA = {.each = Launches, .roots = HybParAggRoots_CUDA, .number = HybParAggNumber_CUDA, .lists = HybAggListsByKind};
 #else
 const HybParAggOps HybParAggCUDA = {};
 #endif

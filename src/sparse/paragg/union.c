@@ -54,7 +54,7 @@ static PetscErrorCode HybParAggGhostsOfBoth(HybParAgg p, HybParAggMaking *m, con
       beyond[p->nbeyond++] = m->A.D.m + u->n;
       u->garray[u->n]      = came[l++];
     }
-    u->nleft += u->garray[u->n] < p->ranges[p->comm->rank];
+    u->nleft += u->garray[u->n] < p->begin;
   }
   for (PetscInt c = 0, v = -1; c < A->O.n; c++) {
     v += !c || A->garray[c] / bs != A->garray[c - 1] / bs;
@@ -82,7 +82,7 @@ static PetscErrorCode HybParAggSortRows(HybParAgg p, HybParAggMaking *m, HybParA
   PetscInt          *perm;
 
   PetscFunctionBegin;
-  PetscCall((*local->numbercolumns)(x, R.nnz, R.j, p->ranges[p->comm->rank], p->ranges[p->comm->rank], u->n, u->nleft, u->list));
+  PetscCall((*local->numbercolumns)(x, R.nnz, R.j, p->begin, p->begin, u->n, u->nleft, u->list));
   R.n = u->n;
   PetscCall((*ops->transposesymbolic)(x, &m->work, &m->work, &R, &C, &perm));
   PetscCall(HybArenaFree(&m->work, &perm));
@@ -132,7 +132,7 @@ static PetscErrorCode HybParAggTurn(HybParAgg p, HybParAggMaking *m, HybParAggUn
   PetscCall(HybArenaFree(&m->work, &perm));
   T->a = NULL;
   PetscCall(HybArenaAlloc(&m->work, HYB_WORK(x), m->A.D.m, sizeof(PetscInt), &u->own));
-  PetscCall((*local->sequence)(x, m->A.D.m, p->ranges[p->comm->rank], u->own));
+  PetscCall((*local->sequence)(x, m->A.D.m, p->begin, u->own));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

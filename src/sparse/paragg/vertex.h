@@ -1,12 +1,31 @@
 /*
   vertex.h: what the rules of aggregation on several processes say of one vertex (or entry, or row); one text for the
-  host's loops and for kernels with a thread for each. Each step only writes what belongs to its own k, or what no other
-  one writes, so their order does not matter. aggregates.c, tentative.c, tentativeblocks.c, prolong.c and graph.c say
-  when which step comes and why.
+  host's loops and for kernels with a thread for each, which table.c and table.cu make of the list at the end. Each step
+  only writes what belongs to its own k, or what no other one writes, so their order does not matter. What a step reads
+  and writes is in its struct: constant arrays are read. aggregates.c, nested.c, tentative.c,
+  prolong.c and graph.c say when which step comes and why.
 
   A process's vertices come first, 0..n-1, those of others that have an edge to one of them follow, n..all-1, ascending
   by their global numbers gid. The graph has a row for each: of an own vertex all its neighbours and itself, of
   another's the own vertices that it is joined to, and, where weak edges were left out, itself.
+
+    n; all          own vertices; others' too
+    begin, end      the own vertices' global numbers are begin..end-1
+    gi, gj, gid     the graph
+    place           n: in the order of the shuffle
+    now; told       n: states;  all: those at the end of the last sweep, as others know them
+    parent          all: the root's global number, then the aggregate's; -1: none
+    key             all: as of HybParAggOps.roots
+    near            all: the own vertex that became a root beside this one in this sweep, -1: none
+    far             2 all: of those beside it and itself the last undecided one, the root; -1
+    number          n: of a root among the own ones
+    cbegin, cend    the own aggregates' numbers are cbegin..cend-1
+    coarse          all: of a root its aggregate, else -1
+    beside          all: of the root beside this vertex, or itself, its aggregate; -1: none
+    lead, first     of each own aggregate the first of PETSc's list: here, its global number
+    kind            n: see below, or NULL
+    member          own aggregates, counted from 0, of own vertices and then of others' that are members
+    list            nlist aggregates of others, by their numbers, ascending
 */
 #ifndef AIJHYBRIDGPU_PARAGG_VERTEX_H
 #define AIJHYBRIDGPU_PARAGG_VERTEX_H
@@ -23,87 +42,17 @@
 #define HYB_VERTEX_OUT       (-1)
 #define HYB_VERTEX_ALONE     (-3)
 
-enum {
-  /* aggregates.c */
-  HYB_STEP_START,
-  HYB_STEP_REACH,
-  HYB_STEP_KEY,
-  HYB_STEP_NEAR,
-  HYB_STEP_TAKE,
-  HYB_STEP_LEAVE,
-  HYB_STEP_ROOT,
-  HYB_STEP_COARSE,
-  HYB_STEP_BESIDE,
-  HYB_STEP_PARENT,
-  HYB_STEP_LEAD,
-  HYB_STEP_ALONE,
-  /* nested.c */
-  HYB_STEP_COMPOSE,
-  HYB_STEP_SMALLEST,
-  /* tentative.c */
-  HYB_STEP_OWN,
-  HYB_STEP_FIRST,
-  HYB_STEP_ENTRY,
-  /* prolong.c */
-  HYB_STEP_LOCAL,
-  HYB_STEP_APART,
-  HYB_STEP_COLUMN,
-  HYB_STEP_BEYOND,
-  /* graph.c */
-  HYB_STEP_MATCH,
-  /* tentativeblocks.c */
-  HYB_STEP_KIND,
-  HYB_STEP_TRANSLATIONS,
-  HYB_STEP_TOCOLUMNS,
-  HYB_STEP_TOROWS
-};
-
 /* The kinds of an aggregate's members, in the order of PETSc's list. Two hops: the root; own vertices that the root
    itself took; others' that it took and that are beside no root; own ones that are beside it and were handed over;
    others' beside it. One hop: what precedes the own vertices, these, what follows. */
 #define HYB_VERTEX_KINDS 5
 
-typedef struct _HybParAggStep {
-  PetscInt        n, all, begin, end; /* begin..end-1: the own vertices' global numbers */
-  int             hops;
-  const PetscInt *gi, *gj, *gid; /* the graph */
-  const PetscInt *place;         /* n: in the order of the shuffle */
-  PetscInt       *now;           /* n: states */
-  PetscInt       *told;          /* all: states at the end of the last sweep, as others know them */
-  PetscInt       *parent;        /* all: the root's global number, then the aggregate's; -1: none */
-  PetscInt       *key;           /* all: as of HybParAggOps.roots */
-  PetscInt       *near;          /* all: the own vertex that became a root beside this one in this sweep, -1: none */
-  PetscInt       *far;           /* 2 all: of those beside it and itself the last undecided one, the root; -1 */
-  PetscInt       *flag;          /* n */
-  const PetscInt *number;        /* n: of a root among the own ones; nested.c: of aggregates their aggregates */
-  PetscInt        cbegin, cend;  /* the own aggregates' numbers */
-  PetscInt       *coarse;        /* all: of a root its aggregate, else -1 */
-  PetscInt       *beside;        /* all: of the root beside this vertex, or itself, its aggregate; -1: none */
-  PetscInt       *lead, *first;  /* of each own aggregate the first of PETSc's list: here, its global number */
-  PetscInt       *kind;          /* n: see above, or NULL */
-  /* members of own aggregates: own vertices, then others' */
-  const PetscInt *others; /* global numbers of the latter */
-  PetscInt       *member; /* own aggregates, counted from 0 */
-  /* aggregates of others */
-  PetscInt         nlist;
-  const PetscInt  *list, *listfirst; /* their numbers, ascending; first[] of each */
-  const HybScalar *listr;            /* and R */
-  const HybScalar *b, *r;            /* the vector, or NULL; r: entries of Q of own aggregates' members */
-  HybScalar       *q;
-  const PetscInt  *pi, *pj; /* of each own aggregate its members, ascending */
-  PetscInt        *local;   /* see the steps */
-  PetscInt         columns; /* the own ones of them */
-  /* vectors of several unknowns a vertex, by columns `rows` apart, and by rows */
-  HybAggBlock      block;
-  PetscInt         rows;
-  const HybScalar *from;
-  HybScalar       *to;
-  /* the symmetry of what is between processes */
-  const PetscInt  *ri, *rj, *row;    /* rows that others sent, and whose they are */
-  const PetscInt  *oi, *oj, *garray; /* the off-diagonal block */
-  const HybScalar *ra;               /* with values, or NULL */
-  HybScalar       *across;           /* of each entry of the off-diagonal block the one across the diagonal */
-} HybParAggStep;
+/* HYB_STEP(name, k, members of its struct s) { what it does to k }; the list of all is at the end */
+#define HYB_STEP(Name, k, ...) \
+  typedef struct {             \
+    __VA_ARGS__;               \
+  } HybStep##Name;             \
+  HYB_VERTEX_FUNCTION void HybVertex##Name(const HybStep##Name *s, PetscInt k)
 
 /* where x is among a[0..n-1], ascending; -1: nowhere */
 HYB_VERTEX_FUNCTION PetscInt HybVertexFind(PetscInt n, const PetscInt *a, PetscInt x)
@@ -121,8 +70,15 @@ HYB_VERTEX_FUNCTION PetscInt HybVertexFind(PetscInt n, const PetscInt *a, PetscI
   return from < n && a[from] == x ? from : -1;
 }
 
+/* the kind of a member of aggregate c, of one hop */
+HYB_VERTEX_FUNCTION PetscInt HybVertexKindOfOne(PetscInt cbegin, PetscInt cend, PetscInt c)
+{
+  return c >= cbegin && c < cend ? 1 : c < cbegin ? 2
+                                                  : 0;
+}
+
 /* a vertex that has no neighbour belongs to no aggregate; of others nothing is known yet */
-HYB_VERTEX_FUNCTION void HybVertexStart(const HybParAggStep *s, PetscInt v)
+HYB_STEP(Start, v, PetscInt n, *now, *told, *parent; const PetscInt *gi)
 {
   s->parent[v] = -1;
   s->told[v]   = HYB_VERTEX_UNDECIDED;
@@ -130,7 +86,7 @@ HYB_VERTEX_FUNCTION void HybVertexStart(const HybParAggStep *s, PetscInt v)
 }
 
 /* by what was told. Two hops: of own vertices' rows, others tell of theirs. One: the neighbour itself. */
-HYB_VERTEX_FUNCTION void HybVertexReach(const HybParAggStep *s, PetscInt w)
+HYB_STEP(Reach, w, PetscInt n, *far; int hops; const PetscInt *gi, *gj, *gid, *told)
 {
   PetscInt last = -1, root = -1;
 
@@ -150,7 +106,7 @@ HYB_VERTEX_FUNCTION void HybVertexReach(const HybParAggStep *s, PetscInt w)
 }
 
 /* a vertex within reach of an undecided one of a later process has to wait */
-HYB_VERTEX_FUNCTION void HybVertexKey(const HybParAggStep *s, PetscInt v)
+HYB_STEP(Key, v, PetscInt n, end, *key; const PetscInt *gi, *gj, *place, *now, *far)
 {
   PetscBool open = (PetscBool)(v < s->n && s->now[v] == HYB_VERTEX_UNDECIDED);
 
@@ -161,7 +117,7 @@ HYB_VERTEX_FUNCTION void HybVertexKey(const HybParAggStep *s, PetscInt v)
 }
 
 /* new roots are more than `hops` steps apart, so there is one beside a vertex at most (two hops), or itself (one) */
-HYB_VERTEX_FUNCTION void HybVertexNear(const HybParAggStep *s, PetscInt w)
+HYB_STEP(Near, w, PetscInt n, *near; int hops; const PetscInt *gi, *gj, *key)
 {
   PetscInt root = w < s->n && s->key[w] == 0 ? w : -1;
 
@@ -172,7 +128,7 @@ HYB_VERTEX_FUNCTION void HybVertexNear(const HybParAggStep *s, PetscInt w)
 }
 
 /* an undecided vertex within reach of new roots belongs to the one that comes first in the shuffle */
-HYB_VERTEX_FUNCTION void HybVertexTake(const HybParAggStep *s, PetscInt v)
+HYB_STEP(Take, v, PetscInt begin, *now, *told, *parent; const PetscInt *gi, *gj, *place, *key, *near)
 {
   if (s->now[v] == HYB_VERTEX_UNDECIDED) {
     PetscInt first = -1;
@@ -196,7 +152,7 @@ HYB_VERTEX_FUNCTION void HybVertexTake(const HybParAggStep *s, PetscInt v)
 }
 
 /* so does one within reach of another process's roots, to the first of them; flag: still undecided */
-HYB_VERTEX_FUNCTION void HybVertexLeave(const HybParAggStep *s, PetscInt v)
+HYB_STEP(Leave, v, const PetscInt *gi, *gj, *far; PetscInt * now, *parent, *flag)
 {
   if (s->now[v] == HYB_VERTEX_UNDECIDED) {
     PetscInt root = -1;
@@ -214,13 +170,19 @@ HYB_VERTEX_FUNCTION void HybVertexLeave(const HybParAggStep *s, PetscInt v)
   s->flag[v] = s->now[v] == HYB_VERTEX_UNDECIDED;
 }
 
-HYB_VERTEX_FUNCTION void HybVertexCoarse(const HybParAggStep *s, PetscInt v)
+/* own vertices of one sort: those without neighbours, or roots */
+HYB_STEP(Mark, v, PetscBool alone; const PetscInt *now; PetscInt * flag)
+{
+  s->flag[v] = s->alone ? s->now[v] == HYB_VERTEX_ALONE : s->now[v] >= 0;
+}
+
+HYB_STEP(Coarse, v, PetscInt cbegin, *coarse; const PetscInt *now, *number)
 {
   s->coarse[v] = s->now[v] >= 0 ? s->cbegin + s->number[v] : -1;
 }
 
 /* two hops: by what others told of their roots */
-HYB_VERTEX_FUNCTION void HybVertexBeside(const HybParAggStep *s, PetscInt w)
+HYB_STEP(Beside, w, PetscInt n, *beside; int hops; const PetscInt *gi, *gj, *coarse)
 {
   PetscInt c = s->coarse[w];
 
@@ -230,24 +192,9 @@ HYB_VERTEX_FUNCTION void HybVertexBeside(const HybParAggStep *s, PetscInt w)
   s->beside[w] = c;
 }
 
-/* of a member of aggregate c, which took it over if it is beside its root */
-HYB_VERTEX_FUNCTION PetscInt HybVertexKind(const HybParAggStep *s, PetscInt v, PetscInt c)
-{
-  const PetscBool own  = (PetscBool)(c >= s->cbegin && c < s->cend);
-  const PetscInt  root = s->parent[v];
-  PetscBool       beside;
-
-  if (s->hops == 1) return own ? 1 : c < s->cbegin ? 2
-                                                   : 0;
-  beside = (PetscBool)(s->beside[v] == c);
-  if (!own) return beside ? 4 : 2;
-  if (s->now[v] >= 0) return 0;
-  return beside && !(root >= s->begin && root < s->end && s->coarse[root - s->begin] == c) ? 3 : 1;
-}
-
 /* from roots to aggregates. Two hops: a neighbour of a root is that root's, whoever took it; a root of another process
    that took this vertex is beside one of its neighbours. One hop: it is one of them. */
-HYB_VERTEX_FUNCTION void HybVertexParent(const HybParAggStep *s, PetscInt v)
+HYB_STEP(Parent, v, PetscInt begin, end, cbegin, cend, *parent, *kind; int hops; const PetscInt *gi, *gj, *now, *far, *coarse, *beside)
 {
   const PetscInt root = s->parent[v];
   PetscInt       c    = -1;
@@ -259,12 +206,23 @@ HYB_VERTEX_FUNCTION void HybVertexParent(const HybParAggStep *s, PetscInt v)
   else if (root >= 0)
     for (PetscInt e = s->gi[v]; e < s->gi[v + 1]; e++)
       if (s->far[2 * (size_t)s->gj[e] + 1] == root) c = s->beside[s->gj[e]];
-  if (s->kind && c >= 0) s->kind[v] = HybVertexKind(s, v, c);
+  if (s->kind && c >= 0 && s->hops == 1)
+    s->kind[v] = HybVertexKindOfOne(s->cbegin, s->cend, c);
+  else if (s->kind && c >= 0) {
+    const PetscBool own = (PetscBool)(c >= s->cbegin && c < s->cend), beside = (PetscBool)(s->beside[v] == c);
+
+    if (!own)
+      s->kind[v] = beside ? 4 : 2;
+    else if (s->now[v] >= 0)
+      s->kind[v] = 0;
+    else /* taken over, if it is beside its root */
+      s->kind[v] = beside && !(root >= s->begin && root < s->end && s->coarse[root - s->begin] == c) ? 3 : 1;
+  }
   s->parent[v] = c;
 }
 
 /* PETSc's list begins with the root, or (one hop) with the smallest member: all members are beside the root then */
-HYB_VERTEX_FUNCTION void HybVertexLead(const HybParAggStep *s, PetscInt v)
+HYB_STEP(Lead, v, PetscInt n, *lead, *first; int hops; const PetscInt *gi, *gj, *gid, *now, *number, *parent, *coarse)
 {
   PetscInt least = v;
 
@@ -276,17 +234,17 @@ HYB_VERTEX_FUNCTION void HybVertexLead(const HybParAggStep *s, PetscInt v)
   s->first[s->number[v]] = s->gid[least];
 }
 
-/* from aggregates, by local number, to those of which number[] of them are members */
-HYB_VERTEX_FUNCTION void HybVertexCompose(const HybParAggStep *s, PetscInt v)
+/* from aggregates, by this process's numbers (local), to those of which table[] of them are members: of one hop */
+HYB_STEP(Compose, v, PetscInt n, cbegin, cend, *parent, *kind; const PetscInt *local, *table)
 {
-  const PetscInt c = s->local[v] < 0 ? -1 : s->number[s->local[v]];
+  const PetscInt c = s->local[v] < 0 ? -1 : s->table[s->local[v]];
 
-  if (s->kind && v < s->n && c >= 0) s->kind[v] = HybVertexKind(s, v, c);
+  if (s->kind && v < s->n && c >= 0) s->kind[v] = HybVertexKindOfOne(s->cbegin, s->cend, c);
   s->parent[v] = c;
 }
 
 /* row c of p: the members, ascending */
-HYB_VERTEX_FUNCTION void HybVertexSmallest(const HybParAggStep *s, PetscInt c)
+HYB_STEP(Smallest, c, PetscInt begin, end, *lead, *first; const PetscInt *pi, *pj)
 {
   const PetscInt first = s->pj[s->pi[c]];
 
@@ -294,13 +252,14 @@ HYB_VERTEX_FUNCTION void HybVertexSmallest(const HybParAggStep *s, PetscInt c)
   s->lead[c]  = first >= s->begin && first < s->end ? first - s->begin : -1;
 }
 
-HYB_VERTEX_FUNCTION void HybVertexOwn(const HybParAggStep *s, PetscInt v)
+/* numbers of begin..end-1, counted from there; -1 for others */
+HYB_STEP(Within, k, PetscInt begin, end, *to; const PetscInt *from)
 {
-  s->member[v] = s->parent[v] >= s->cbegin && s->parent[v] < s->cend ? s->parent[v] - s->cbegin : -1;
+  s->to[k] = s->from[k] >= s->begin && s->from[k] < s->end ? s->from[k] - s->begin : -1;
 }
 
 /* member n+k, which is another process's vertex, may be the first of its aggregate */
-HYB_VERTEX_FUNCTION void HybVertexFirst(const HybParAggStep *s, PetscInt k)
+HYB_STEP(First, k, PetscInt n, *lead; const PetscInt *member, *others, *first)
 {
   const PetscInt c = s->member[s->n + k];
 
@@ -309,7 +268,7 @@ HYB_VERTEX_FUNCTION void HybVertexFirst(const HybParAggStep *s, PetscInt k)
 
 /* Q's entry, where the aggregate is another process's by its R: column.h has the rules, which say that R is 0 where
    nothing but zeros follows a first entry that is 0 */
-HYB_VERTEX_FUNCTION void HybVertexEntry(const HybParAggStep *s, PetscInt v)
+HYB_STEP(Entry, v, PetscInt nlist; const PetscInt *gid, *parent, *member, *list, *listfirst; const HybScalar *b, *r, *listr; HybScalar * q)
 {
   const PetscInt c = s->parent[v], k = s->member[v] >= 0 || c < 0 ? -1 : HybVertexFind(s->nlist, s->list, c);
 
@@ -326,7 +285,7 @@ HYB_VERTEX_FUNCTION void HybVertexEntry(const HybParAggStep *s, PetscInt v)
 }
 
 /* the number of its aggregate here: own ones first, then those of others that are listed */
-HYB_VERTEX_FUNCTION void HybVertexLocal(const HybParAggStep *s, PetscInt v)
+HYB_STEP(Local, v, PetscInt cbegin, cend, nlist, *local; const PetscInt *parent, *list)
 {
   const PetscInt c = s->parent[v];
 
@@ -336,26 +295,22 @@ HYB_VERTEX_FUNCTION void HybVertexLocal(const HybParAggStep *s, PetscInt v)
     s->local[v] = c >= s->cbegin && c < s->cend ? c - s->cbegin : s->cend - s->cbegin + HybVertexFind(s->nlist, s->list, c);
 }
 
-/* those of others alone, counted from 0 */
-HYB_VERTEX_FUNCTION void HybVertexApart(const HybParAggStep *s, PetscInt v)
+/* of the columns of P, own ones first: which are own, which are others' */
+HYB_STEP(Column, c, PetscInt columns, *own, *others)
 {
-  const PetscInt own = s->cend - s->cbegin;
-
-  s->member[v] = s->local[v] < own ? -1 : s->local[v] - own;
+  s->own[c]    = c < s->columns ? c : -1;
+  s->others[c] = c < s->columns ? -1 : c - s->columns;
 }
 
-/* of the columns of P, own ones first: which are own (local), which are others' (local + all columns) */
-HYB_VERTEX_FUNCTION void HybVertexColumn(const HybParAggStep *s, PetscInt c)
+/* aggregates of vertices that no row of A names are not looked for */
+HYB_STEP(Beyond, k, const PetscInt *beyond; PetscInt * parent)
 {
-  const PetscInt all = s->columns + s->nlist;
-
-  s->local[c]       = c < s->columns ? c : -1;
-  s->local[all + c] = c < s->columns ? -1 : c - s->columns;
+  s->parent[s->beyond[k]] = -1;
 }
 
 /* flag: how many of the entries that others sent for own row row[k] are not in the off-diagonal block; those that are
    go across */
-HYB_VERTEX_FUNCTION void HybVertexMatch(const HybParAggStep *s, PetscInt k)
+HYB_STEP(Match, k, const PetscInt *ri, *rj, *row, *oi, *oj, *garray; const HybScalar *ra; PetscInt * flag; HybScalar * across)
 {
   PetscInt missing = 0;
 
@@ -379,107 +334,31 @@ HYB_VERTEX_FUNCTION void HybVertexMatch(const HybParAggStep *s, PetscInt k)
 }
 
 /* its kind as a number that goes with a row's entries */
-HYB_VERTEX_FUNCTION void HybVertexKindValue(const HybParAggStep *s, PetscInt v)
+HYB_STEP(Kind, v, const PetscInt *parent, *kind; HybScalar * to)
 {
   s->to[v] = s->parent[v] >= 0 ? (HybScalar)s->kind[v] : (HybScalar)0;
 }
 
-HYB_VERTEX_FUNCTION void HybVertexTranslations(const HybParAggStep *s, PetscInt r)
+HYB_STEP(Translations, r, PetscInt rows; HybAggBlock block; HybScalar * to)
 {
   for (PetscInt t = 0; t < s->block.nvec; t++) s->to[t * (size_t)s->rows + r] = (HybScalar)(r % s->block.bs == t ? 1 : 0);
 }
 
-HYB_VERTEX_FUNCTION void HybVertexToColumns(const HybParAggStep *s, PetscInt r)
+HYB_STEP(ToColumns, r, PetscInt rows, nvec; const HybScalar *from; HybScalar * to)
 {
-  for (PetscInt t = 0; t < s->block.nvec; t++) s->to[t * (size_t)s->rows + r] = s->from[r * (size_t)s->block.nvec + t];
+  for (PetscInt t = 0; t < s->nvec; t++) s->to[t * (size_t)s->rows + r] = s->from[r * (size_t)s->nvec + t];
 }
 
-HYB_VERTEX_FUNCTION void HybVertexToRows(const HybParAggStep *s, PetscInt r)
+HYB_STEP(ToRows, r, PetscInt rows, nvec; const HybScalar *from; HybScalar * to)
 {
-  for (PetscInt t = 0; t < s->block.nvec; t++) s->to[r * (size_t)s->block.nvec + t] = s->from[t * (size_t)s->rows + r];
+  for (PetscInt t = 0; t < s->nvec; t++) s->to[r * (size_t)s->nvec + t] = s->from[t * (size_t)s->rows + r];
 }
 
-HYB_VERTEX_FUNCTION void HybVertexStep(int step, const HybParAggStep *s, PetscInt k)
-{
-  switch (step) {
-  case HYB_STEP_START:
-    HybVertexStart(s, k);
-    break;
-  case HYB_STEP_REACH:
-    HybVertexReach(s, k);
-    break;
-  case HYB_STEP_KEY:
-    HybVertexKey(s, k);
-    break;
-  case HYB_STEP_NEAR:
-    HybVertexNear(s, k);
-    break;
-  case HYB_STEP_TAKE:
-    HybVertexTake(s, k);
-    break;
-  case HYB_STEP_LEAVE:
-    HybVertexLeave(s, k);
-    break;
-  case HYB_STEP_ROOT:
-    s->flag[k] = s->now[k] >= 0;
-    break;
-  case HYB_STEP_COARSE:
-    HybVertexCoarse(s, k);
-    break;
-  case HYB_STEP_BESIDE:
-    HybVertexBeside(s, k);
-    break;
-  case HYB_STEP_PARENT:
-    HybVertexParent(s, k);
-    break;
-  case HYB_STEP_LEAD:
-    HybVertexLead(s, k);
-    break;
-  case HYB_STEP_ALONE:
-    s->flag[k] = s->now[k] == HYB_VERTEX_ALONE;
-    break;
-  case HYB_STEP_COMPOSE:
-    HybVertexCompose(s, k);
-    break;
-  case HYB_STEP_SMALLEST:
-    HybVertexSmallest(s, k);
-    break;
-  case HYB_STEP_OWN:
-    HybVertexOwn(s, k);
-    break;
-  case HYB_STEP_FIRST:
-    HybVertexFirst(s, k);
-    break;
-  case HYB_STEP_ENTRY:
-    HybVertexEntry(s, k);
-    break;
-  case HYB_STEP_LOCAL:
-    HybVertexLocal(s, k);
-    break;
-  case HYB_STEP_APART:
-    HybVertexApart(s, k);
-    break;
-  case HYB_STEP_BEYOND: /* no row of A names it */
-    s->parent[s->list[k]] = -1;
-    break;
-  case HYB_STEP_COLUMN:
-    HybVertexColumn(s, k);
-    break;
-  case HYB_STEP_MATCH:
-    HybVertexMatch(s, k);
-    break;
-  case HYB_STEP_KIND:
-    HybVertexKindValue(s, k);
-    break;
-  case HYB_STEP_TRANSLATIONS:
-    HybVertexTranslations(s, k);
-    break;
-  case HYB_STEP_TOCOLUMNS:
-    HybVertexToColumns(s, k);
-    break;
-  case HYB_STEP_TOROWS:
-    HybVertexToRows(s, k);
-    break;
-  }
-}
+/* all steps */
+#define HYB_VERTEX_STEPS(STEP) STEP(Start) STEP(Reach) STEP(Key) STEP(Near) STEP(Take) STEP(Leave) STEP(Mark) STEP(Coarse) STEP(Beside) STEP(Parent) STEP(Lead) STEP(Compose) STEP(Smallest) STEP(Within) STEP(First) STEP(Entry) STEP(Local) STEP(Column) STEP(Beyond) STEP(Match) STEP(Kind) STEP(Translations) STEP(ToColumns) STEP(ToRows)
+
+#define HYB_STEP_NUMBER(Step) HYB_STEP_##Step,
+enum {
+  HYB_VERTEX_STEPS(HYB_STEP_NUMBER)
+};
 #endif

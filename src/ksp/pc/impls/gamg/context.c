@@ -1,5 +1,7 @@
 /*
-  What the plugin keeps with a PC of type gamg, the events of its setup, and errors that all processes share.
+  What the plugin keeps with a PC of type gamg, the events of its setup, errors that all processes share, and which
+  edges of a level's graph are weak, where it has a threshold, what -info says of those that are left, and whether edges
+  of one direction get their transpose.
 */
 #include "gamgimpl.h"
 
@@ -18,6 +20,56 @@ PetscErrorCode HybGAMGAgree(PC pc, PetscErrorCode ierr)
 {
   PetscFunctionBegin;
   PetscCall(HybAgree(PetscObjectComm((PetscObject)pc), ierr, "The setup of GAMG"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGAgreeWhy(PC pc, PetscErrorCode ierr, const char **why)
+{
+  int fails[2] = {ierr != PETSC_SUCCESS, *why != NULL};
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, fails, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
+  if (fails[0]) PetscCall(HybGAMGAgree(pc, ierr)); /* which error it is */
+  if (fails[1] && !*why) *why = "another process's part of the matrix";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGNear(HybGAMG *h, HybArena near, HybScalar *b)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&h->near.arena));
+  h->near.arena = near;
+  h->near.b     = b;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGInfoEdges(PC pc, const HybGAMG *h, PetscCount left, PetscCount whole, PetscCount close)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscInfo(pc, "The threshold %g leaves %" PetscCount_FMT " of %" PetscCount_FMT " entries of the graph, the diagonal's included\n", (double)h->edges.threshold, left, whole));
+  if (close && HybGAMGData(pc)->current_level) PetscCall(PetscInfo(pc, "%" PetscCount_FMT " edges are within %g of the threshold: there rounding can decide\n", close, HYB_AGG_CLOSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGEdges(PC pc, HybGAMG *h, Mat A)
+{
+  const PC_GAMG *gamg = HybGAMGData(pc);
+  PetscBool      set, symmetric;
+
+  PetscFunctionBegin;
+  h->edges.threshold = gamg->threshold[gamg->current_level];
+  PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
+  if (set && symmetric) h->edges.symmetrize = PETSC_FALSE; /* PETSc does not add the transpose then */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGUnites(const HybGAMG *h, Mat A, PetscBool *unites)
+{
+  PetscBool set, same;
+
+  PetscFunctionBegin;
+  PetscCall(MatIsStructurallySymmetricKnown(A, &set, &same));
+  *unites = (PetscBool)(h->edges.symmetrize && (h->block.bs > 1 || !set || !same));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

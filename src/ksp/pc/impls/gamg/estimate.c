@@ -277,14 +277,8 @@ PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscInt longest,
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
   PetscCall(HybEstimateMay(A, x, size, &y, &found));
-  if (found) {
-    PetscCall(PetscLogEventBegin(HYB_GAMGEstimate, A, 0, 0, 0));
-    PetscCall(HybRecordPhase(HYB_PHASE_ESTIMATE, A, PETSC_FALSE));
-    ierr = HybEstimateByArnoldi(A, &y, size, longest, emin, emax, &found);
-    PetscCall(HybRecordPhase(HYB_PHASE_ESTIMATE, A, PETSC_TRUE));
-    PetscCall(PetscLogEventEnd(HYB_GAMGEstimate, A, 0, 0, 0));
-    PetscCall(ierr);
-  }
+  if (found)
+    HYB_GAMG_PHASE(HYB_GAMGEstimate, HYB_PHASE_ESTIMATE, A, HybEstimateByArnoldi(A, &y, size, longest, emin, emax, &found));
   if (!found) {
     KSP ksp;
     Vec b, u;

@@ -32,17 +32,13 @@ static struct {
 /* Memory of the setup in progress. Goes on after an error and reports the first one. */
 static PetscErrorCode HybGAMGRelease(HybGAMG *h)
 {
-  PetscErrorCode ierr = HybArenaReset(&h->near), second = HybArenaReset(&h->keep), third = HybArenaReset(&h->graph), fourth = HybParAggDestroy(&h->par), fifth = MatDestroy(&h->injected);
+  const PetscErrorCode ierr[] = {HybArenaReset(&h->near.arena), HybArenaReset(&h->kept.arena), HybArenaReset(&h->graph.arena), HybParAggDestroy(&h->par), MatDestroy(&h->injection.P)};
 
   PetscFunctionBegin;
-  h->b     = NULL;
-  h->q     = NULL;
-  h->dummy = NULL;
-  PetscCall(ierr);
-  PetscCall(second);
-  PetscCall(third);
-  PetscCall(fourth);
-  PetscCall(fifth);
+  h->near.b      = NULL;
+  h->kept.q      = NULL;
+  h->setup.dummy = NULL;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(ierr); k++) PetscCall(ierr[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -108,7 +104,7 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
   #endif
   if (!*why) PetscCall(HybGAMGViews(why));
   /* a program may have replaced the block of one process */
-  if (size > 1) PetscCall(HybGAMGAgreeWhy(pc, PETSC_SUCCESS, why));
+  PetscCall(HybGAMGAgreeWhy(pc, PETSC_SUCCESS, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -136,32 +132,31 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
     if (why && ours) PetscCall(HybCountGAMG(HYB_GAMG_SETUPS_LEFT));
   }
   if (HybGAMGRenews(pc) || why) {
-    PetscCall((*h->setup)(pc));
+    PetscCall((*h->petsc.setup)(pc));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  h->ours     = PETSC_TRUE;
-  h->failed   = PETSC_SUCCESS;
-  h->replaced = PETSC_FALSE;
-  h->asked    = (HybAggBlock){0};
-  h->settled  = PETSC_FALSE;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  PetscCall(PetscMemzero(&h->setup, sizeof(h->setup)));
+  PetscCall(PetscMemzero(&h->asked, sizeof(h->asked)));
+  h->setup.way  = size > 1 ? &HybGAMGSeveral : &HybGAMGOne;
+  h->setup.ours = PETSC_TRUE;
   /* Without PCSetFromOptions() the factors are 0. Where PETSc has CUDA, createlevel then moves the second level between
      processes and reads its vectors. */
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
-  h->hostdata                  = (PetscBool)(size > 1 || (PetscDefined(HAVE_CUDA) && !gamg->level_reduction_factors[0]));
-  h->ops                       = *gamg->ops;
+  h->setup.hostdata            = (PetscBool)(size > 1 || (PetscDefined(HAVE_CUDA) && !gamg->level_reduction_factors[0]));
+  h->petsc.ops                 = *gamg->ops;
   gamg->ops->createdefaultdata = HybGAMGCreateDefaultData;
   gamg->ops->creategraph       = HybGAMGCreateGraph;
   gamg->ops->coarsen           = HybGAMGCoarsen;
   gamg->ops->prolongator       = HybGAMGProlongator;
   gamg->ops->optprolongator    = HybGAMGOptProlongator;
-  h->injecting                 = PETSC_FALSE;
+  h->injection.now             = PETSC_FALSE;
   ierr                         = HybGAMGInjectionBegin(pc, h);
-  if (!ierr) ierr = (*h->setup)(pc);
+  if (!ierr) ierr = (*h->petsc.setup)(pc);
   (void)HybGAMGInjectionEnd(pc, h);
   if (!ierr) ierr = HybGAMGInjectionFinish(h);
-  *gamg->ops = h->ops;
+  *gamg->ops = h->petsc.ops;
   /* PETSc would take them for the vectors of the next setup */
-  if ((h->dummy && gamg->data == h->dummy) || (ierr && h->replaced)) {
+  if ((h->setup.dummy && gamg->data == h->setup.dummy) || (ierr && h->setup.replaced)) {
     (void)PetscFree(gamg->data);
     gamg->data_sz = 0;
   }
@@ -178,7 +173,7 @@ static PetscErrorCode PCReset_GAMG_Hyb(PC pc)
   PetscFunctionBegin;
   PetscCall(HybGAMGGet(pc, &h));
   PetscCall(HybMGForget(pc));
-  PetscCall((*h->reset)(pc));
+  PetscCall((*h->petsc.reset)(pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -189,7 +184,7 @@ static PetscErrorCode PCDestroy_GAMG_Hyb(PC pc)
   PetscFunctionBegin;
   PetscCall(HybGAMGGet(pc, &h));
   PetscCall(HybMGForget(pc));
-  PetscCall((*h->destroy)(pc));
+  PetscCall((*h->petsc.destroy)(pc));
   PetscCall(PetscObjectCompose((PetscObject)pc, HYB_GAMG_NAME, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -200,7 +195,7 @@ static PetscErrorCode PCSetFromOptions_GAMG_Hyb(PC pc, HybOptionItems PetscOptio
 
   PetscFunctionBegin;
   PetscCall(HybGAMGGet(pc, &h));
-  PetscCall((*h->setfromoptions)(pc, PetscOptionsObject));
+  PetscCall((*h->petsc.setfromoptions)(pc, PetscOptionsObject));
   PetscOptionsHeadBegin(PetscOptionsObject, "GAMG of libaijhybridgpu");
   PetscCall(PetscOptionsBool("-pc_gamg_aijhybridgpu", "Aggregates and prolongators of matrices of the type by libaijhybridgpu", "MATAIJHYBRIDGPU", h->on, &h->on, NULL));
   PetscOptionsHeadEnd();
@@ -219,14 +214,14 @@ static PetscErrorCode PCCreate_GAMG_Hyb(PC pc)
     Fingerprint.known = PETSC_TRUE;
   }
   PetscCall(PetscNew(&h));
-  h->on             = PETSC_TRUE;
-  h->setup          = pc->ops->setup;
-  h->reset          = pc->ops->reset;
-  h->destroy        = pc->ops->destroy;
-  h->setfromoptions = pc->ops->setfromoptions;
-  (void)HybArenaInit(&h->near, &host);
-  (void)HybArenaInit(&h->keep, &host);
-  (void)HybArenaInit(&h->graph, &host);
+  h->on                   = PETSC_TRUE;
+  h->petsc.setup          = pc->ops->setup;
+  h->petsc.reset          = pc->ops->reset;
+  h->petsc.destroy        = pc->ops->destroy;
+  h->petsc.setfromoptions = pc->ops->setfromoptions;
+  (void)HybArenaInit(&h->near.arena, &host);
+  (void)HybArenaInit(&h->kept.arena, &host);
+  (void)HybArenaInit(&h->graph.arena, &host);
   PetscCall(HybContainerCompose((PetscObject)pc, HYB_GAMG_NAME, h, HybGAMGDestroy));
   pc->ops->setup          = PCSetUp_GAMG_Hyb;
   pc->ops->reset          = PCReset_GAMG_Hyb;

@@ -19,77 +19,133 @@
 #if HYB_GAMG
   #include <petsc/private/pcgamgimpl.h>
 
-/* What the plugin keeps with a PC of type gamg. PETSc's own data stay PETSc's. */
+typedef struct _HybGAMG HybGAMG;
+
+/* What a level does, on one process (one.c) and on several (parallel.c): there all are collective, and decide alike */
 typedef struct {
-  /* PETSc's functions of the PC */
-  PetscErrorCode (*setup)(PC);
-  PetscErrorCode (*reset)(PC);
-  PetscErrorCode (*destroy)(PC);
-  PetscErrorCode (*setfromoptions)(PC, HybOptionItems);
+  /* h->exec and h->block of A, whose vectors are known. *why, here and below: why the level is not ours; NULL stays. */
+  PetscErrorCode (*begin)(PC, HybGAMG *, Mat A, const char **why);
+  /* The graph, with its transpose where that is needed and `unites`. *wrong: why the rules do not hold for it; *sided:
+     it has edges of one direction, so that `again` unites it with its transpose, and looks again. */
+  PetscErrorCode (*look)(PC, HybGAMG *, Mat A, PetscBool unites, PetscBool *sided, const char **wrong);
+  PetscErrorCode (*again)(PC, HybGAMG *, Mat A, const char **wrong);
+  /* h->rules; where that is asked for, which edges are weak, and whether PETSc adds the transpose */
+  PetscErrorCode (*rules)(PC, HybGAMG *, Mat A, PetscBool ask, PetscBool *unites, const char **why);
+  PetscErrorCode (*aggregate)(HybGAMG *, Mat A);
+  /* before: an error of this process's; work: where this executes */
+  PetscErrorCode (*tentative)(HybGAMG *, PetscErrorCode before, HybArena *work, HybScalar *coarse, PetscInt *doubtful);
+  /* P0 - omega D^-1 A P0; 0: P0 */
+  PetscErrorCode (*prolongator)(HybGAMG *, Mat A, PetscReal omega, Mat *P);
+} HybGAMGWay;
+
+/* What the plugin keeps with a PC of type gamg. PETSc's own data stay PETSc's. */
+struct _HybGAMG {
   PetscBool on; /* -pc_gamg_aijhybridgpu */
 
-  /* of the setup in progress */
-  struct _PCGAMGOps ops;      /* PETSc's functions of the aggregation, while ours stand in their places */
-  PetscBool         ours;     /* this level and all finer ones */
-  PetscBool         hostdata; /* PETSc reads pc_gamg->data of coarser levels too */
-  PetscReal        *dummy;    /* what pc_gamg->data is while the near-null vectors are kept here */
-  PetscErrorCode    failed;   /* what this process could not do before all meet at the first level */
-  PetscBool         replaced; /* pc_gamg->data are not those that the setup began with */
-  HybArena          near;     /* of the near-null vectors of this level */
-  /* they live where near.exec executes; NULL: all ones, or one for each unknown of a vertex (translations), or still in
-     pc_gamg->data */
-  HybScalar      *b;
-  HybExec         exec;      /* of this level */
-  HybAggBlock     block;     /* its unknowns a vertex and near-null vectors */
-  HybAggCollapsed collapsed; /* of its vertices, where they have several unknowns */
-  HybAggFilter    edges;     /* which edges of its graph are weak; without a threshold of 0 or more none is */
-  PetscBool       own;       /* the graph is not A's pattern, but: */
-  HybArena        graph;     /* of the graph of its vertices */
-  PetscInt        longest;   /* entries of its longest row; 0: nobody knows */
-  HybCSR          vertices;  /* where they have several unknowns, or edges are weak */
-  HybArena        keep;      /* of its aggregates */
-  HybAggregates   agg;
-  HybAggLists     lists; /* where there are several unknowns or vectors */
-  HybScalar      *q;     /* the tentative prolongator's entries */
-  HybAggRules     rules;
-  PetscInt        nsmooths;
-  /* block of the last level that the witness was asked about; bs 0: none of this setup */
-  HybAggBlock asked;
-  PetscBool   askedsymmetric; /* that level's matrix was known to be symmetric */
-  PetscBool   settled;        /* rules and nsmooths are those of all levels below that are like it */
-  PetscInt    total;          /* aggregates of all processes */
-  HybParAgg   par;            /* of several processes, in place of most of the above */
-  PetscInt    injection;      /* how many indices PETSc's driver is not told of, until it comes to the first level */
-  PetscBool   injecting;      /* this is that level */
-  Mat         injected;       /* its prolongator */
-} HybGAMG;
+  struct { /* PETSc's functions: of the PC; of its aggregation, valid during a set-up, ours being in their places */
+    PetscErrorCode (*setup)(PC);
+    PetscErrorCode (*reset)(PC);
+    PetscErrorCode (*destroy)(PC);
+    PetscErrorCode (*setfromoptions)(PC, HybOptionItems);
+    struct _PCGAMGOps ops;
+  } petsc;
 
-PETSC_INTERN PetscLogEvent HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;
+  struct { /* of a set-up */
+    const HybGAMGWay *way;
+    PetscBool         ours;     /* this level and all finer ones */
+    PetscBool         hostdata; /* PETSc reads pc_gamg->data of coarser levels too */
+    PetscBool         replaced; /* pc_gamg->data are not those that it began with */
+    PetscReal        *dummy;    /* what pc_gamg->data is while the near-null vectors are kept here, else NULL */
+    PetscErrorCode    failed;   /* what this process could not do before all meet at the first level */
+  } setup;
 
-/* one unknown a vertex and one near-null vector have operations of their own */
-static inline PetscBool HybGAMGIsScalar(const HybGAMG *h)
-{
-  return (PetscBool)(h->block.bs == 1 && h->block.nvec == 1);
-}
+  struct { /* the near-null vectors of the level that is made next */
+    HybArena arena;
+    /* Live where arena.exec executes. NULL: all ones, or one for each unknown of a vertex (translations), or still in
+       pc_gamg->data */
+    HybScalar *b;
+  } near;
+
+  /* of a level, from creategraph on */
+  HybExec       exec;
+  HybAggBlock   block; /* unknowns a vertex, near-null vectors */
+  HybAggFilter  edges; /* which edges are weak; without a threshold of 0 or more none is */
+  PetscInt      total; /* aggregates of all processes; from coarsen on, as these: */
+  HybAggregates agg;
+  HybParAgg     par; /* of several processes, in place of graph and kept; from creategraph to optprolongator */
+
+  struct {                     /* of a level's vertices; from creategraph to coarsen */
+    PetscBool       own;       /* it is not A's pattern, but: */
+    HybArena        arena;     /* of what follows */
+    HybCSR          csr;       /* of vertices of several unknowns, or without weak edges */
+    HybAggCollapsed collapsed; /* where vertices have several unknowns */
+    PetscInt        longest;   /* entries of its longest row, or 0: nobody knows; to the level's end, as own */
+  } graph;
+
+  struct {             /* of a level, from coarsen to optprolongator */
+    HybArena    arena; /* of agg and of what follows */
+    HybAggLists lists; /* where there are several unknowns or vectors */
+    HybScalar  *q;     /* the tentative prolongator's entries */
+  } kept;
+
+  /* by which PETSc coarsens, from creategraph on; the members below: of a set-up */
+  HybAggRules rules;
+  PetscInt    nsmooths;
+  struct {
+    HybAggBlock block;     /* of the last level that the witness was asked about; bs 0: none of this set-up */
+    PetscBool   symmetric; /* that level's matrix was known to be symmetric */
+    PetscBool   settled;   /* rules and nsmooths are those of all levels below that are like it */
+  } asked;
+
+  struct {            /* of the first level, petsc/ksp/injection.c */
+    PetscInt  hidden; /* how many indices PETSc's driver is not told of, until it comes to that level */
+    PetscBool now;    /* this is that level */
+    Mat       P;      /* its prolongator, until the set-up's end */
+  } injection;
+};
+
+PETSC_INTERN const HybGAMGWay HybGAMGOne, HybGAMGSeveral;
+PETSC_INTERN PetscLogEvent    HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;
+
+  /* PetscCall(call), as an event and a phase of the report */
+  #define HYB_GAMG_PHASE(event, phase, A, call)         \
+    do {                                                \
+      PetscErrorCode ierr_phase_;                       \
+                                                        \
+      PetscCall(PetscLogEventBegin(event, A, 0, 0, 0)); \
+      PetscCall(HybRecordPhase(phase, A, PETSC_FALSE)); \
+      ierr_phase_ = call;                               \
+      PetscCall(HybRecordPhase(phase, A, PETSC_TRUE));  \
+      PetscCall(PetscLogEventEnd(event, A, 0, 0, 0));   \
+      PetscCall(ierr_phase_);                           \
+    } while (0)
 
 static inline PC_GAMG *HybGAMGData(PC pc)
 {
   return (PC_GAMG *)((PC_MG *)pc->data)->innerctx;
 }
 
-  /* context.c */
+  /* context.c. Agree: an error of one process is one of all. AgreeWhy: also that the level is not ours. Near: these are
+     the near-null vectors. Edges: h->edges but for what the witness said. Unites: by h->edges, does PETSc add the
+     transposed graph? Where a scalar A claims a symmetric pattern it adds values alone. InfoEdges: -info of entries of
+     the graph that a threshold leaves. */
   #define HYB_GAMG_NAME "PCGAMG_AIJHybridGPU"
 PETSC_INTERN PetscErrorCode HybGAMGGet(PC, HybGAMG **);
-PETSC_INTERN PetscErrorCode HybGAMGAgree(PC, PetscErrorCode ierr); /* an error of one process is one of all */
-/* vectors.c: the near-null vectors. Known: are these, and the blocks of the level's matrix, of several processes (par)
-   or of one, such as this code knows? *why is NULL if they are; not collective. ToHost: pc_gamg->data, of so many rows,
-   gets its contents. Dummy: it stands for vectors that are kept here, of so many rows, cellcols of them, cellrows rows
-   a vertex. Near: those of this level, of so many rows, go where it executes. */
-PETSC_INTERN PetscErrorCode HybGAMGKnown(PC, const HybGAMG *, Mat A, PetscBool par, const char **why);
+PETSC_INTERN PetscErrorCode HybGAMGAgree(PC, PetscErrorCode ierr);
+PETSC_INTERN PetscErrorCode HybGAMGAgreeWhy(PC, PetscErrorCode, const char **why);
+PETSC_INTERN PetscErrorCode HybGAMGNear(HybGAMG *, HybArena near, HybScalar *b);
+PETSC_INTERN PetscErrorCode HybGAMGEdges(PC, HybGAMG *, Mat A);
+PETSC_INTERN PetscErrorCode HybGAMGUnites(const HybGAMG *, Mat A, PetscBool *unites);
+PETSC_INTERN PetscErrorCode HybGAMGInfoEdges(PC, const HybGAMG *, PetscCount left, PetscCount whole, PetscCount close);
+/* vectors.c: the near-null vectors. Known: are these, and the blocks of the level's matrix, such as this code knows?
+   *why is NULL if they are; not collective. ToHost: pc_gamg->data, of so many rows, gets its contents. Dummy: it stands
+   for vectors that are kept here, of so many rows, cellcols of them, cellrows rows a vertex. Send: those of this level,
+   of so many rows, go where it executes. */
+PETSC_INTERN PetscErrorCode HybGAMGKnown(PC, const HybGAMG *, Mat A, const char **why);
 PETSC_INTERN PetscErrorCode HybGAMGCreateDefaultData(PC, Mat);
 PETSC_INTERN PetscErrorCode HybGAMGDataToHost(PC, HybGAMG *, PetscInt rows);
 PETSC_INTERN PetscErrorCode HybGAMGDataDummy(PC, HybGAMG *, PetscInt rows, PetscInt cellrows, PetscInt cellcols);
-PETSC_INTERN PetscErrorCode HybGAMGNear(PC, HybGAMG *, PetscInt rows);
+PETSC_INTERN PetscErrorCode HybGAMGSend(PC, HybGAMG *, PetscInt rows);
 /* factor.c: PETSc's LAPACK for blocks of vertices of *ctx, a PetscInt, unknowns; NULL where this process has none */
 PETSC_INTERN HybAggFactor HybGAMGGetFactor(void);
 /* level.c: the functions that stand in the places of PETSc's */
@@ -107,18 +163,6 @@ PETSC_INTERN PetscErrorCode HybGAMGInjectionBegin(PC, HybGAMG *);
 PETSC_INTERN PetscBool      HybGAMGInjectionEnd(PC, HybGAMG *);
 PETSC_INTERN PetscErrorCode HybGAMGInjection(PC, HybGAMG *, Mat A, Mat *P);
 PETSC_INTERN PetscErrorCode HybGAMGInjectionFinish(HybGAMG *);
-/* edges.c. Edges: h->edges but for what the witness said. Unites: by h->edges, does PETSc add the transposed graph?
-   Where a scalar A claims a symmetric pattern it adds values alone. InfoEdges: -info of entries of the graph that a
-   threshold leaves. */
-PETSC_INTERN PetscErrorCode HybGAMGEdges(PC, HybGAMG *, Mat A);
-PETSC_INTERN PetscErrorCode HybGAMGUnites(const HybGAMG *, Mat A, PetscBool *unites);
-PETSC_INTERN PetscErrorCode HybGAMGInfoEdges(PC, const HybGAMG *, PetscCount left, PetscCount whole, PetscCount close);
-/* parallel.c: the same on several processes. Decide: is the level ours, *why is NULL if it is. Prolongator: omega 0:
-   without smoothing. */
-/* NULL stays where it is on all processes */
-PETSC_INTERN PetscErrorCode HybGAMGAgreeWhy(PC, PetscErrorCode, const char **why);
-PETSC_INTERN PetscErrorCode HybGAMGParDecide(PC, HybGAMG *, Mat A, const char **why);
-PETSC_INTERN PetscErrorCode HybGAMGParProlongator(PC, HybGAMG *, Mat A, PetscReal omega, Mat *P);
 /* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator; longest: entries of A's
    longest row, 0: nobody knows */
 PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscInt longest, PetscReal *emin, PetscReal *emax);

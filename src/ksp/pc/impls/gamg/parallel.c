@@ -8,19 +8,8 @@
 #include "gamgimpl.h"
 
 #if HYB_GAMG
-PetscErrorCode HybGAMGAgreeWhy(PC pc, PetscErrorCode ierr, const char **why)
-{
-  int fails[2] = {ierr != PETSC_SUCCESS, *why != NULL};
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, fails, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
-  if (fails[0]) PetscCall(HybGAMGAgree(pc, ierr)); /* which error it is */
-  if (fails[1] && !*why) *why = "another process's part of the matrix";
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* does every process say the same? ierr: an error of this one's */
-static PetscErrorCode HybGAMGParAlike(PC pc, PetscErrorCode ierr, PetscInt n, const PetscInt *says, PetscBool *alike)
+static PetscErrorCode HybGAMGSeveralAlike(PC pc, PetscErrorCode ierr, PetscInt n, const PetscInt *says, PetscBool *alike)
 {
   PetscInt found[19];
 
@@ -40,16 +29,18 @@ static PetscErrorCode HybGAMGParAlike(PC pc, PetscErrorCode ierr, PetscInt n, co
 }
 
 /* Has every process as many unknowns a vertex, and near-null vectors, and are its rows in order? */
-static PetscErrorCode HybGAMGParBlock(PC pc, HybGAMG *h, Mat A, const char **why)
+static PetscErrorCode HybGAMGSeveralBegin(PC pc, HybGAMG *h, Mat A, const char **why)
 {
-  const PC_GAMG *gamg = HybGAMGData(pc);
+  PetscInt       says[] = {HybGAMGData(pc)->data_cell_rows, HybGAMGData(pc)->data_cell_cols, 0};
   PetscBool      alike, ascends = PETSC_FALSE;
-  PetscErrorCode ierr   = HybMatAscendsPar(A, &h->exec, &ascends);
-  const PetscInt says[] = {gamg->data_cell_rows, gamg->data_cell_cols, ascends};
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  h->block = (HybAggBlock){gamg->data_cell_rows, gamg->data_cell_cols};
-  PetscCall(HybGAMGParAlike(pc, ierr, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(says), says, &alike));
+  h->block = (HybAggBlock){says[0], says[1]};
+  PetscCall(HybMatGetParExec(A, &h->exec));
+  ierr    = HybMatAscendsPar(A, &h->exec, &ascends);
+  says[2] = ascends;
+  PetscCall(HybGAMGSeveralAlike(pc, ierr, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(says), says, &alike));
   if (alike && ascends) PetscFunctionReturn(PETSC_SUCCESS);
   *why = HYB_GAMG_DISORDER;
   if (ascends) *why = "processes have different numbers of near-null vectors, or rows of another one are out of order";
@@ -58,7 +49,7 @@ static PetscErrorCode HybGAMGParBlock(PC pc, HybGAMG *h, Mat A, const char **why
 
 /* The witness is a small matrix of each process's own: by which rules does PETSc coarsen, as all of them see it? ask:
    also which edges it leaves, and whether it adds the transpose's. */
-static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool *unites, const char **why)
+static PetscErrorCode HybGAMGSeveralRules(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool *unites, const char **why)
 {
   PetscBool      edges = PETSC_FALSE, alike;
   Mat            local;
@@ -73,7 +64,7 @@ static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask,
   {
     const PetscInt says[] = {edges, h->rules.hops, h->rules.distance, h->rules.order, h->nsmooths, HybGAMGHasThreshold(pc), h->edges.symmetrize, h->edges.diagonal, *unites};
 
-    PetscCall(HybGAMGParAlike(pc, ierr, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(says), says, &alike));
+    PetscCall(HybGAMGSeveralAlike(pc, ierr, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(says), says, &alike));
   }
   if (!alike)
     *why = "processes have different options";
@@ -83,11 +74,12 @@ static PetscErrorCode HybGAMGParWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybGAMGParLookIn(PC pc, HybGAMG *h, Mat A, PetscBool unite, HybParAggFound *found)
+static PetscErrorCode HybGAMGSeveralGraph(PC pc, HybGAMG *h, Mat A, PetscBool unite, const char **wrong)
 {
   const HybExec  *x      = &h->exec;
   const PetscBool filter = HybGAMGHasThreshold(pc);
   HybHalo         halo   = NULL;
+  HybParAggFound  found;
   HybParCSR       csr;
   PetscErrorCode  ierr = PETSC_SUCCESS, later;
 
@@ -95,70 +87,50 @@ static PetscErrorCode HybGAMGParLookIn(PC pc, HybGAMG *h, Mat A, PetscBool unite
   PetscCall(PetscMemzero(&csr, sizeof(csr)));
   /* that of A's products with vectors, which eigenvalues and smoothers need in any case */
   if (x->backend->device && h->block.bs == 1 && !unite) ierr = HybMatParHalo(A, &halo);
-  if (!ierr) ierr = HybGAMGNear(pc, h, A->rmap->n);
   if (!ierr) ierr = HybMatGetParCSR(A, x, filter, &csr);
   csr.rows = A->rmap->range;
-  ierr     = HybParAggCreate(PetscObjectComm((PetscObject)A), x, ierr, &csr, halo, &h->block, unite, filter ? &h->edges : NULL, found, &h->par);
+  ierr     = HybParAggCreate(PetscObjectComm((PetscObject)A), x, ierr, &csr, halo, &h->block, unite, filter ? &h->edges : NULL, &found, &h->par);
   later    = HybMatRestoreParCSR(A, x, &csr);
   PetscCall(ierr);
   PetscCall(HybGAMGAgree(pc, later));
-  if (filter && found->proper) PetscCall(HybGAMGInfoEdges(pc, h, found->left, found->whole, found->close));
+  if (filter && found.proper) PetscCall(HybGAMGInfoEdges(pc, h, found.left, found.whole, found.close));
+  if (!found.proper) *wrong = h->block.bs > 1 ? "rows without an entry of the diagonal, a pattern that is not symmetric, or entries of several vertices that PETSc may take for one block" : "rows without an entry of the diagonal, or a pattern that is not symmetric";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* as an event; unite: with the transpose */
-static PetscErrorCode HybGAMGParLook(PC pc, HybGAMG *h, Mat A, PetscBool unite, HybParAggFound *found)
+static PetscErrorCode HybGAMGSeveralLook(PC pc, HybGAMG *h, Mat A, PetscBool unites, PetscBool *sided, const char **wrong)
 {
-  PetscErrorCode ierr;
-
   PetscFunctionBegin;
-  PetscCall(PetscLogEventBegin(HYB_GAMGLook, A, 0, 0, 0));
-  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_FALSE));
-  ierr = HybGAMGParLookIn(pc, h, A, unite, found);
-  PetscCall(HybRecordPhase(HYB_PHASE_LOOK, A, PETSC_TRUE));
-  PetscCall(PetscLogEventEnd(HYB_GAMGLook, A, 0, 0, 0));
-  PetscCall(ierr);
+  PetscCall(HybGAMGSeveralGraph(pc, h, A, PETSC_FALSE, wrong));
+  *sided = (PetscBool) !!*wrong; /* perhaps: nobody has told them apart */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* By which rules, and which graph: whether PETSc adds the transpose is asked where that matters, as on one process */
-static PetscErrorCode HybGAMGParRules(PC pc, HybGAMG *h, Mat A, const char **why)
+static PetscErrorCode HybGAMGSeveralAgain(PC pc, HybGAMG *h, Mat A, const char **wrong)
 {
-  const PetscBool filter = HybGAMGHasThreshold(pc);
-  HybParAggFound  found;
-  PetscBool       unites;
-
   PetscFunctionBegin;
-  if (!filter) PetscCall(HybGAMGParLook(pc, h, A, PETSC_FALSE, &found));
-  PetscCall(HybGAMGParWitness(pc, h, A, (PetscBool)(filter || !found.proper), &unites, why));
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  if (filter) PetscCall(HybGAMGParLook(pc, h, A, PETSC_FALSE, &found));
-  if (!found.proper) {
-    PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
-    if (unites) PetscCall(HybGAMGParLook(pc, h, A, PETSC_TRUE, &found));
-  }
-  if (!found.proper) *why = h->block.bs > 1 ? "rows without an entry of the diagonal, a pattern that is not symmetric, or entries of several vertices that PETSc may take for one block" : "rows without an entry of the diagonal, or a pattern that is not symmetric";
+  PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
+  PetscCall(HybGAMGSeveralGraph(pc, h, A, PETSC_TRUE, wrong));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybGAMGParDecide(PC pc, HybGAMG *h, Mat A, const char **why)
+static PetscErrorCode HybGAMGSeveralAggregate(HybGAMG *h, Mat A)
 {
-  PetscErrorCode ierr;
-
   PetscFunctionBegin;
-  ierr = h->failed;
-  if (!ierr) ierr = HybGAMGKnown(pc, h, A, PETSC_TRUE, why);
-  PetscCall(HybGAMGAgreeWhy(pc, ierr, why));
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMatGetParExec(A, &h->exec));
-  PetscCall(HybGAMGParBlock(pc, h, A, why));
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybGAMGParRules(pc, h, A, why));
-  if (*why && h->par) PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
+  h->agg.n = A->rmap->n / h->block.bs;
+  PetscCall(HybParAggFind(h->par, &h->rules, &h->agg.nc, &h->total, &h->agg.rounds));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybGAMGParProlongator(PC pc, HybGAMG *h, Mat A, PetscReal omega, Mat *P)
+static PetscErrorCode HybGAMGSeveralTentative(HybGAMG *h, PetscErrorCode before, HybArena *work, HybScalar *coarse, PetscInt *doubtful)
+{
+  PetscFunctionBegin;
+  (void)work;
+  PetscCall(HybParAggTentative(h->par, before, h->near.b, HybGAMGGetFactor(), &h->block.bs, coarse, doubtful));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybGAMGSeveralProlongator(HybGAMG *h, Mat A, PetscReal omega, Mat *P)
 {
   const HybExec *x = &h->exec;
   HybArena       out[2];
@@ -177,4 +149,6 @@ PetscErrorCode HybGAMGParProlongator(PC pc, HybGAMG *h, Mat A, PetscReal omega, 
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+const HybGAMGWay HybGAMGSeveral = {.begin = HybGAMGSeveralBegin, .look = HybGAMGSeveralLook, .again = HybGAMGSeveralAgain, .rules = HybGAMGSeveralRules, .aggregate = HybGAMGSeveralAggregate, .tentative = HybGAMGSeveralTentative, .prolongator = HybGAMGSeveralProlongator};
 #endif

@@ -11,20 +11,18 @@
 #if HYB_GAMG
   #include <petscdm.h>
 
-PetscErrorCode HybGAMGKnown(PC pc, const HybGAMG *h, Mat A, PetscBool par, const char **why)
+PetscErrorCode HybGAMGKnown(PC pc, const HybGAMG *h, Mat A, const char **why)
 {
   const PC_GAMG *gamg = HybGAMGData(pc);
-  PetscBool      ours;
+  PetscBool      seq, par;
   PetscInt       bs, cbs;
 
   PetscFunctionBegin;
   *why = NULL;
-  if (par)
-    PetscCall(HybMatIsPar(A, &ours));
-  else
-    PetscCall(HybMatIsSeq(A, &ours));
+  PetscCall(HybMatIsSeq(A, &seq));
+  PetscCall(HybMatIsPar(A, &par));
   PetscCall(MatGetBlockSizes(A, &bs, &cbs));
-  if (!ours)
+  if (h->setup.way == &HybGAMGOne ? !seq : !par)
     *why = "the matrix is of another type";
   else if (bs != cbs)
     *why = "blocks that are not square";
@@ -32,7 +30,7 @@ PetscErrorCode HybGAMGKnown(PC pc, const HybGAMG *h, Mat A, PetscBool par, const
     *why = "near-null vectors of blocks of another size";
   else if (gamg->data_cell_cols < 1 || gamg->data_cell_cols > HYB_AGG_VECTORS)
     *why = "too many near-null vectors";
-  else if (!h->dummy && gamg->data_sz < (PetscCount)A->rmap->n * gamg->data_cell_cols)
+  else if (!h->setup.dummy && gamg->data_sz < (PetscCount)A->rmap->n * gamg->data_cell_cols)
     *why = "near-null vectors of another length";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -59,10 +57,10 @@ PetscErrorCode HybGAMGDataToHost(PC pc, HybGAMG *h, PetscInt rows)
   PetscReal    *data;
 
   PetscFunctionBegin;
-  if (!h->dummy || gamg->data != h->dummy) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!h->setup.dummy || gamg->data != h->setup.dummy) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc1(n + 1, &data));
-  if (h->b) {
-    PetscErrorCode ierr = HybGAMGCopy(&h->near.exec, &host, data, h->b, n * sizeof(*data));
+  if (h->near.b) {
+    PetscErrorCode ierr = HybGAMGCopy(&h->near.arena.exec, &host, data, h->near.b, n * sizeof(*data));
 
     if (ierr) (void)PetscFree(data);
     PetscCall(ierr);
@@ -71,9 +69,9 @@ PetscErrorCode HybGAMGDataToHost(PC pc, HybGAMG *h, PetscInt rows)
       for (PetscInt r = 0; r < rows; r++) data[(size_t)c * rows + r] = r % gamg->data_cell_rows == c;
   }
   PetscCall(PetscFree(gamg->data));
-  gamg->data    = data;
-  gamg->data_sz = (PetscInt)n;
-  h->dummy      = NULL;
+  gamg->data     = data;
+  gamg->data_sz  = (PetscInt)n;
+  h->setup.dummy = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -89,8 +87,8 @@ PetscErrorCode HybGAMGDataDummy(PC pc, HybGAMG *h, PetscInt rows, PetscInt cellr
   gamg->data_sz        = n;
   gamg->data_cell_rows = cellrows;
   gamg->data_cell_cols = cellcols;
-  h->dummy             = gamg->data;
-  h->replaced          = PETSC_TRUE;
+  h->setup.dummy       = gamg->data;
+  h->setup.replaced    = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,9 +163,7 @@ static PetscErrorCode HybGAMGAttached(PC pc, HybGAMG *h, Mat A, MatNullSpace nul
     if (ierr) (void)HybArenaReset(&near);
     PetscCall(ierr);
   }
-  PetscCall(HybArenaReset(&h->near));
-  h->near = near;
-  h->b    = b;
+  PetscCall(HybGAMGNear(h, near, b));
   PetscCall(HybGAMGDataDummy(pc, h, n, bs, nvec + constant));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -181,7 +177,7 @@ static PetscErrorCode HybGAMGDefaultData(PC pc, HybGAMG *h, Mat A, PetscBool *do
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  if (HybGAMGFirst(pc) || h->injection) PetscFunctionReturn(PETSC_SUCCESS); /* injection replaces them */
+  if (HybGAMGFirst(pc) || h->injection.hidden) PetscFunctionReturn(PETSC_SUCCESS); /* injection replaces them */
   PetscCall(MatGetNearNullSpace(A, &near));
   PetscCall(MatGetBlockSize(A, &bs));
   if (!near) PetscCall(HybGAMGHasFields(pc, A, &fields));
@@ -203,9 +199,9 @@ PetscErrorCode HybGAMGCreateDefaultData(PC pc, Mat A)
   PetscFunctionBegin;
   PetscCall(HybGAMGGet(pc, &h));
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
-  h->failed = HybGAMGDefaultData(pc, h, A, &done);
-  if (size == 1) PetscCall(h->failed);
-  if (h->failed || !done) PetscCall((*h->ops.createdefaultdata)(pc, A));
+  h->setup.failed = HybGAMGDefaultData(pc, h, A, &done);
+  if (size == 1) PetscCall(h->setup.failed);
+  if (h->setup.failed || !done) PetscCall((*h->petsc.ops.createdefaultdata)(pc, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -221,36 +217,32 @@ static PetscBool HybGAMGAreTranslations(PetscInt rows, const HybAggBlock *block,
   return PETSC_TRUE;
 }
 
-PetscErrorCode HybGAMGNear(PC pc, HybGAMG *h, PetscInt rows)
+PetscErrorCode HybGAMGSend(PC pc, HybGAMG *h, PetscInt rows)
 {
   const HybExec    host = {&HybBackendHost, NULL, HYB_MEM_HOST}, *from = &host;
   const PetscCount n   = (PetscCount)rows * h->block.nvec;
   const void      *src = NULL;
   HybArena         near;
   HybScalar       *b;
+  PetscErrorCode   ierr;
 
   PetscFunctionBegin;
-  if (!h->dummy) { /* they are PETSc's */
+  if (!h->setup.dummy) { /* they are PETSc's */
     if (HybGAMGAreTranslations(rows, &h->block, HybGAMGData(pc)->data))
-      h->b = NULL;
+      h->near.b = NULL;
     else
       src = HybGAMGData(pc)->data;
-  } else if (h->b && h->near.exec.backend != h->exec.backend) {
-    src  = h->b;
-    from = &h->near.exec;
+  } else if (h->near.b && h->near.arena.exec.backend != h->exec.backend) {
+    src  = h->near.b;
+    from = &h->near.arena.exec;
   }
   if (!src) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaInit(&near, &h->exec));
-  {
-    PetscErrorCode ierr = HybArenaAlloc(&near, HYB_WORK(&h->exec), n, sizeof(*b), &b);
-
-    if (!ierr) ierr = HybGAMGCopy(from, &h->exec, b, src, (size_t)n * sizeof(*b));
-    if (ierr) (void)HybArenaReset(&near);
-    PetscCall(ierr);
-  }
-  PetscCall(HybArenaReset(&h->near));
-  h->near = near;
-  h->b    = b;
+  ierr = HybArenaAlloc(&near, HYB_WORK(&h->exec), n, sizeof(*b), &b);
+  if (!ierr) ierr = HybGAMGCopy(from, &h->exec, b, src, (size_t)n * sizeof(*b));
+  if (ierr) (void)HybArenaReset(&near);
+  PetscCall(ierr);
+  PetscCall(HybGAMGNear(h, near, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

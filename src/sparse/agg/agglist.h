@@ -1,0 +1,32 @@
+/*
+  agglist.h: the operations of smoothed aggregation, one list for the host's table and the device's: OP(member, Name)
+  for each member of HybAggOps, in its order; hybagg.h says what each does. The functions are HybAgg<Name>_Host and
+  HybAgg<Name>_CUDA.
+*/
+#ifndef AIJHYBRIDGPU_AGGLIST_H
+#define AIJHYBRIDGPU_AGGLIST_H
+#include "aijhybridgpu/private/hybagg.h"
+
+#define HYB_AGG_OPS(OP)        \
+  OP(look, Look)               \
+  OP(permutation, Permutation) \
+  OP(aggregates, Aggregates)   \
+  OP(quotient, Quotient)       \
+  OP(compose, Compose)         \
+  OP(lists, Lists)             \
+  OP(unsmoothed, Unsmoothed)   \
+  OP(smoothed, Smoothed)       \
+  OP(collapse, Collapse)       \
+  HYB_AGG_REAL_OPS(OP)
+
+/* those for real numbers */
+#if defined(PETSC_USE_COMPLEX)
+  #define HYB_AGG_REAL_OPS(OP)
+#else
+  #define HYB_AGG_REAL_OPS(OP) OP(tentative, Tentative) OP(weights, Weights) OP(filter, Filter)
+#endif
+
+/* the type of a function that the table's member points to */
+#define HYB_AGG_TYPE(member) __typeof__(*((const HybAggOps *)0)->member)
+
+#endif
