@@ -39,6 +39,9 @@ typedef struct {
 
 /* mpidata.c */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetData(Mat, Mat_MPIAIJHybridGPU **);
+/* those of A's blocks that are of the type, NULL for others; and f of each of them */
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetBlocks(Mat A, Mat block[2]);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUEachBlock(Mat A, PetscErrorCode (*f)(Mat));
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUUnmade(Mat);
 PETSC_INTERN PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *);
@@ -91,10 +94,6 @@ typedef struct {
 PETSC_INTERN PetscErrorCode HybMPIInPlaceBlocks(Mat B, Mat blocks[2]);
 PETSC_INTERN PetscErrorCode HybMPIInPlaceBegin(Mat B, HybMPIInPlace *);
 PETSC_INTERN PetscErrorCode HybMPIInPlaceEnd(Mat B, const HybMPIInPlace *);
-
-/* matproduct.c; the second: what computes C, if it is a parallel product of ours */
-PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetProduct(Mat C, HybParProduct *);
 
 /* mpicoo.c; the second and third: what may be done with entries that A's blocks lack, or do not use */
 #define HYB_LEFT 2
