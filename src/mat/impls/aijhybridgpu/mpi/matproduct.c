@@ -248,11 +248,7 @@ static PetscErrorCode HybMPIProductRepeat(Mat C, HybMPIProduct *mp, HybMPIOperan
   PetscCall(HybMPIProductExec(C, &hyb->choices, PETSC_SUCCESS, o, &x));
   HybMPIProductValuesForget(mp);
   /* an error of one process waits until all can be told */
-  ierr = HybArenaReset(&o->sent);
-  for (PetscInt k = 0; k < o->n; k++) {
-    o->csr[k].D = o->lent[k][0].csr;
-    o->csr[k].O = o->lent[k][1].csr;
-  }
+  ierr  = HybMPIOperandsReset(o);
   later = HybParProductDestroy(&mp->product);
   if (!ierr) ierr = later;
   mp->exec = x;

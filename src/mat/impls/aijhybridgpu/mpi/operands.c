@@ -79,6 +79,51 @@ PetscErrorCode HybMPIOperandsSend(HybMPIOperands *o, const HybExec *x, PetscBool
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMPIOperandsReset(HybMPIOperands *o)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&o->sent));
+  for (PetscInt k = 0; k < o->n; k++) {
+    PetscCall(MatMPIAIJGetSeqAIJ(o->mat[k], NULL, NULL, &o->csr[k].garray));
+    o->csr[k].D  = o->lent[k][0].csr;
+    o->csr[k].O  = o->lent[k][1].csr;
+    o->copied[k] = PETSC_FALSE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: rows of both blocks ascend, and so do the columns of others, which MatCreateSubMatrix() leaves as
+   they come. told: -info knows that they did not. */
+static PetscErrorCode HybMPIOperandSort(HybMPIOperands *o, PetscInt k, const HybExec *x, PetscBool told)
+{
+  static const char *const roles[] = {"A", "B", "C"};
+  HybParCSR               *M       = &o->csr[k];
+  PetscInt                *garray, *order, *to = NULL;
+  PetscBool                ascend = PETSC_TRUE, copied[2] = {told, told};
+
+  PetscFunctionBegin;
+  if (o->copied[k]) PetscFunctionReturn(PETSC_SUCCESS);
+  if (k && o->mat[k] == o->mat[k - 1]) {
+    *M           = o->csr[k - 1];
+    o->copied[k] = o->copied[k - 1];
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt c = 1; c < M->O.n; c++) ascend = (PetscBool)(ascend && M->garray[c - 1] < M->garray[c]);
+  if (!ascend) {
+    PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_HOST, M->O.n, sizeof(PetscInt), &garray));
+    PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_HOST, M->O.n, sizeof(PetscInt), &order));
+    PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_HOST, M->O.n, sizeof(PetscInt), &to));
+    PetscCall(PetscArraycpy(garray, M->garray, M->O.n));
+    for (PetscInt c = 0; c < M->O.n; c++) order[c] = c;
+    PetscCall(PetscSortIntWithArray(M->O.n, garray, order));
+    for (PetscInt c = 0; c < M->O.n; c++) to[order[c]] = c;
+    M->garray = garray;
+  }
+  for (int b = 0; b < 2; b++) PetscCall(HybLentSort(o->block[k][b], &o->lent[k][b], x, b ? to : NULL, roles[k], &o->sent, b ? &M->O : &M->D, &copied[b]));
+  o->copied[k] = (PetscBool)(copied[0] || copied[1]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybMPIOperandsRestore(HybMPIOperands *o)
 {
   PetscFunctionBegin;
@@ -108,25 +153,24 @@ static PetscErrorCode HybMPIOperandsHash(const HybExec *x, const HybMPIOperands 
 /* Not collective: the operands are fit for a product, and are remembered */
 PetscErrorCode HybMPIOperandsNote(HybMPIProduct *mp, HybMPIOperands *o)
 {
-  const char *roles[] = {"A", "B", "C"};
-  PetscBool   known[3][2];
-  uint64_t    hash[3][2];
+  PetscBool known[3][2];
+  uint64_t  hash[3][2];
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < o->n; k++) {
     const HybParCSR *M = &o->csr[k];
 
-    for (int b = 0; b < 2; b++) PetscCall(HybLentCheck(o->block[k][b], &o->lent[k][b], &mp->exec, b ? &M->O : &M->D, roles[k]));
-    for (PetscInt c = 1; c < M->O.n; c++) PetscCheck(M->garray[c - 1] < M->garray[c], PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %s of the product has its columns of other processes in another order than ascending: %" PetscInt_FMT " before %" PetscInt_FMT, roles[k], M->garray[c - 1], M->garray[c]);
+    PetscCall(HybMPIOperandSort(o, k, &mp->exec, PETSC_FALSE));
     for (int b = 0; b < 2; b++) {
       PetscCall(PetscObjectGetId((PetscObject)o->block[k][b], &mp->operand[k].id[b]));
       PetscCall(HybPatternKeyGet(o->block[k][b], &o->lent[k][b].csr, &mp->operand[k].key[b]));
     }
-    mp->operand[k].m      = M->D.m;
-    mp->operand[k].n[0]   = M->D.n;
-    mp->operand[k].n[1]   = M->O.n;
-    mp->operand[k].nnz[0] = M->D.nnz;
-    mp->operand[k].nnz[1] = M->O.nnz;
+    mp->operand[k].unsorted = o->copied[k];
+    mp->operand[k].m        = M->D.m;
+    mp->operand[k].n[0]     = M->D.n;
+    mp->operand[k].n[1]     = M->O.n;
+    mp->operand[k].nnz[0]   = M->D.nnz;
+    mp->operand[k].nnz[1]   = M->O.nnz;
     PetscCall(PetscFree(mp->operand[k].garray));
     mp->operand[k].as = k && o->mat[k] == o->mat[k - 1] ? mp->operand[k - 1].as : k;
     if (mp->operand[k].as == k) {
@@ -155,6 +199,7 @@ PetscErrorCode HybMPIOperandsSame(HybMPIProduct *mp, HybMPIOperands *o, PetscBoo
   for (PetscInt k = 0; k < o->n && *same; k++) {
     const HybParCSR *M = &o->csr[k];
 
+    if (mp->operand[k].unsorted) PetscCall(HybMPIOperandSort(o, k, &mp->exec, PETSC_TRUE));
     *same = (PetscBool)(M->D.m == mp->operand[k].m && M->D.n == mp->operand[k].n[0] && M->O.n == mp->operand[k].n[1] && M->D.nnz == mp->operand[k].nnz[0] && M->O.nnz == mp->operand[k].nnz[1]);
     if (!*same) break;
     for (int b = 0; b < 2; b++) {

@@ -24,6 +24,7 @@ typedef struct {
     uint64_t      pattern[2]; /* hashes of i and j of each block */
     PetscInt     *garray;     /* n[1] of them, of the first operand that is this matrix */
     PetscInt      as;         /* which operand that is */
+    PetscBool     unsorted;   /* a copy of it was sorted */
   } operand[3];
   struct { /* whose values the last numeric phase saw; id 0: nobody's */
     PetscObjectId    id[2];
@@ -50,7 +51,8 @@ typedef struct {
   Mat        mat[3], block[3][2];
   HybLent    lent[3][2];
   HybParCSR  csr[3];
-  HybArena   sent; /* device copies of operands that are not ours */
+  PetscBool  copied[3]; /* csr has copies whose rows are sorted */
+  HybArena   sent;      /* device copies of operands that are not ours, and sorted ones */
   PetscInt   n;
   PetscCount work; /* nonzeros of all operands, here */
 } HybMPIOperands;
@@ -59,6 +61,8 @@ typedef struct {
 PETSC_INTERN PetscErrorCode HybMPIOperandsMats(Mat C, HybMPIOperands *);
 PETSC_INTERN PetscErrorCode HybMPIOperandsGet(Mat C, PetscBool values, HybMPIOperands *);
 PETSC_INTERN PetscErrorCode HybMPIOperandsSend(HybMPIOperands *, const HybExec *, PetscBool values);
+/* csr is what the matrices lend again */
+PETSC_INTERN PetscErrorCode HybMPIOperandsReset(HybMPIOperands *);
 PETSC_INTERN PetscErrorCode HybMPIOperandsRestore(HybMPIOperands *);
 PETSC_INTERN PetscErrorCode HybMPIOperandsNote(HybMPIProduct *, HybMPIOperands *);
 PETSC_INTERN PetscErrorCode HybMPIOperandsSame(HybMPIProduct *, HybMPIOperands *, PetscBool *same);

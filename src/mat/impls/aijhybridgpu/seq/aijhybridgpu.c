@@ -450,8 +450,8 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
    -mat_aijhybridgpu_backend, _spgemm and _spmv may stand under a matrix's prefix. The others belong to the whole
    process. More options, for tuning and for tests, are in docs/tuning.md and in aijhybridgpu-options(7).
 
-   Everything that `MATAIJ` can do, this type can do: what is not overridden is the parent's. Rows of operands must have
-   their columns sorted, as assembly with `MatSetValues()` leaves them.
+   Everything that `MATAIJ` can do, this type can do: what is not overridden is the parent's. Operands of products whose
+   rows are not sorted, as a program's own arrays may be, are copied and sorted each time.
 
    References:
 + * - W. Liu, B. Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous

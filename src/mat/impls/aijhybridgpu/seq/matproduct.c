@@ -19,7 +19,8 @@ typedef struct {
     HybPatternKey key;
     PetscInt      m, n;
     PetscCount    nnz;
-    uint64_t      pattern; /* a hash of i and j */
+    uint64_t      pattern;  /* a hash of i and j */
+    PetscBool     unsorted; /* a copy of it was sorted */
   } operand[3];
   struct { /* whose values the last numeric phase saw; id 0: nobody's */
     PetscObjectId    id;
@@ -126,7 +127,8 @@ typedef struct {
   Mat        mat[3];
   HybLent    lent[3];
   HybCSR     csr[3];
-  HybArena   sent; /* device copies of operands that are not ours */
+  PetscBool  copied[3]; /* csr is a copy's whose rows are sorted */
+  HybArena   sent;      /* device copies of operands that are not ours, and sorted ones */
   PetscInt   n;
   PetscCount work; /* nonzeros of all operands */
 } HybOperands;
@@ -171,6 +173,25 @@ static PetscErrorCode HybOperandsSend(HybOperands *o, const HybExec *x, PetscBoo
     else
       PetscCall(HybOperandSend(o->mat[k], &o->lent[k], x, values, &o->sent, &o->csr[k]));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* told: -info knows that it is not sorted */
+static PetscErrorCode HybOperandSort(HybOperands *o, PetscInt k, const HybExec *x, PetscBool told)
+{
+  static const char *const roles[] = {"A", "B", "C"};
+  PetscInt                 same    = 0;
+
+  PetscFunctionBegin;
+  if (o->copied[k]) PetscFunctionReturn(PETSC_SUCCESS);
+  while (o->mat[same] != o->mat[k]) same++;
+  if (same < k) {
+    o->csr[k]    = o->csr[same];
+    o->copied[k] = o->copied[same];
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  o->copied[k] = told;
+  PetscCall(HybLentSort(o->mat[k], &o->lent[k], x, NULL, roles[k], &o->sent, &o->csr[k], &o->copied[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -240,8 +261,8 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
 {
   HybArena       arrays;
   HybCSR         result;
-  const HybExec *x       = &mp->exec;
-  const char    *roles[] = {"A", "B", "C"}, *method;
+  const HybExec *x = &mp->exec;
+  const char    *method;
   const HybCSR  *list[3];
   uint64_t       hash[3];
   char           text[1024];
@@ -254,13 +275,14 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
   HybRecordProduct(C, MatProductTypes[C->product->type], o->mat[0]);
   PetscCall(HybRecordBegin(HYB_RECORD_SYMBOLIC, C, x));
   for (PetscInt k = 0; k < o->n; k++) {
-    PetscCall(HybLentCheck(o->mat[k], &o->lent[k], x, &o->csr[k], roles[k]));
+    PetscCall(HybOperandSort(o, k, x, PETSC_FALSE));
     PetscCall(PetscObjectGetId((PetscObject)o->mat[k], &mp->operand[k].id));
     PetscCall(HybPatternKeyGet(o->mat[k], &o->lent[k].csr, &mp->operand[k].key));
-    mp->operand[k].m   = o->csr[k].m;
-    mp->operand[k].n   = o->csr[k].n;
-    mp->operand[k].nnz = o->csr[k].nnz;
-    list[k]            = &o->csr[k];
+    mp->operand[k].m        = o->csr[k].m;
+    mp->operand[k].n        = o->csr[k].n;
+    mp->operand[k].nnz      = o->csr[k].nnz;
+    mp->operand[k].unsorted = o->copied[k];
+    list[k]                 = &o->csr[k];
   }
   PetscCall(HybPatternHash(x, o->n, list, hash));
   for (PetscInt k = 0; k < o->n; k++) mp->operand[k].pattern = hash[k];
@@ -392,7 +414,10 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
     mp->product = product;
     PetscCall(ierr);
     PetscCall(HybArenaReset(&o->sent));
-    for (PetscInt k = 0; k < o->n; k++) o->csr[k] = o->lent[k].csr;
+    for (PetscInt k = 0; k < o->n; k++) {
+      o->csr[k]    = o->lent[k].csr;
+      o->copied[k] = PETSC_FALSE;
+    }
     PetscCall(HybOperandsSend(o, &x, PETSC_TRUE));
   }
   PetscCall(HybMatProductSymbolic(C, mp, PETSC_TRUE, o));
@@ -502,6 +527,8 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   PetscCall(HybExecRefresh(&mp->exec));
   PetscCall(HybProductSetStream(mp->product, mp->exec.stream));
   PetscCall(HybOperandsSend(o, &mp->exec, PETSC_TRUE));
+  for (PetscInt k = 0; k < mp->noperands; k++)
+    if (mp->operand[k].unsorted) PetscCall(HybOperandSort(o, k, &mp->exec, PETSC_TRUE));
   PetscCall(HybMatProductSamePattern(mp, o, &same));
   if (same) PetscCall(HybMatProductSameResult(C, mp, o->work, &same));
   adoptions = hyb->adoptions;

@@ -308,9 +308,8 @@ PETSC_INTERN PetscErrorCode HybLentRestore(Mat, HybLent *);
    longest one */
 PETSC_INTERN PetscCount HybCountNonemptyRows(const HybCSR *, PetscCount *longest);
 /* how many rows are not sorted, without duplicates, in range. Looked at where the arrays are wanted anyway; remembered
-   for ours until the pattern, whose key it is, moves. Check: else PETSC_ERR_ARG_WRONGSTATE naming the row */
+   for ours until the pattern, whose key it is, moves. */
 PETSC_INTERN PetscErrorCode HybRowsLook(Mat, const HybPatternKey *, const HybExec *, const HybCSR *, PetscCount *nbad, PetscInt *badrow);
-PETSC_INTERN PetscErrorCode HybLentCheck(Mat, const HybLent *, const HybExec *, const HybCSR *, const char *role);
 /* Do the columns of each row of A, which csr has on the device, ascend, each once? Arrays that a program handed to
    PETSc need not be so: then the host does what goes by their order, and what makes a matrix, since of those that are
    born on the device it is taken for granted. Looked at once for a pattern. */
@@ -329,6 +328,11 @@ PETSC_INTERN PetscErrorCode HybInodesFind(Mat);
 PETSC_INTERN PetscErrorCode HybInodesLook(Mat);
 /* does AIJ look no more for rows of equal pattern in A's data, since it found none or was told so? */
 PETSC_INTERN PetscErrorCode HybInodesEnded(Mat A, PetscBool *ended);
+
+/* unsorted.c: csr, A's arrays where x executes, becomes a copy with ascending columns where it has others, or where
+   column c is to be to[c]; of a column that is not there an error (73). copies has the copy's arrays; *copied, which
+   says so, was true before where -info has been told. */
+PETSC_INTERN PetscErrorCode HybLentSort(Mat, const HybLent *, const HybExec *x, const PetscInt *to, const char *role, HybArena *copies, HybCSR *csr, PetscBool *copied);
 
 /* copy.c: the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second when what reads
    them has been queued, and nothing waits for it. */
