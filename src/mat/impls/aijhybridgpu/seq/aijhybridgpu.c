@@ -317,10 +317,7 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
-    PetscBool done;
-
-    PetscCall(MatSeqAIJHybridGPUCopyValues(A, *newmat, &done));
-    if (!done) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscCall(MatSeqAIJHybridGPUTakeValues(*newmat, A));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_INITIAL_MATRIX)
@@ -349,10 +346,7 @@ PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat A, MatType type, MatReuse reu
 {
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
-    PetscBool done;
-
-    PetscCall(MatSeqAIJHybridGPUCopyValues(A, *newmat, &done));
-    if (!done) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscCall(MatSeqAIJHybridGPUTakeValues(*newmat, A));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_INITIAL_MATRIX)

@@ -381,6 +381,22 @@ PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode MatSeqAIJHybridGPUTakeValues(Mat B, Mat A)
+{
+  PetscErrorCode (*own)(Mat, Mat, MatStructure) = B->ops->copy;
+  PetscErrorCode ierr;
+  PetscBool      done;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUCopyValues(A, B, &done));
+  if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  if (A->ops->copy == HYB_PARENT.copy) B->ops->copy = HYB_PARENT.copy; /* the parent's fast way */
+  ierr         = MatCopy(A, B, SAME_NONZERO_PATTERN);
+  B->ops->copy = own;
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
 {
   PetscBool done = PETSC_FALSE;

@@ -188,6 +188,7 @@ typedef struct {
   /* products with vectors that the host has done, while it was not decided that the device shall */
   PetscInt  hostmults;
   PetscBool staysonhost; /* the device had no room */
+  PetscBool expected;    /* it was made or assembled while a device was in use */
 } Mat_SeqAIJHybridGPU;
 
 /* does the matrix live on the device, so that operations on its values run there? */
@@ -268,6 +269,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULeave(Mat);
 PETSC_INTERN PetscErrorCode HybSetParentType(Mat A, MatType parent);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetData(Mat, Mat_SeqAIJHybridGPU **);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULookAtOptions(Mat);
+/* A was made or assembled: is a device in use, which may get it? */
+PETSC_INTERN PetscErrorCode HybStorageExpect(Mat A, Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
 PETSC_INTERN PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *, HybLives to);
 PETSC_INTERN const char    *HybStorageName(const Mat_SeqAIJHybridGPU *);
