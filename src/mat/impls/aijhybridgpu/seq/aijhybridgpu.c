@@ -62,8 +62,15 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, assemblyend, A, mode);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(HybGivenTake(A));
+  if (HybGlueState.given.kept) PetscCall(HybGivenTake(A));
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
+  if (hyb->hostonly) {
+    PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
+    HybHostOnlyAssembled(A, hyb, state);
+    hyb->coopattern = PETSC_FALSE;
+    HybGlueState.counts.assemblies += mode == MAT_FINAL_ASSEMBLY;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (hyb->assembling && hyb->assembling == state && hyb->copy.values && hyb->copy.mark.state == state) {
     /* MatSetValuesCOO() wrote on the device and calls this: nothing was inserted, and MatAssemblyEnd() will count the
        values as new ones */
@@ -97,6 +104,7 @@ static PetscErrorCode MatSetFromOptions_SeqAIJHybridGPU(Mat A, HybOptionItems it
   before = hyb->choices;
   PetscCall(HybChoicesSetFromOptions(&hyb->choices, items));
   if (memcmp(&before, &hyb->choices, sizeof(before))) PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
+  if (before.backend != hyb->choices.backend) PetscCall(HybHostOnlyEnd(A, hyb));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -162,8 +170,8 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
   if (op == MAT_STRUCTURE_ONLY && flg) PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent frees the values */
   PetscCall((*HybGlueState.seq.setoption)(A, op, flg));
   /* the parent has put its own there */
-  if (op == MAT_SORTED_FULL && !flg) A->ops->setvalues = HybGlueState.own.setvalues;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (op == MAT_SORTED_FULL && !flg && !hyb->hostonly) A->ops->setvalues = HybGlueState.own.setvalues;
   PetscCall(HybAskedKeep(hyb, op, flg));
   /* adoption has looked for inodes already, and a numeric phase assembles nothing: a change of mind takes effect
      here */

@@ -277,7 +277,10 @@ PetscErrorCode MatSeqAIJHybridGPUExpect(Mat A)
   size_t               bytes;
 
   PetscFunctionBegin;
-  if (!HybWhereMayBe(A, &hyb->choices)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybWhereMayBe(A, &hyb->choices)) {
+    PetscCall(HybHostOnlyBegin(A, hyb));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(HybStorageExpect(A, hyb));
   if (!g->device->expect || hyb->copy.pattern || HybBorn(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetInfo(A, MAT_LOCAL, &info));

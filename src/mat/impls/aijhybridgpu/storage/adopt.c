@@ -62,6 +62,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   if (HybHashActive(C)) PetscCall(MatSeqAIJSetPreallocation(C, 0, NULL));
   PetscCall(HybEventBegin(HybGlueState.event.adopt, C, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  PetscCall(HybHostOnlyEnd(C, hyb));
   PetscCall(PetscLayoutSetUp(C->rmap));
   PetscCall(PetscLayoutSetUp(C->cmap));
   PetscCall(HybNarrowCreate(x, csr, rows, &T));
@@ -349,6 +350,7 @@ static PetscErrorCode HybTakeHostData(Mat A, Mat *D)
   void                *data;
 
   PetscFunctionBegin;
+  PetscCall(HybHostOnlyEnd(A, hyb));
   PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* what is queued reads the arrays that go */
   data       = A->data;
   A->data    = (*D)->data;

@@ -25,6 +25,7 @@ static PetscErrorCode HybCopyPattern(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybE
   HybDeviceCopy *d = &hyb->copy;
 
   PetscFunctionBegin;
+  PetscCall(HybHostOnlyEnd(A, hyb));
   PetscCall(HybArenaInit(&d->arena, x));
   d->csr   = *host;
   d->csr.i = d->csr.j = NULL;

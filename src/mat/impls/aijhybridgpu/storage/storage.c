@@ -153,7 +153,7 @@ PetscErrorCode HybStorageExpect(Mat A, Mat_SeqAIJHybridGPU *hyb)
   Where MatHeaderReplace() or MatHeaderMerge() gave A another header's data, the object's state is A's, so that nothing
   follows from the marks: the values are taken for new.
 */
-PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGPU **data)
+PetscErrorCode HybStorageMake(Mat A, Mat_SeqAIJHybridGPU **data)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
 
@@ -171,8 +171,11 @@ PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGPU **data)
     PetscCall(HybGlueReadChoices(&hyb->choices));
     PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
     PetscCall(HybStorageExpect(A, hyb));
+    PetscCall(HybHostOnlyBegin(A, hyb));
   } else if (hyb->owner != A) {
-    hyb->owner = A;
+    hyb->owner    = A;
+    hyb->hostonly = PETSC_TRUE; /* or it was another header's table */
+    PetscCall(HybHostOnlyEnd(A, hyb));
     PetscCall(MatSeqAIJHybridGPUValuesMoved(A));
   }
   *data = hyb;
