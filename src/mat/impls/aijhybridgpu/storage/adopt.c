@@ -83,6 +83,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   arrays->bytes  = 0;
   hyb->adoptions++;
   PetscCall(HybStorageGo(hyb, lives));
+  PetscCall(MatSeqAIJHybridGPUSetBornOps(C, PETSC_FALSE));
   /* whatever C held before goes with T, before the arrays under it */
   PetscCall(HybDataGone(C, hyb, &T));
   PetscCall(HybStorageRetire(hyb, &old));

@@ -470,13 +470,14 @@ PetscErrorCode HybDerivedDestroy(HybDerived *d)
 }
 
 /* PETSc takes its fast way between two matrices where both have the same function: only what lives on a device has ones
-   of its own, and what a device has a copy of, or may get one, that which copies: into a matrix that lives there */
+   of its own, and what a device has a copy of, or may get one, that which copies: into a matrix that lives there. A result's entries are added to without MatSetValues(), which would
+   look twice for each one. */
 PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat A, PetscBool born)
 {
   const Mat_SeqAIJHybridGPU *hyb = MatIsSeqAIJHybridGPU(A) ? (const Mat_SeqAIJHybridGPU *)A->spptr : NULL;
 
   PetscFunctionBegin;
   A->ops->copy = born || (hyb && (hyb->copy.pattern || hyb->expected)) ? HybGlueState.born.copy : HybGlueState.seq.copy;
-  A->ops->axpy = born ? HybGlueState.born.axpy : HybGlueState.seq.axpy;
+  A->ops->axpy = born || (hyb && hyb->arrays.blocks) ? HybGlueState.born.axpy : HybGlueState.seq.axpy;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
