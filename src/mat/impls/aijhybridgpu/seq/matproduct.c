@@ -72,14 +72,24 @@ static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* of the matrix without a type that goes with a product */
+static PetscErrorCode HybMatProductDestroyBeside(Mat beside)
+{
+  void *mp = beside->data;
+
+  PetscFunctionBegin;
+  beside->data = NULL;
+  if (mp) PetscCall(HybMatProductFree(mp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static HybMatProduct *HybMatProductGet(Mat C)
 {
-  void *mp = NULL;
+  const Mat_Product *product = C->product;
 
-  if (!C->product) return NULL;
-  if (C->product->data) return (HybMatProduct *)C->product->data;
-  if (C->product->Dwork && HybContainerGet((PetscObject)C->product->Dwork, "HybProduct", &mp)) return NULL;
-  return (HybMatProduct *)mp;
+  if (!product) return NULL;
+  if (product->data) return (HybMatProduct *)product->data;
+  return product->Dwork && product->Dwork->ops->destroy == HybMatProductDestroyBeside ? (HybMatProduct *)product->Dwork->data : NULL;
 }
 
 static PetscErrorCode HybMatProductView(Mat C, PetscViewer viewer)
@@ -110,9 +120,8 @@ static PetscErrorCode HybMatProductSet(Mat C, HybMatProduct *mp)
 
     if (ierr) (void)HybMatProductFree(mp);
     PetscCall(ierr);
-    ierr = HybContainerCompose((PetscObject)beside, "HybProduct", mp, HybMatProductFree);
-    if (ierr) (void)MatDestroy(&beside); /* mp is freed */
-    PetscCall(ierr);
+    beside->data         = mp;
+    beside->ops->destroy = HybMatProductDestroyBeside;
     PetscCall(MatDestroy(&product->Dwork));
     product->Dwork = beside;
   } else {

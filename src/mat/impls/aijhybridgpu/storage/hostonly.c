@@ -1,7 +1,7 @@
 /*
-  Matrices of a process that has no device, or shall use none: while such a one lies in AIJ's own arrays, its entries are
-  written and read by AIJ's own functions, which stand in its table, and no door tells of that. Nobody would ask: it has
-  no copy that could be old and no values that could have moved. All other operations stay ours.
+  Matrices of a process that has no device, or shall use none: while such a one lies in AIJ's own arrays, its entries
+  are written and read by AIJ's own functions, which stand in its table, and no door tells of that. Nobody would ask: it
+  has no copy that could be old and no values that could have moved. All other operations stay ours.
 
   That ends where it gets arrays of ours (adopt.c), other choices, or another header.
 */

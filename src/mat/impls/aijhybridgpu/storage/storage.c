@@ -470,8 +470,8 @@ PetscErrorCode HybDerivedDestroy(HybDerived *d)
 }
 
 /* PETSc takes its fast way between two matrices where both have the same function: only what lives on a device has ones
-   of its own, and what a device has a copy of, or may get one, that which copies: into a matrix that lives there. A result's entries are added to without MatSetValues(), which would
-   look twice for each one. */
+   of its own, and what a device has a copy of, or may get one, that which copies: into a matrix that lives there. A
+   result's entries are added to without MatSetValues(), which would look twice for each one. */
 PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat A, PetscBool born)
 {
   const Mat_SeqAIJHybridGPU *hyb = MatIsSeqAIJHybridGPU(A) ? (const Mat_SeqAIJHybridGPU *)A->spptr : NULL;
