@@ -97,6 +97,12 @@ static PetscErrorCode TestValues(PetscInt m, PetscInt n)
   MatTestCheck(nh == 0, "MatZeroEntries");
   ONDEVICE("HybCopy", 0, MatCopy(H, G, SAME_NONZERO_PATTERN));
   MatTestCheckSame(G, B, "MatCopy");
+  PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &HX)); /* of the host's */
+  PetscCall(MatScale(HX, 0.5));
+  ONDEVICE("HybCopy", 0, MatCopy(HX, G, SAME_NONZERO_PATTERN));
+  MatTestCheckSame(G, HX, "MatCopy of a matrix of the host's");
+  PetscCall(MatDestroy(&HX));
+  PetscCall(MatCopy(H, G, SAME_NONZERO_PATTERN));
   ONDEVICE("HybAXPY", 0, MatAXPY(G, 0.75, H, SAME_NONZERO_PATTERN));
   PetscCall(MatAXPY(B, 0.75, A, SAME_NONZERO_PATTERN));
   MatTestCheckSame(G, B, "MatAXPY same");

@@ -135,7 +135,8 @@ typedef struct {
   void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation[2])(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void), (*coopreallocation[2])(void), (*coovalues[2])(void), (*multsf)(void);
   HybConverter converters[8]; /* the parent's, in the order of seq/convert.c */
   PetscBool    convertersknown;
-  PetscBool    zeroknown, zerowins; /* is zero times NaN zero in the parent's MatScale()? */
+  PetscBool    parentsnamed, conversionsnamed; /* some matrix has names of these beside those of each */
+  PetscBool    zeroknown, zerowins;            /* is zero times NaN zero in the parent's MatScale()? */
   /* options */
   PetscBool  optionsread;
   HybOptions options;

@@ -131,6 +131,7 @@ PetscErrorCode MatSeqAIJHybridGPULeave(Mat A)
   PetscFunctionBegin;
   for (size_t k = 0; k < sizeof(struct _MatOps) / sizeof(void *); k++)
     if (ops[k] == own[k]) ops[k] = parent[k];
+  if (A->ops->copy == HybGlueState.born.copy) A->ops->copy = HybGlueState.seq.copy;
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatProductSetFromOptions_anytype_C", NULL));
   PetscCall(HybDoorClose(A));
   PetscFunctionReturn(PETSC_SUCCESS);

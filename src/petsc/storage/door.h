@@ -46,6 +46,13 @@ static inline PetscBool HybDoorPass(Mat A)
   HybStorageMoved(hyb);
   return PETSC_TRUE;
 }
+/* nobody need be told of anything */
+static inline PetscBool HybHostOnly(Mat A)
+{
+  const Mat_SeqAIJHybridGPU *hyb = (const Mat_SeqAIJHybridGPU *)A->spptr;
+
+  return (PetscBool)(A->ops->destroy == HybGlueState.own.destroy && hyb && hyb->hostonly);
+}
 /* the same for readers */
 static inline void HybDoorShutRead(Mat A)
 {

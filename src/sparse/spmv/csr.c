@@ -131,7 +131,7 @@ static PetscErrorCode HybSpMVSetUp_CSR(HybSpMV *mv, const HybCSR *A)
   PetscCall(HybArenaAlloc(&mv->keep, HYB_MEM_HOST, 1, sizeof(*csr), &csr));
   csr->rows  = A->nnz < HYB_SPMV_SHORT * (PetscCount)A->m ? ROWS_SHORT : A->nnz < HYB_SPMV_LONG * (PetscCount)A->m ? ROWS_MIDDLE
                                                                                                                    : ROWS_LONG;
-  csr->ahead = PETSC_TRUE;
+  csr->ahead = (PetscBool)(A->nnz > HYB_SPMV_AHEAD); /* else there is nothing ahead */
   /* the first one brings the arrays, and does not count */
   csr->trials  = A->nnz < HYB_SPMV_TRIED ? 0 : 2 * HYB_SPMV_TRIALS + 1;
   csr->best[0] = csr->best[1] = PETSC_MAX_REAL;

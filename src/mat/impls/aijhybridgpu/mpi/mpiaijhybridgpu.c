@@ -221,6 +221,26 @@ static PetscErrorCode MatMPIAIJHybridGPUTakeOptions(Mat A, Mat_MPIAIJHybridGPU *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of blocks that PETSc's type copies to: where both have its function it does so array by array */
+static PetscErrorCode HybMPITakeValues(Mat B, Mat A)
+{
+  Mat             block[2] = {NULL, NULL};
+  const PetscInt *garray;
+  PetscErrorCode  ierr;
+  PetscErrorCode (*own[2])(Mat, Mat, MatStructure);
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(B, &block[0], &block[1], &garray));
+  for (int k = 0; k < 2 && block[k]; k++) {
+    own[k] = block[k]->ops->copy;
+    if (MatIsSeqAIJHybridGPU(block[k])) block[k]->ops->copy = HybGlueState.seq.copy;
+  }
+  ierr = MatCopy(A, B, SAME_NONZERO_PATTERN);
+  for (int k = 0; k < 2 && block[k]; k++) block[k]->ops->copy = own[k];
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   Mat                  B;
@@ -229,7 +249,7 @@ PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse r
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
-    PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscCall(HybMPITakeValues(*newmat, A));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_INITIAL_MATRIX)

@@ -104,7 +104,10 @@ PetscErrorCode MatSetValues_MPIAIJHybridGPU(Mat A, PetscInt m, const PetscInt ro
   if (PetscLikely(A->preallocated && HybFrameBlocksKnown())) {
     const Mat own = HybFrameBlock(A, 0), others = HybFrameBlock(A, 1);
 
-    if (PetscLikely(own && others && HybDoorPass(own))) {
+    if (own && others && HybHostOnly(own) && HybHostOnly(others)) {
+      passed = PETSC_TRUE;
+      ierr   = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);
+    } else if (PetscLikely(own && others && HybDoorPass(own))) {
       passed = HybDoorPass(others);
       if (PetscLikely(passed)) {
         ierr = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);

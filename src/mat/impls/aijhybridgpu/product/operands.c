@@ -71,6 +71,8 @@ PetscErrorCode HybOperandsSend(HybOperands *o, const HybExec *x, PetscBool value
   PetscCall(HybArenaReset(&o->sent));
   PetscCall(HybArenaInit(&o->sent, x));
   for (PetscInt k = 0; k < o->n; k++) {
+    if (o->copied[k] && o->blocks == 2) PetscCall(MatMPIAIJGetSeqAIJ(o->mat[k], NULL, NULL, &o->csr[k].garray));
+    o->copied[k] = PETSC_FALSE;
     for (int b = 0; b < o->blocks; b++) {
       HybCSR  *d    = HybParCSRBlock(&o->csr[k], b);
       PetscInt same = 0;
@@ -111,31 +113,71 @@ static PetscErrorCode HybOperandsHash(const HybExec *x, HybOperands *o, PetscBoo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The operands are fit for a product, and are remembered */
+/* Rows ascend, and so do the columns of others, which MatCreateSubMatrix() leaves as they come. told: -info knows that
+   they did not. */
+static PetscErrorCode HybOperandSort(HybOperands *o, PetscInt k, const HybExec *x, PetscBool told)
+{
+  static const char *const roles[] = {"A", "B", "C"};
+  HybParCSR               *M       = &o->csr[k];
+  PetscInt                *garray, *order, *to = NULL, same = 0;
+  PetscBool                ascend = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  if (o->copied[k]) PetscFunctionReturn(PETSC_SUCCESS);
+  while (o->mat[same] != o->mat[k]) same++;
+  if (same < k) {
+    *M           = o->csr[same];
+    o->copied[k] = o->copied[same];
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (!o->sent.exec.backend) PetscCall(HybArenaInit(&o->sent, x));
+  for (PetscInt c = 1; o->blocks == 2 && c < M->O.n; c++) ascend = (PetscBool)(ascend && M->garray[c - 1] < M->garray[c]);
+  if (!ascend) {
+    PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_HOST, M->O.n, sizeof(PetscInt), &garray));
+    PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_HOST, M->O.n, sizeof(PetscInt), &order));
+    PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_HOST, M->O.n, sizeof(PetscInt), &to));
+    PetscCall(PetscArraycpy(garray, M->garray, M->O.n));
+    for (PetscInt c = 0; c < M->O.n; c++) order[c] = c;
+    PetscCall(PetscSortIntWithArray(M->O.n, garray, order));
+    for (PetscInt c = 0; c < M->O.n; c++) to[order[c]] = c;
+    M->garray = garray;
+  }
+  for (int b = 0; b < o->blocks; b++) {
+    PetscBool copied = told;
+
+    PetscCall(HybLentSort(o->block[k][b], &o->lent[k][b], x, b ? to : NULL, roles[k], &o->sent, HybParCSRBlock(M, b), &copied));
+    o->copied[k] = (PetscBool)(o->copied[k] || copied);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The operands are remembered, in the order that a product wants */
 PetscErrorCode HybOperandsNote(HybMatProduct *mp, HybOperands *o)
 {
-  const char *roles[] = {"A", "B", "C"};
-  PetscBool   known[3][2];
-  uint64_t    hash[3][2];
+  PetscBool known[3][2];
+  uint64_t  hash[3][2];
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < o->n; k++) {
     const HybParCSR *M = &o->csr[k];
 
+    PetscCall(HybOperandSort(o, k, &mp->exec, PETSC_FALSE));
+    mp->unsorted[k] = o->copied[k];
     for (int b = 0; b < o->blocks; b++) {
       const HybCSR       *csr = HybParCSRBlock(&o->csr[k], b);
       HybMatProductBlock *of  = &mp->block[b];
 
-      PetscCall(HybLentCheck(o->block[k][b], &o->lent[k][b], &mp->exec, csr, roles[k]));
       of->operand[k].id = ((PetscObject)o->block[k][b])->id;
       PetscCall(HybPatternKeyGet(o->block[k][b], &o->lent[k][b].csr, &of->operand[k].key));
       of->operand[k].m   = csr->m;
       of->operand[k].n   = csr->n;
       of->operand[k].nnz = csr->nnz;
-      known[k][b]        = PETSC_FALSE;
+      /* of ours it is known whether they are the same ones; for others in their place the phase is repeated once, on
+         the host of one process, before hashes are made, which take a fifth of a first product of short rows */
+      known[k][b] = (PetscBool)(o->blocks == 1 && !mp->hashes && !HybExecOnDevice(&mp->exec) && of->operand[k].key.made);
+      hash[k][b]  = 0;
     }
     if (o->blocks == 1) continue;
-    for (PetscInt c = 1; c < M->O.n; c++) PetscCheck(M->garray[c - 1] < M->garray[c], PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %s of the product has its columns of other processes in another order than ascending: %" PetscInt_FMT " before %" PetscInt_FMT, roles[k], M->garray[c - 1], M->garray[c]);
     PetscCall(PetscFree(mp->columns[k].garray));
     mp->columns[k].as = k && o->mat[k] == o->mat[k - 1] ? mp->columns[k - 1].as : k;
     if (mp->columns[k].as == k) {
@@ -162,13 +204,14 @@ PetscErrorCode HybOperandsSame(HybMatProduct *mp, HybOperands *o, PetscBool *sam
   PetscFunctionBegin;
   *same = (PetscBool)(mp->noperands == o->n);
   for (PetscInt k = 0; k < o->n && *same; k++) {
+    if (mp->unsorted[k]) PetscCall(HybOperandSort(o, k, &mp->exec, PETSC_TRUE));
     for (int b = 0; b < o->blocks && *same; b++) {
       const HybMatProductBlock *of  = &mp->block[b];
       const HybCSR             *csr = HybParCSRBlock(&o->csr[k], b);
 
-      *same = (PetscBool)(csr->m == of->operand[k].m && csr->n == of->operand[k].n && csr->nnz == of->operand[k].nnz);
       PetscCall(HybPatternKeyGet(o->block[k][b], &o->lent[k][b].csr, &key[k][b]));
       known[k][b] = (PetscBool)(key[k][b].made && ((PetscObject)o->block[k][b])->id == of->operand[k].id && HybPatternKeyEqual(&key[k][b], &of->operand[k].key));
+      *same       = (PetscBool)(csr->m == of->operand[k].m && csr->n == of->operand[k].n && csr->nnz == of->operand[k].nnz && (known[k][b] || of->operand[k].pattern));
       all         = (PetscBool)(all && known[k][b]);
     }
   }

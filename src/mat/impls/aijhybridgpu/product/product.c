@@ -57,13 +57,24 @@ static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* of the matrix without a type that goes with a product */
+static PetscErrorCode HybMatProductDestroyBeside(Mat beside)
+{
+  void *mp = beside->data;
+
+  PetscFunctionBegin;
+  beside->data = NULL;
+  if (mp) PetscCall(HybMatProductFree(mp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static HybMatProduct *HybMatProductGet(Mat C)
 {
-  Mat_Product *product = C->product;
+  const Mat_Product *product = C->product;
 
   if (!product) return NULL;
   if (product->data) return (HybMatProduct *)product->data;
-  return product->Dwork && !((PetscObject)product->Dwork)->type_name ? (HybMatProduct *)product->Dwork->spptr : NULL;
+  return product->Dwork && product->Dwork->ops->destroy == HybMatProductDestroyBeside ? (HybMatProduct *)product->Dwork->data : NULL;
 }
 
 static PetscErrorCode HybMatProductView(Mat C, PetscViewer viewer)
@@ -94,12 +105,10 @@ static PetscErrorCode HybMatProductSet(Mat C, HybMatProduct *mp)
 
     if (ierr) (void)HybMatProductFree(mp);
     PetscCall(ierr);
-    ierr = HybContainerCompose((PetscObject)beside, "HybProduct", mp, HybMatProductFree);
-    if (ierr) (void)MatDestroy(&beside); /* mp is freed */
-    PetscCall(ierr);
+    beside->data         = mp;
+    beside->ops->destroy = HybMatProductDestroyBeside;
     PetscCall(MatDestroy(&product->Dwork));
     product->Dwork = beside;
-    beside->spptr  = mp;
   } else {
     product->data    = mp;
     product->destroy = HybMatProductDestroy;
@@ -248,6 +257,7 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
 
   PetscFunctionBegin;
   mp->noperands = 0; /* of none, if this fails */
+  mp->hashes    = PETSC_TRUE;
   PetscCall(HybOperandsConform(C, mp->type, o));
   for (int d = 0; d < 2; d++) {
     PetscLayout from = HybOperandsLayout(o, shapes[mp->type][d]), to = d ? C->cmap : C->rmap;
@@ -256,7 +266,7 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
     PetscCall(PetscLayoutCompare(from, to, &same));
     PetscCheck(same, PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_SIZ, "The operands' product %s has %" PetscInt_FMT " of %" PetscInt_FMT " %s here, but the matrix to be used again %" PetscInt_FMT " of %" PetscInt_FMT ": make a new one (MAT_INITIAL_MATRIX)", MatProductTypes[C->product->type], from->n, from->N, d ? "columns" : "rows", to->n, to->N);
   }
-  PetscCall(PetscInfo(C, "An operand's pattern, or where C lives, has changed since the symbolic phase, which is repeated\n"));
+  PetscCall(PetscInfo(C, "An operand's pattern, or where C lives, may have changed since the symbolic phase, which is repeated\n"));
   PetscCall(HybMatProductChoices(C, mp->blocks, &choices));
   PetscCall(HybMatProductExec(C, choices, PETSC_SUCCESS, o, &x));
   HybOperandsValuesForget(mp);

@@ -34,7 +34,7 @@ typedef struct {
     HybPatternKey key;
     PetscInt      m, n;
     PetscCount    nnz;
-    uint64_t      pattern; /* a hash of i and j */
+    uint64_t      pattern; /* a hash of i and j, 0: not known */
   } operand[3];
   struct { /* whose values the last numeric phase saw; id 0: nobody's */
     PetscObjectId    id;
@@ -62,10 +62,12 @@ typedef struct {
     PetscInt *garray; /* of the first operand that is this matrix: as many as its second block has columns */
     PetscInt  as;     /* which operand that is */
   } columns[3];
-  PetscBool stays[3]; /* operands of which no process has seen other values, at the present numeric phase */
-  PetscBool again;    /* the numeric phase is not the first one */
-  PetscBool zeros;    /* C has those of a symbolic phase, is assembled, and no numeric phase has ended since */
-  PetscBool pending;  /* the symbolic phase has left C not assembled, and no numeric phase was there yet */
+  PetscBool unsorted[3]; /* operands whose rows or columns of others a copy has in order */
+  PetscBool hashes;      /* patterns are known by their hashes too: other operands have taken the first ones' place */
+  PetscBool stays[3];    /* operands of which no process has seen other values, at the present numeric phase */
+  PetscBool again;       /* the numeric phase is not the first one */
+  PetscBool zeros;       /* C has those of a symbolic phase, is assembled, and no numeric phase has ended since */
+  PetscBool pending;     /* the symbolic phase has left C not assembled, and no numeric phase was there yet */
   /* a parallel numeric phase ends with an assembly: when it began, on some process, entries had been set in C and not
      assembled, or C let new entries in (then MATAIJ's assembly sums the states of the blocks' patterns) */
   PetscBool          assemble;
@@ -80,8 +82,9 @@ typedef struct {
 typedef struct {
   int        blocks;
   PetscInt   n;
-  PetscCount work; /* nonzeros of all operands, here */
-  HybArena   sent; /* device copies of operands that are not ours */
+  PetscCount work;      /* nonzeros of all operands, here */
+  HybArena   sent;      /* device copies of operands that are not ours, and sorted ones */
+  PetscBool  copied[3]; /* csr has copies in ascending order */
   Mat        mat[3], block[3][2];
   HybParCSR  csr[3]; /* of a sequential one D alone */
   HybLent    lent[3][2];

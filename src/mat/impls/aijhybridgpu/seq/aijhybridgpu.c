@@ -62,8 +62,15 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, assemblyend, A, mode);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(HybGivenTake(A));
+  if (HybGlueState.given.kept) PetscCall(HybGivenTake(A));
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
+  if (hyb->hostonly) {
+    PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
+    HybHostOnlyAssembled(A, hyb, state);
+    hyb->coopattern = PETSC_FALSE;
+    HybGlueState.counts.assemblies += mode == MAT_FINAL_ASSEMBLY;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (hyb->assembling && hyb->assembling == state && hyb->copy.values && hyb->copy.mark.state == state) {
     /* MatSetValuesCOO() wrote on the device and calls this: nothing was inserted, and MatAssemblyEnd() will count the
        values as new ones */
@@ -97,6 +104,7 @@ static PetscErrorCode MatSetFromOptions_SeqAIJHybridGPU(Mat A, HybOptionItems it
   before = hyb->choices;
   PetscCall(HybChoicesSetFromOptions(&hyb->choices, items));
   if (memcmp(&before, &hyb->choices, sizeof(before))) PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
+  if (before.backend != hyb->choices.backend) PetscCall(HybHostOnlyEnd(A, hyb));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -162,8 +170,8 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
   if (op == MAT_STRUCTURE_ONLY && flg) PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent frees the values */
   PetscCall((*HybGlueState.seq.setoption)(A, op, flg));
   /* the parent has put its own there */
-  if (op == MAT_SORTED_FULL && !flg) A->ops->setvalues = HybGlueState.own.setvalues;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  if (op == MAT_SORTED_FULL && !flg && !hyb->hostonly) A->ops->setvalues = HybGlueState.own.setvalues;
   PetscCall(HybAskedKeep(hyb, op, flg));
   /* adoption has looked for inodes already, and a numeric phase assembles nothing: a change of mind takes effect
      here */
@@ -317,10 +325,7 @@ PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat A, MatType type, MatReuse r
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
-    PetscBool done;
-
-    PetscCall(MatSeqAIJHybridGPUCopyValues(A, *newmat, &done));
-    if (!done) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscCall(MatSeqAIJHybridGPUTakeValues(*newmat, A));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_INITIAL_MATRIX)
@@ -349,10 +354,7 @@ PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat A, MatType type, MatReuse reu
 {
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX) {
-    PetscBool done;
-
-    PetscCall(MatSeqAIJHybridGPUCopyValues(A, *newmat, &done));
-    if (!done) PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
+    PetscCall(MatSeqAIJHybridGPUTakeValues(*newmat, A));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_INITIAL_MATRIX)
@@ -450,8 +452,8 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
    -mat_aijhybridgpu_backend, _spgemm and _spmv may stand under a matrix's prefix. The others belong to the whole
    process. More options, for tuning and for tests, are in docs/tuning.md and in aijhybridgpu-options(7).
 
-   Everything that `MATAIJ` can do, this type can do: what is not overridden is the parent's. Rows of operands must have
-   their columns sorted, as assembly with `MatSetValues()` leaves them.
+   Everything that `MATAIJ` can do, this type can do: what is not overridden is the parent's. Operands of products whose
+   rows are not sorted, as a program's own arrays may be, are copied and sorted each time.
 
    References:
 + * - W. Liu, B. Vinter, A framework for general sparse matrix-matrix multiplication on GPUs and heterogeneous

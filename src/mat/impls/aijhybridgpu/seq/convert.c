@@ -507,6 +507,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_Any(Mat A, MatType type, MatReuse reus
     if (strcmp(wanted, HybConversions[k])) continue;
     PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaijhybridgpu_%s_C", wanted));
     PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
+    HybGlueState.conversionsnamed = PETSC_TRUE;
   }
   PetscCall((*f)(A, type, reuse, newmat));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -518,6 +519,7 @@ PetscErrorCode MatSeqAIJHybridGPUComposeParents(Mat A, PetscBool on)
   char name[128];
 
   PetscFunctionBegin;
+  if (on) HybGlueState.parentsnamed = PETSC_TRUE;
   for (int k = 0; k < HYB_DERIVED_TYPES; k++) {
     if (!HybGlueState.converters[k]) continue;
     PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaij_%s_C", HybDerivedTypes[k]));
@@ -528,8 +530,8 @@ PetscErrorCode MatSeqAIJHybridGPUComposeParents(Mat A, PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The first time A is still the parent's: what it converts to is noted. Off: also what was composed at its first
-   use. */
+/* The first time A is still the parent's: what it converts to is noted. Off: also what was composed at its first use,
+   where any matrix has such names: PETSc looks through all names for each one. */
 PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
 {
   char name[128];
@@ -541,8 +543,8 @@ PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
   }
   HybGlueState.convertersknown = PETSC_TRUE;
   if (!on) {
-    PetscCall(MatSeqAIJHybridGPUComposeParents(A, PETSC_FALSE));
-    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybConversions); k++) {
+    if (HybGlueState.parentsnamed) PetscCall(MatSeqAIJHybridGPUComposeParents(A, PETSC_FALSE));
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybConversions) && HybGlueState.conversionsnamed; k++) {
       PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaijhybridgpu_%s_C", HybConversions[k]));
       PetscCall(PetscObjectComposeFunction((PetscObject)A, name, NULL));
     }

@@ -381,6 +381,22 @@ PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode MatSeqAIJHybridGPUTakeValues(Mat B, Mat A)
+{
+  PetscErrorCode (*own)(Mat, Mat, MatStructure) = B->ops->copy;
+  PetscErrorCode ierr;
+  PetscBool      done;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUCopyValues(A, B, &done));
+  if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  if (A->ops->copy == HYB_PARENT.copy) B->ops->copy = HYB_PARENT.copy; /* the parent's fast way */
+  ierr         = MatCopy(A, B, SAME_NONZERO_PATTERN);
+  B->ops->copy = own;
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
 {
   PetscBool done = PETSC_FALSE;
@@ -403,12 +419,56 @@ static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* X's entries are among those of Y, a result in arrays of ours, both on the host. AIJ sets them entry by entry. *done:
+   not where one of them is missing, or rows do not ascend. */
+static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, PetscScalar alpha, Mat X, PetscBool *done)
+{
+  const HybExec  host = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  Mat            M[2] = {X, Y};
+  HybCSR         csr[2];
+  HybPatternKey  key;
+  HybLent        l;
+  HybArena       work;
+  PetscScalar   *a;
+  PetscCount     missing = 0;
+  PetscInt       row;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  for (int k = 0; k < 2 && !missing; k++) {
+    PetscCall(HybLentGet(M[k], PETSC_TRUE, &l));
+    csr[k] = l.csr;
+    PetscCall(HybLentRestore(M[k], &l));
+    PetscCall(HybPatternKeyGet(M[k], &csr[k], &key));
+    PetscCall(HybRowsLook(M[k], &key, &host, &csr[k], &missing, &row));
+    if (!csr[k].a) missing = 1;
+  }
+  if (missing) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaInit(&work, &host));
+  PetscCall(MatSeqAIJGetArray(Y, &a));
+  csr[1].a = (HybScalar *)a;
+  ierr     = HybBackendHost.csr->axpysubset(&host, &work, (HybScalar *)&alpha, &csr[0], &csr[1], &missing);
+  PetscCall(MatSeqAIJRestoreArray(Y, &a));
+  PetscCall(HybWorkEnd(&work, ierr));
+  if (missing) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
+  PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)csr[0].nnz));
+  *done = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The base class does it, which may leave Y with arrays of the host's */
 static PetscErrorCode HybAXPYOnHost(Mat Y, PetscScalar alpha, Mat X, MatStructure str)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
+  Mat_SeqAIJHybridGPU *hyb  = NULL;
+  PetscBool            done = PETSC_FALSE;
 
   PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
+  if (str == SUBSET_NONZERO_PATTERN && X != Y && hyb->lives == HYB_LIVES_HOST && hyb->arrays.blocks && MatIsSeqAIJHybridGPU(X)) PetscCall(HybAXPYSubsetOnHost(Y, alpha, X, &done));
+  if (done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUHostWrites(Y));
   PetscCall((*HYB_PARENT.axpy)(Y, alpha, X, str));
   PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));

@@ -194,33 +194,79 @@ static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, PetscBool transpo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMultOnHost(Mat A, const HybExec *x, const HybLent *l, Vec xx, HybSpMVMode mode, Vec yy, Vec zz)
+/* by a plan that is there; inline, since the mode is known where it is called */
+static inline __attribute__((always_inline)) PetscErrorCode HybMultByPlan(HybMultPlan *p, const HybCSR *csr, Vec xx, HybSpMVMode mode, Vec yy, Vec zz)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybPatternKey        key;
-  const PetscScalar   *xa, *y = NULL;
-  PetscScalar         *z;
+  const PetscScalar *xa, *y = NULL;
+  PetscScalar       *z;
 
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(HybPatternKeyGet(A, &l->csr, &key));
-  PetscCall(HybMultPlanSetUp(A, x, &l->csr, &key, PETSC_FALSE, &hyb->host));
   PetscCall(VecGetArrayRead(xx, &xa));
   if (mode != HYB_SPMV_SET && yy != zz) PetscCall(VecGetArrayRead(yy, &y));
   if (mode == HYB_SPMV_SET || y)
     PetscCall(VecGetArrayWrite(zz, &z));
   else
     PetscCall(VecGetArray(zz, &z));
-  PetscCall(HybSpMVApply(&hyb->host.plan, &l->csr, xa, mode, mode == HYB_SPMV_SET ? NULL : (y ? y : z), z));
+  PetscCall(HybSpMVApply(&p->plan, csr, xa, mode, mode == HYB_SPMV_SET ? NULL : (y ? y : z), z));
   if (mode == HYB_SPMV_SET || y)
     PetscCall(VecRestoreArrayWrite(zz, &z));
   else
     PetscCall(VecRestoreArray(zz, &z));
   if (y) PetscCall(VecRestoreArrayRead(yy, &y));
   PetscCall(VecRestoreArrayRead(xx, &xa));
-  PetscCall(PetscLogFlops(2.0 * l->csr.nnz - (mode == HYB_SPMV_SET ? hyb->host.nonemptyrows : 0)));
+  PetscCall(PetscLogFlops(2.0 * csr->nnz - (mode == HYB_SPMV_SET ? p->nonemptyrows : 0)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+static PetscErrorCode HybMultOnHost(Mat A, const HybExec *x, const HybLent *l, Vec xx, HybSpMVMode mode, Vec yy, Vec zz)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybPatternKey        key;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybPatternKeyGet(A, &l->csr, &key));
+  PetscCall(HybMultPlanSetUp(A, x, &l->csr, &key, PETSC_FALSE, &hyb->host));
+  PetscCall(HybMultByPlan(&hyb->host, &l->csr, xx, mode, yy, zz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of a matrix that no device can be meant for, the host's transposed products are AIJ's */
+static inline PetscBool HybMultIsParents(Mat A)
+{
+  const Mat_SeqAIJHybridGPU *hyb = HybStorageAtHand(A);
+
+  return (PetscBool)(hyb && hyb->hostonly && !A->structure_only && !HybRecording());
+}
+
+/* Of a matrix that no device can be meant for: what its arrays and their plan are, without a question to anybody. Of a
+   small one all else would take as long as its product. */
+static inline HybMultPlan *HybMultAtHand(Mat A, HybCSR *csr)
+{
+  Mat_SeqAIJHybridGPU *hyb = HybStorageAtHand(A);
+  const HybPatternKey *key;
+
+  if (!hyb || !hyb->hostonly || !hyb->host.ready || !HybFrameKnown() || HybRecording()) return NULL;
+  key = &hyb->host.key;
+  HybFramePattern(A, &csr->i, &csr->j);
+  csr->m   = A->rmap->n;
+  csr->n   = A->cmap->n;
+  csr->nnz = key->nnz;
+  csr->a   = HybFrameValues(A);
+  if (key->i != csr->i || key->j != csr->j || key->m != csr->m || key->n != csr->n || key->nonzerostate != A->nonzerostate || key->generation != hyb->generation || !csr->m || csr->i[csr->m] != csr->nnz || !csr->a) return NULL;
+  return &hyb->host;
+}
+#define HybMultIfAtHand(A, xx, mode, yy, zz)                            \
+  do {                                                                  \
+    HybCSR       csr_;                                                  \
+    HybMultPlan *plan_ = HybMultAtHand(A, &csr_);                       \
+                                                                        \
+    if (plan_) {                                                        \
+      HybGlueState.counts.mults++;                                      \
+      PetscCall(HybMultByPlan(plan_, &csr_, (xx), (mode), (yy), (zz))); \
+      PetscFunctionReturn(PETSC_SUCCESS);                               \
+    }                                                                   \
+  } while (0)
 
 /* what a product has to read and write at least: each entry of the matrix and of the vectors once */
 PetscLogDouble HybMultBytes(const HybCSR *csr, HybSpMVMode mode)
@@ -358,6 +404,7 @@ PetscErrorCode MatMult_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
   PetscBool parents;
 
   PetscFunctionBegin;
+  HybMultIfAtHand(A, x, HYB_SPMV_SET, NULL, y);
   HybLeaveIfOverlaid(A, mult, A, x, y);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &parents));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -368,6 +415,7 @@ PetscErrorCode MatMultAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
   PetscBool parents;
 
   PetscFunctionBegin;
+  HybMultIfAtHand(A, x, HYB_SPMV_ADD, y, z);
   HybLeaveIfOverlaid(A, multadd, A, x, y, z);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &parents));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -428,6 +476,7 @@ PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
     PetscCall(HybResidualByMult(A, b, x, r));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  HybMultIfAtHand(A, x, HYB_SPMV_RESIDUAL, b, r);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, &parents));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -437,6 +486,7 @@ PetscErrorCode MatMultTranspose_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
   PetscBool parents;
 
   PetscFunctionBegin;
+  if (HybMultIsParents(A)) return (*HybGlueState.seq.multtranspose)(A, x, y);
   HybLeaveIfOverlaid(A, multtranspose, A, x, y);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &parents));
   if (parents) {
@@ -451,6 +501,7 @@ PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
   PetscBool parents;
 
   PetscFunctionBegin;
+  if (HybMultIsParents(A)) return (*HybGlueState.seq.multtransposeadd)(A, x, y, z);
   HybLeaveIfOverlaid(A, multtransposeadd, A, x, y, z);
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &parents));
   if (parents) {

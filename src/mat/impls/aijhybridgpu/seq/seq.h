@@ -42,6 +42,8 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat, const HybE
    the device */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done);
+/* B, of ours, gets the values of A, an AIJ of the same pattern */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUTakeValues(Mat B, Mat A);
 
 /* devicecreate.c: operations that make a matrix from another on the device */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat, PetscBool on);

@@ -271,13 +271,18 @@ static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
 /* What the host assembles will be sent, if a device is in use: what that takes of memory can be made meanwhile */
 PetscErrorCode MatSeqAIJHybridGPUExpect(Mat A)
 {
-  const HybGlue             *g   = &HybGlueState;
-  const Mat_SeqAIJHybridGPU *hyb = (const Mat_SeqAIJHybridGPU *)A->spptr;
-  MatInfo                    info;
-  size_t                     bytes;
+  const HybGlue       *g   = &HybGlueState;
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  MatInfo              info;
+  size_t               bytes;
 
   PetscFunctionBegin;
-  if (!HybWhereMayBe(A, &hyb->choices) || !g->device->expect || hyb->copy.pattern || HybBorn(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybWhereMayBe(A, &hyb->choices)) {
+    PetscCall(HybHostOnlyBegin(A, hyb));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybStorageExpect(A, hyb));
+  if (!g->device->expect || hyb->copy.pattern || HybBorn(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
   bytes = sizeof(PetscScalar) * (size_t)PetscMax(info.nz_used, info.nz_allocated);
   if (bytes) PetscCall((*g->device->expect)(bytes)); /* 0 asks for kernels, which an option may not want */

@@ -86,6 +86,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   if (HybHashActive(C)) PetscCall(MatSeqAIJSetPreallocation(C, 0, NULL));
   PetscCall(HybEventBegin(HybGlueState.event.adopt, C, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
+  PetscCall(HybHostOnlyEnd(C, hyb));
   PetscCall(PetscLayoutSetUp(C->rmap));
   PetscCall(PetscLayoutSetUp(C->cmap));
   PetscCall(HybNarrowCreate(x, csr, rows, &T));
@@ -106,6 +107,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   arrays->bytes  = 0;
   hyb->adoptions++;
   PetscCall(HybStorageGo(hyb, lives));
+  PetscCall(MatSeqAIJHybridGPUSetBornOps(C, PETSC_FALSE));
   /* whatever C held before goes with T, before the arrays under it */
   PetscCall(HybDataGone(C, hyb, &T));
   PetscCall(HybStorageRetire(hyb, &old));
@@ -335,6 +337,7 @@ static PetscErrorCode HybTakeHostData(Mat A, Mat *D)
   void                *data;
 
   PetscFunctionBegin;
+  PetscCall(HybHostOnlyEnd(A, hyb));
   PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* what is queued reads the arrays that go */
   data       = A->data;
   A->data    = (*D)->data;

@@ -83,20 +83,6 @@ PetscErrorCode HybRowsLook(Mat A, const HybPatternKey *key, const HybExec *x, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybLentCheck(Mat A, const HybLent *l, const HybExec *x, const HybCSR *csr, const char *role)
-{
-  HybPatternKey key;
-  PetscCount    nbad;
-  PetscInt      badrow;
-
-  PetscFunctionBegin;
-  PetscCall(HybPatternKeyGet(A, &l->csr, &key));
-  PetscCall(HybRowsLook(A, &key, x, csr, &nbad, &badrow));
-  PetscCheck(!nbad, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %s of the product (%" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros) has %" PetscInt64_FMT " rows whose columns are not sorted, repeated or out of range; the first is row %" PetscInt_FMT ". Sort the arrays that were handed to PETSc, or assemble the matrix with MatSetValues()", role,
-             l->csr.m, l->csr.n, (PetscInt64)l->csr.nnz, (PetscInt64)nbad, badrow);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode MatSeqAIJHybridGPURowsAscend(Mat A, const HybExec *x, const HybCSR *csr, PetscBool *ascend)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;

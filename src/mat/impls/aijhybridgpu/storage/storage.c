@@ -40,6 +40,7 @@
                            MatSeqAIJHybridGPUDisown() before it may free or replace any array
 */
 #include "storage.h"
+#include "where.h"
 
 /* names as docs/architecture.md has them, and what MatView() with ascii_info_detail says beside */
 static const struct {
@@ -138,12 +139,21 @@ PetscErrorCode MatSeqAIJHybridGPULookAtOptions(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybStorageExpect(Mat A, Mat_SeqAIJHybridGPU *hyb)
+{
+  PetscFunctionBegin;
+  if (hyb->expected || !HybWhereMayBe(A, &hyb->choices)) PetscFunctionReturn(PETSC_SUCCESS);
+  hyb->expected = PETSC_TRUE;
+  if (!HybBorn(hyb)) PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   The private data of A. They are made at their first use, and again where the data of a plain matrix was merged into A.
   Where MatHeaderReplace() or MatHeaderMerge() gave A another header's data, the object's state is A's, so that nothing
   follows from the marks: the values are taken for new.
 */
-PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGPU **data)
+PetscErrorCode HybStorageMake(Mat A, Mat_SeqAIJHybridGPU **data)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
 
@@ -160,8 +170,12 @@ PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGPU **data)
     PetscCall(HybArenaInit(&hyb->moved, &x));
     PetscCall(HybGlueReadChoices(&hyb->choices));
     PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+    PetscCall(HybStorageExpect(A, hyb));
+    PetscCall(HybHostOnlyBegin(A, hyb));
   } else if (hyb->owner != A) {
-    hyb->owner = A;
+    hyb->owner    = A;
+    hyb->hostonly = PETSC_TRUE; /* or it was another header's table */
+    PetscCall(HybHostOnlyEnd(A, hyb));
     PetscCall(MatSeqAIJHybridGPUValuesMoved(A));
   }
   *data = hyb;
@@ -456,11 +470,14 @@ PetscErrorCode HybDerivedDestroy(HybDerived *d)
 }
 
 /* PETSc takes its fast way between two matrices where both have the same function: only what lives on a device has ones
-   of its own */
+   of its own, and what a device has a copy of, or may get one, that which copies: into a matrix that lives there. A
+   result's entries are added to without MatSetValues(), which would look twice for each one. */
 PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat A, PetscBool born)
 {
+  const Mat_SeqAIJHybridGPU *hyb = MatIsSeqAIJHybridGPU(A) ? (const Mat_SeqAIJHybridGPU *)A->spptr : NULL;
+
   PetscFunctionBegin;
-  A->ops->copy = born ? HybGlueState.born.copy : HybGlueState.seq.copy;
-  A->ops->axpy = born ? HybGlueState.born.axpy : HybGlueState.seq.axpy;
+  A->ops->copy = born || (hyb && (hyb->copy.pattern || hyb->expected)) ? HybGlueState.born.copy : HybGlueState.seq.copy;
+  A->ops->axpy = born || (hyb && hyb->arrays.blocks) ? HybGlueState.born.axpy : HybGlueState.seq.axpy;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

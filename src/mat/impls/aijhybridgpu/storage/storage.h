@@ -145,6 +145,7 @@ typedef struct {
   int          patterns;               /* who holds i and j, by MatGetRowIJ() */
   HybLendFn    lend[HYB_LENDS];        /* AIJ's, where ours lie over them (inodes.c) */
   int          inside;                 /* operations of ours that call the parent's, which the door is open to */
+  PetscBool    hostonly;               /* AIJ's functions stand in its table (hostonly.c) */
   PetscBool    quiet;                  /* nothing that is queued reads the values */
   PetscBool    stored;                 /* MatStoreValues() keeps values beside the arrays */
   PetscBool    hostcopy;               /* what is made of it now is the host's alone */
@@ -182,12 +183,14 @@ typedef struct {
     HybPatternKey own, other;
   } transposed; /* a matrix whose transpose the host has written here */
 
-  PetscObjectState assembling; /* of values from coordinates that MatAssemblyEnd() is about to count once more */
-  PetscCount       coocount;   /* entries of the last MatSetPreallocationCOO() */
-  PetscBool        coopattern; /* which was the last to give it a pattern: its arrays are whole, assembled or not */
+  PetscObjectState assembledstate; /* when the host alone assembled it last */
+  PetscObjectState assembling;     /* of values from coordinates that MatAssemblyEnd() is about to count once more */
+  PetscCount       coocount;       /* entries of the last MatSetPreallocationCOO() */
+  PetscBool        coopattern;     /* which was the last to give it a pattern: its arrays are whole, assembled or not */
   /* products with vectors that the host has done, while it was not decided that the device shall */
   PetscInt  hostmults;
   PetscBool staysonhost; /* the device had no room */
+  PetscBool expected;    /* it was made or assembled while a device was in use */
 } Mat_SeqAIJHybridGPU;
 
 /* does the matrix live on the device, so that operations on its values run there? */
@@ -266,8 +269,19 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULeave(Mat);
 /* storage.c; the first: A becomes one of the parent's type, of which ours is made at once: its states count one new
    type, as they do with AIJ */
 PETSC_INTERN PetscErrorCode HybSetParentType(Mat A, MatType parent);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetData(Mat, Mat_SeqAIJHybridGPU **);
+/* A's private data: they are made at their first use, and looked at where another header has got them */
+PETSC_INTERN PetscErrorCode  HybStorageMake(Mat, Mat_SeqAIJHybridGPU **);
+static inline PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGPU **data)
+{
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+
+  if (PetscUnlikely(!hyb || hyb->owner != A)) return HybStorageMake(A, data);
+  *data = hyb;
+  return PETSC_SUCCESS;
+}
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULookAtOptions(Mat);
+/* A was made or assembled: is a device in use, which may get it? */
+PETSC_INTERN PetscErrorCode HybStorageExpect(Mat A, Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
 PETSC_INTERN PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *, HybLives to);
 PETSC_INTERN const char    *HybStorageName(const Mat_SeqAIJHybridGPU *);
@@ -312,9 +326,8 @@ static inline PetscErrorCode HybLentRestore(Mat A, HybLent *l)
    longest one */
 PETSC_INTERN PetscCount HybCountNonemptyRows(const HybCSR *, PetscCount *longest);
 /* how many rows are not sorted, without duplicates, in range. Looked at where the arrays are wanted anyway; remembered
-   for ours until the pattern, whose key it is, moves. Check: else PETSC_ERR_ARG_WRONGSTATE naming the row */
+   for ours until the pattern, whose key it is, moves. */
 PETSC_INTERN PetscErrorCode HybRowsLook(Mat, const HybPatternKey *, const HybExec *, const HybCSR *, PetscCount *nbad, PetscInt *badrow);
-PETSC_INTERN PetscErrorCode HybLentCheck(Mat, const HybLent *, const HybExec *, const HybCSR *, const char *role);
 /* Do the columns of each row of A, which csr has on the device, ascend, each once? Arrays that a program handed to
    PETSc need not be so: then the host does what goes by their order, and what makes a matrix, since of those that are
    born on the device it is taken for granted. Looked at once for a pattern. */
@@ -333,6 +346,11 @@ PETSC_INTERN PetscErrorCode HybInodesFind(Mat);
 PETSC_INTERN PetscErrorCode HybInodesLook(Mat);
 /* does AIJ look no more for rows of equal pattern in A's data, since it found none or was told so? */
 PETSC_INTERN PetscErrorCode HybInodesEnded(Mat A, PetscBool *ended);
+
+/* unsorted.c: csr, A's arrays where x executes, becomes a copy with ascending columns where it has others, or where
+   column c is to be to[c]; of a column that is not there an error (73). copies has the copy's arrays; *copied, which
+   says so, was true before where -info has been told. */
+PETSC_INTERN PetscErrorCode HybLentSort(Mat, const HybLent *, const HybExec *x, const PetscInt *to, const char *role, HybArena *copies, HybCSR *csr, PetscBool *copied);
 
 /* copy.c: the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second when what reads
    them has been queued, and nothing waits for it. */
@@ -390,6 +408,17 @@ PETSC_INTERN PetscErrorCode HybDoorGet(Mat, PetscScalar **);
 static inline PetscBool HybDoorIsOurs(Mat A)
 {
   return (PetscBool)(HybFrameKnown() && A->data && HybFrameDoor(A)->getarray == HybDoorGet);
+}
+
+/* hostonly.c: AIJ's own functions stand in A's table from here on where no device can be meant, and ours again */
+PETSC_INTERN PetscErrorCode HybHostOnlyBegin(Mat, Mat_SeqAIJHybridGPU *);
+PETSC_INTERN PetscErrorCode HybHostOnlyEnd(Mat, Mat_SeqAIJHybridGPU *);
+/* Without the door nobody says who writes A's pattern either, as MatConvert() from MATNEST does into what is used
+   again: an assembly of values that did not come by MatSetValues() is taken for one of another pattern. */
+static inline void HybHostOnlyAssembled(Mat A, Mat_SeqAIJHybridGPU *hyb, PetscObjectState state)
+{
+  if (A->insertmode == NOT_SET_VALUES && state != hyb->assembledstate + 1) hyb->generation++;
+  hyb->assembledstate = state; /* MatAssemblyEnd() counts one more */
 }
 
 /* given.c: arrays that PETSc gives to another matrix as it destroys this one */

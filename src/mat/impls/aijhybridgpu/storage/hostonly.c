@@ -1,0 +1,44 @@
+/*
+  Matrices of a process that has no device, or shall use none: while such a one lies in AIJ's own arrays, its entries
+  are written and read by AIJ's own functions, which stand in its table, and no door tells of that. Nobody would ask: it
+  has no copy that could be old and no values that could have moved. All other operations stay ours.
+
+  That ends where it gets arrays of ours (adopt.c), other choices, or another header.
+*/
+#include "where.h"
+
+/* the operations of AIJ's that go by the arrays alone */
+#define HYB_HOST_ONLY(X) X(setvalues) X(getvalues) X(zeroentries) X(zerorows) X(zerorowscolumns) X(scale) X(shift) X(diagonalscale) X(diagonalset) X(getdiagonal) X(norm) X(conjugate) X(getinfo)
+
+PetscErrorCode HybHostOnlyBegin(Mat A, Mat_SeqAIJHybridGPU *hyb)
+{
+  const struct _MatOps *own = &HybGlueState.own, *parent = &HybGlueState.seq;
+
+  PetscFunctionBegin;
+  if (hyb->hostonly || HybHashActive(A) || !MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (hyb->choices.backend != HYB_BACKEND_HOST && !(hyb->choices.backend == HYB_BACKEND_AUTO && HybGlueState.devicestatus == HYB_DEVICE_NONE)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (hyb->lives != HYB_LIVES_HOST || hyb->arrays.blocks || hyb->movedto || hyb->copy.pattern || HybStorageHeld(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybDoorClose(A));
+#define TAKE(op) \
+  if (A->ops->op == own->op) A->ops->op = parent->op;
+  HYB_HOST_ONLY(TAKE)
+#undef TAKE
+  hyb->hostonly = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHostOnlyEnd(Mat A, Mat_SeqAIJHybridGPU *hyb)
+{
+  const struct _MatOps *own = &HybGlueState.own, *parent = &HybGlueState.seq;
+
+  PetscFunctionBegin;
+  if (!hyb->hostonly) PetscFunctionReturn(PETSC_SUCCESS);
+  hyb->hostonly = PETSC_FALSE;
+  if (HybHashActive(A) || !MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
+#define GIVE(op) \
+  if (A->ops->op == parent->op) A->ops->op = own->op;
+  HYB_HOST_ONLY(GIVE)
+#undef GIVE
+  PetscCall(HybDoorOpen(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
