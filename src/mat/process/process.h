@@ -18,7 +18,6 @@ typedef enum {
 } HybBackendChoice;
 
 /* Choices that a matrix inherits from the process-wide options and may override under its prefix */
-#define HYB_NAME_LENGTH 32
 typedef struct {
   PetscInt backend; /* HybBackendChoice */
   char     spgemm[HYB_NAME_LENGTH];
@@ -57,7 +56,7 @@ typedef struct {
 
 /* Options of the process; options.c has their names, defaults and texts */
 typedef struct {
-  char     cudalibrary[PETSC_MAX_PATH_LEN], viewcounts[PETSC_MAX_PATH_LEN], report[PETSC_MAX_PATH_LEN];
+  char     tuning[PETSC_MAX_PATH_LEN], cudalibrary[PETSC_MAX_PATH_LEN], viewcounts[PETSC_MAX_PATH_LEN], report[PETSC_MAX_PATH_LEN];
   PetscInt device;                          /* which card; -1: PETSc's, else by turns */
   PetscInt devicemin;                       /* nonzeros; -1: by where the vectors are, see HybGlueDeviceMin() */
   PetscInt mirror, promotenever, commaware; /* commaware: 1: no, 2: yes */
@@ -66,7 +65,7 @@ typedef struct {
   PetscInt  lockmin;
   PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
   PetscInt  narrowmin; /* a device's results of so many rows become AIJ's without loops over these */
-  PetscInt  viewmemory, unknownoptions, frameunknown, ahead, smoothers, parallelproducts;
+  PetscInt  viewmemory, unknownoptions, ahead, smoothers, parallelproducts;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
 
@@ -192,6 +191,7 @@ typedef struct {
   } allocator;
   /* the places in AIJ's data that were found (petsc/frame.c, narrow.c), bytes from A->data */
   struct {
+    PetscBool     hidden; /* by a test: nothing is looked for */
     PetscBool     asked, known, options;
     size_t        ij[2], a, door, bytes; /* bytes: of them all */
     size_t        word[HYB_FRAME_OPTIONS];
@@ -267,8 +267,8 @@ PETSC_INTERN PetscErrorCode HybOpsOver(Mat A, const struct _MatOps *ours, const 
 PETSC_INTERN PetscErrorCode HybOptionsRead(void);
 PETSC_INTERN PetscErrorCode HybOptionsReadReports(void);
 PETSC_INTERN PetscErrorCode HybOptionsHelp(void);
-/* the k-th option's name, and whether it may stand under a matrix's prefix; NULL behind the last one */
-PETSC_INTERN const char *HybOptionName(PetscInt, PetscBool *ofmatrix);
+/* the k-th of all options, NULL behind the last one */
+PETSC_INTERN const HybOption *HybOptionAt(PetscInt);
 /* names on stderr the options that look like the type's own and are none */
 PETSC_INTERN PetscErrorCode HybOptionsTellUnknown(void);
 PETSC_INTERN PetscErrorCode HybGlueReadChoices(HybChoices *);

@@ -14,8 +14,9 @@
 
   MPI tells the receiver where such memory lies, which maps it and reads it: a short message takes longer by that than
   through page-locked buffers, from which it is sent at once. Where the longest message of all processes is short
-  (-mat_aijhybridgpu_comm_aware_min) these serve, which all processes know alike. Both ends of each message then lie in
-  memory of one kind, and what is gathered, and what came, in one piece: one copy, not one for each short neighbour.
+  (-mat_aijhybridgpu_tuning comm_aware_min) these serve, which all processes know alike. Both ends of each message then
+  lie in memory of one kind, and what is gathered, and what came, in one piece: one copy, not one for each short
+  neighbour.
 
   There are two buffers for what comes, in turn: when a receive is posted into one, the copy out of it, two exchanges
   ago, is over, since the lane did it before the copy that the last End waited for.
