@@ -17,8 +17,8 @@ struct _HybBlock {
   HybMem   mem;
 };
 
-/* The arrays of a matrix are fresh pages, and touching them 4 KiB at a time costs as much as computing what goes there
-   (0.4 to 0.6 s a GiB) */
+/* The arrays of a matrix are fresh pages, and touching them 4 KiB at a time costs as much as computing what goes
+   there */
 void HybAskLargePages(void *ptr, size_t bytes)
 {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)

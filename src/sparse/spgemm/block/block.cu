@@ -45,7 +45,7 @@
   most others by the sample, which is read together with the products' counts and so waits no more than whoever comes
   next would (by itself where rows are long and blocks so likely); where diagonal has looked before, the sample came
   with that, and where it has left sizes diagonal
-  declines: by blocks numeric phases take 0.3 to 0.6 of its time. Where the caller gives a size (PETSc's block sizes)
+  declines: by blocks numeric phases take half of its time. Where the caller gives a size (PETSc's block sizes)
   this method is asked before all others and has no sample to wait for; a size that is wrong costs the proof, which
   ends early, and its wait. It declines too where words are more than BLOCK_SPARSE times the pairs (columns far apart
   and without order: they would have to be cleared and counted for nothing), and where places take more than

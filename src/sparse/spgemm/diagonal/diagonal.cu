@@ -44,7 +44,7 @@
   launches and the room of what comes then, would be for nothing. Then there is no second look. By name, operands of
   other form are an error.
 
-  Copies to shared memory are the copy engine's (7-pt 128^3 again 0.48 ms instead of 0.58 by ordinary loads), in units
+  Copies to shared memory are the copy engine's, which is faster than ordinary loads, in units
   of 16 bytes from the one on that a tile begins in, with what ends them found by a thread each; their source is to stay
   in the second-level cache, for other runs read it again. An operand's values may begin within a unit, as those of a
   part of a matrix do: what that has of them is found so too.
