@@ -69,7 +69,7 @@ PetscErrorCode HybOptionAllowed(const HybOption *o, char text[], size_t length)
     PetscCall((*o->names)(&names));
     PetscCall(PetscStrncpy(text, "one of auto", length));
     for (PetscInt n = 0; names[n]; n++) {
-      PetscCall(PetscStrlcat(text, " ", length));
+      PetscCall(PetscStrlcat(text, ", ", length));
       PetscCall(PetscStrlcat(text, names[n], length));
     }
     break;
