@@ -232,19 +232,19 @@ typedef struct {
   PetscInt         start[HYB_COMM_SOURCES + 1];
 } HybCommSources;
 
-/* What a backend does for an exchange. A lane is a side stream of exec's stream; on the host all is done on return. */
+/* What a backend does for an exchange. A side is a stream beside exec's stream; on the host all is done on return. */
 typedef struct _HybCommOps {
-  PetscErrorCode (*open)(const HybExec *, void **lane);
-  PetscErrorCode (*close)(const HybExec *, void **lane); /* waits for what is queued on it */
-  /* On the lane, after what exec's stream holds now: packed[k] = src[index[k]], k < n, units of so many bytes; index
+  PetscErrorCode (*open)(const HybExec *, void **side);
+  PetscErrorCode (*close)(const HybExec *, void **side); /* waits for what is queued on it */
+  /* On the side, after what exec's stream holds now: packed[k] = src[index[k]], k < n, units of so many bytes; index
      NULL: as they are. host, if not NULL: the same, to page-locked memory, and then not to packed where index is
      NULL. */
-  PetscErrorCode (*send)(const HybExec *, void *lane, PetscCount n, const PetscInt *index, size_t unit, const void *src, void *packed, void *host);
+  PetscErrorCode (*send)(const HybExec *, void *side, PetscCount n, const PetscInt *index, size_t unit, const void *src, void *packed, void *host);
   /* the host waits for the last send() */
-  PetscErrorCode (*sent)(const HybExec *, void *lane);
-  /* on the lane: dst = host's page-locked bytes; exec's stream waits for that, the host does not. after: exec's stream
+  PetscErrorCode (*sent)(const HybExec *, void *side);
+  /* on the side: dst = host's page-locked bytes; exec's stream waits for that, the host does not. after: exec's stream
      holds work since send() that dst has to wait for. */
-  PetscErrorCode (*receive)(const HybExec *, void *lane, size_t bytes, const void *host, void *dst, PetscBool after);
+  PetscErrorCode (*receive)(const HybExec *, void *side, size_t bytes, const void *host, void *dst, PetscBool after);
   /* A segment is memory of this card that belongs to no pool, as GPU-aware MPI needs it. handle, if not NULL, becomes
      what other processes need to map the segment for peer access; an error if that is forbidden. */
   PetscErrorCode (*segment)(const HybExec *, size_t bytes, void **segment, unsigned char handle[HYB_COMM_HANDLE]);

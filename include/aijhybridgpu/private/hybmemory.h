@@ -109,7 +109,7 @@ extern PetscErrorCode HybArenaGrow(HybArena *, const void *ptr, PetscCount count
 extern PetscErrorCode HybArenaMove(HybArena *from, HybArena *to, const void *ptr);
 /* The kind of memory of the block that starts at ptr. Above this process's share of managed memory, HybArenaAlloc()
    gives DEVICE memory in place of MANAGED. */
-extern PetscErrorCode HybArenaWhere(const HybArena *, const void *ptr, HybMem *);
+extern PetscErrorCode HybArenaMemory(const HybArena *, const void *ptr, HybMem *);
 /* frees all; the arena stays usable. Cannot fail half-way: it goes on after an error and reports the first one. */
 extern PetscErrorCode HybArenaReset(HybArena *);
 extern PetscErrorCode HybArenaResetBoth(HybArena *, HybArena *); /* the second one also when the first fails */

@@ -100,7 +100,7 @@ struct _HybSpGEMMMethod {
      case if the user named the method: then no is an error. The method waits for the device by HybSpGEMMFetch() alone;
      with too few waits left, "auto" does not ask. On yes, mm->data holds what was found. On no, the driver frees all of
      keep. Both may add to the analysis what other methods can use: blocksizes, stats, rowproducts. */
-  PetscErrorCode (*look)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, PetscBool *);
+  PetscErrorCode (*fits)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, PetscBool *);
 };
 
 /* The most waits for the device in a symbolic phase. A method's question to the entries must leave one for the count of

@@ -53,7 +53,7 @@ typedef struct {
 struct _HybSpMVMethod {
   const char *name;
   /* Does "auto" want this method for A? It may read the entries, and keeps what it found in data. NULL: always. */
-  PetscErrorCode (*look)(HybSpMV *, const HybCSR *A, PetscBool *);
+  PetscErrorCode (*fits)(HybSpMV *, const HybCSR *A, PetscBool *);
   PetscErrorCode (*setup)(HybSpMV *, const HybCSR *A); /* may be NULL */
   /* HYB_SPMV_SET does not read y. y may be z; x is neither. */
   PetscErrorCode (*apply)(HybSpMV *, const HybCSR *A, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
@@ -63,7 +63,7 @@ struct _HybSpMVMethod {
   /* NULL: 0; see HybSpMVLanes() */
   int (*lanes)(const HybSpMV *);
   /* Does "auto" want this method for A if the plan is for one application (once)? NULL: no. */
-  PetscErrorCode (*lookonce)(HybSpMV *, const HybCSR *A, PetscBool *);
+  PetscErrorCode (*fitsonce)(HybSpMV *, const HybCSR *A, PetscBool *);
 };
 
 extern PetscErrorCode HybSpMVInit(HybSpMV *, const HybExec *, const char *method, PetscInt bs);

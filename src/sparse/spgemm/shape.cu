@@ -645,7 +645,7 @@ static PetscErrorCode HybSpGEMMApplicable_ShapeCUDA(const HybSpGEMM *mm, const H
 }
 
 /* By name, one row that has a class is enough; without products there is nothing to find */
-static PetscErrorCode HybSpGEMMLook_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+static PetscErrorCode HybSpGEMMFits_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   const bool named = strcmp(mm->name, "auto") != 0;
   Shape     *s;
@@ -748,5 +748,5 @@ const HybSpGEMMMethod        HybSpGEMM_ShapeCUDA = {
          .applicable = HybSpGEMMApplicable_ShapeCUDA,
          .symbolic   = HybSpGEMMSymbolic_ShapeCUDA,
          .numeric    = HybSpGEMMNumeric_ShapeCUDA,
-         .look       = HybSpGEMMLook_ShapeCUDA,
+         .fits       = HybSpGEMMFits_ShapeCUDA,
 };

@@ -291,7 +291,7 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpMVLook_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
+static PetscErrorCode HybSpMVFits_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
 {
   RowGroup *rg;
 
@@ -303,7 +303,7 @@ static PetscErrorCode HybSpMVLook_RowGroupCUDA(HybSpMV *S, const HybCSR *A, Pets
 }
 
 /* rows of about one length need no plan beyond what that is; rows of all lengths would be sorted */
-static PetscErrorCode HybSpMVLookOnce_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
+static PetscErrorCode HybSpMVFitsOnce_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
 {
   RowGroup *rg;
 
@@ -505,10 +505,10 @@ extern const HybSpMVMethod HybSpMV_RowGroupCUDA;
 HYB_EXTERN_C_END
 const HybSpMVMethod HybSpMV_RowGroupCUDA = {
   .name     = "rowgroup",
-  .look     = HybSpMVLook_RowGroupCUDA,
+  .fits     = HybSpMVFits_RowGroupCUDA,
   .setup    = HybSpMVSetUp_RowGroupCUDA,
   .apply    = HybSpMVApply_RowGroupCUDA,
   .step     = HybSpMVStep_RowGroupCUDA,
   .lanes    = HybSpMVLanes_RowGroupCUDA,
-  .lookonce = HybSpMVLookOnce_RowGroupCUDA,
+  .fitsonce = HybSpMVFitsOnce_RowGroupCUDA,
 };

@@ -417,7 +417,7 @@ static PetscErrorCode HybSpMVApply_SegSumCUDA(HybSpMV *S, const HybCSR *A, const
 }
 
 /* a plan is not needed, whatever the rows are */
-static PetscErrorCode HybSpMVLookOnce_SegSumCUDA(HybSpMV *, const HybCSR *, PetscBool *fits)
+static PetscErrorCode HybSpMVFitsOnce_SegSumCUDA(HybSpMV *, const HybCSR *, PetscBool *fits)
 {
   PetscFunctionBegin;
   *fits = PETSC_TRUE;
@@ -431,5 +431,5 @@ const HybSpMVMethod HybSpMV_SegSumCUDA = {
   .name     = "segsum",
   .setup    = HybSpMVSetUp_SegSumCUDA,
   .apply    = HybSpMVApply_SegSumCUDA,
-  .lookonce = HybSpMVLookOnce_SegSumCUDA,
+  .fitsonce = HybSpMVFitsOnce_SegSumCUDA,
 };

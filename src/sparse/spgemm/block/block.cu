@@ -397,7 +397,7 @@ static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(const HybSpGEMM *mm, const H
 
 /* Two synchronisations after this one's sample, or after somebody else's, or where the size is given. By name a given
    size that is wrong is no error, where another one is right. */
-static PetscErrorCode HybSpGEMMLook_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+static PetscErrorCode HybSpGEMMFits_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   const bool    named   = strcmp(mm->name, "auto") != 0;
   const int     given   = named && mm->blocksizes >= 0 ? (int)mm->blocksizes : 0;
@@ -624,5 +624,5 @@ const HybSpGEMMMethod        HybSpGEMM_BlockCUDA = {
          .numeric    = HybSpGEMMNumeric_BlockCUDA,
          .early      = PETSC_TRUE,
          .blocks     = PETSC_TRUE,
-         .look       = HybSpGEMMLook_BlockCUDA,
+         .fits       = HybSpGEMMFits_BlockCUDA,
 };

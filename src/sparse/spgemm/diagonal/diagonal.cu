@@ -493,7 +493,7 @@ static PetscErrorCode DiagonalBlocksFirst(HybSpGEMM *mm, const HybCSR *A, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+static PetscErrorCode HybSpGEMMFits_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   const HybExec *exec  = &mm->exec;
   const bool     same  = A->i == B->i && A->j == B->j;
@@ -660,5 +660,5 @@ const HybSpGEMMMethod        HybSpGEMM_DiagonalCUDA = {
          .symbolic   = HybSpGEMMSymbolic_DiagonalCUDA,
          .numeric    = HybSpGEMMNumeric_DiagonalCUDA,
          .early      = PETSC_TRUE,
-         .look       = HybSpGEMMLook_DiagonalCUDA,
+         .fits       = HybSpGEMMFits_DiagonalCUDA,
 };

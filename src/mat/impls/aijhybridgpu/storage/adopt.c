@@ -209,8 +209,8 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
       rows.begin = packed.i;
     }
   }
-  PetscCall(HybArenaWhere(arrays, csr->j, &jmem));
-  PetscCall(HybArenaWhere(arrays, csr->a, &amem));
+  PetscCall(HybArenaMemory(arrays, csr->j, &jmem));
+  PetscCall(HybArenaMemory(arrays, csr->a, &amem));
   PetscCall(PetscMemzero(&copy, sizeof(copy)));
   copy.pattern = copy.values = PETSC_TRUE;
   copy.csr                   = *csr;
