@@ -47,8 +47,9 @@ PETSC_INTERN PetscErrorCode HybMPIHoldWorld(MPI_Comm);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
 PETSC_INTERN PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
 
-/* fromblocks.c. SetFrame: C's data become those of a parallel matrix with these columns of others, and empty blocks of the
-   type; collective, an error of one process is one of all. AdoptBlocks: these get their contents; not collective. */
+/* fromblocks.c. SetFrame: C's data become those of a parallel matrix with these columns of others, and empty blocks of
+   the type; collective, an error of one process is one of all. AdoptBlocks: these get their contents; not
+   collective. */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt *garray);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *, HybArena out[2], const HybParCSR *);
 
