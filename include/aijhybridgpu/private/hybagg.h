@@ -91,13 +91,13 @@ static inline PetscBool HybAggStaggered(const HybAggCollapsed *found)
   return (PetscBool)(found->aligned && found->broken);
 }
 
-#define HYB_AGG_VECTORS 32 /* nvec is at most so many */
+#define HYB_AGG_VECTORS 32 /* the most vectors (nvec) */
 
 /* Q R = B, by LAPACK: the m x n block B, stored by columns, m >= n, becomes Q; R, n x n by columns, has zeros below its
    diagonal. Called on the host. */
 typedef PetscErrorCode (*HybAggFactor)(void *ctx, PetscInt m, PetscInt n, PetscReal *B, PetscReal *R);
 
-/* Rounding of every function is the same on every backend, sums running along lists in ascending order of vertices. */
+/* All functions round alike on every backend, because sums run along lists in ascending order of vertices. */
 typedef struct _HybAggOps {
   PetscErrorCode (*look)(const HybExec *, HybArena *work, const HybCSR *G, HybAggLook *);
   /* place[v] = the position of vertex v in this order of the n vertices whose rows begin at gi; n entries */
@@ -108,7 +108,7 @@ typedef struct _HybAggOps {
   /* The graph of aggregates: two are joined where members of theirs are; Q->i and Q->j from keep, in the workspace's
      memory, Q->a is NULL */
   PetscErrorCode (*quotient)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, const HybAggregates *, const HybAggLists *, HybCSR *Q);
-  /* fine becomes the aggregates of vertices that `coarse`, aggregates of its own, say (of which there are not more) */
+  /* coarse: aggregates of fine's aggregates. fine becomes the aggregates of vertices that follow from it. */
   PetscErrorCode (*compose)(const HybExec *, HybAggregates *fine, const HybAggregates *coarse);
   /* The tentative prolongator of one near-null vector b (n entries, NULL: all are 1): q[v] is its entry in row v (0
      where parent is -1), coarse[c] the next level's vector, as LAPACK's geqrf and orgqr of each aggregate give them,
@@ -118,14 +118,14 @@ typedef struct _HybAggOps {
   PetscErrorCode (*unsmoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybScalar *q, HybCSR *P);
   /* P = P0 - omega D^-1 A P0 on the pattern of A P0, which has P0's since A has its diagonal; a zero on the diagonal
      counts as the inverse 0 (VecReciprocal()). P->i, P->j, P->a from keep (memory exec->result), columns ascending.
-     longest: entries of A's longest row, 0: nobody knows. */
+     longest: entries of A's longest row, 0: not known. */
   PetscErrorCode (*smoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt longest, const HybAggregates *, const HybScalar *q, PetscReal omega, HybCSR *P);
 
   /* Of several unknowns a vertex. The graph: vertices u and v are joined where any entry of A is in the block of their
      rows and columns. G->i and G->j from keep, in the workspace's memory, G->a is NULL. bs divides A->m and A->n; of
      other processes' vertices there may be columns alone. */
   PetscErrorCode (*collapse)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G, HybAggCollapsed *);
-  /* who belongs to each aggregate of G that was found by so many hops; arrays from keep, in the workspace's memory */
+  /* the members of G's aggregates, which were found with hops; arrays from keep, in the workspace's memory */
   PetscErrorCode (*lists)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, const HybAggregates *, HybAggLists *);
   /* The tentative prolongator of nvec vectors: b is n*bs x nvec by columns (NULL: column k is 1 in unknown k of each
      vertex, nvec = bs), q the same by rows, 0 where parent is -1, coarse nc*nvec x nvec by columns. Each aggregate's
@@ -134,8 +134,8 @@ typedef struct _HybAggOps {
      a pivot is, their signs are. Of these aggregates factor's result is taken, if it is given; on the host it factors
      all. *doubtful (or NULL): how many there are. */
   PetscErrorCode (*tentativeblocks)(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful);
-  /* as unsmoothed and smoothed: a row of P0 has nvec entries or none, a row of P those for all aggregates that its
-     entries of A lead to, zeros too; A may have the rows of the first vertices alone */
+  /* As unsmoothed and smoothed. A row of P0 has nvec entries or none. A row of P has nvec entries for each aggregate
+     that an entry of A's row leads to, zeros too. A may have the rows of the first vertices alone. */
   PetscErrorCode (*unsmoothedblocks)(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybAggBlock *, const HybScalar *q, HybCSR *P);
   PetscErrorCode (*smoothedblocks)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
 

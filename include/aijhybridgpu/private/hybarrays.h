@@ -97,8 +97,7 @@ extern const HybCSROps HybCSROpsHost;
 /* nnz as PetscInt, or PETSC_ERR_ARG_OUTOFRANGE naming the count, the limit and --with-64-bit-indices */
 extern PetscErrorCode HybIntCast(PetscCount nnz, const char *what, PetscInt *);
 
-/* Entries. Kernels go along rows in steps of at most so many, and compute an offset beyond the row's end before they
-   stop; that offset must fit a PetscInt. */
+/* Entries that kernels may go beyond a row's end before they stop. The offset there must fit a PetscInt. */
 #define HYB_ENTRIES_BEYOND 4096
 /* Called before kernels go along the rows of a matrix: PETSC_ERR_ARG_OUTOFRANGE, naming the counts and
    --with-64-bit-indices, where nnz + HYB_ENTRIES_BEYOND does not fit a PetscInt. On the host all is allowed. */

@@ -48,7 +48,7 @@ extern PetscErrorCode HybCommAgree(HybComm, PetscErrorCode ierr, const char *wha
    two */
 #define HYB_COMM_AGREED 7
 extern PetscErrorCode HybCommAgreeMax(HybComm, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v);
-/* the same where there is no HybComm */
+/* HybCommAgree() for any MPI communicator */
 extern PetscErrorCode HybAgree(MPI_Comm, PetscErrorCode ierr, const char *what);
 
 /* What this process has sent, and how long its host has waited for other processes, since the library was loaded */
@@ -86,22 +86,22 @@ struct _HybHalo {
   PetscInt  nsend;    /* entries of its own that others need: to.offset[to.n] */
   HybPeers  to, from; /* from.offset counts ghosts */
   PetscInt *index;    /* of the host: the local numbers of what is sent, for each of `to` ascending */
-  PetscInt *there;    /* the same where the backend executes */
-  /* of the reverse way: owned entry row[k] gets the received ones at place[ptr[k]] to place[ptr[k+1]-1], in the order
-     of ranks; where the backend executes */
+  PetscInt *there;    /* index, where the backend executes */
+  /* For the reverse exchange: owned entry row[k] gets the received entries place[ptr[k]] to place[ptr[k+1]-1], in the
+     order of ranks. These arrays live where the backend executes. */
   PetscInt    nrows;
   PetscInt   *row, *place;
   PetscCount *ptr;
-  HybScalar  *room;    /* HybHaloRoom()'s */
-  PetscBool   scalars; /* in the exchange in progress */
-  /* What its users queue between Begin and End takes no longer than to start a kernel: by peer access, exchanges wait
-     where they begin. Each process for itself. */
+  HybScalar  *room;    /* what HybHaloRoom() gives */
+  PetscBool   scalars; /* the exchange in progress moves HybScalar, else PetscInt */
+  /* Set by users whose work between Begin and End takes no longer than a kernel's start: an exchange by peer access
+     then waits in Begin. Processes may differ. */
   PetscBool   early;
   HybExchange forward, reverse;
 };
 
-/* ranges[r] to ranges[r+1]-1 are process r's (as of a PetscLayout); ghost: of the host, nghost global numbers, strictly
-   ascending, none of them own */
+/* Process r owns entries ranges[r] to ranges[r+1]-1, as in a PetscLayout. ghost, on the host: nghost global numbers,
+   strictly ascending, none of them owned by this process. */
 extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
 /* A halo for rows alone, which cannot exchange entries. before: an error of this process. HybHaloThere(), not
    collective, fills `there`. */
@@ -131,7 +131,7 @@ extern PetscErrorCode HybHaloEnd(HybHalo, const HybExec *, PetscErrorCode before
 extern PetscErrorCode HybHaloExchange(HybHalo, const HybExec *, size_t unit, const void *x, PetscBool host, void *ghost);
 
 /* The other way: y[i] += what others have as ghosts of this process's entry i, added in the order of their ranks.
-   scalars: of HybScalar, else of PetscInt. ghost may be changed after End. Arrays are where the backend executes. */
+   scalars: of HybScalar, else of PetscInt. ghost may be changed after End. Arrays live where the backend executes. */
 extern PetscErrorCode HybHaloReverseBegin(HybHalo, const HybExec *, PetscBool scalars, const void *ghost);
 extern PetscErrorCode HybHaloReverseEnd(HybHalo, const HybExec *, PetscErrorCode before, void *y);
 
@@ -139,8 +139,8 @@ extern PetscErrorCode HybHaloReverseEnd(HybHalo, const HybExec *, PetscErrorCode
    Not collective. */
 extern PetscErrorCode HybHaloRoom(HybHalo, HybScalar **ghost);
 
-/* A matrix and how the sums of its rows are formed: each of so many lanes adds entries of its own one after the other,
-   then all add in a butterfly */
+/* A matrix, and by how many lanes its rows' sums are formed: each lane adds entries of its own one after the other,
+   then the lanes add in a butterfly. */
 typedef struct {
   HybCSR csr;
   int    lanes;

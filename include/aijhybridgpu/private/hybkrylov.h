@@ -87,13 +87,13 @@ extern PetscErrorCode HybKrylovArnoldi(HybSpMV *mv, HybArena *work, const HybCSR
    that others do not know of yet. */
 typedef struct {
   PetscErrorCode (*mult)(void *ctx, PetscErrorCode before, const HybScalar *x, HybScalar *y); /* y = A x, own rows */
-  /* v, of the host, becomes the sum over all processes, the same bits on all; an error of one is one of all */
+  /* v, on the host, becomes the sum over all processes, with the same bits on all. An error is one of all. */
   PetscErrorCode (*sum)(void *ctx, PetscErrorCode before, PetscInt n, HybScalar *v);
   void *ctx;
 } HybKrylovPar;
 
-/* Collective: the same of a distributed matrix, of which this process has n rows. H is that of all, and all get the
-   same. An error is one of all. */
+/* Collective: HybKrylovArnoldi() for a distributed matrix, of which this process has n rows. All processes get the same
+   H. An error of one process is one of all. */
 extern PetscErrorCode HybKrylovArnoldiPar(const HybExec *, HybArena *work, const HybKrylovPar *, PetscErrorCode before, PetscCount n, const HybScalar *dinv, const HybScalar *b, PetscInt steps, HybScalar *H, PetscInt *done);
 
 /* ld for n entries: vectors start at multiples of 32 bytes at least */

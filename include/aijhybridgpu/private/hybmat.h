@@ -49,9 +49,9 @@ PETSC_INTERN PetscErrorCode HybMatAscendsPar(Mat A, const HybExec *x, PetscBool 
    out[1] hold the arrays of csr->D and csr->O and are taken over. */
 PETSC_INTERN PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, PetscErrorCode before, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat *C);
 
-/* y = A x of a parallel matrix and arrays on its devices, by its own product with vectors. Begin: collective, and so is
-   its answer: may that be? x: where the arrays are to be. MultArrays: collective; before: an error of this process's
-   alone, so that nobody waits for its entries; an error may be one of some processes. */
+/* y = A x for a parallel matrix and arrays on its devices. Begin, collective: may it be done (one answer for all), and
+   x: where the arrays have to live. MultArrays, collective: before is an error of this process, of which the others
+   learn in place of waiting; an error may be one of some processes alone. */
 PETSC_INTERN PetscErrorCode HybMatParArraysBegin(Mat A, HybExec *x, PetscBool *may);
 /* Not collective: all processes know of an error in these products, so the next product does not report it again. */
 PETSC_INTERN PetscErrorCode HybMatParForget(Mat A);

@@ -9,9 +9,10 @@
 
 HYB_EXTERN_C_BEGIN
 
-/* This process's rows of a distributed matrix, by reference as a HybCSR is. D has the columns that it owns, O those of
-   others that have entries here, column k being garray[k] of the whole. Ranges and garray are the host's: process r has
-   rows rows[r] to rows[r+1]-1, and the columns between columns[r] and columns[r+1]. */
+/* This process's rows of a distributed matrix, by reference. D has the columns that the process owns. O has those
+   columns of other processes that have entries; its column k is global column garray[k]. The arrays rows, columns and
+   garray are on the
+   host: process r owns rows rows[r] to rows[r+1]-1 and columns columns[r] to columns[r+1]-1. */
 typedef struct {
   const PetscInt *rows, *columns;
   HybCSR          D, O;
@@ -92,9 +93,9 @@ extern PetscErrorCode HybParProductSetBlockSize(HybParProduct, PetscInt bs);
    (same[k]), and on all processes, all of which ended that phase well (all[k]). Data that depends on such operands
    alone is not sent again. */
 extern PetscErrorCode HybParProductUnchanged(HybParProduct, const PetscBool same[3], const PetscBool all[3]);
-/* operands of the patterns given to symbolic, any values; before: an error that this process has had, of which the
-   others are to know before they wait for it. An error of what a process does at the end alone is its own: the caller
-   lets all agree (HybParProductAgree()) when it has done its part as well. */
+/* Operands have the patterns given to symbolic, and any values. before: an error of this process, which becomes one of
+   all before anybody waits for it. An error in what each process does alone at the end stays on that process; the
+   caller calls HybParProductAgree() when it has done its own part as well. */
 extern PetscErrorCode HybParProductNumeric(HybParProduct, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybParCSR *result);
 /* Has what each process did alone succeeded for all? See HybCommAgree(). */
 extern PetscErrorCode HybParProductAgree(HybParProduct, PetscErrorCode, const char *what);

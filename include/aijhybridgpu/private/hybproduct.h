@@ -27,7 +27,7 @@ extern PetscErrorCode HybProductSymbolic(HybProduct, const HybCSR *A, const HybC
 /* For the next numeric phase: same[k] says that operand k has the values that the last numeric phase saw. What was
    derived from them, such as a transpose, is not made again. */
 extern PetscErrorCode HybProductUnchanged(HybProduct, const PetscBool same[3]);
-/* before the symbolic phase: more than one numeric phase is expected, as it is of P^T A P and R A R^T anyway */
+/* Before the symbolic phase: the caller expects more than one numeric phase. P^T A P and R A R^T always do. */
 extern PetscErrorCode HybProductSetReuse(HybProduct);
 /* Before the symbolic phase: the block size that the caller claims for all operands; 1: no claim. See
    HybSpGEMM.blocksize. */
