@@ -28,11 +28,12 @@ typedef enum {
 typedef struct {
   const char   *name; /* begins with HYB_OPTION_PREFIX */
   HybOptionKind kind;
-  PetscBool     ofmatrix;    /* the option may stand under a matrix's prefix; its member is in HybChoices */
-  PetscBool     tuning;      /* NAME is a value of -mat_aijhybridgpu_tuning; the option of that name goes with 1.0 */
-  size_t        at;          /* bytes: where the member begins in its struct */
-  double        value;       /* the default; of a word, its number. A number's default is always allowed */
-  double        least, most; /* of a number that is not in words; most 0: there is no upper end */
+  PetscBool     ofmatrix; /* the option may stand under a matrix's prefix; its member is in HybChoices */
+  /* NAME is a value of -mat_aijhybridgpu_tuning; the option of that name goes with the next release */
+  PetscBool tuning;
+  size_t    at;          /* bytes: where the member begins in its struct */
+  double    value;       /* the default; of a word, its number. A number's default is always allowed */
+  double    least, most; /* of a number that is not in words; most 0: there is no upper end */
   /* WORD: the words; NUMBER: the numbers that are allowed, if the first of them is a digit; else what the value is */
   const char *words;
   PetscErrorCode (*names)(const char *const **); /* METHOD alone */
