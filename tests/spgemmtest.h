@@ -31,9 +31,9 @@ static inline PetscErrorCode MultiplyWithin(HybSpGEMM *mm, const HybCSR *A, cons
   HybTestCountWaits(&mm->exec);
   before = HybTestWaits();
   /* it may refuse them, which is no error here: Made() */
-  if (method && method->look) PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  if (method && method->fits) PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   ierr = HybSpGEMMSymbolic(mm, A, B, &out, C);
-  if (method && method->look) PetscCall(PetscPopErrorHandler());
+  if (method && method->fits) PetscCall(PetscPopErrorHandler());
   waits = HybTestWaits() - before;
   if (!ierr && !C->a) {
     ierr = HybArenaAlloc(&out, mm->exec.result, C->nnz, sizeof(HybScalar), &C->a);
@@ -260,7 +260,7 @@ static inline PetscErrorCode Methods(const char *name, const char *what)
    made for */
 static inline PetscBool Made(PetscErrorCode ierr)
 {
-  if (ierr == PETSC_ERR_SUP && method->look) return PETSC_FALSE;
+  if (ierr == PETSC_ERR_SUP && method->fits) return PETSC_FALSE;
   return HybTestCall(ierr);
 }
 

@@ -47,12 +47,15 @@ static PetscErrorCode Body(void)
   Refused("diagonal_rows", "48", PETSC_ERR_ARG_OUTOFRANGE, "one of 0 32 64 128");
   Refused("hash_lists", "65", PETSC_ERR_ARG_OUTOFRANGE, "0 to 64");
   Refused("hash_lists", "-1", PETSC_ERR_ARG_OUTOFRANGE, "0 to 64");
-  Refused("rowstream_run", "-2", PETSC_ERR_ARG_OUTOFRANGE, "-1 to");
+  Refused("rowstream_run", "-2", PETSC_ERR_ARG_OUTOFRANGE, "-1 or more, not -2");
   HybTestBegin("words that are none of them");
-  Refused("segsum_repair", "gpu", PETSC_ERR_ARG_OUTOFRANGE, "one of device cpu, not gpu");
+  Refused("segsum_repair", "gpu", PETSC_ERR_ARG_OUTOFRANGE, "takes one of device cpu, not gpu");
   Refused("segsum_repair", "device cpu", PETSC_ERR_ARG_OUTOFRANGE, "one of device cpu");
   Refused("rowgroup_way", "bin", PETSC_ERR_ARG_OUTOFRANGE, "one of auto stream direct bins");
-  Refused("diagonal_runs", "perhaps", PETSC_ERR_ARG_OUTOFRANGE, "one of no yes");
+  Refused("diagonal_runs", "perhaps", PETSC_ERR_ARG_OUTOFRANGE, "true or false, not perhaps");
+  Refused("rowgroup_near", "perhaps", PETSC_ERR_ARG_OUTOFRANGE, "one of auto no yes");
+  Refused("hash_lists", "three", PETSC_ERR_ARG_OUTOFRANGE, "0 to 64, not three");
+  Refused("hash_lists", "3x", PETSC_ERR_ARG_OUTOFRANGE, "0 to 64, not 3x");
   HybTestBegin("a name that there is not");
   Refused("nonesuch", "1", PETSC_ERR_ARG_UNKNOWN_TYPE, "There is no");
   HybTestBegin("what is allowed");
@@ -73,15 +76,21 @@ static PetscErrorCode Body(void)
   HybTestCheck(!memcmp(t, &usual, sizeof(usual)), "not all are what they were");
   HybTestBegin("what is told of one");
   {
-    char value[64], allowed[64], text[64];
+    char             value[64], allowed[64];
+    const HybOption *o;
+    int              n = 0;
 
-    HybTestCall(HybTuningDescribe("-mat_aijhybridgpu_rowgroup_way", value, allowed, text, sizeof(text)));
-    HybTestCheck(!strcmp(value, "auto") && !strcmp(allowed, "one of auto stream direct bins"), "%s, %s", value, allowed);
-    HybTestCall(HybTuningDescribe("-mat_aijhybridgpu_rowshape_words", value, allowed, text, sizeof(text)));
-    HybTestCheck(!strcmp(value, "yes") && !strcmp(allowed, "one of no yes"), "%s, %s", value, allowed);
-    HybTestCall(HybTuningDescribe("-mat_aijhybridgpu_comm_segment", value, allowed, text, sizeof(text)));
-    HybTestCheck(!strcmp(value, "128") && !strcmp(allowed, "1 to 65536") && !strncmp(text, "MiB of each card", 16), "%s, %s, %s", value, allowed, text);
-    HybTestCallFails(PETSC_ERR_ARG_UNKNOWN_TYPE, HybTuningDescribe("-mat_aijhybridgpu_nonesuch", value, allowed, text, sizeof(text)));
+    for (PetscInt k = 0; (o = HybTuningOption(k)); k++) {
+      HybTestCall(HybOptionShow(o, NULL, value, sizeof(value)));
+      HybTestCall(HybOptionAllowed(o, allowed, sizeof(allowed)));
+      /* what is shown of a default is taken again */
+      HybTestCall(HybTuningSet(o->name + strlen(HYB_OPTION_PREFIX), value));
+      HybTestCheck(!memcmp(t, &usual, sizeof(usual)), "%s: %s is not its default", o->name, value);
+      if (!strcmp(o->name, "-mat_aijhybridgpu_rowgroup_way")) n += !strcmp(value, "auto") && !strcmp(allowed, "one of auto stream direct bins");
+      if (!strcmp(o->name, "-mat_aijhybridgpu_rowshape_words")) n += !strcmp(value, "true") && !strcmp(allowed, "true or false");
+      if (!strcmp(o->name, "-mat_aijhybridgpu_comm_segment")) n += !strcmp(value, "128") && !strcmp(allowed, "1 to 65536") && !strncmp(o->text, "MiB of each card", 16);
+    }
+    HybTestCheck(n == 3, "%d of three are told as they are", n);
   }
   HybTestBegin("the options of the process");
   HybTestCall(PetscOptionsSetValue(NULL, "-mat_aijhybridgpu_masks_lanes", "16"));

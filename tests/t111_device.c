@@ -465,9 +465,9 @@ static PetscErrorCode Arenas(void)
   HybTestCall(HybArenaAlloc(&arena, HYB_WORK(exec), 100, 8, &p));
   HybTestCall(HybArenaAlloc(&arena, HYB_MEM_HOST, 100, 8, &q));
   memset(q, 1, 800);
-  HybTestCall(HybArenaWhere(&arena, q, &where));
+  HybTestCall(HybArenaMemory(&arena, q, &where));
   HybTestCheck(where == HYB_MEM_HOST, "memory of kind %d", (int)where);
-  HybTestCallFails(PETSC_ERR_PLIB, HybArenaWhere(&other, q, &where));
+  HybTestCallFails(PETSC_ERR_PLIB, HybArenaMemory(&other, q, &where));
   HybTestCallFails(PETSC_ERR_PLIB, HybArenaMove(&other, &arena, q));
   HybTestCall(HybArenaMove(&arena, &other, p));
   HybTestCheck(arena.bytes == 800 && other.bytes == 800 && other.peak == 800, "%zu and %zu bytes", arena.bytes, other.bytes);

@@ -320,7 +320,7 @@ static void Product(size_t which, RefMat *A, RefMat *B, const RefMat *C)
       if (Made(ierr)) HybTestSamePattern(&DC, C);
     }
     HybTestCall(HybArenaReset(&out));
-    PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(method->look ? PetscReturnErrorHandler : PetscTraceBackErrorHandler, NULL));
+    PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(method->fits ? PetscReturnErrorHandler : PetscTraceBackErrorHandler, NULL));
     made = Made(MultiplyWithin(mm, &DA, &DB, 5, &DC));
     PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
     if (made) {

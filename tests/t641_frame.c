@@ -12,7 +12,7 @@ TEST np=+1 @emulated -mat_aijhybridgpu_narrow_min 0 -malloc_debug
 TEST np=1 @emulated -mat_aijhybridgpu_narrow_min 0 -mat_no_inode
 TEST np=1 @emulated -mat_aijhybridgpu_narrow_min 0 -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_narrow_min 0 -mat_seqaij_type seqaijhybridgpu
-TEST np=1 @emulated -mat_aijhybridgpu_frame_unknown
+TEST np=1 @emulated -hyb_test_frame_unknown
 */
 #define _GNU_SOURCE
 #include "mattest.h"
@@ -482,7 +482,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscLogDefaultBegin());
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_backend", backend, sizeof(backend), NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_frame_unknown", &unknown, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-hyb_test_frame_unknown", &unknown, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_narrow_min", &least, NULL));
   device = (PetscBool)!strcmp(backend, "cuda");
   if (PetscDefined(USE_DEBUG) || PetscDefined(HAVE_THREADSAFETY)) unknown = PETSC_TRUE;

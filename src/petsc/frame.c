@@ -285,10 +285,10 @@ static PetscErrorCode HybFrameFindIn(Mat T, const HybFrameBlocks *given, const P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* not where it is switched off */
+/* not where a test has switched it off */
 static PetscBool HybFrameMayLook(void)
 {
-  return (PetscBool)(!HybGlueState.options.frameunknown && HybMayWatch());
+  return (PetscBool)(!HybGlueState.frame.hidden && HybMayWatch());
 }
 
 /*

@@ -1,10 +1,10 @@
 /*
   A MATSEQAIJ round arrays that exist, without PETSc's loops over its rows.
 
-  MatCreateSeqAIJWithArrays() and the assembly in it go along all rows three times, with one core: some 5 ns a row,
-  40 ms for eight million, in which a device computes several such matrices. What they find is known before: the rows'
-  lengths (imax, ilen), the longest one and how many rows have entries, which the device counts in one kernel
-  (HybCSROps.rowlengths). So PETSc is told of one row, and what it would have found is put in:
+  MatCreateSeqAIJWithArrays() and the assembly in it go along all rows three times, with one core: in that time a device
+  computes several such matrices. What they find is known before: the rows' lengths (imax, ilen), the longest one and
+  how many rows have entries, which the device counts in one kernel (HybCSROps.rowlengths). So PETSc is told of one row,
+  and what it would have found is put in:
 
     i[1] = nnz                            the arrays are those of one row, for this moment
     a watcher of the allocator             passes on to the one before; MatCreateSeqAIJWithArrays() asks for one row,

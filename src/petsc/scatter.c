@@ -1,11 +1,11 @@
 /*
   PETSc's scatter of a parallel result, made late.
 
-  VecScatterCreate() takes some 70 ns for each entry of others, with one core: more than a product on a device takes
-  where a process has large neighbours. It sorts sorted columns, looks for doubles by another sort, and counts ranks in
-  a table. Products of ours with vectors do not use it, and many results are never multiplied by a vector. So PETSc
-  makes a scatter of nothing (it asks the vector of others' entries how many there are, and is told none), which then
-  gets its graph, without a sort, since it is known; what belongs to messages PETSc makes when somebody first scatters.
+  VecScatterCreate() works with one core, and takes longer than a product on a device where a process has large
+  neighbours. It sorts sorted columns, looks for doubles by another sort, and counts ranks in a table. Products of ours
+  with vectors do not use it, and many results are never multiplied by a vector. So PETSc makes a scatter of nothing (it
+  asks the vector of others' entries how many there are, and is told none), which then gets its graph, without a sort,
+  since it is known; what belongs to messages PETSc makes when somebody first scatters.
 
   PETSc's own code needs no more: VecScatterBegin(), VecScatterCopy(), VecScatterRemap(), VecScatterView(), which
   duplicates share, and VecScatterGetRemote_Private() (of MatMatMult() and MatPtAP() of MATMPIAIJ) begin with

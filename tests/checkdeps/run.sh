@@ -110,6 +110,15 @@ fresh; add src/sparse/csr/x.c '\nvoid find(void)\n{\n}\n'; breaks src/sparse/csr
 fresh; add $glue/seq/x.c 'void MatMult_SeqAIJHybridGPU(void)\n{\n}\nvoid MatSeqAIJHybridGPUGo(void)\n{\n}\n'; holds "PETSc's names in the glue"
 fresh; add src/sparse/csr/x.c 'static void f(void)\n{\n  PetscOptionsGetInt(NULL);\n}\n'; breaks src/sparse/csr/x.c:3: "read no options"
 
+# names' words
+glossary() { add docs/glossary.md "# Glossary\n\n| word | what it means |\n|---|---|\n$1"; }
+fresh; glossary '| door, doors | x |\n'; add src/sparse/csr/x.h '\nstatic inline void HybDoorOpen(void)\n{\n}\ntypedef int HybDoorsKept;\n'; holds "a coined word that stands in the glossary"
+fresh; glossary '| door | x |\n'; add src/sparse/csr/x.h '\ntypedef int HybWindow;\n'; breaks src/sparse/csr/x.h:2: 'HybWindow: "window" is no term of the field, and does not stand in docs/glossary.md'
+fresh; glossary '| door | x |\n'; add src/sparse/csr/x.h '\n/* HybWindow */\nstatic const char *s = "HybWindow"; typedef int HybRows;\n'; holds "comments, strings, and a term's plural"
+fresh; glossary '| door | x |\n| door | y |\n'; breaks docs/glossary.md:6: "stands twice"
+fresh; glossary '| matrix, csr | x |\n'; breaks docs/glossary.md:5: "csr is a term already"
+fresh; glossary "$(for a in a b c d e; do for b in a b c d e f g h i j; do printf '| x%s%s | y |\\n' $a $b; done; done)"; breaks docs/glossary.md:1: "50 words, more than 45"
+
 # pages for users: words, sentences, commands, README's lines and version
 pages() { # README.md's text, then docs/start.md's
   rm -rf tree; mkdir -p tree/include tree/docs tree/conf/docs/pages

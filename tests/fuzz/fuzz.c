@@ -92,7 +92,7 @@ static PetscErrorCode Products(Bytes *b)
     HybSpGEMM mm;
     HybCSR    c;
 
-    if ((*table)->look) continue; /* made for some patterns alone */
+    if ((*table)->fits) continue; /* made for some patterns alone */
     HybTestCall(HybSpGEMMInit(&mm, exec, (*table)->name, 0));
     if (HybTestCall(HybSpGEMMSymbolic(&mm, &A.csr, &B.csr, &out, &c))) {
       for (int round = 0; round < 2; round++) {

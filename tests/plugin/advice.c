@@ -158,7 +158,7 @@ static void ByMPI(double much)
 
 static void Seldom(double much)
 {
-  Exchanged("MPI from page-locked buffers: too few times for peer access (-mat_aijhybridgpu_comm_after)", much);
+  Exchanged("MPI from page-locked buffers: too few times for peer access (-mat_aijhybridgpu_tuning comm_after)", much);
 }
 
 static void Factored(double much)
@@ -192,7 +192,7 @@ static const struct {
   {"PETSc's loops of multigrid",                OtherLoops,        "PCApply() without operations of the type took 40 s of the solves' 60 s: multigrid by PETSc's own loops",                           "-info :pc"                                                          },
   {"MPI that is not GPU-aware",                 NotAware,          "2000 products with vectors got other processes' entries through the host, 200 GB, by PETSc's scatter, since MPI is not GPU-aware", "-use_gpu_aware_mpi 1"                                               },
   {"entries by MPI",                            ByMPI,             "by MPI: peer access is not possible",                                                                                              "a card for each process; with a GPU-aware MPI"                      },
-  {"entries by MPI, each halo a few times",     Seldom,            "by MPI from page-locked buffers: too few times for peer access",                                                                   "-mat_aijhybridgpu_comm_after 0"                                     },
+  {"entries by MPI, each halo a few times",     Seldom,            "by MPI from page-locked buffers: too few times for peer access",                                                                   "-mat_aijhybridgpu_tuning comm_after=0"                              },
   {"factorizations on the host",                Factored,          "3 factorizations ran on the host, 6 s",                                                                                            "-pc_factor_mat_solver_type cusparse"                                },
   {"a factorization that another package does", FactoredElsewhere, NULL,                                                                                                                               NULL                                                                 },
 };

@@ -24,8 +24,8 @@ if [ "${TEST_MORE:-}" = only ]; then echo "$passed passed, $failed failed, $skip
 # -help: every option of the list, and the methods' names
 printf '%%%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n2 2 3\n' > "$tmp/small.mtx"
 timeout 60 "$build/examples/solve" -dll_append "$plugin" -mat_type aijhybridgpu -help -A "$tmp/small.mtx" > "$tmp/out" 2>&1
-for o in $(sed -n 's/^ *{\.name = "\(-mat_aijhybridgpu_[a-z_]*\)".*/\1/p' src/mat/process/options.c); do
-  if grep -q -e "^ *$o" "$tmp/out"; then ok; else bad "-help shows $o (src/mat/process/options.c)"; fi
+for o in $(sed -n 's/^| `\(-mat_aijhybridgpu_[a-z_]*\)`.*/\1/p' docs/options.md) $(sed -n 's/^| `\([a-z_]*\)`.*/\1/p' docs/tuning.md); do
+  if grep -q -e "^ *$o[ :]" "$tmp/out"; then ok; else bad "-help shows $o (docs/options.md, docs/tuning.md)"; fi
 done
 for m in binned rowmerge segsum csr; do
   if grep -e '-mat_aijhybridgpu_sp' "$tmp/out" | grep -q "$m"; then ok; else bad "-help names the method $m"; fi
@@ -44,10 +44,21 @@ refuses "an unknown SpMV method" 'Unknown method "nonesuch" for -mat_aijhybridgp
 refuses "an unknown backend" 'nonesuch' $run -mat_aijhybridgpu_backend nonesuch
 # these are read when the device is needed
 run="$build/tests/t602_product -dll_append $plugin"
-refuses "a word for a number" 'device_min many is no integer: it takes a number of nonzeros' $run -mat_aijhybridgpu_device_min many
-refuses "a word for a share" 'managed_limit half is no number: it takes a share' $run -mat_aijhybridgpu_managed_limit half
-refuses "an unknown memory mode" 'Unknown value "nonesuch" for -mat_aijhybridgpu_memory: one of managed mirror' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_memory nonesuch
-refuses "a share above 1" 'managed_limit.* is not a share' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_managed_limit 7
+refuses "a word for a number" 'device_min takes a number of nonzeros, 0 or more, not many: ' $run -mat_aijhybridgpu_device_min many
+refuses "a word for a share" 'tuning managed_limit takes a share .*, 0 to 1, not half: ' $run -mat_aijhybridgpu_managed_limit half
+refuses "an unknown memory mode" 'memory takes one of managed mirror, not nonesuch: ' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_memory nonesuch
+refuses "a share above 1" 'managed_limit takes .*, 0 to 1, not 7: ' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_managed_limit 7
+# the values of -mat_aijhybridgpu_tuning, and their old names
+refuses "an unknown value's name" 'tuning knows no narow_min; the nearest name is narrow_min' $run -mat_aijhybridgpu_tuning plan_min=0,narow_min=3
+refuses "a value that is an option" 'tuning memory: that is an option of its own, -mat_aijhybridgpu_memory' $run -mat_aijhybridgpu_tuning memory=mirror
+refuses "a name without a value" 'takes name=value,name=value, not ahead' $run -mat_aijhybridgpu_tuning ahead
+refuses "a share above 1, by its new name" 'tuning managed_limit takes .*, 0 to 1, not 7: ' $run -mat_aijhybridgpu_tuning plan_min=1,managed_limit=7
+refuses "a number below the least" 'tuning hash_places takes -1 to 1000, not -2: ' $run -mat_aijhybridgpu_tuning hash_places=-2
+refuses "a width of one" 'tuning rowmerge_width takes 0, or 2 to 32, not 1: ' $run -mat_aijhybridgpu_rowmerge_width 1
+refuses "the last of two values" 'tuning hash_lists takes 0 to 64, not 65: ' $run -mat_aijhybridgpu_tuning hash_lists=3,hash_lists=65
+refuses "the new name before the old one" 'tuning hash_lists takes 0 to 64, not 66: ' $run -mat_aijhybridgpu_hash_lists 3 -mat_aijhybridgpu_tuning hash_lists=66
+rm -f "$tmp"/info*
+if timeout 60 $run -mat_aijhybridgpu_hash_lists 3 -mat_aijhybridgpu_plan_min 9 -mat_aijhybridgpu_backend host -info "$tmp/info" > "$tmp/out" 2>&1 && [ "$(cat "$tmp"/info* | grep -c 'is now -mat_aijhybridgpu_tuning \(hash_lists=3\|plan_min=9\);')" = 2 ]; then ok; else bad "old names are taken, and -info says the new ones once"; fi
 for b in auto cuda host; do
   refuses "a library that is named and is not there, $b" 'cuda_library /nonexistent.so: there is no such file' $run -mat_aijhybridgpu_backend $b -mat_aijhybridgpu_cuda_library /nonexistent.so
 done
@@ -67,6 +78,8 @@ for type in aij aijhybridgpu; do
   tells "under a prefix, $type" "$unknown -fluid_mat_aijhybridgpu_bakend; the nearest one is -fluid_mat_aijhybridgpu_backend" -mat_type $type -fluid_mat_aijhybridgpu_bakend host
   tells "of the process, under a prefix, $type" "$unknown -fluid_mat_aijhybridgpu_memory; -mat_aijhybridgpu_memory belongs to the whole process and takes no prefix" -mat_type $type -fluid_mat_aijhybridgpu_memory mirror
   tells "known ones, used or not, and others' are not told, $type" "" -mat_type $type -mat_aijhybridgpu_backend host -fluid_mat_aijhybridgpu_backend host -mat_aijhybridgpu_segsum_threads 64 -mat_aijhybridgpu_memory mirror -mat_aijcusparse_nonesuch 1 -nonesuch
+  tells "a mistyped value's name, $type" "$unknown -mat_aijhybridgpu_narow_min; the nearest one is -mat_aijhybridgpu_tuning narrow_min=..." -mat_type $type -mat_aijhybridgpu_narow_min 3
+  tells "values are not told, $type" "" -mat_type $type -mat_aijhybridgpu_tuning narrow_min=3
   tells "nothing is told with -mat_aijhybridgpu_unknown_options 0, $type" "" -mat_type $type -mat_aijhybridgpu_reprot x.html -mat_aijhybridgpu_unknown_options 0
 done
 

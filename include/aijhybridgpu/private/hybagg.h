@@ -8,7 +8,7 @@
 
 HYB_EXTERN_C_BEGIN
 
-/* What decides whether the rules hold for a pattern. m = n. */
+/* Counts of a square pattern, which decide whether the rules hold for it */
 typedef struct {
   PetscCount nodiagonal; /* rows without an entry of the diagonal */
   PetscCount alone;      /* rows of fewer than two entries */
@@ -28,9 +28,9 @@ typedef enum {
 /* How aggregates are found */
 typedef struct {
   int         hops;     /* 2: MIS on the square of the graph, then as PETSc's fixAggregatesWithSquare(); 1: MISK */
-  int         distance; /* MISK's: aggregates of aggregates, so many times in all; hops = 2: 1 */
+  int         distance; /* of MISK: how often aggregates are formed, the second time from aggregates; 1 if hops is 2 */
   HybAggOrder order;
-  PetscInt    longest; /* no row of the graph has more entries; 0: nobody knows */
+  PetscInt    longest; /* entries of the longest row of the graph, or more; 0: not known */
 } HybAggRules;
 
 #define HYB_AGG_DISTANCES 4 /* PETSc's MISK has no more */
@@ -39,16 +39,18 @@ typedef struct {
 typedef struct {
   PetscInt n;  /* vertices */
   PetscInt nc; /* aggregates */
-  /* n: the number of a vertex's aggregate, -1 for none. Aggregates are numbered by their roots, ascending */
+  /* n entries: the number of each vertex's aggregate, -1 for none. Aggregates are numbered by their roots,
+     ascending. */
   PetscInt *parent;
-  PetscInt *lead;   /* nc: the vertex that comes first in PETSc's list: the root, or (hops = 1) the smallest */
-  int       rounds; /* of the search for roots, the first one where there are several */
+  /* nc entries: the first vertex of each aggregate in PETSc's list: the root, or (hops = 1) the smallest */
+  PetscInt *lead;
+  int       rounds; /* rounds of the search for roots; of the first search if there are several */
 } HybAggregates;
 
 /* The members of the aggregates, one aggregate behind the other, each in the order of PETSc's lists. Arrays live where
    the backend executes. */
 typedef struct {
-  PetscInt *begin;  /* nc + 1 */
+  PetscInt *begin;  /* nc + 1 offsets */
   PetscInt *member; /* begin[nc] vertices */
 } HybAggLists;
 
@@ -72,35 +74,36 @@ typedef struct {
   PetscBool diagonal;   /* as MatFilter(): entries of the diagonal stay, and what is not a number */
 } HybAggFilter;
 
-/* What was found besides. Rounding decides on an edge whose number is so close to the threshold, unless weights are
-   exact. */
+/* Counts of a filtered graph. An edge is close if its number is so close to the threshold that rounding decides, unless
+   weights are exact. */
 #define HYB_AGG_CLOSE 1e-10
 typedef struct {
   PetscCount nodiagonal; /* rows without an entry of the diagonal */
-  PetscCount close;      /* entries beside the diagonal that are so close */
-  PetscBool  paired;     /* symmetrize: (r,c) is there where (c,r) is; else nothing more was done */
+  PetscCount close;      /* entries beside the diagonal that are close */
+  PetscBool  paired;     /* with symmetrize: the pattern is symmetric; if false, nothing more was done */
 } HybAggFiltered;
 
-/* What was found when the unknowns of vertices were joined */
+/* Counts of a matrix whose rows and columns were joined to vertices */
 typedef struct {
   PetscCount nodiagonal; /* rows of A without an entry of the diagonal */
-  PetscBool  aligned;    /* entry k of each row is of unknown k modulo bs, as in whole blocks */
-  PetscBool  broken;     /* of bs entries of a row, counted from its first, some are of several vertices */
+  PetscBool  aligned;    /* entry k of each row has a column of unknown k modulo bs, as in whole blocks */
+  /* some group of bs entries of a row, counted from its first, has columns of several vertices */
+  PetscBool broken;
 } HybAggCollapsed;
 
-/* Entries look like whole blocks, but are not: PETSc does not look at their vertices then */
+/* Entries look like whole blocks but are not. PETSc takes them for blocks and does not check their vertices. */
 static inline PetscBool HybAggStaggered(const HybAggCollapsed *found)
 {
   return (PetscBool)(found->aligned && found->broken);
 }
 
-#define HYB_AGG_VECTORS 32 /* nvec is at most so many */
+#define HYB_AGG_VECTORS 32 /* the most vectors (nvec) */
 
-/* Q R = B by other hands, LAPACK's: the m x n block B, stored by columns, m >= n, becomes Q; R, n x n by columns, has
-   zeros below its diagonal. Called on the host. */
+/* Q R = B, by LAPACK: the m x n block B, stored by columns, m >= n, becomes Q; R, n x n by columns, has zeros below its
+   diagonal. Called on the host. */
 typedef PetscErrorCode (*HybAggFactor)(void *ctx, PetscInt m, PetscInt n, PetscReal *B, PetscReal *R);
 
-/* Rounding of every function is the same on every backend, sums running along lists in ascending order of vertices. */
+/* All functions round alike on every backend, because sums run along lists in ascending order of vertices. */
 typedef struct _HybAggOps {
   PetscErrorCode (*look)(const HybExec *, HybArena *work, const HybCSR *G, HybAggLook *);
   /* place[v] = the position of vertex v in this order of the n vertices whose rows begin at gi; n entries */
@@ -111,7 +114,7 @@ typedef struct _HybAggOps {
   /* The graph of aggregates: two are joined where members of theirs are; Q->i and Q->j from keep, in the workspace's
      memory, Q->a is NULL */
   PetscErrorCode (*quotient)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, const HybAggregates *, const HybAggLists *, HybCSR *Q);
-  /* fine becomes the aggregates of vertices that `coarse`, aggregates of its own, say (of which there are not more) */
+  /* coarse: aggregates of fine's aggregates. fine becomes the aggregates of vertices that follow from it. */
   PetscErrorCode (*compose)(const HybExec *, HybAggregates *fine, const HybAggregates *coarse);
   /* Who belongs to each aggregate of G that was found by so many hops; arrays from keep, in the workspace's memory */
   PetscErrorCode (*lists)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, const HybAggregates *, HybAggLists *);

@@ -14,63 +14,64 @@
 
 HYB_EXTERN_C_BEGIN
 
-/* A communicator as the rooms use it: a duplicate, so that no message meets one of the program's. Who gets it twice
-   gets the same, and gives it back twice. */
+/* A communicator as the rooms use it: a duplicate, so that no message meets one of the program's. HybCommGet() for the
+   same MPI_Comm gives the same HybComm, and each call needs a HybCommRestore(). */
 typedef struct _HybComm *HybComm;
 struct _HybComm {
   MPI_Comm    mpi;
   PetscMPIInt rank, size;
   PetscInt    users;
-  /* memory of others' cards, where these can be reached; else why not */
+  /* memory of other processes' cards, where it can be mapped; else why not */
   struct _HybPeer *peer;
-  /* for people: by which way exchanges of devices go, and why; empty: none has been made. [1]: where MPI is
-     GPU-aware */
+  /* text for people: which transport exchanges between devices use, and why; empty before the first one. [1]: with
+     GPU-aware MPI */
   char way[2][160];
-  PetscErrorCode (*probe)(HybComm, const HybExec *, PetscBool *all); /* do exchanges by it come through? */
-  /* for tests: so many processes pretend to be a node; 0: nodes are as they are */
+  PetscErrorCode (*probe)(HybComm, const HybExec *, PetscBool *all); /* tries whether exchanges by peer access arrive */
+  /* for tests: processes that pretend to be a node; 0: nodes as they are */
   PetscMPIInt nodesize;
   HybComm     next;
 };
 
 extern PetscErrorCode HybCommGet(MPI_Comm, HybComm *);
 extern PetscErrorCode HybCommRestore(HybComm *);
-/* Somebody knows that MPI sends and receives memory of a card, or that it does not, as nobody does at first. Where it
-   does not such a message ends the program: there is nothing to try. */
+/* Says whether MPI can send and receive memory of a card; at first it is taken to be unable. A program cannot try it:
+   without that ability such a message ends the program. */
 extern void HybCommSetAware(PetscBool);
 /* v[0..n-1], the host's, become the sums, or the largest, over all processes */
 extern PetscErrorCode HybCommSum(HybComm, PetscInt n, PetscInt64 *v);
 extern PetscErrorCode HybCommMax(HybComm, PetscInt n, PetscInt64 *v);
-/* Has the piece of work that each process did alone succeeded for all? ierr: this process's. If not, an error on all:
-   its own, and where it has none, one of the same class that names the process. Before messages are sent whose lengths
-   others expect. */
+/* Checks that work which each process did alone, with the result ierr, succeeded on all. Else it is an error on all
+   processes: their own, or one of the same class that names the process that failed. Called before messages are sent
+   whose lengths others expect. */
 extern PetscErrorCode HybCommAgree(HybComm, PetscErrorCode ierr, const char *what);
-/* the same, and v[0..n-1] become the largest over all processes: one sum where else there were two */
+/* the same, and v[0..n-1], n <= HYB_COMM_AGREED, become the largest over all processes: one reduction in place of
+   two */
 #define HYB_COMM_AGREED 7
 extern PetscErrorCode HybCommAgreeMax(HybComm, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v);
-/* the same where there is no HybComm */
+/* HybCommAgree() for any MPI communicator */
 extern PetscErrorCode HybAgree(MPI_Comm, PetscErrorCode ierr, const char *what);
 
-/* What this process's exchanges sent, and how long its host waited for other processes: since the library came */
+/* What this process has sent, and how long its host has waited for other processes, since the library was loaded */
 typedef struct {
-  PetscCount cards, messages; /* exchanges from card to card, and through the host, in which it sent anything */
-  PetscCount together;        /* exchanges in one launch with a product */
+  PetscCount cards, messages; /* exchanges in which it sent anything: from card to card, and through the host */
+  PetscCount together;        /* exchanges that were one launch with a product */
   double     cardbytes, messagebytes;
-  PetscBool  timing; /* somebody wants the waits' times */
-  /* for messages and sums, while they are timed; a device that waits for others' entries holds up no host */
+  PetscBool  timing; /* waits and seconds are counted */
+  /* of the host, for messages and sums; a device that waits for others' entries is not counted */
   PetscCount waits;
   double     seconds;
 } HybCommTally;
 extern HybCommTally *HybCommTallyGet(void);
 
-/* Processes that exchange messages with this one, ascending, and where each one's part of the units begins */
+/* Processes that exchange messages with this one, ascending by rank. Units offset[k] to offset[k+1]-1 are those of
+   rank[k]. */
 typedef struct {
   PetscMPIInt  n;
   PetscMPIInt *rank;
   PetscCount  *offset; /* n+1 */
 } HybPeers;
 
-/* What one exchange moves: of so many bytes a unit, from the units that `to` counts to those that `from` counts. Made
-   and kept by halos and rows below. */
+/* The buffers and the transport of one exchange. Halos and rows, below, make and own it. */
 typedef struct _HybExchange *HybExchange;
 
 /*
@@ -85,35 +86,34 @@ struct _HybHalo {
   PetscInt  nsend;    /* entries of its own that others need: to.offset[to.n] */
   HybPeers  to, from; /* from.offset counts ghosts */
   PetscInt *index;    /* of the host: the local numbers of what is sent, for each of `to` ascending */
-  PetscInt *there;    /* the same where the backend executes */
-  /* of the reverse way: owned entry row[k] gets the received ones at place[ptr[k]] to place[ptr[k+1]-1], in the order
-     of ranks; where the backend executes */
+  PetscInt *there;    /* index, where the backend executes */
+  /* For the reverse exchange: owned entry row[k] gets the received entries place[ptr[k]] to place[ptr[k+1]-1], in the
+     order of ranks. These arrays live where the backend executes. */
   PetscInt    nrows;
   PetscInt   *row, *place;
   PetscCount *ptr;
-  HybScalar  *room;    /* HybHaloRoom()'s */
-  PetscBool   scalars; /* in the exchange in progress */
-  /* What its users queue between Begin and End takes no longer than to start a kernel: by peer access, exchanges wait
-     where they begin. Each process for itself. */
+  HybScalar  *room;    /* what HybHaloRoom() gives */
+  PetscBool   scalars; /* the exchange in progress moves HybScalar, else PetscInt */
+  /* Set by users whose work between Begin and End takes no longer than a kernel's start: an exchange by peer access
+     then waits in Begin. Processes may differ. */
   PetscBool   early;
   HybExchange forward, reverse;
 };
 
-/* ranges[r] to ranges[r+1]-1 are process r's (as of a PetscLayout); ghost: of the host, nghost global numbers, strictly
-   ascending, none of them own */
+/* Process r owns entries ranges[r] to ranges[r+1]-1, as in a PetscLayout. ghost, on the host: nghost global numbers,
+   strictly ascending, none of them owned by this process. */
 extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
-/* A halo for rows alone: no entries can be exchanged. before: what this process has had before. `there` gets its
-   contents by the second one, which is not collective. */
+/* A halo for rows alone, which cannot exchange entries. before: an error of this process. HybHaloThere(), not
+   collective, fills `there`. */
 extern PetscErrorCode HybHaloCreateRows(HybComm, const HybExec *, PetscErrorCode before, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
 extern PetscErrorCode HybHaloThere(HybHalo);
-/* for people: the way that its exchanges between devices go, the reverse ones or not, and why */
+/* text for people: the transport of its exchanges between devices, or of the reverse ones, and why */
 extern const char *HybHaloWay(HybHalo, PetscBool reverse);
-/* is its `index` strictly ascending, as where one neighbour alone needs anything? To sort such a list takes as long as
-   any other. */
+/* Is `index` strictly ascending, as it is if one neighbour alone needs entries? Then nobody has to sort it. */
 extern PetscBool HybHaloSendsInOrder(HybHalo);
-/* has its last exchange, the reverse one or not, left the host's memory out? */
+/* did its last exchange, or reverse exchange, go from card to card? */
 extern PetscBool HybHaloFromCardToCard(HybHalo, PetscBool reverse);
-/* what it went by: peer, gpuaware or mpi */
+/* the transport of its last exchange: peer, gpuaware or mpi */
 extern const char *HybHaloBy(HybHalo, PetscBool reverse);
 /* collective; NULL is allowed */
 extern PetscErrorCode HybHaloDestroy(HybHalo *);
@@ -131,16 +131,16 @@ extern PetscErrorCode HybHaloEnd(HybHalo, const HybExec *, PetscErrorCode before
 extern PetscErrorCode HybHaloExchange(HybHalo, const HybExec *, size_t unit, const void *x, PetscBool host, void *ghost);
 
 /* The other way: y[i] += what others have as ghosts of this process's entry i, added in the order of their ranks.
-   scalars: of HybScalar, else of PetscInt. ghost may be changed after End. Arrays are where the backend executes. */
+   scalars: of HybScalar, else of PetscInt. ghost may be changed after End. Arrays live where the backend executes. */
 extern PetscErrorCode HybHaloReverseBegin(HybHalo, const HybExec *, PetscBool scalars, const void *ghost);
 extern PetscErrorCode HybHaloReverseEnd(HybHalo, const HybExec *, PetscErrorCode before, void *y);
 
-/* A value for each ghost, where the backend executes, for what is sent the other way; it stays with the halo. Not
-   collective. */
+/* *ghost: room for a value of each ghost, where the backend executes, as input of a reverse exchange. The halo owns it.
+   Not collective. */
 extern PetscErrorCode HybHaloRoom(HybHalo, HybScalar **ghost);
 
-/* A matrix and how the sums of its rows are formed: each of so many lanes adds entries of its own one after the other,
-   then all add in a butterfly */
+/* A matrix, and by how many lanes its rows' sums are formed: each lane adds entries of its own one after the other,
+   then the lanes add in a butterfly. */
 typedef struct {
   HybCSR csr;
   int    lanes;
@@ -159,17 +159,18 @@ typedef struct {
   const PetscCount *ptr;
 } HybPeerProduct;
 
-/* Exchange and product in one launch, which is what a short one's time is: may this process do so now, whatever others
-   do? The exchange goes by peer access already, what is sent is little, and users queue little between (early). */
+/* May this process do exchange and product in one launch now, whatever others do? Yes if the exchange uses peer access
+   already, sends little, and little is queued between Begin and End (early). For short products the time is that of the
+   launches. */
 extern PetscBool HybHaloMultiplies(HybHalo, PetscBool transpose);
-/* does so; the same bits as an exchange and the two products */
+/* exchange and product in one launch, with the bits of an exchange and two products */
 extern PetscErrorCode HybHaloMult(HybHalo, const HybExec *, HybPeerProduct *);
 
-/* A process that cannot begin the exchange that others begin (the reverse one, or not), for an error of its own, why:
-   those who wait for it get one instead of waiting. Fails in no way that matters beside that. */
+/* Called by a process that cannot begin the exchange, or reverse exchange, which others begin, because of its error
+   why: those who wait for it get an error instead of waiting. */
 extern void HybHaloAbandon(HybHalo, const HybExec *, PetscBool reverse, PetscErrorCode why);
 
-/* Not collective: all know of an error in its exchanges by other ways, so the next one is not to tell of it */
+/* Not collective: all processes know of an error in its exchanges, so the next exchange does not report it again. */
 extern void HybHaloForget(HybHalo);
 
 /*
@@ -182,87 +183,89 @@ struct _HybRows {
   HybComm     comm;
   HybArena    arena;
   PetscCount  nsend, nrecv; /* entries */
-  PetscInt   *perm;         /* entry k that is sent is A's entry perm[k]; NULL: entry k */
-  HybPeers    to, from;     /* in entries */
-  PetscBool   early;        /* as of a halo */
+  PetscInt   *perm;         /* the k-th entry sent is A's entry perm[k]; NULL: entry k */
+  HybPeers    to, from;     /* offsets count entries */
+  PetscBool   early;        /* as HybHalo's */
   HybExchange values;
 };
 
-/* Others' rows, those of the halo's ghosts in their order: *R has nghost rows and N columns, arrays from keep; columns
-   ascend in each row. *rows is what moves other values of the same matrix. */
+/* *R: the rows of the halo's ghosts, which other processes own, in the ghosts' order: nghost rows, N columns, arrays
+   from keep, columns ascending. *rows moves later values of the same matrix. */
 extern PetscErrorCode HybRowsFetch(HybHalo, const HybExec *, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows);
 /* The other way: A has a row for each ghost, which goes to its owner; *R has nsend rows, row k being a part of the
    owner's row index[k] (so rows of one index come in the order of ranks) */
 extern PetscErrorCode HybRowsShip(HybHalo, const HybExec *, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows);
-/* a: A's values as they are now; ra: those of R, nrecv of them, which End writes. As of a halo, the exchange goes on
-   beside what is queued between. */
+/* a: A's present values; ra: the nrecv values of R, which End writes. The exchange goes on beside what is queued
+   between Begin and End. */
 extern PetscErrorCode HybRowsValuesBegin(HybRows, const HybExec *, const HybScalar *a);
 extern PetscErrorCode HybRowsValuesEnd(HybRows, const HybExec *, PetscErrorCode before, HybScalar *ra);
-/* the same where ra itself is not wanted: *came, valid until the next Begin, is ra or where they came to */
+/* the same without a copy: *came, valid until the next Begin, is ra or the buffer that received the values */
 extern PetscErrorCode HybRowsValuesEndThere(HybRows, const HybExec *, PetscErrorCode before, HybScalar *ra, const HybScalar **came);
-/* Not collective: the error that a device found in an exchange that has ended, which else the next one tells of */
+/* Not collective: reports now an error that a device found in an exchange that has ended; else the next one does */
 extern PetscErrorCode HybRowsCheck(HybRows);
-/* Not collective: values begin without making anything, as what goes beside an operation's stream has to */
+/* Not collective: does HybRowsValuesBegin() allocate nothing more? Work on a side stream must not allocate. */
 extern PetscBool      HybRowsSettled(HybRows);
 extern PetscErrorCode HybRowsDestroy(HybRows *);
 
-/* An exchange by peer access: where this process puts what, and where the others' parts come. Arrays where the backend
-   executes, but status, which is page-locked memory of the host's: [0]: 0: all is well; 1: neighbour [1] failed in
-   exchange [2]; 2: it did not come in time. */
+/* An exchange by peer access: where this process writes, and where its neighbours write. Arrays live where the backend
+   executes, except status, which is page-locked host memory. status[0] is 0: all is well; 1: neighbour status[1] failed
+   in exchange status[2]; 2: that neighbour was late. */
 typedef struct {
-  PetscInt    n;       /* neighbours, that send or receive; each is told the number */
+  PetscInt    n;       /* neighbours that send or receive; each gets the exchange's number */
   PetscCount *offset;  /* n+1: units for each */
-  PetscCount *there;   /* in its slot: how many units lie before this process's */
-  char      **slot[2]; /* its slots, taken in turn */
-  uint64_t  **flag;    /* its words for this process: the last number, and the last even and odd ones that failed */
-  uint64_t   *mine;    /* HYB_COMM_WORDS for each neighbour: the same of theirs */
-  /* two words of the kernels' own, 0: blocks that are there; the last exchange of which one told */
+  PetscCount *there;   /* units before this process's in each neighbour's slot */
+  char      **slot[2]; /* slots of each neighbour, used in turn */
+  /* each neighbour's words for this process: the last number, the last even and the last odd number that failed */
+  uint64_t **flag;
+  uint64_t  *mine; /* HYB_COMM_WORDS words for each neighbour, which it writes */
+  /* two words of the kernels, 0 at first: blocks that have arrived; the last exchange that a block announced */
   unsigned *arrived;
   int64_t  *status;
 } HybPeerTable;
 #define HYB_COMM_HANDLE 64 /* bytes */
 #define HYB_COMM_WORDS  3
 
-/* Arrays one behind the other, of which array s begins at number start[s]; the last number of all is behind them */
+/* Arrays that are numbered as if they were one: array s has the numbers start[s] to start[s+1]-1 */
 #define HYB_COMM_SOURCES 5
 typedef struct {
   const HybScalar *a[HYB_COMM_SOURCES];
   PetscInt         start[HYB_COMM_SOURCES + 1];
 } HybCommSources;
 
-/* What a backend does for an exchange. A lane is work beside exec's stream; on the host all is done on return. */
+/* What a backend does for an exchange. A side is a stream beside exec's stream; on the host all is done on return. */
 typedef struct _HybCommOps {
-  PetscErrorCode (*open)(const HybExec *, void **lane);
-  PetscErrorCode (*close)(const HybExec *, void **lane); /* waits for what is queued on it */
-  /* On the lane, after what exec's stream holds now: packed[k] = src[index[k]], k < n, units of so many bytes; index
+  PetscErrorCode (*open)(const HybExec *, void **side);
+  PetscErrorCode (*close)(const HybExec *, void **side); /* waits for what is queued on it */
+  /* On the side, after what exec's stream holds now: packed[k] = src[index[k]], k < n, units of so many bytes; index
      NULL: as they are. host, if not NULL: the same, to page-locked memory, and then not to packed where index is
      NULL. */
-  PetscErrorCode (*send)(const HybExec *, void *lane, PetscCount n, const PetscInt *index, size_t unit, const void *src, void *packed, void *host);
+  PetscErrorCode (*send)(const HybExec *, void *side, PetscCount n, const PetscInt *index, size_t unit, const void *src, void *packed, void *host);
   /* the host waits for the last send() */
-  PetscErrorCode (*sent)(const HybExec *, void *lane);
-  /* on the lane: dst = host's page-locked bytes; exec's stream waits for that, the host does not. after: exec's stream
+  PetscErrorCode (*sent)(const HybExec *, void *side);
+  /* on the side: dst = host's page-locked bytes; exec's stream waits for that, the host does not. after: exec's stream
      holds work since send() that dst has to wait for. */
-  PetscErrorCode (*receive)(const HybExec *, void *lane, size_t bytes, const void *host, void *dst, PetscBool after);
-  /* A segment is memory of this card that is no pool's, as GPU-aware MPI needs it. handle, if not NULL: what other
-     processes need to map it, for peer access; where that is forbidden it is an error. */
+  PetscErrorCode (*receive)(const HybExec *, void *side, size_t bytes, const void *host, void *dst, PetscBool after);
+  /* A segment is memory of this card that belongs to no pool, as GPU-aware MPI needs it. handle, if not NULL, becomes
+     what other processes need to map the segment for peer access; an error if that is forbidden. */
   PetscErrorCode (*segment)(const HybExec *, size_t bytes, void **segment, unsigned char handle[HYB_COMM_HANDLE]);
-  PetscErrorCode (*segmentfree)(const HybExec *, void *segment); /* when nobody has it mapped */
+  PetscErrorCode (*segmentfree)(const HybExec *, void *segment); /* called when no process has it mapped */
   PetscErrorCode (*attach)(const HybExec *, const unsigned char handle[HYB_COMM_HANDLE], void **there);
   PetscErrorCode (*detach)(const HybExec *, void *there);
-  /* On exec's stream: n units at index[] of src, or as they are, go to the neighbours' slots; then each one is told the
-     number. failed: it is told that this process has nothing for it. With seconds it does what wait() does as well. */
+  /* On exec's stream: writes n units, src[index[k]] or (index NULL) src[k], to the neighbours' slots, then the
+     exchange's number. failed: it writes that this process has failed. With seconds > 0 it waits as well, as wait()
+     does. */
   PetscErrorCode (*put)(const HybExec *, const HybPeerTable *, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src, PetscInt seconds, void *slot, size_t bytes);
-  /* On exec's stream: waits for the neighbours' numbers, so many seconds. Where one failed or did not come, status
-     tells, and the slot's bytes are all ones: no number. */
+  /* On exec's stream: waits at most so many seconds for the neighbours' numbers. If one failed or is late, status says
+     so, and all bytes of the slot become ones, which are no number. */
   PetscErrorCode (*wait)(const HybExec *, const HybPeerTable *, uint64_t number, PetscInt seconds, void *slot, size_t bytes);
-  /* put() with what others need of the product, the product, and wait() where it needs others' part, at once */
+  /* one launch for put(), wait() and the product */
   PetscErrorCode (*mult)(const HybExec *, const HybPeerTable *, uint64_t number, const HybPeerProduct *, PetscInt seconds, void *slot, size_t bytes);
   /* on exec's stream: to[row[k]] += v[place[ptr[k]]] + ... + v[place[ptr[k+1]-1]], one after the other, k < n */
   PetscErrorCode (*add)(const HybExec *, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, PetscBool scalars, const void *v, void *to);
   /* on exec's stream: to[k] = entry number from[k] of the sources, k < n; where that is negative to[k] stays */
   PetscErrorCode (*collect)(const HybExec *, PetscCount n, const PetscInt *from, const HybCommSources *, HybScalar *to);
-  /* Work beside exec's stream, which begins after what that holds now; exec's stream waits for it from the join on,
-     which comes after an error too. Between the two no memory is taken or given back. */
+  /* *side executes on a side stream, after what exec's stream holds now. From join() on exec's stream waits for it;
+     join() is called after an error too. No memory is allocated or freed between the two. */
   PetscErrorCode (*fork)(const HybExec *, HybExec *side);
   PetscErrorCode (*join)(const HybExec *);
 } HybCommOps;

@@ -10,30 +10,30 @@ HYB_EXTERN_C_BEGIN
 
 #define HYB_KRYLOV_STEPS 30 /* the most steps of HybKrylovArnoldi() */
 
-#define HYB_KRYLOV_SUMS 1056 /* parts of a sum that a device forms at once */
+#define HYB_KRYLOV_SUMS 1056 /* partial sums that a device forms at once */
 
 /*
   The basis of a Krylov space, in the workspace's memory. Vector l is scale[l] u[l*ld+i]: it is normal without a pass
   of its own. h, scale and arrived are zero bytes at first.
 */
 typedef struct {
-  PetscCount       n, ld; /* entries of a vector, and from one vector to the next */
+  PetscCount       n, ld; /* entries of a vector, and the distance from one vector to the next */
   PetscInt         steps;
   HybScalar       *u;       /* steps+1 vectors */
   HybScalar       *h;       /* (steps+1) x steps, by columns */
-  PetscReal       *scale;   /* steps+1: 1/norm; behind them the norm of the very first vector, scale[steps+1] */
-  HybScalar       *sums;    /* a device's: HYB_KRYLOV_SUMS (steps+1) */
-  int             *arrived; /* and one counter */
-  const HybScalar *dinv;    /* what the operator's result is multiplied by, entry by entry; NULL: nothing */
+  PetscReal       *scale;   /* steps+1 times 1/norm; then scale[steps+1], the norm of the first vector */
+  HybScalar       *sums;    /* on a device alone: HYB_KRYLOV_SUMS (steps+1) partial sums */
+  int             *arrived; /* on a device alone: one counter */
+  const HybScalar *dinv;    /* the operator's result is multiplied by it, entry by entry; NULL: it is not */
 } HybKrylovBasis;
 
 /*
-  The numbers of the conjugate gradient method, where the vectors are, so that an iteration waits once, for all of them.
-  Zero bytes at first.
+  The numbers of the conjugate gradient method. They live where the vectors are, so that an iteration waits once, for
+  all of them. All bytes are zero at first.
 */
 typedef enum {
-  HYB_CG_BETA,    /* z r, of the last products() */
-  HYB_CG_BETAOLD, /* and of those before */
+  HYB_CG_BETA,    /* z r, of the last cgproducts() */
+  HYB_CG_BETAOLD, /* z r, of the cgproducts() before */
   HYB_CG_DPI,     /* p A p; before the first, 0 */
   HYB_CG_DPIOLD,
   HYB_CG_ZZ,      /* z z */
@@ -42,7 +42,7 @@ typedef enum {
   HYB_CG_NUMBERS
 } HybCGNumber;
 typedef struct {
-  HybScalar *s;       /* HYB_CG_NUMBERS, and behind them parts of sums, 3 HYB_KRYLOV_SUMS */
+  HybScalar *s;       /* HYB_CG_NUMBERS numbers, then 3 HYB_KRYLOV_SUMS partial sums */
   int       *arrived; /* one counter */
 } HybCG;
 
@@ -55,18 +55,18 @@ typedef struct _HybKrylovOps {
   PetscErrorCode (*reciprocal)(const HybExec *, HybArena *work, PetscCount n, const HybScalar *d, PetscReal ofzero, HybScalar *inv, PetscCount *zeros);
   /* The first vector, from b: u_0 = dinv b and its norm. Nothing waits. */
   PetscErrorCode (*start)(const HybExec *, const HybKrylovBasis *, const HybScalar *b);
-  /* Step k, 0 <= k < steps: u_{k+1} holds A u_k; column k of H, u_{k+1} and its norm come of it. Of the last step's
-     vector nothing is kept but the norm. Nothing waits. */
+  /* Step k, 0 <= k < steps: u_{k+1} holds A u_k. The step computes column k of H, u_{k+1} and its norm; of the last
+     step's vector it keeps the norm alone. Nothing waits. */
   PetscErrorCode (*step)(const HybExec *, const HybKrylovBasis *, PetscInt k);
-  /* Step k in two halves, where processes have a part of each vector each; w, which is A u_k, is none of the basis, of
-     which there are steps vectors. project: g, of the host, l <= k: sum_i conj(u_l[i]) dinv[i] w[i]; g[k+1]: the sum of
-     squares of u_k. update: u_{k+1} = s dinv w - sum_l c[l] u_l, c of the host; of the last step's vector nothing is
-     kept but the sum of squares, behind all of h. k = -1: u_0, of w = b. scale is not used. n > 0. */
+  /* Step k in two halves, for vectors that are distributed over processes. w = A u_k is not one of the basis's vectors,
+     of which there are steps. project: g[l], on the host, l <= k: sum_i conj(u_l[i]) dinv[i] w[i]; g[k+1]: the sum of
+     squares of u_k. update: u_{k+1} = s dinv w - sum_l c[l] u_l, c on the host; of the last step's vector it keeps the
+     sum of squares alone, in h[(steps+1) steps]. k = -1 makes u_0 of w = b. scale is not used. n > 0. */
   PetscErrorCode (*project)(const HybExec *, const HybKrylovBasis *, PetscInt k, const HybScalar *w, HybScalar *g);
   PetscErrorCode (*update)(const HybExec *, const HybKrylovBasis *, PetscInt k, PetscReal s, const HybScalar *c, const HybScalar *w);
-  /* Of the conjugate gradient method, real numbers alone, NULL elsewhere. Nothing waits. products: z r, z z and r r;
-     direction: p = z + (beta/betaold) p, or z where betaold is 0, as it is the first time; curvature: p w; update:
-     x += a p, r -= a w with a = beta/(p w), unless that stopped. All launches are the same in each iteration. */
+  /* The conjugate gradient method; NULL with complex numbers. Nothing waits. cgproducts: z r, z z and r r; cgdirection:
+     p = z + (beta/betaold) p, or p = z if betaold is 0, as it is at first; cgcurvature: p w; cgupdate: x += a p, r -= a
+     w with a = beta/(p w), unless HYB_CG_STOPPED. All launches are the same in each iteration. */
   PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);
   PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p);
   PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w);
@@ -83,26 +83,26 @@ typedef struct _HybKrylovOps {
 */
 extern PetscErrorCode HybKrylovArnoldi(HybSpMV *mv, HybArena *work, const HybCSR *A, const HybScalar *dinv, const HybScalar *b, PetscInt steps, HybScalar *H, PetscInt *done);
 
-/* What the process asks of others where each has its rows of A. Both are collective; before: an error of this process's
+/* What Arnoldi's process needs of a distributed matrix. Both functions are collective; before: an error of this process
    that others do not know of yet. */
 typedef struct {
   PetscErrorCode (*mult)(void *ctx, PetscErrorCode before, const HybScalar *x, HybScalar *y); /* y = A x, own rows */
-  /* v, of the host, becomes the sum over all processes, the same bits on all; an error of one is one of all */
+  /* v, on the host, becomes the sum over all processes, with the same bits on all. An error is one of all. */
   PetscErrorCode (*sum)(void *ctx, PetscErrorCode before, PetscInt n, HybScalar *v);
   void *ctx;
 } HybKrylovPar;
 
-/* Collective: the same of a distributed matrix, of which this process has n rows. H is that of all, and all get the
-   same. An error is one of all. */
+/* Collective: HybKrylovArnoldi() for a distributed matrix, of which this process has n rows. All processes get the same
+   H. An error of one process is one of all. */
 extern PetscErrorCode HybKrylovArnoldiPar(const HybExec *, HybArena *work, const HybKrylovPar *, PetscErrorCode before, PetscCount n, const HybScalar *dinv, const HybScalar *b, PetscInt steps, HybScalar *H, PetscInt *done);
 
-/* from one vector to the next: vectors start at multiples of 32 bytes at least */
+/* ld for n entries: vectors start at multiples of 32 bytes at least */
 #define HYB_KRYLOV_LD(n) (((n) + 7) / 8 * 8)
-/* how many columns of H are whole, first being the norm of the first vector; the others become 0 */
-extern PetscInt HybKrylovWhole(PetscInt steps, PetscReal first, HybScalar *H);
-/* Did a step of so many leave of its vector hardly more than rounding? The steps behind it would be those of another
-   vector than PETSc's. */
+/* Did one of so many steps leave hardly more than rounding of its vector? Then the steps after it may differ from
+   PETSc's. */
 extern PetscBool HybKrylovSpent(PetscInt steps, const HybScalar *H);
+/* the number of columns of H that are whole, given the norm of the first vector; all others become 0 */
+extern PetscInt HybKrylovWhole(PetscInt steps, PetscReal first, HybScalar *H);
 
 extern const HybKrylovOps HybKrylovHost;
 

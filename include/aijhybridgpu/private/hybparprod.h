@@ -9,17 +9,18 @@
 
 HYB_EXTERN_C_BEGIN
 
-/* This process's rows of a distributed matrix, by reference as a HybCSR is. D has the columns that it owns, O those of
-   others that have entries here, column k being garray[k] of the whole. Ranges and garray are the host's: process r has
-   rows rows[r] to rows[r+1]-1, and the columns between columns[r] and columns[r+1]. */
+/* This process's rows of a distributed matrix, by reference. D has the columns that the process owns. O has those
+   columns of other processes that have entries; its column k is global column garray[k]. The arrays rows, columns and
+   garray are on the
+   host: process r owns rows rows[r] to rows[r+1]-1 and columns columns[r] to columns[r+1]-1. */
 typedef struct {
   const PetscInt *rows, *columns;
   HybCSR          D, O;
   const PetscInt *garray; /* ascending; O.n of them */
 } HybParCSR;
 
-/* What a process does alone with its part of parallel matrices. All pointers live where the backend executes, but where
-   it is said; results do not depend on the run. */
+/* What a process does alone with its part of parallel matrices. Arrays live where the backend executes unless it is
+   said otherwise; results do not depend on the run. */
 typedef struct _HybLocalOps {
   /* The part of a parallel matrix that one process has (local.c). D has its own columns, O those of others, in
      ascending order of their global numbers, the first nleft of them being left of its own. M is both: columns in their
@@ -33,43 +34,43 @@ typedef struct _HybLocalOps {
   /* C = rows begin[p] to end[p]-1 of piece p, p < n <= 4, one below the other; C->i, j from keep (memory exec->result).
      Entries first[p] on of piece p are entries place[p] to place[p+1]-1 of C; first and place are the host's. */
   PetscErrorCode (*stackrows)(const HybExec *, HybArena *keep, PetscInt n, const HybCSR *const piece[], const PetscInt begin[], const PetscInt end[], HybCSR *C, PetscCount first[], PetscCount place[]);
-  /* list (from keep): those of j[0..n-1] that are not within cstart..cend-1, ascending, each once; none is negative */
+  /* *list (from keep): the *count numbers among j[0..n-1] outside cstart..cend-1, ascending, each once. j[] >= 0. */
   PetscErrorCode (*outsidecolumns)(const HybExec *, HybArena *keep, HybArena *work, PetscCount n, const PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt *count, PetscInt **list);
   /* j[k], a global number, becomes its place among list[0..nleft-1], cstart..cend-1, list[nleft..nlist-1], in which it
      is */
   PetscErrorCode (*numbercolumns)(const HybExec *, PetscCount n, PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *list);
   /* j[k] = map[j[k]] where that is not negative */
   PetscErrorCode (*mapcolumns)(const HybExec *, PetscCount n, const PetscInt *map, PetscInt *j);
-  /* list: the columns that have entries, ascending; map[c] = c's place in it, -1 of others; both from keep */
+  /* *list: the *count columns that have entries, ascending; (*map)[c] = c's place in the list, or -1; both from keep */
   PetscErrorCode (*usedcolumns)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt *count, PetscInt **list, PetscInt **map);
   /* C = A without its empty rows, with A's j and a: row k is A's row rows[k], map[rows[k]] = k, -1 of empty ones; C->i
      (memory exec->result), rows and map from keep */
   PetscErrorCode (*compressrows)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *C, PetscInt **rows, PetscInt **map);
-  /* the other way: i[0..m] are the offsets of a matrix whose rows rows[0..n-1], ascending, begin at ci[0..n-1] and
-     whose others are empty; ci[n] = nnz */
+  /* i[0..m] = the offsets of a matrix of m rows, of which rows rows[0..n-1], ascending, begin at ci[0..n-1] and all
+     others are empty; ci[n] = nnz */
   PetscErrorCode (*expandrows)(const HybExec *, PetscInt m, PetscInt n, const PetscInt *rows, const PetscInt *ci, PetscInt *i);
-  /* bit r % 32 of mask[r / 32]: row r has entries in a block with offsets oi, or names in D a row that has entries in a
-     block with offsets bi (NULL: none has); the last word's other bits are 0 */
+  /* Sets bit r % 32 of mask[r / 32] if row r has entries in the block with offsets oi, or if D has an entry in row r
+     whose column is a row with entries in the block with offsets bi (NULL: no row has). All other bits become 0. */
   PetscErrorCode (*meetrows)(const HybExec *, const HybCSR *D, const PetscInt *oi, const PetscInt *bi, unsigned *mask);
   /* v[k] = first + k */
   PetscErrorCode (*sequence)(const HybExec *, PetscCount n, PetscInt first, PetscInt *v);
   /* row[k] = r of entry k of A's row r, or rows[r] */
   PetscErrorCode (*rowsofentries)(const HybExec *, const HybCSR *A, const PetscInt *rows, PetscInt *row);
 
-  /* What is picked of blocks and rows (pick.c); a count is read once for all of it */
+  /* The next five pick rows or columns (pick.c); the host waits once, for a count. */
   /* Rows rows[0..n-1] of both blocks (as in mergeblocks), in any order, also repeatedly, one below the other, columns
-     by their global numbers: D's counted from first, O's garray[]. begin, of the host's: their n+1 offsets, there on
-     return. S but its n, S->i and j from keep (memory exec->result); entry k is D's entry from[k], or, where that is
-     negative, O's entry -1 - from[k]; from keep. */
+     by their global numbers: D's counted from first, O's garray[]. begin, on the host: their n+1 offsets, valid on
+     return. All of S but S->n is set, S->i and j from keep (memory exec->result). Entry k is D's entry from[k] or, if
+     that is negative, O's entry -1 - from[k]; from is taken from keep. */
   PetscErrorCode (*pickrows)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *D, const HybCSR *O, PetscInt nleft, PetscInt first, const PetscInt *garray, PetscInt n, const PetscInt *rows, PetscInt *begin, HybCSR *S, PetscInt **from);
   /* a[k]: d[from[k]] or o[-1 - from[k]] */
   PetscErrorCode (*pickvalues)(const HybExec *, PetscCount n, const PetscInt *from, const HybScalar *d, const HybScalar *o, HybScalar *a);
-  /* S[p] = A[p](rows, :) for both p, as HybCSROps.submatrixsymbolic. nnz[p]: entries of S[p], where the caller knows
-     it, else negative. */
+  /* S[p] = A[p](rows, :) for both p, as HybCSROps.submatrixsymbolic. nnz[p]: entries of S[p], or negative if the caller
+     does not know. */
   PetscErrorCode (*pickboth)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *const A[2], const PetscCount nnz[2], PetscInt nrows, const PetscInt *rows, HybCSR S[2], PetscInt *perm[2]);
-  /* Y: the rows of X that have entries and that columns of A meet, one below the other. X's row c is Y's row map[c],
-     -1: it is none; entry k of Y is X's entry perm[k]. perm NULL: these are all entries of X, and Y has its j and a.
-     Y->i and j (memory exec->result) and perm from keep, map from work. */
+  /* Y: those rows of X, one below the other, that have entries and whose number is a column of A with entries. Row c of
+     X is row map[c] of Y, or none if that is -1; entry k of Y is X's entry perm[k]. perm NULL on return: Y has all
+     entries of X, and shares X->j and X->a. Y->i and j (memory exec->result) and perm from keep, map from work. */
   PetscErrorCode (*pickmet)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, const HybCSR *X, HybCSR *Y, PetscInt **perm, PetscInt **map);
   /* C: A's columns c with colmap[c] >= 0, numbered by that, ascending, of ncols, without empty rows: row k is A's row
      rows[k], entry k A's entry perm[k]. C->i and j (memory exec->result) and perm from keep, rows from work. */
@@ -88,16 +89,17 @@ extern PetscErrorCode HybParProductCreate(MPI_Comm, const HybExec *, HybProductT
 extern PetscErrorCode HybParProductSymbolic(HybParProduct, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybArena out[2], HybParCSR *result);
 /* not collective; before the symbolic phase, see HybProductSetBlockSize() */
 extern PetscErrorCode HybParProductSetBlockSize(HybParProduct, PetscInt bs);
-/* Not collective. For the next numeric phase: which operands have the values that the last one saw, here, and on all
-   processes, on each of which that one ended well: what follows from these alone is not moved between them again */
+/* Not collective. For the next numeric phase: operand k has the values that the last numeric phase saw, on this process
+   (same[k]), and on all processes, all of which ended that phase well (all[k]). Data that depends on such operands
+   alone is not sent again. */
 extern PetscErrorCode HybParProductUnchanged(HybParProduct, const PetscBool same[3], const PetscBool all[3]);
-/* operands of the patterns given to symbolic, any values; before: an error that this process has had, of which the
-   others are to know before they wait for it. An error of what a process does at the end alone is its own: the caller
-   lets all agree (HybParProductAgree()) when it has done its part as well. */
+/* Operands have the patterns given to symbolic, and any values. before: an error of this process, which becomes one of
+   all before anybody waits for it. An error in what each process does alone at the end stays on that process; the
+   caller calls HybParProductAgree() when it has done its own part as well. */
 extern PetscErrorCode HybParProductNumeric(HybParProduct, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybParCSR *result);
 /* Has what each process did alone succeeded for all? See HybCommAgree(). */
 extern PetscErrorCode HybParProductAgree(HybParProduct, PetscErrorCode, const char *what);
-/* Not collective: as those of HybProduct */
+/* Not collective: as the functions of HybProduct */
 extern PetscErrorCode HybParProductSetStream(HybParProduct, void *stream);
 extern PetscErrorCode HybParProductGetInfo(HybParProduct, PetscLogDouble *flops, size_t *bytes);
 extern PetscErrorCode HybParProductDescribe(HybParProduct, char text[], size_t length);

@@ -13,12 +13,12 @@ typedef struct {
   PetscCount maxrow;   /* most products of any row */
   PetscInt   maxarow;  /* longest row of A */
   PetscInt   maxbrow;  /* longest row of B touched */
-  /* rows of A as long as one of the three before them, and as far from the first column to the last: nearly all where
-     rows repeat their shapes */
+  /* rows of A that have the length of one of the three rows before them, and the same distance from the first to the
+     last column; nearly all rows where shapes of rows repeat */
   PetscInt alike;
 } HybPlanStats;
 
-/* entries behind the products of all rows that counting them needs */
+/* entries beyond m that rowproducts has for counting */
 #define HYB_PLAN_SPARE 6
 
 typedef struct _HybPlanOps {

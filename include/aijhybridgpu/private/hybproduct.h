@@ -24,24 +24,24 @@ extern PetscErrorCode HybProductCreate(const HybExec *, HybProductType, const ch
 /* checks shapes; result->i, j, a come from out (memory exec->result); a is allocated, not yet computed unless
  *numeric */
 extern PetscErrorCode HybProductSymbolic(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybArena *out, HybCSR *result);
-/* For the next numeric phase: which operands have the values that the last one saw. What was made of these (a
-   transpose) is not made again. */
+/* For the next numeric phase: same[k] says that operand k has the values that the last numeric phase saw. What was
+   derived from them, such as a transpose, is not made again. */
 extern PetscErrorCode HybProductUnchanged(HybProduct, const PetscBool same[3]);
-/* before the symbolic phase: more than one numeric phase is expected, as it is of P^T A P and R A R^T anyway */
+/* Before the symbolic phase: the caller expects more than one numeric phase. P^T A P and R A R^T always do. */
 extern PetscErrorCode HybProductSetReuse(HybProduct);
-/* before the symbolic phase: all operands' rows and columns are said to come in whole blocks of this size, 1 for none:
-   see HybSpGEMM.blocksize */
+/* Before the symbolic phase: the block size that the caller claims for all operands; 1: no claim. See
+   HybSpGEMM.blocksize. */
 extern PetscErrorCode HybProductSetBlockSize(HybProduct, PetscInt bs);
-/* before the symbolic phase: no room for the result's values, which the caller has */
+/* Before the symbolic phase: the caller has an array for the result's values, so none is allocated. */
 extern PetscErrorCode HybProductSetPattern(HybProduct);
 /* operands of the pattern given to symbolic, any values */
 extern PetscErrorCode HybProductNumeric(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result);
-/* the stream of the phases to come, see HybBackend.use() */
-/* has its last numeric phase ended well and taken no memory? */
-extern PetscBool      HybProductWasFrugal(HybProduct);
+/* Has the last numeric phase succeeded without allocating memory? */
+extern PetscBool HybProductWasFrugal(HybProduct);
+/* the stream of later phases, see HybBackend.use() */
 extern PetscErrorCode HybProductSetStream(HybProduct, void *stream);
-/* flops of one numeric (two per product of scalars), bytes held by plan and intermediates, and the most that was ever
-   held (result included) */
+/* flops of one numeric phase (two per product of scalars), bytes that plan and intermediates hold, and the peak of
+   bytes with the result */
 extern PetscErrorCode HybProductGetInfo(HybProduct, PetscLogDouble *flops, size_t *bytes, size_t *peak);
 /* a line for each stage: method, products, counters */
 extern PetscErrorCode HybProductDescribe(HybProduct, char text[], size_t length);

@@ -15,15 +15,15 @@ typedef struct {
   const HybPtAPMethod *method;
   HybArena             keep, work;
   HybCounters          counters;
-  /* set by symbolic: the operands are not for this method, and it holds nothing of the result; the caller goes on with
-     the stages */
+  /* set by symbolic: the method does not take these operands and has stored nothing of the result, so the caller goes
+     on with the stages */
   PetscBool declined;
   void     *data;
 } HybPtAP;
 
 struct _HybPtAPMethod {
   const char *name;
-  /* is this expected to be cheaper than the stages? (documented cost rule of the method) */
+  /* Does the method's cost rule, which its file documents, expect it to be cheaper than the stages? */
   PetscErrorCode (*applicable)(const HybPtAP *, const HybCSR *A, const HybCSR *P, PetscBool *);
   PetscErrorCode (*symbolic)(HybPtAP *, const HybCSR *A, const HybCSR *P, HybArena *out, HybCSR *C);
   PetscErrorCode (*numeric)(HybPtAP *, const HybCSR *A, const HybCSR *P, HybCSR *C);

@@ -18,54 +18,55 @@ typedef enum {
 } HybSpGEMMReads;
 #define HYB_SPGEMM_READS_ALL (HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B | HYB_SPGEMM_READS_C)
 
-/* A part of a numeric phase, so that a product between two others never has all of its values at once: some rows of C,
-   of which C->a has the entries alone; or what some rows of B give, of which B->a has the entries alone, added to C.
-   All parts come, in their order. */
+/* One part of a numeric phase. A product that stands between two others is done in parts, so that not all of its values
+   are in memory at once. inner false: the part computes some rows of C, and C->a holds the entries of these rows alone.
+   inner true: the part adds to C what some rows of B contribute, and B->a holds the entries of these rows alone. The
+   caller does all parts, in their order. */
 typedef struct {
-  PetscBool  inner;    /* of B */
-  PetscInt   row[2];   /* from the first one to before the second one */
-  PetscCount entry[2]; /* and their entries */
+  PetscBool  inner;    /* the rows are B's, else C's */
+  PetscInt   row[2];   /* row[0] to row[1]-1 */
+  PetscCount entry[2]; /* their entries: entry[0] to entry[1]-1 */
 } HybSpGEMMPart;
-#define HYB_SPGEMM_PARTS 4 /* at most; the number of parts divides it */
+#define HYB_SPGEMM_PARTS 4 /* the most parts; the number of parts divides it */
 
 /* One product, from its symbolic phase to its last numeric one. It holds patterns and plans, never the operands'
    values. */
 typedef struct {
   HybExec                exec;
   const HybSpGEMMMethod *method;   /* set by HybSpGEMMSymbolic() */
-  char                   name[32]; /* asked for by the user: "auto" or a method's name */
+  char                   name[32]; /* "auto" or a method's name, as the user asked */
   PetscInt               width;    /* rowmerge's W, 2..32; 0: the method chooses */
-  /* the caller expects more than one numeric phase: a plan for them is made before the first; planned: so it was, or
-     there is none */
+  /* reuse: the caller expects more than one numeric phase, and a plan for them is made before the first. planned: the
+     plan has been made, or the method makes none. */
   PetscBool reuse, planned;
   PetscInt  numerics; /* numeric phases before this one */
-  /* while a plan is made: C's values, if the numeric phase that comes next writes all of them, as workspace */
+  /* Workspace while a plan is made: C->a, if the next numeric phase writes all of it; else NULL */
   void  *unwritten;
   size_t unwrittenbytes;
-  /* By the caller, before the symbolic phase: both patterns are said to consist of whole blocks of this size, or of
-     multiples of it, as PETSc's block sizes say. A word, which is proven before it is used; 0 or 1: nothing is said */
+  /* Block size that the caller claims for both patterns, set before the symbolic phase; a multiple of it is as good.
+     The claim is checked before it is used. 0 or 1: no claim. */
   PetscInt blocksize;
-  /* the driver's analysis of the operands, during symbolic: each part is made when it is first wanted */
-  PetscInt     waits;       /* for the device so far (HybSpGEMMFetch()) */
-  PetscInt     blocksizes;  /* sizes of blocks that a sample of both patterns leaves, bit bs; -1: not sampled yet */
-  HybPlanStats stats;       /* what the products' counts tell */
-  PetscCount  *rowproducts; /* products of each row, in work; NULL: no room for them yet */
-  PetscBool    counted;     /* they are there, and stats with them */
+  /* The driver's analysis of the operands, valid during the symbolic phase. Each part is made when it is first used. */
+  PetscInt     waits;       /* how often this phase has waited for the device, by HybSpGEMMFetch() */
+  PetscInt     blocksizes;  /* bit bs is set: a sample of both patterns allows blocks of size bs; -1: not sampled yet */
+  HybPlanStats stats;       /* valid if counted */
+  PetscCount  *rowproducts; /* products of each row, from work, valid if counted; NULL: not allocated yet */
+  PetscBool    counted;     /* stats and rowproducts are valid */
   HybArena     keep;        /* lives until HybSpGEMMDestroy() */
   HybArena     work;        /* reset by the driver after each phase, also after a failed one */
   HybCounters  counters;
-  void        *data;  /* the method's, in keep or freed by its destroy */
-  int          reads; /* whose columns numeric phases read, of HybSpGEMMReads: all, unless the method says fewer */
-  /* the caller has given back columns that reads does not name: there is no way without the plan any more */
+  void        *data;  /* the method's own, from keep or freed by its destroy */
+  int          reads; /* HybSpGEMMReads: the matrices whose columns numeric phases read; a method may clear bits */
+  /* the caller has freed the columns that are not in reads, so numeric phases need the plan */
   PetscBool columnsgone;
-  /* Where each of A's values stands in A->a; NULL: in turn. For the plan and numeric phases, by the caller, in these
-     where the method says that it takes them so. transposed: before the symbolic phase, by the caller, where A is a
-     transpose and A->a that matrix's own values: where its A->n rows begin. Then a method can have made its own of the
-     permutation, which is needed no more (placed). */
+  /* permutation: value k of A is A->a[permutation[k]]; NULL: A->a[k]. The caller sets it for the plan, and for numeric
+     phases if the method has set permutes. transposed: offsets of the A->n rows of the matrix whose transpose is A, set
+     by the caller before the symbolic phase if A->a holds that matrix's values; else NULL. placed: the method has taken
+     the permutation into its plan, so numeric phases need none. */
   const PetscInt *permutation, *transposed;
   PetscBool       permutes, placed;
-  /* part: of a numeric phase, by the caller, where the method says that it has them; NULL: all of it. cut: entries of
-     C before each quarter of its rows, if the method says so */
+  /* part: what the next numeric phase does, set by the caller if the method has set parts; NULL: all of C. cut[k]:
+     entries of C before row k*m/HYB_SPGEMM_PARTS, valid if the method has set hascut. */
   const HybSpGEMMPart *part;
   PetscBool            parts, hascut;
   PetscCount           cut[HYB_SPGEMM_PARTS + 1];
@@ -73,37 +74,37 @@ typedef struct {
 
 struct _HybSpGEMMMethod {
   const char *name;
-  /* does "auto" want this method for these operands? A pure question, to the operands' sizes and the analysis so far.
-     NULL: always */
+  /* Does "auto" want this method for these operands? The answer depends on the operands' sizes and the analysis so far,
+     and changes nothing. NULL: always. */
   PetscErrorCode (*applicable)(const HybSpGEMM *, const HybCSR *A, const HybCSR *B, PetscBool *);
-  /* fills C->m, n, nnz and C->i, C->j (from out, memory exec.result), columns ascending; structural: no numerical
-     dropping. With values != NULL-able operands a method may fill C->a (from out) at once when it is cheaper to do both
-     together: then the driver does not call numeric for the first product. C->a left NULL: the driver allocates it and
-     calls numeric. */
+  /* Fills C->m, n, nnz and C->i, C->j (from out, memory exec.result), columns ascending. The pattern is structural: no
+     entry is dropped because its value is zero. If the operands have values, a method may fill C->a (from out) as well;
+     then the driver does not call numeric for the first product. If C->a is NULL, the driver allocates it and calls
+     numeric. */
   PetscErrorCode (*symbolic)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C);
-  /* Makes what the numeric phases go by, of a product with several of them: from patterns, all of which are there.
-     Before the second one where these were not expected (mm->reuse). Without memory they go on without: what was taken
-     is given back. A method that would rather wait for the second one in any case says so: mm->planned = PETSC_FALSE.
-     NULL: nothing is made */
+  /* Makes the plan of a product with several numeric phases from the three patterns. The driver calls it before the
+     first numeric phase if mm->reuse, else before the second one. If memory is short, the driver frees what was taken,
+     and numeric phases run without a plan. A method that prefers to be called again before the second numeric phase
+     sets mm->planned = PETSC_FALSE. NULL: the method has no plan. */
   PetscErrorCode (*plan)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, const HybCSR *C);
-  /* fills C->a for operands of the same pattern as in symbolic; columns that mm->reads does not name may be gone */
+  /* Fills C->a for operands of the same pattern as in symbolic. Columns of matrices that are not in mm->reads may be
+     freed. */
   PetscErrorCode (*numeric)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybCSR *C);
   PetscErrorCode (*destroy)(HybSpGEMM *); /* may be NULL: keep and work are reset by the driver */
-  /* the method is asked before products are counted, and symbolic needs neither stats nor rowproducts, but sets
-     stats.products and stats.maxrow */
+  /* The driver asks the method before it counts products. symbolic reads neither stats nor rowproducts; it sets
+     stats.products and stats.maxrow. */
   PetscBool early;
-  /* it lives by whole blocks: it is asked before all others where the caller gives their size */
+  /* The method works on whole blocks: it is asked before all others if the caller claims a block size. */
   PetscBool blocks;
-  /* can this method take these operands, as far as only a look at their entries tells? NULL: any. Asked where
-     applicable said yes, and of a method by name, for which no is an error. Waits for the device by HybSpGEMMFetch()
-     alone, and "auto" is not asked once too few waits are left. Yes: what was found is mm->data. What it found out
-     besides for others (blocksizes; stats with rowproducts, counted or not) stays in the analysis; of keep the driver
-     frees all where the answer is no. */
-  PetscErrorCode (*look)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, PetscBool *);
+  /* Do the entries of these operands fit this method? NULL: all do. The driver asks if applicable said yes, and in any
+     case if the user named the method: then no is an error. The method waits for the device by HybSpGEMMFetch() alone;
+     with too few waits left, "auto" does not ask. On yes, mm->data holds what was found. On no, the driver frees all of
+     keep. Both may add to the analysis what other methods can use: blocksizes, stats, rowproducts. */
+  PetscErrorCode (*fits)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, PetscBool *);
 };
 
-/* Waits for the device in a symbolic phase: three are allowed, of which a look must leave one for the count of C; a
-   sample of long rows for blocks that found none is one more. */
+/* The most waits for the device in a symbolic phase. A method's question to the entries must leave one for the count of
+   C. A sample of long rows that found no blocks may be one wait more. */
 #define HYB_SPGEMM_WAITS 3
 static inline PetscErrorCode HybSpGEMMFetch(HybSpGEMM *mm, void *host, const void *device, size_t bytes)
 {
@@ -116,13 +117,14 @@ extern PetscErrorCode HybSpGEMMInit(HybSpGEMM *, const HybExec *, const char *me
 /* C->i, C->j (and, if the method chose to, C->a) come from out. Refuses counts beyond PetscInt: early on the lower
    bound, else on the exact count, never on the number of products. */
 extern PetscErrorCode HybSpGEMMSymbolic(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C);
-/* before a numeric phase, which calls it unless the caller has: then its memory is better taken after this */
+/* Makes the plan. A numeric phase calls it if the caller has not. A caller that allocates memory for the numeric phase
+   does so after this, when the plan has freed its workspace. */
 extern PetscErrorCode HybSpGEMMPlan(HybSpGEMM *, const HybCSR *A, const HybCSR *B, const HybCSR *C);
 extern PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybCSR *C);
 extern PetscErrorCode HybSpGEMMDestroy(HybSpGEMM *);
 
-/* for the methods, before they take C's arrays: PETSC_ERR_ARG_OUTOFRANGE or PETSC_ERR_MEM, naming needed and free
-   bytes, where C of (at least) nnz nonzeros is impossible */
+/* Methods call it before they allocate C's arrays: PETSC_ERR_ARG_OUTOFRANGE, or PETSC_ERR_MEM naming needed and free
+   bytes, if C cannot have (at least) nnz nonzeros */
 extern PetscErrorCode HybSpGEMMCheckCount(const HybExec *, const HybCSR *A, const HybCSR *B, PetscCount nnz, PetscBool atleast);
 
 /* all names of methods.h, host and device, each once; NULL-terminated */

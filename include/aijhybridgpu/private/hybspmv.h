@@ -20,8 +20,8 @@ typedef enum {
 
     z = (c[2] w + c[1] x) + c[0] (dinv (y - A x))
 
-  in this order of operations, which is PETSc's. The numbers are read where the backend executes, so that a captured
-  launch sees new ones. All vectors have A's rows, of which there are as many as columns.
+  in this order of operations, which is PETSc's. The numbers c are read where the backend executes, so that a captured
+  launch sees new ones. A is square, and all vectors have an entry for each of its rows.
 */
 typedef struct {
   const HybScalar *y;    /* the right-hand side */
@@ -39,41 +39,41 @@ typedef struct {
   const HybSpMVMethod *method;   /* set by HybSpMVSetUp() */
   char                 name[32]; /* "auto" or a method's name */
   PetscInt             bs;       /* block size that divides the pattern's rows and columns, 1 if none is known */
-  /* may be set before HybSpMVSetUp(): few applications are to come: "auto" plans as little as it can */
+  /* set by the caller before HybSpMVSetUp(): few applications will come, so "auto" plans as little as it can */
   PetscBool   once;
-  PetscCount  longest; /* the same: entries of the longest row where the caller knows them, else 0 */
+  PetscCount  longest; /* set by the caller before HybSpMVSetUp(): entries of the longest row; 0: not known */
   HybArena    keep;
   HybArena    work;
   HybCounters counters;
-  PetscCount  calls;  /* applications since setup: a method may refine its plan after the first */
-  uint64_t    number; /* of the set-up, among all of the process: another number is another plan */
+  PetscCount  calls;  /* applications since set-up; a method may refine its plan after the first */
+  uint64_t    number; /* counts the set-ups of the process; a new plan has a new number */
   void       *data;
 } HybSpMV;
 
 struct _HybSpMVMethod {
   const char *name;
-  /* does "auto" want this method for A? It may look at the entries, and leaves what it found in data; NULL: always */
-  PetscErrorCode (*look)(HybSpMV *, const HybCSR *A, PetscBool *);
+  /* Does "auto" want this method for A? It may read the entries, and keeps what it found in data. NULL: always. */
+  PetscErrorCode (*fits)(HybSpMV *, const HybCSR *A, PetscBool *);
   PetscErrorCode (*setup)(HybSpMV *, const HybCSR *A); /* may be NULL */
-  /* y is not read with SET; y may be z; x is neither */
+  /* HYB_SPMV_SET does not read y. y may be z; x is neither. */
   PetscErrorCode (*apply)(HybSpMV *, const HybCSR *A, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
   PetscErrorCode (*destroy)(HybSpMV *); /* may be NULL */
-  /* NULL: the method has no such end, and HybSpMVHasStep() says so */
+  /* NULL: the method cannot do a step, and HybSpMVHasStep() is false */
   PetscErrorCode (*step)(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
   /* NULL: 0; see HybSpMVLanes() */
   int (*lanes)(const HybSpMV *);
-  /* the same question where a plan is for one application; NULL: no */
-  PetscErrorCode (*lookonce)(HybSpMV *, const HybCSR *A, PetscBool *);
+  /* Does "auto" want this method for A if the plan is for one application (once)? NULL: no. */
+  PetscErrorCode (*fitsonce)(HybSpMV *, const HybCSR *A, PetscBool *);
 };
 
 extern PetscErrorCode HybSpMVInit(HybSpMV *, const HybExec *, const char *method, PetscInt bs);
 extern PetscErrorCode HybSpMVSetUp(HybSpMV *, const HybCSR *A);
 extern PetscErrorCode HybSpMVApply(HybSpMV *, const HybCSR *A, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
-/* Can the plan's method end its rows so? */
+/* Can the plan's method end its rows with a HybSpMVStep? */
 extern PetscBool      HybSpMVHasStep(const HybSpMV *);
 extern PetscErrorCode HybSpMVApplyStep(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
-/* How many lanes form each row's sum, taking its entries in turn and adding in a butterfly at the end: who does so gets
-   the bits of HybSpMVApply(). 0: the plan does otherwise. */
+/* The number of lanes that form each row's sum: they take its entries in turn and add in a butterfly at the end. A
+   kernel that does the same gets the bits of HybSpMVApply(). 0: the plan forms sums in another order. */
 extern int            HybSpMVLanes(const HybSpMV *);
 extern PetscErrorCode HybSpMVDestroy(HybSpMV *);
 extern PetscErrorCode HybSpMVGetNames(const char *const **names);

@@ -18,54 +18,55 @@ typedef enum {
 } HybBackendChoice;
 
 /* Choices that a matrix inherits from the process-wide options and may override under its prefix */
-#define HYB_NAME_LENGTH 32
 typedef struct {
   PetscInt backend; /* HybBackendChoice */
   char     spgemm[HYB_NAME_LENGTH];
   char     spmv[HYB_NAME_LENGTH];
-  PetscInt width; /* rowmerge */
+  PetscInt width; /* rows that the method rowmerge merges at once; 0: it chooses */
 } HybChoices;
 
-/* What is counted in any case */
+/* Counts that every run has */
 typedef struct {
-  PetscLogDouble todevice, tohost;   /* bytes over the bus */
-  PetscCount     ntodevice, ntohost; /* in so many transfers */
+  PetscLogDouble todevice, tohost;   /* bytes that copies took over the bus */
+  PetscCount     ntodevice, ntohost; /* copies over the bus */
   PetscCount     mults, assemblies, products, fallbacks, fallbacksasked, deviceops;
   PetscCount     gamg[HYB_GAMG_COUNTS];
-  PetscCount     stagedmults; /* products on the device with a vector of the host's */
-  /* products of parallel matrices with vectors on the device to which others' entries came through the host */
+  PetscCount     stagedmults; /* products on the device that had a vector of the host */
+  /* products of parallel matrices, vectors on the device, for which other processes' entries came through the host */
   PetscCount     hosthalos;
-  PetscLogDouble hosthalobytes; /* so many bytes of them */
-  char           halofrom[96];  /* by what way, and why */
-  /* operations that -mat_aijhybridgpu_device_min left on the host, and the most nonzeros of one */
+  PetscLogDouble hosthalobytes; /* bytes of these entries */
+  char           halofrom[96];  /* which transport they took, and why */
+  /* operations that -mat_aijhybridgpu_device_min left on the host; belowminmost: nonzeros of the largest of them */
   PetscCount belowmin, belowminmost;
   char       methods[512]; /* names of the methods that computed products, colon-separated */
-  char       parents[32];  /* the last algorithm of AIJ's that was asked for */
+  char       parents[32];  /* the algorithm of AIJ that the program last asked for */
 } HybCounts;
 
 /* Options of the process; options.c has their names, defaults and texts */
 typedef struct {
-  char     cudalibrary[PETSC_MAX_PATH_LEN], viewcounts[PETSC_MAX_PATH_LEN], report[PETSC_MAX_PATH_LEN];
-  PetscInt device;                          /* which card; -1: PETSc's, else by turns */
+  char tuning[PETSC_MAX_PATH_LEN], cudalibrary[PETSC_MAX_PATH_LEN], viewcounts[PETSC_MAX_PATH_LEN], report[PETSC_MAX_PATH_LEN];
+  /* number of the card; -1: PETSc's, else the node's processes take its cards in turn */
+  PetscInt device;
   PetscInt devicemin;                       /* nonzeros; -1: by where the vectors are, see HybGlueDeviceMin() */
   PetscInt mirror, promotenever, commaware; /* commaware: 1: no, 2: yes */
-  PetscInt lockafter;                       /* values sent so many times again move to page-locked memory; 0: never */
-  /* fewer bytes of values stay where they are: they are soon through the buffers, which are page-locked as well */
+  /* sendings of new values after which they move to page-locked memory; 0: they never do */
+  PetscInt lockafter;
+  /* bytes; fewer bytes of values do not move */
   PetscInt  lockmin;
-  PetscInt  planmin;   /* patterns of so many nonzeros are planned for at their second product with a vector */
-  PetscInt  narrowmin; /* a device's results of so many rows become AIJ's without loops over these */
-  PetscInt  viewmemory, unknownoptions, frameunknown, ahead, smoothers, parallelproducts;
+  PetscInt  planmin;   /* nonzeros; larger patterns get a plan at their second product with a vector */
+  PetscInt  narrowmin; /* rows; a device's larger results become AIJ's without loops over rows */
+  PetscInt  viewmemory, unknownoptions, ahead, smoothers, parallelproducts;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
 
 typedef enum {
   HYB_DEVICE_UNKNOWN, /* not asked yet */
-  HYB_DEVICE_NONE,    /* there is none that can be used: whynodevice says why */
+  HYB_DEVICE_NONE,    /* no device can be used; whynodevice says why */
   HYB_DEVICE_READY
 } HybDeviceStatus;
 
-/* What runs on the device as one operation of Mat: each has an event of its own under PETSc's, by which -log_view and
-   the tests know that the device did it */
+/* Operations of Mat that the device may do. Each has its own event, within PETSc's, by which -log_view and the tests
+   know that the device did it. */
 typedef enum {
   HYB_OP_MULT, /* with a vector, transposed or not, added or not */
   HYB_OP_SCALE,
@@ -83,8 +84,8 @@ typedef enum {
   HYB_OP_COOVALUES,
   HYB_OP_CONVERT,
   HYB_OP_DENSE,
-  HYB_OP_ZEROS, /* of the diagonal, counted */
-  HYB_OP_NOISE, /* in a vector */
+  HYB_OP_ZEROS, /* count of zeros on the diagonal */
+  HYB_OP_NOISE, /* noise in a vector */
   HYB_OPS
 } HybOp;
 
@@ -102,30 +103,31 @@ struct _HybWatcher {
 };
 #define HYB_WATCHED 16
 
-/* Options of MatSetOption() that AIJ keeps in its data: those of a group share a word there (petsc/frame.c) */
+/* Groups of options of MatSetOption() that AIJ keeps in its data; options of a group share a word there
+   (petsc/frame.c) */
 typedef enum {
   HYB_ASKED_ROW_ORIENTED,
   HYB_ASKED_KEEP_PATTERN,
   HYB_ASKED_IGNORE_ZEROS,
   HYB_ASKED_NEW_NONZEROS,
-  HYB_ASKED_GROUPS, /* those that a duplicate takes over */
+  HYB_ASKED_GROUPS, /* the groups before this are copied to a duplicate */
   HYB_ASKED_UNUSED = HYB_ASKED_GROUPS,
-  HYB_ASKED_INODES, /* the search ends it too, where it found nothing */
+  HYB_ASKED_INODES, /* a search for inodes that finds none switches the option off as well */
   HYB_FRAME_OPTIONS
 } HybAskedGroup;
-#define HYB_FRAME_SETTINGS 8 /* options in these groups */
+#define HYB_FRAME_SETTINGS 8 /* number of options in all groups */
 
 typedef struct {
   PetscBool registered;
-  /* the parents' operations, copied from pristine objects, and functions composed on these */
+  /* operations of the parents, copied from pristine objects */
   PetscBool      captured_seq, captured_mpi;
   struct _MatOps seq, mpi;
-  struct _MatOps own; /* those of the sequential type */
-  struct {            /* and, of those, what a matrix that lives on the device has besides */
+  struct _MatOps own; /* operations of the sequential type */
+  struct {            /* operations that a matrix has instead if it was born on the device */
     PetscErrorCode (*copy)(Mat, Mat, MatStructure);
     PetscErrorCode (*axpy)(Mat, PetscScalar, Mat, MatStructure);
   } born;
-  /* what lower files call of higher ones: the family's, set at registration */
+  /* functions of the room family, which lower rooms call; registration sets them */
   PetscErrorCode (*compose)(Mat, PetscBool seq, PetscBool on);
   PetscErrorCode (*convertfrom)(Mat, MatType, MatReuse, Mat *);
   PetscErrorCode (*convertany)(Mat, MatType, MatReuse, Mat *); /* from the sequential type */
@@ -133,10 +135,11 @@ typedef struct {
   PetscErrorCode (*composeparents)(Mat, PetscBool on);
   PetscErrorCode (*productsetfromoptions[2])(Mat); /* of sequential, of parallel matrices */
   void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation[2])(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void), (*coopreallocation[2])(void), (*coovalues[2])(void), (*multsf)(void);
-  HybConverter converters[8]; /* the parent's, in the order of seq/convert.c */
+  HybConverter converters[8]; /* the parent's conversions, in the order of seq/convert.c */
   PetscBool    convertersknown;
   PetscBool    parentsnamed, conversionsnamed; /* some matrix has names of these beside those of each */
-  PetscBool    zeroknown, zerowins;            /* is zero times NaN zero in the parent's MatScale()? */
+  /* zeroknown: it was tried whether zero times NaN is zero in the parent's MatScale(); zerowins: it is */
+  PetscBool zeroknown, zerowins;
   /* options */
   PetscBool  optionsread;
   HybOptions options;
@@ -144,45 +147,50 @@ typedef struct {
   /* counters */
   HybEvents  event;
   HybCounts  counts;
-  PetscCount made;           /* private data of sequential matrices, ever */
-  int        productrefuses; /* AIJ's parallel A B says MAT_NO_OFF_PROC_ENTRIES: 1, or -1; 0: not looked yet */
-  /* of PETSC_COMM_WORLD, once a parallel matrix has used it: what it opened is not opened again for the next one */
+  PetscCount made; /* how many sequential matrices have been made */
+  /* 1: results of AIJ's parallel A B have MAT_NO_OFF_PROC_ENTRIES, -1: they have not; 0: not tried yet */
+  int productrefuses;
+  /* of PETSC_COMM_WORLD, held from the first parallel matrix on, so that what it opened stays open */
   HybComm world;
   /* src/mat/report's */
   struct {
-    struct _HybRecords *records;                    /* of each matrix and operation; NULL: no report was asked for */
-    const HybBackend *(*watch)(const HybBackend *); /* the device's table in which waits are timed */
-    HybBackend        watched;                      /* that table, and the one that it calls */
+    struct _HybRecords *records; /* notes on each matrix and operation; NULL: no report was asked for */
+    /* watched: the device's table with timed waits, which watch() makes; unwatched: the table that it calls */
+    const HybBackend *(*watch)(const HybBackend *);
+    HybBackend        watched;
     const HybBackend *unwatched;
     PetscErrorCode (*end)(void); /* in PetscFinalize(), collective */
-    PetscBool atexit;            /* the process will write its report, if nobody has */
+    PetscBool atexit;            /* a handler at exit writes the report if nothing else has */
   } report;
-  /* nonzeros that the host has multiplied with vectors while the device was not open */
+  /* nonzeros that the host has multiplied with vectors before the device was opened */
   PetscLogDouble hostwork;
   PetscBool      toldhostvectors;
   /* device */
   HybDeviceStatus   devicestatus;
   const HybBackend *device;
-  HybMem            deviceresult; /* memory of results on it */
+  HybMem            deviceresult; /* kind of memory of the device's results */
   char              whynodevice[512];
   PetscBool         streamknown;
-  void             *stream;        /* of the last operation on the device */
-  PetscBool         nopetscstream; /* PETSc's own device is unusable: ours has a stream that nobody shares */
+  void             *stream;        /* stream of the last operation on the device */
+  PetscBool         nopetscstream; /* PETSc's own device cannot be used, so the plugin has a stream of its own */
   PetscBool         onhost;        /* HybMatOnHost() */
-  struct {                         /* PETSc's, while it is watched (petsc/allocator.c) */
+  struct {                         /* PETSc's allocator, while it is watched (petsc/allocator.c) */
     HybMallocFn before;
     HybWatcher *top;
   } allocator;
-  /* the places in AIJ's data that were found (petsc/frame.c, narrow.c), bytes from A->data */
+  /* places in AIJ's data that were found (petsc/frame.c, narrow.c), in bytes from A->data */
   struct {
-    PetscBool     asked, known, options;
-    size_t        ij[2], a, door, bytes; /* bytes: of them all */
-    size_t        word[HYB_FRAME_OPTIONS];
-    unsigned char held[HYB_FRAME_SETTINGS][2][sizeof(PetscInt)]; /* what is there when an option is off and on */
-    int           called;                                        /* by the search */
-    PetscBool     flagsasked, flagsknown, blocksknown;
-    size_t        flag[2];  /* of a MATMPIAIJ: rows are given by rows, and other processes' entries left out */
-    size_t        block[2]; /* of a MATMPIAIJ: pointers to its blocks */
+    PetscBool hidden; /* a test has switched the search off */
+    PetscBool asked, known, options;
+    size_t    ij[2], a, door, bytes; /* bytes: size of the data */
+    size_t    word[HYB_FRAME_OPTIONS];
+    /* the word's bytes when an option is off, and when it is on */
+    unsigned char held[HYB_FRAME_SETTINGS][2][sizeof(PetscInt)];
+    /* used by the search: number of the function that was called, -1: none */
+    int       called;
+    PetscBool flagsasked, flagsknown, blocksknown;
+    size_t    flag[2];  /* of a MATMPIAIJ: places of MAT_ROW_ORIENTED and MAT_IGNORE_OFF_PROC_ENTRIES */
+    size_t    block[2]; /* of a MATMPIAIJ: places of the pointers to its blocks */
   } frame;
   struct {
     PetscBool asked, found, known;
@@ -247,8 +255,8 @@ PETSC_INTERN PetscErrorCode HybOpsOver(Mat A, const struct _MatOps *ours, const 
 PETSC_INTERN PetscErrorCode HybOptionsRead(void);
 PETSC_INTERN PetscErrorCode HybOptionsReadReports(void);
 PETSC_INTERN PetscErrorCode HybOptionsHelp(void);
-/* the k-th option's name, and whether it may stand under a matrix's prefix; NULL behind the last one */
-PETSC_INTERN const char *HybOptionName(PetscInt, PetscBool *ofmatrix);
+/* the k-th of all options, NULL behind the last one */
+PETSC_INTERN const HybOption *HybOptionAt(PetscInt);
 /* names on stderr the options that look like the type's own and are none */
 PETSC_INTERN PetscErrorCode HybOptionsTellUnknown(void);
 PETSC_INTERN PetscErrorCode HybGlueReadChoices(HybChoices *);

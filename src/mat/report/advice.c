@@ -73,9 +73,9 @@ static double HybReportHostSeconds(const HybReport *r)
 static const char *HybAdviceOfHalo(const char *from)
 {
   if (strstr(from, "not GPU-aware")) return "-mat_aijhybridgpu_comm auto, or an MPI that is GPU-aware and -use_gpu_aware_mpi 1";
-  if (strstr(from, "too few times")) return "-mat_aijhybridgpu_comm_after 0";
-  if (strstr(from, "long enough")) return "-mat_aijhybridgpu_comm auto and a card for each process; -mat_aijhybridgpu_comm_aware_min 0 where that is faster";
-  if (strstr(from, "segment is full")) return "-mat_aijhybridgpu_comm_segment of more MiB";
+  if (strstr(from, "too few times")) return "-mat_aijhybridgpu_tuning comm_after=0";
+  if (strstr(from, "long enough")) return "-mat_aijhybridgpu_comm auto and a card for each process; -mat_aijhybridgpu_tuning comm_aware_min=0 where that is faster";
+  if (strstr(from, "segment is full")) return "-mat_aijhybridgpu_tuning comm_segment of more MiB";
   return "-mat_aijhybridgpu_comm auto and a card for each process; with a GPU-aware MPI -mat_aijhybridgpu_comm_aware yes";
 }
 

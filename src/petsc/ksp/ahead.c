@@ -1,5 +1,5 @@
 /*
-  CUDA loads a library's kernels when the first of them is asked for, PETSc's vectors' in 6 to 8 ms: in the process's
+  CUDA loads a library's kernels when the first of them is asked for, PETSc's vectors' among them: in the process's
   first solve, when nothing else is left to do. Here each kind that Jacobi and Chebyshev use is asked for once, for one
   entry, in the first set-up, while the device smooths the finest prolongator.
 

@@ -38,7 +38,7 @@ struct _HybExchange {
   const HybPeers *to, *from; /* in units; their owner's */
   PetscMPIInt     tag;
   HybArena        arena;
-  void           *lane;
+  void           *side;
   int             slots;          /* of in */
   size_t          capacity;       /* bytes of a unit that there is room for */
   char           *out, *in[2];    /* of the host, page-locked where there is a device and room */

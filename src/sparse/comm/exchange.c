@@ -1,9 +1,9 @@
 /*
   exchange.c: messages between a process and its peers, over MPI with page-locked buffers.
 
-    Begin   receives are posted;  on the lane: gather the units, copy them to the host's buffer
+    Begin   receives are posted;  on the side: gather the units, copy them to the host's buffer
             (the caller's work is queued; the device does it meanwhile)
-    End     wait for that copy alone, send, wait for the messages;  on the lane: copy them to the device, for which the
+    End     wait for that copy alone, send, wait for the messages;  on the side: copy them to the device, for which the
             stream waits and the host does not
 
   On the host the units are gathered and sent at once.
@@ -14,11 +14,12 @@
 
   MPI tells the receiver where such memory lies, which maps it and reads it: a short message takes longer by that than
   through page-locked buffers, from which it is sent at once. Where the longest message of all processes is short
-  (-mat_aijhybridgpu_comm_aware_min) these serve, which all processes know alike. Both ends of each message then lie in
-  memory of one kind, and what is gathered, and what came, in one piece: one copy, not one for each short neighbour.
+  (-mat_aijhybridgpu_tuning comm_aware_min) these serve, which all processes know alike. Both ends of each message then
+  lie in memory of one kind, and what is gathered, and what came, in one piece: one copy, not one for each short
+  neighbour.
 
   There are two buffers for what comes, in turn: when a receive is posted into one, the copy out of it, two exchanges
-  ago, is over, since the lane did it before the copy that the last End waited for.
+  ago, is over, since the side did it before the copy that the last End waited for.
 
   Who cannot send what others expect sends messages without contents in their place. So those who wait get an error, and
   nobody waits for ever. All room is taken when the exchange is made, or, collectively, when it gets larger units, or at
@@ -92,7 +93,7 @@ static PetscErrorCode HybExchangeMake(HybExchange e, PetscBool keepghost, PetscB
   PetscCall(PetscMalloc1(n, &e->request));
   PetscCall(PetscMalloc1(n, &e->received));
   PetscCheck(exec->backend->comm, PETSC_COMM_SELF, PETSC_ERR_SUP, "The %s backend exchanges nothing", exec->backend->name);
-  PetscCall(exec->backend->comm->open(exec, &e->lane));
+  PetscCall(exec->backend->comm->open(exec, &e->side));
   if (room) PetscCall(HybExchangeRoom(e, keepghost, HYB_COMM_UNIT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -143,7 +144,7 @@ PetscErrorCode HybExchangeDestroy(HybExchange *exchange)
   *exchange = NULL;
   if (!e) PetscFunctionReturn(PETSC_SUCCESS);
   ierr  = HybPeerExchangeDestroy(e);
-  later = e->lane ? e->arena.exec.backend->comm->close(&e->arena.exec, &e->lane) : PETSC_SUCCESS;
+  later = e->side ? e->arena.exec.backend->comm->close(&e->arena.exec, &e->side) : PETSC_SUCCESS;
   if (!ierr) ierr = later;
   later = HybArenaReset(&e->tables);
   if (!ierr) ierr = later;
@@ -169,8 +170,8 @@ static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t
   PetscFunctionBegin;
   PetscCheck(unit <= HYB_COMM_MOST, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Units of %zu bytes are exchanged, of at most %zu they can be", unit, HYB_COMM_MOST);
   if (old.capacity) { /* nothing uses the old ones afterwards */
-    ierr = exec->backend->comm->close(exec, &e->lane);
-    if (!ierr) ierr = exec->backend->comm->open(exec, &e->lane);
+    ierr = exec->backend->comm->close(exec, &e->side);
+    if (!ierr) ierr = exec->backend->comm->open(exec, &e->side);
   }
   PetscCall(HybArenaInit(&e->arena, &old.arena.exec));
   if (!ierr) ierr = HybExchangeRoom(e, keepghost, unit);
@@ -178,7 +179,7 @@ static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t
   if (ierr) {
     (void)HybArenaReset(&e->arena);
     (void)HybExchangeCardsFree(exec, e->card);
-    old.lane = e->lane;
+    old.side = e->side;
     *e       = old;
     PetscCall(ierr);
   }
@@ -254,7 +255,7 @@ PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit,
   e->slot    = e->slots == 2 ? 1 - e->slot : 0;
   if (e->slots == 2) PetscCall(HybExchangeReceives(e));
   if (ongoing)
-    ierr = exec->backend->comm->send(exec, e->lane, nsend, index, unit, src, e->aware ? e->card[0] : e->packed, e->aware ? NULL : e->out);
+    ierr = exec->backend->comm->send(exec, e->side, nsend, index, unit, src, e->aware ? e->card[0] : e->packed, e->aware ? NULL : e->out);
   else {
     ierr = HybCommHost.send(exec, NULL, nsend, index, unit, src, e->out, NULL);
     if (!ierr && e->slots == 1) PetscCall(HybExchangeReceives(e));
@@ -284,7 +285,7 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!e->sending) {
-    later = ongoing ? exec->backend->comm->sent(exec, e->lane) : PETSC_SUCCESS;
+    later = ongoing ? exec->backend->comm->sent(exec, e->side) : PETSC_SUCCESS;
     if (!ierr) ierr = later;
     /* what came last may still be copied or read: no gathering after it was waited for */
     if (ierr && ongoing) (void)HYB_QUIETLY(exec->backend->sync(exec));
@@ -301,7 +302,7 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
     else if (bytes)
       PetscCall(exec->backend->copy(exec, dst, HybExchangeInto(e), bytes, HYB_COPY_DEVICE_TO_DEVICE));
   } else if (ongoing) {
-    if (bytes) PetscCall(exec->backend->comm->receive(exec, e->lane, bytes, e->in[e->slot], dst ? dst : e->ghost, (PetscBool)(dst != NULL)));
+    if (bytes) PetscCall(exec->backend->comm->receive(exec, e->side, bytes, e->in[e->slot], dst ? dst : e->ghost, (PetscBool)(dst != NULL)));
     if (!dst) dst = e->ghost;
   } else if (!dst)
     dst = e->in[e->slot];

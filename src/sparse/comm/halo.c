@@ -323,12 +323,12 @@ const char *HybHaloWay(HybHalo h, PetscBool reverse)
   if (e && e->peer) return h->comm->way[0];
   if (wish == HYB_COMM_MPI) return HYB_COMM_BY_BUFFERS "as asked";
   if (may && !aware && !brief) return HYB_COMM_BY_BUFFERS "no memory of the card for GPU-aware MPI";
-  if (brief && (wish == HYB_COMM_GPUAWARE || (e && e->asked))) return HYB_COMM_BY_BUFFERS "no message is long enough for GPU-aware MPI (-mat_aijhybridgpu_comm_aware_min)";
+  if (brief && (wish == HYB_COMM_GPUAWARE || (e && e->asked))) return HYB_COMM_BY_BUFFERS "no message is long enough for GPU-aware MPI (-mat_aijhybridgpu_tuning comm_aware_min)";
   if (wish == HYB_COMM_GPUAWARE) return aware ? HYB_COMM_BY_AWARE "as asked" : HYB_COMM_BY_BUFFERS "nobody says that MPI is GPU-aware (-use_gpu_aware_mpi, -mat_aijhybridgpu_comm_aware)";
-  if (!e || !e->asked) return HYB_HALO_BY(aware, HYB_COMM_BY_BUFFERS, "too few times for peer access (-mat_aijhybridgpu_comm_after)");
+  if (!e || !e->asked) return HYB_HALO_BY(aware, HYB_COMM_BY_BUFFERS, "too few times for peer access (-mat_aijhybridgpu_tuning comm_after)");
   if (!HybPeerIsOpen(h->comm)) return h->comm->way[aware];
   if (e->unlocked) return HYB_HALO_BY(aware, "MPI: ", "a process has no page-locked memory for peer access");
-  return HYB_HALO_BY(aware, HYB_COMM_BY_BUFFERS, "the segment is full (-mat_aijhybridgpu_comm_segment)");
+  return HYB_HALO_BY(aware, HYB_COMM_BY_BUFFERS, "the segment is full (-mat_aijhybridgpu_tuning comm_segment)");
 }
 
 PetscBool HybHaloFromCardToCard(HybHalo h, PetscBool reverse)

@@ -3,14 +3,14 @@
 */
 #include "commimpl.h"
 
-static PetscErrorCode HybCommOpen_Host(const HybExec *exec, void **lane)
+static PetscErrorCode HybCommOpen_Host(const HybExec *exec, void **side)
 {
   PetscFunctionBegin;
-  *lane = NULL;
+  *side = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCommSend_Host(const HybExec *exec, void *lane, PetscCount n, const PetscInt *index, size_t unit, const void *src, void *packed, void *host)
+static PetscErrorCode HybCommSend_Host(const HybExec *exec, void *side, PetscCount n, const PetscInt *index, size_t unit, const void *src, void *packed, void *host)
 {
   PetscFunctionBegin;
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
@@ -25,13 +25,13 @@ static PetscErrorCode HybCommSend_Host(const HybExec *exec, void *lane, PetscCou
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCommSent_Host(const HybExec *exec, void *lane)
+static PetscErrorCode HybCommSent_Host(const HybExec *exec, void *side)
 {
   PetscFunctionBegin;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCommReceive_Host(const HybExec *exec, void *lane, size_t bytes, const void *host, void *dst, PetscBool after)
+static PetscErrorCode HybCommReceive_Host(const HybExec *exec, void *side, size_t bytes, const void *host, void *dst, PetscBool after)
 {
   PetscFunctionBegin;
   PetscCall(PetscMemcpy(dst, host, bytes));

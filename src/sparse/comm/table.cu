@@ -1,28 +1,28 @@
 /*
   table.cu: what a device does for an exchange.
 
-  Units are gathered and copied on one stream of the process's own, the lane's, which begins after what the operation's
+  Units are gathered and copied on one stream of the process's own, the side's, which begins after what the operation's
   stream holds and which that stream waits for at the end. So the operation's own kernels run meanwhile, and the host
-  waits for the copy to its buffer alone, an event of the lane. One stream is enough: what exchanges queue there is
+  waits for the copy to its buffer alone, an event of the side. One stream is enough: what exchanges queue there is
   short, and its order is what keeps buffers from being filled while they are read.
 */
 #include "comm.cuh"
 
 static cudaStream_t comm_stream_;
 
-struct CommLane {
+struct CommSide {
   cudaEvent_t begin, out, in; /* what exec's stream held; the copy to the host is done; the copy to the device is */
   bool        sent;
 };
 
-static PetscErrorCode HybCommClose_CUDA(const HybExec *exec, void **lane)
+static PetscErrorCode HybCommClose_CUDA(const HybExec *exec, void **side)
 {
-  CommLane   *l = (CommLane *)*lane;
+  CommSide   *l = (CommSide *)*side;
   cudaError_t err;
 
   PetscFunctionBegin;
   if (!l) PetscFunctionReturn(PETSC_SUCCESS);
-  *lane = nullptr;
+  *side = nullptr;
   /* given back before the fault hook is asked */
   err = comm_stream_ ? cudaStreamSynchronize(comm_stream_) : cudaSuccess;
   for (cudaEvent_t e : {l->begin, l->out, l->in}) {
@@ -35,7 +35,7 @@ static PetscErrorCode HybCommClose_CUDA(const HybExec *exec, void **lane)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCommEvents(CommLane *l)
+static PetscErrorCode HybCommEvents(CommSide *l)
 {
   PetscFunctionBegin;
   if (!comm_stream_) HybCallCUDA(cudaStreamCreateWithFlags(&comm_stream_, cudaStreamNonBlocking));
@@ -45,18 +45,18 @@ static PetscErrorCode HybCommEvents(CommLane *l)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCommOpen_CUDA(const HybExec *exec, void **lane)
+static PetscErrorCode HybCommOpen_CUDA(const HybExec *exec, void **side)
 {
-  CommLane      *l;
+  CommSide      *l;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *lane = nullptr;
+  *side = nullptr;
   PetscCall(exec->backend->enter());
   PetscCall(PetscNew(&l));
-  *lane = l;
+  *side = l;
   ierr  = HybCommEvents(l);
-  if (ierr) (void)HybCommClose_CUDA(exec, lane);
+  if (ierr) (void)HybCommClose_CUDA(exec, side);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -87,9 +87,9 @@ static PetscErrorCode HybCommPack(PetscCount n, size_t unit, const PetscInt *ind
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCommSend_CUDA(const HybExec *exec, void *lane, PetscCount n, const PetscInt *index, size_t unit, const void *src, void *packed, void *host)
+static PetscErrorCode HybCommSend_CUDA(const HybExec *exec, void *side, PetscCount n, const PetscInt *index, size_t unit, const void *src, void *packed, void *host)
 {
-  CommLane    *l     = (CommLane *)lane;
+  CommSide    *l     = (CommSide *)side;
   const size_t bytes = (size_t)n * unit;
 
   PetscFunctionBegin;
@@ -117,9 +117,9 @@ static PetscErrorCode HybCommSend_CUDA(const HybExec *exec, void *lane, PetscCou
 
 /* After a send() that failed half-way: for all that is queued. Made to fail after it has waited: the caller frees what
    is read. */
-static PetscErrorCode HybCommSent_CUDA(const HybExec *exec, void *lane)
+static PetscErrorCode HybCommSent_CUDA(const HybExec *exec, void *side)
 {
-  CommLane   *l   = (CommLane *)lane;
+  CommSide   *l   = (CommSide *)side;
   cudaError_t err = cudaSuccess;
 
   PetscFunctionBegin;
@@ -132,9 +132,9 @@ static PetscErrorCode HybCommSent_CUDA(const HybExec *exec, void *lane)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCommReceive_CUDA(const HybExec *exec, void *lane, size_t bytes, const void *host, void *dst, PetscBool after)
+static PetscErrorCode HybCommReceive_CUDA(const HybExec *exec, void *side, size_t bytes, const void *host, void *dst, PetscBool after)
 {
-  CommLane *l = (CommLane *)lane;
+  CommSide *l = (CommSide *)side;
 
   PetscFunctionBegin;
   if (after) {

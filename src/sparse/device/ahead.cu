@@ -2,14 +2,14 @@
   ahead.cu: what the first operations of a process would wait for, done by one more thread meanwhile.
 
   CUDA loads a kernel when it is first asked for (lazy loading), and with the first one of a file what belongs to the
-  file: for the hundred kernels of a first set-up some 25 ms. The first handle of cuBLAS, which PETSc's vectors ask for,
-  takes 6 to 17 more. All that is the process's and not a matrix's, so it is done as soon as the process is known to use
-  the card, which is often while the host still assembles.
+  file. The first handle of cuBLAS, which PETSc's vectors ask for, takes long too. All that is the process's and not a
+  matrix's, so it is done as soon as the process is known to use the card, which is often while the host still
+  assembles.
 
     Prepare:   a thread: for each kernel of this library: ask for its attributes, which loads it
                          make a handle of cuBLAS, if the process has that library, and use it
                          a small page-locked block, which stays: the driver cuts such blocks from a larger one, which
-                         takes 1.5 ms to come by and goes with the last of them; PETSc has one for each small vector
+                         takes long to allocate and goes with the last of them; PETSc has one for each small vector
     at exit:   stop after the kernel at hand, join
 
   The thread calls CUDA alone, whose calls may come from any thread, and shares with others nothing but the word that
@@ -18,10 +18,7 @@
 
   The kernels are those that the compiler's code tells CUDA of when the library is opened: the linker leads these calls
   through here (--wrap in conf/cuda.mk). The emulator has none: there
-  the thread waits for its end.
-
-  On an H200: 757 kernels in 55 ms, cuBLAS in 6 more. A first GAMG set-up that waited for what it needs of these took
-  105 ms instead of 77.
+  the thread waits for its end. Figures: docs/tried.md, Thresholds.
 */
 #include "hybdevicestate.h"
 #include <cstdlib>

@@ -17,8 +17,8 @@ struct _HybBlock {
   HybMem   mem;
 };
 
-/* The arrays of a matrix are fresh pages, and touching them 4 KiB at a time costs as much as computing what goes there
-   (0.4 to 0.6 s a GiB) */
+/* The arrays of a matrix are fresh pages, and touching them 4 KiB at a time costs as much as computing what goes
+   there */
 void HybAskLargePages(void *ptr, size_t bytes)
 {
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
@@ -55,7 +55,7 @@ PetscErrorCode HybArenaAlloc(HybArena *arena, HybMem mem, PetscCount count, size
   PetscCheck(!count || size <= (size_t)PTRDIFF_MAX / (size_t)count, PETSC_COMM_SELF, PETSC_ERR_MEM, "Cannot allocate %" PetscCount_FMT " entries of %zu bytes: more than the address space holds", count, size);
   bytes = (size_t)count * size;
   if (!bytes) bytes = 1;
-  /* above the share: device memory, which its owner mirrors (HybArenaWhere() tells) */
+  /* above the share: device memory, which its owner mirrors (HybArenaMemory() tells) */
   if (mem == HYB_MEM_MANAGED && backend->usage) {
     HybMemoryReport r;
 
@@ -157,7 +157,7 @@ PetscErrorCode HybArenaMove(HybArena *from, HybArena *to, const void *ptr)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybArenaWhere(const HybArena *arena, const void *ptr, HybMem *mem)
+PetscErrorCode HybArenaMemory(const HybArena *arena, const void *ptr, HybMem *mem)
 {
   HybBlock b = arena->blocks;
 

@@ -13,7 +13,7 @@
   one word, so that a ticket always belongs to the job that it was drawn from, and that job stands until its share is
   done.
 
-  Fresh pages take a virtual machine 0.6 to 2 ms for each 2 MiB, however many threads touch them: where it is known that
+  Fresh pages take a virtual machine as long, however many threads touch them: where it is known that
   buffers will be wanted, one thread more makes them while the program works (Ahead), and ends.
 */
 #define _GNU_SOURCE

@@ -1,5 +1,6 @@
 /*
-  crew.h: threads that copy memory together. One core copies 6 to 10 GB/s into a pinned buffer, the bus takes 55.
+  crew.h: threads that copy memory together. One core copies into a pinned buffer several times more slowly than the bus
+  takes it from there.
 */
 #ifndef AIJHYBRIDGPU_CREW_H
 #define AIJHYBRIDGPU_CREW_H

@@ -2,9 +2,8 @@
   growing.cu: device memory that grows in place.
 
   A workspace whose size is known only when the work is half done is reserved for the most that it can be (addresses
-  alone: 64 GiB in 0.03 ms) and given memory as the need shows: creating and mapping 64 MiB or 1 GiB takes under 0.07 ms
-  on an H200, and nothing is copied or started again for lack of room. Pieces are mapped one behind the other; what is
-  queued may use the older ones meanwhile.
+  alone) and given memory as the need shows: creating and mapping it takes little, and nothing is copied or started
+  again for lack of room. Pieces are mapped one behind the other; what is queued may use the older ones meanwhile.
 
   The functions are the driver's. They are asked of the runtime by name, so the library needs no libcuda of its own and
   still loads where there is none. None of them is stream-ordered: giving the memory back waits for the stream first.

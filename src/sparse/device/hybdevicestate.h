@@ -24,8 +24,7 @@ struct HybDeviceState {
 extern HybDeviceState hybdevice_;
 /* state.cu: the thread's card becomes ours */
 extern PetscErrorCode HybDeviceEnter(void);
-/* from this size on the crew is faster than CUDA's way from pageable memory (14 MB by that 0.9 ms); pages to be touched
-   as well */
+/* from this size on the crew is faster than CUDA's way from pageable memory; pages to be touched as well */
 static const size_t HybCrewBytes = (size_t)6 << 20;
 
 /* bytes more of one kind of memory */

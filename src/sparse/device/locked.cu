@@ -1,7 +1,7 @@
 /*
   locked.cu: page-locked memory of the host.
 
-  Locking is dear: a block of 256 bytes takes some 0.1 ms to be registered and as long to be released, and both may wait
+  Locking is dear: to register a block of 256 bytes, and to release it, takes longer than a message, and both may wait
   for the device. Every exchange between processes has such blocks, and a first product makes several exchanges. So
   blocks of up to HybLockedMost bytes are kept when they are given back, and go to the next who asks for one of their
   size; sizes are rounded up to four steps between powers of two. Larger ones, the values of host matrices, are released
@@ -106,7 +106,7 @@ static PetscErrorCode HybLockedTrim(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* cudaMallocHost() makes the pages with one thread: 16 MiB take it 6 ms. Here the crew does, if it is at work, or
+/* cudaMallocHost() makes the pages with one thread. Here the crew does, if it is at work, or
    somebody has ahead of time. */
 cudaError_t HybLockedMake(size_t size, void **ptr)
 {

@@ -1,14 +1,14 @@
 /*
   managed.cu: large arrays in managed memory.
 
-  CUDA's pool of managed memory makes the pages of what it grows by one after the other, 12 to 20 ms a GiB;
-  cudaMallocManaged() and a prefetch to the device take 4 ms for the same memory. A first product is over in less. So
-  large arrays come from segments that are made in this way and kept: each is a row of blocks, in use or free, cut where
-  a smaller one is wanted and joined again with free neighbours.
+  CUDA's pool of managed memory makes the pages of what it grows by one after the other; cudaMallocManaged() and a
+  prefetch to the device take a third of that time, and a first product takes less than either. So large arrays come
+  from segments that are made in this way and kept: each is a row of blocks, in use or free, cut where a smaller one is
+  wanted and joined again with free neighbours.
 
     take:      the smallest free block that is large enough, its rest stays free; none: a new segment of just this size
     give back: join with free neighbours of the same segment
-    trim:      segments that are free as a whole go back to the card, which takes 6 ms a GiB and waits for all that runs
+    trim:      segments that are free as a whole go back to the card, which takes long and waits for all that runs
 
   Whatever is taken and given back is so in the order of one stream (HybDeviceOrder()), so a block can be used again at
   once; one that another stream gave back waits for the device. Segments never move and never join, so after other sizes

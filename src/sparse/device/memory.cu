@@ -1,22 +1,21 @@
 /*
   memory.cu: the card's memory as this process uses it.
 
-  Its kinds, measured on an H200 over PCIe 5 (ms for 1 GiB):
+  Its kinds (figures: docs/tried.md, Thresholds):
 
-    DEVICE   a stream-ordered pool that keeps what it once had: 0.002 warm, 0.9-10 cold, against 0.3 + a synchronisation
-             for cudaMalloc/cudaFree. All workspace, and the arrays of matrices in mirror mode.
-    MANAGED  a pool of managed memory (CUDA 13), 0.01 warm, 12-20 cold; large arrays 4 cold (managed.cu): the arrays
-             that the AIJ base class adopts as its own. Kernels read and write it as fast as plain device memory while
-             it lives there; the host pays only for the pages that it touches. Never with read-mostly advice: a kernel's
-             write to such pages after a host read took 17 s a GiB.
+    DEVICE   a stream-ordered pool that keeps what it once had, so that a warm allocation takes next to nothing, where
+             cudaMalloc() and cudaFree() synchronize. All workspace, and the arrays of matrices in mirror mode.
+    MANAGED  a pool of managed memory (CUDA 13); large arrays are managed.cu's. The arrays that the AIJ base class
+             adopts as its own. Kernels read and write it as fast as plain device memory while it lives there; the host
+             pays only for the pages that it touches. Never with read-mostly advice: a kernel's write to such pages
+             after a host read is slower by orders of magnitude.
     HOST     PetscMalloc(). Copies between it and the card go through three pinned buffers, made once, in turn, so that
              the copy over the bus and the copy in memory overlap; several threads do the latter (crew.h), one core
-             being slower than the bus: pinned 19, touched pageable memory 58, fresh pageable memory 627 when CUDA does
-             it.
-    LOCKED   fresh memory in large pages, touched by all threads and then registered (cudaHostRegister), for 880 MB
-             45 + 20 ms; cudaMallocHost takes 349. A copy to the card takes 16.0, as the bus does, where one of pageable
-             memory through the buffers takes 17.7 to 21.6. Values of host matrices that are sent again and again, and
-             small blocks, which are kept (locked.cu).
+             being slower than the bus. CUDA's own way takes three times as long, and thirty times with fresh pages.
+    LOCKED   fresh memory in large pages, touched by all threads and then registered (cudaHostRegister): five times as
+             fast as cudaMallocHost(). A copy to the card takes as long as the bus, less than one of pageable memory
+             through the buffers. Values of host matrices that are sent again and again, and small blocks, which are
+             kept (locked.cu).
 
   Every byte is counted. Managed memory stays below a share of the card's free memory, divided by the processes that use
   the card, and before the pool grows the card is asked whether it has the room: managed memory may be over-committed,
@@ -42,7 +41,7 @@ struct HybStage {
 };
 static const int    HybStages   = 3;
 static const size_t HybFewBytes = (size_t)64 << 10;
-/* up to so many a kernel writes them, and 8 us less go by than with the copy engine and an event (H200): numbers that a
+/* up to so many bytes a kernel writes them, which is faster than the copy engine and an event: numbers that a
    first product waits for, two or three times */
 static const size_t HybFewestBytes = (size_t)16 << 10;
 static const size_t HybLargeChunk  = (size_t)16 << 20;
@@ -54,8 +53,8 @@ static const size_t HybSmallChunk   = (size_t)4 << 20;
 static const size_t HybManagedLarge = (size_t)8 << 20; /* managed arrays from this size on are managed.cu's */
 /* bytes from which on it pays to ask whether the host's array is pinned */
 static const size_t HybPinnedAsked = (size_t)1 << 20;
-/* from this size on CUDA's own way from pageable memory is faster than one thread and our buffers (2 MiB: 0.135 and
-   0.21 ms), up to HybCrewBytes */
+/* from this size on CUDA's own way from pageable memory is faster than one thread and our buffers, up to
+   HybCrewBytes */
 static const size_t HybOwnBytes = (size_t)256 << 10;
 /* Copies to the device of less have buffers of their own, taken in turn: a buffer can be written again when its copy is
    done, and that waits in the stream for all that was queued before it */

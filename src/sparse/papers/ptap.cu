@@ -46,17 +46,15 @@
   either way. Bytes of a numeric phase, each array once from memory:
     staged   A P: A 0.70 GB, P 0.32, values of A P written 0.41, offsets 0.03; values of P^T 0.48; P^T (A P): P^T with
              where and which 0.38, places 0.31, A P 0.41 (three times that where coarse rows are numbered at random),
-             C 0.06: 3.1 GB, 0.73 ms at 4290 GB/s
+             C 0.06: 3.1 GB
     fused    lists 0.64, from, off and positions of R 0.24, from, off and starts of W 0.41, starts of C 0.02, values of
-             A 0.45 and of P 0.19, C 0.06: 2.0 GB, 0.47 ms
-  Bytes are not what decides: on an H200 the stages won everywhere. Numeric phases of the bare product, in brackets
-  those of the stages then, ms: this one 2.72 (1.91); P from aggregates round a maximal independent set 3.98 (3.50);
-  27-point 96^3 1.98 and 6.13 (0.78, 1.25); MatPtAP with GAMG's prolongator, 27-point 160^3, 25 (11). Every product
-  passes through shared memory three times (stored, listed, fetched), rows of results of uneven length leave lanes idle
-  in the pull, and where rows of C have thousands of products few of them fit a multiprocessor at once.
+             A 0.45 and of P 0.19, C 0.06: 2.0 GB
+  Bytes are not what decides: the stages won everywhere (docs/tried.md, Thresholds). Every product passes through shared
+  memory three times (stored, listed, fetched), rows of results of uneven length leave lanes idle in the pull, and where
+  rows of C have thousands of products few of them fit a multiprocessor at once.
 
   Declined, so that the caller goes on with the stages: a plan larger than FUSED_BOUND times A and P
-  (-mat_aijhybridgpu_fused_plan BYTES sets another bound) or than may be taken for it; a row of C with more
+  (-mat_aijhybridgpu_tuning fused_plan=BYTES sets another bound) or than may be taken for it; a row of C with more
   products in one of its merges than a block's shared memory holds (28,000 of doubles). So it is for scalar problems:
   with 3 unknowns a node and 6 a coarse node a row has nine and more times the products, and blocks are not made use of
   here.

@@ -147,7 +147,7 @@ HYB_MULTIVERSION static void Apply(const SpMV_SegSum *seg, const HybCSR *A, cons
   }
 }
 
-static PetscErrorCode HybSpMVLook_SegSum(HybSpMV *mv, const HybCSR *A, PetscBool *fits)
+static PetscErrorCode HybSpMVFits_SegSum(HybSpMV *mv, const HybCSR *A, PetscBool *fits)
 {
   PetscFunctionBegin;
   *fits = PETSC_FALSE; /* see above */
@@ -204,7 +204,7 @@ static PetscErrorCode HybSpMVApply_SegSum(HybSpMV *mv, const HybCSR *A, const Hy
 
 const HybSpMVMethod HybSpMV_SegSum = {
   .name  = "segsum",
-  .look  = HybSpMVLook_SegSum,
+  .fits  = HybSpMVFits_SegSum,
   .setup = HybSpMVSetUp_SegSum,
   .apply = HybSpMVApply_SegSum,
 };

@@ -416,9 +416,9 @@ static PetscErrorCode HybProductTransposeNumeric(HybProduct p, const HybCSR *M)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* In how many parts A P is made. On an H200, 7-point 200^3, MatPtAP again takes 2.81 ms in one, 3.15 in two and 3.77 in
-   four: so two are for values that take more than half of what A does, and more are for where a part would take more
-   than a quarter of what is free in the first numeric phase. */
+/* In how many parts A P is made. Each doubling costs an eighth to a fifth of the time (docs/tried.md, Thresholds). So
+   two are for values that take more than half of what A does, and more are for where a part would take more than a
+   quarter of what is free in the first numeric phase. */
 static PetscErrorCode HybProductParts(HybProduct p)
 {
   const HybSpGEMM *s     = p->stage;

@@ -35,8 +35,8 @@
   in an order that jumps in A*P. The fused form does the same multiplications without that traffic, and where nodes have
   several components each place serves many of them: it is chosen where columns of P come in blocks, or half of the rows
   are in groups. Of scalar problems the stages find columns faster, and each place of the fused form serves one product:
-  they take 0.5 to 1.0 of its time at first and 0.6 to 0.85 again, for 1.4 to 2.0 of the memory (docs/measured.md,
-  Galerkin products), and those of short rows are for `thin`. The stages are chosen too where P is not like a
+  they take less time, for more memory (docs/measured.md, Galerkin products), and those of short rows are for `thin`.
+  The stages are chosen too where P is not like a
   prolongator: more columns than rows, or rows so long (HYB_LONG on average) that C's would have to be walked.
 
   Counters: "products" (scalar ones, of both kinds), "row groups", "column block" (b), "places" (of blocks of v in rows

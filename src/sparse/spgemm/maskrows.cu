@@ -28,7 +28,7 @@
   other.
 
   Lanes: N = 4, 8 or 16, the least that takes a mean row of C in three pieces (twelve entries of four lanes);
-  -mat_aijhybridgpu_masks_lanes sets another number. Longer rows go round again, 4 N entries further on.
+  -mat_aijhybridgpu_tuning masks_lanes sets another number. Longer rows go round again, 4 N entries further on.
 
   A may be a transpose whose values nobody has gathered. An entry's column is then its row of the matrix that was
   transposed, and a byte tells which entry of that row it is; of rows of more than 256 entries, a permutation. Columns
@@ -44,18 +44,13 @@
   of A whose row of C has l, at most 128, and 4 a row for where its masks begin; of a transpose a byte an entry
   more. A's columns are read (those of B and C are not: the caller may free his own). No plan where that
   outgrows the operands (a third of them, if it is large: that of the second level of 7-point 200^3 would be half of
-  them and a quarter of A, and saves half a millisecond of 25), takes more than may be taken for it (HybMemorySpare()),
+  them and a quarter of A, and saves little), takes more than may be taken for it (HybMemorySpare()),
   where rows of A are so long that a single group would take too long for one, or where so few bits of a mask are set
   that testing them costs more than placing products.
   Complexity: as many tests as entries of A times entries of a row of C, over N lanes; an addition a product.
 
-  On an H200, P^T A P with a prolongator of smoothed aggregation, 7-point 200^3, ms: A P 0.90 (merging in registers
-  1.28, bound by latency and by 8.8 GB through the second-level cache; here 3.8 GB), P^T (A P) 1.31 (places 1.94);
-  27-point 96^3 0.33 and 0.24 (hash tables 0.84, places 0.37). With conditional loads the four took 1.25, 1.61, 0.45 and
-  0.32. What limits it is issuing instructions: 14 for a lane and a row of B, and most lanes have no bit there. Bytes
-  alone, each array once, would take 0.4 for each of the first two. Both together, by where each row of B begins and
-  where each value is (8 bytes an entry of P), 2.61; by columns and bytes (5) 2.81; in 2, 4 and 8 parts 3.15, 3.77 and
-  5.00; with listed rows (another card, 2.65 before) in 1, 4, 8, 16 and 32 parts 3.3, 3.37, 3.48, 3.73 and 4.24.
+  What limits it is issuing instructions: 14 for a lane and a row of B, and most lanes have no bit there. Figures:
+  docs/tried.md, Thresholds.
 
   Products are added in A's order, starting from -0.0, which leaves the first one as it is: the bits of all other
   methods.

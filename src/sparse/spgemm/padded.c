@@ -126,7 +126,7 @@ static PetscBool HybPaddedBeside(const HybCSR *A, const HybCSR *B)
   return (PetscBool)(5 * met <= 4 * entries);
 }
 
-static PetscErrorCode HybSpGEMMLook_Padded(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+static PetscErrorCode HybSpGEMMFits_Padded(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   PetscInt   rows[HYB_MOST + 2] = {0};
   HybPadded *s;
@@ -613,7 +613,7 @@ static PetscErrorCode HybSpGEMMNumeric_Padded(HybSpGEMM *mm, const HybCSR *A, co
 const HybSpGEMMMethod HybSpGEMM_Padded = {
   .name       = "padded",
   .applicable = HybSpGEMMApplicable_Padded,
-  .look       = HybSpGEMMLook_Padded,
+  .fits       = HybSpGEMMFits_Padded,
   .symbolic   = HybSpGEMMSymbolic_Padded,
   .plan       = HybSpGEMMPlan_Padded,
   .numeric    = HybSpGEMMNumeric_Padded,

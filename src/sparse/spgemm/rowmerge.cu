@@ -577,10 +577,7 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of a product of which nobody said that it is repeated: masks where a mean row of C has so many entries. H200, again,
-   merged and by masks, ms: rail_79841, 22.5 entries, 0.060 and 0.033, 7-point 40^3, 24, 0.0275 and 0.0246; but m133-b3,
-   16, 0.035 and 0.039, 5-point 400^2, 13, 0.030 and 0.037, circuitscape_1m, 11, 0.101 and 0.193, 7-point 128^3 A*P, 6,
-   0.188 and 0.257. Their making takes 0.03 ms. */
+/* Of a product of which nobody said that it is repeated: masks where a mean row of C has so many entries */
 static PetscErrorCode HybSpGEMMPlan_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C)
 {
   RowMerge *r = (RowMerge *)mm->data;
@@ -613,10 +610,9 @@ static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The rule of "auto", which asks this method first: rows that a thread can merge in registers. Measured on an H200,
-   first products: 7-point 128^3 1.13 ms (shape 1.24, hash 3.6), 5-point 1500^2 0.70 (1.03, 2.8), 7-point A*P 0.52
-   (1.00, 1.9). Up to ROWMERGE_NARROW entries where most rows have fewer than eight: a head costs a comparison in each
-   step whether its row has entries or not. */
+/* The rule of "auto", which asks this method first: rows that a thread can merge in registers. Up to ROWMERGE_NARROW
+   entries where most rows have fewer than eight: a head costs a comparison in each step whether its row has entries or
+   not. */
 static PetscErrorCode HybSpGEMMApplicable_RowMergeCUDA(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   PetscFunctionBegin;

@@ -109,7 +109,7 @@ static PetscBool HybShapeHopeless(const HybCSR *B)
 }
 
 /* groups of rows, and what lies between them */
-static PetscErrorCode HybSpGEMMLook_Shape(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+static PetscErrorCode HybSpGEMMFits_Shape(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   HybShape *s;
   PetscInt *end, *first, n = 0;
@@ -429,7 +429,7 @@ static PetscErrorCode HybSpGEMMNumeric_Shape(HybSpGEMM *mm, const HybCSR *A, con
 const HybSpGEMMMethod HybSpGEMM_Shape = {
   .name       = "shape",
   .applicable = HybSpGEMMApplicable_Shape,
-  .look       = HybSpGEMMLook_Shape,
+  .fits       = HybSpGEMMFits_Shape,
   .symbolic   = HybSpGEMMSymbolic_Shape,
   .numeric    = HybSpGEMMNumeric_Shape,
 };

@@ -6,9 +6,9 @@
   costs before these are counted, and takes the first that is applicable and, where only a look at the entries tells,
   finds there what it is made for; each method documents its own rule. A first product may wait for the device
   HYB_SPGEMM_WAITS times: costs are counted once, at the first question to them, by whoever has a copy to wait for
-  anyway; a look that would leave no wait for the count of C is not taken. One wait more is had by products of long rows
-  in which a sample found no blocks (diagonal/diagonal.cu). Where the caller gives a block size, a method of blocks is
-  asked first of all: it has nothing to sample, only to prove.
+  anyway; a question that would leave no wait for the count of C is not taken. One wait more is had by products of long
+  rows in which a sample found no blocks (diagonal/diagonal.cu). Where the caller gives a block size, a method of blocks
+  is asked first of all: it has nothing to sample, only to prove.
 
   Too many nonzeros for PetscInt. The number of products says nothing: it exceeds the number of nonzeros by the
   compression ratio. What is known before any work is a lower bound, sum over the rows of A of the longest row of B that
@@ -55,16 +55,16 @@ static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is it this method? found: asked for by name, which a look alone can refuse. */
+/* Is it this method? found: asked for by name, which `fits` alone can refuse. */
 static PetscErrorCode HybSpGEMMAsk(HybSpGEMM *mm, const HybSpGEMMMethod *method, const HybSpGEMMMethod *found, const HybCSR *A, const HybCSR *B)
 {
   PetscBool fits = PETSC_TRUE;
 
   PetscFunctionBegin;
   if (!found && method->applicable) PetscCall(method->applicable(mm, A, B, &fits));
-  if (fits && method->look) {
+  if (fits && method->fits) {
     fits = PETSC_FALSE;
-    if (found || mm->waits <= HYB_SPGEMM_WAITS - 2) PetscCall(method->look(mm, A, B, &fits));
+    if (found || mm->waits <= HYB_SPGEMM_WAITS - 2) PetscCall(method->fits(mm, A, B, &fits));
     if (!fits) { /* it makes room before the next method starts */
       mm->data = NULL;
       PetscCall(HybArenaReset(&mm->keep));
@@ -101,7 +101,7 @@ static PetscErrorCode HybSpGEMMAskGiven(HybSpGEMM *mm, const HybSpGEMMMethod *fo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The products of each row, unless a look has counted them */
+/* The products of each row, unless a `fits` has counted them */
 static PetscErrorCode HybSpGEMMCosts(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B)
 {
   PetscFunctionBegin;

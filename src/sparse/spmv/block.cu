@@ -229,7 +229,7 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpMVLook_BlockCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
+static PetscErrorCode HybSpMVFits_BlockCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
 {
   Block *b;
 
@@ -307,7 +307,7 @@ extern const HybSpMVMethod HybSpMV_BlockCUDA;
 HYB_EXTERN_C_END
 const HybSpMVMethod HybSpMV_BlockCUDA = {
   .name  = "block",
-  .look  = HybSpMVLook_BlockCUDA,
+  .fits  = HybSpMVFits_BlockCUDA,
   .setup = HybSpMVSetUp_BlockCUDA,
   .apply = HybSpMVApply_BlockCUDA,
   .step  = HybSpMVStep_BlockCUDA,

@@ -9,13 +9,12 @@
     likewise, from 16 entries on less far.
 
   Rows with the same columns, as with several components at a node, could share their loads of j and x (PETSc's inodes).
-  Measured, that was no faster on small grids and up to three times slower on large ones, where the values come from
-  memory in as many streams as rows are
-  shared: one stream read once with four sums wins throughout, so there is no such path here.
+  That was no faster on small grids and slower on large ones, where the values come from memory in as many streams as
+  rows are shared: one stream read once with four sums wins throughout, so there is no such path here.
 
-  Whether fetching ahead pays is the processor's matter: it makes stencils 1.4 to 1.7 times faster on one server and
-  loses on another. So the first products of a larger matrix are done both ways in turn and timed, and the faster way
-  stays. Both ways add the same numbers in the same order.
+  Whether fetching ahead pays is the processor's matter: it makes stencils faster on one server and slower on another.
+  So the first products of a larger matrix are done both ways in turn and timed, and the faster way stays. Both ways add
+  the same numbers in the same order.
 
   The order of addition is fixed by the row's length and by which kernel runs, which is fixed by the pattern: the same
   bits from run to run.

@@ -10,8 +10,8 @@
   Direct. Where they are of about one length but few, as on the levels of a multigrid, latency is what counts: a
   sub-warp of 1, 2, ..., 32 lanes takes each row, in order, four entries a lane at a time (eight together were slower:
   fewer warps), with nothing between the loads and the sum. The width leaves a lane eight entries, four where rows have
-  17 to 32 (30 entries: 0.0168 ms instead of 0.0197), and is raised until every multiprocessor has work. Where a warp a
-  row does not fill the device and rows are longer than four entries a lane, a lane takes eight.
+  17 to 32, and is raised until every multiprocessor has work. Where a warp a row does not fill the device and rows are
+  longer than four entries a lane, a lane takes eight.
 
   Bins. Where lengths differ, the rows are sorted by the width that suits them, once: up to 8 entries one lane, up to 16
   two, ..., up to 512 a warp, up to 4096 a block; longer rows are cut in pieces of 4096, a block each, and the block
@@ -42,15 +42,13 @@
 /* the bins, in the order of the launch: pieces of rows; a block a row; a warp, 16, 8, 4, 2 lanes, one lane */
 #define ROWGROUP_BINS  8
 #define ROWGROUP_SHORT 8 /* the longest row of the last bin */
-/* streaming pays from so many nonzeros on, up to so long rows (measured on an H200) */
+/* streaming pays from so many nonzeros on, up to so long rows */
 #define ROWGROUP_STREAM_FROM 4000000
 #define ROWGROUP_STREAM_MEAN 64
 /* rows of more entries in the mean have their tiles in runs where x allows for it: 27 entries 0.350 instead of 0.366
    ms, with their columns 0.396 instead of 0.421; nine 0.134 instead of 0.129 */
 #define ROWGROUP_STREAM_RUNS 14
-/* entries for each multiprocessor up to which bins take eight at a time: twice its 1024 threads of that kernel.
-   Cornell5 0.0107 to 0.0103 ms, boyd1 0.0074 to 0.0071, boyd2_A 0.0062 to 0.0057; cnr-2000, with twice as many entries,
-   lost (0.0166 to 0.0185) */
+/* entries for each multiprocessor up to which bins take eight at a time: twice its 1024 threads of that kernel */
 #define ROWGROUP_FILL (2 * 8 * 1024)
 
 /* what the row lengths say */
@@ -293,7 +291,7 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpMVLook_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
+static PetscErrorCode HybSpMVFits_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
 {
   RowGroup *rg;
 
@@ -305,7 +303,7 @@ static PetscErrorCode HybSpMVLook_RowGroupCUDA(HybSpMV *S, const HybCSR *A, Pets
 }
 
 /* rows of about one length need no plan beyond what that is; rows of all lengths would be sorted */
-static PetscErrorCode HybSpMVLookOnce_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
+static PetscErrorCode HybSpMVFitsOnce_RowGroupCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
 {
   RowGroup *rg;
 
@@ -507,10 +505,10 @@ extern const HybSpMVMethod HybSpMV_RowGroupCUDA;
 HYB_EXTERN_C_END
 const HybSpMVMethod HybSpMV_RowGroupCUDA = {
   .name     = "rowgroup",
-  .look     = HybSpMVLook_RowGroupCUDA,
+  .fits     = HybSpMVFits_RowGroupCUDA,
   .setup    = HybSpMVSetUp_RowGroupCUDA,
   .apply    = HybSpMVApply_RowGroupCUDA,
   .step     = HybSpMVStep_RowGroupCUDA,
   .lanes    = HybSpMVLanes_RowGroupCUDA,
-  .lookonce = HybSpMVLookOnce_RowGroupCUDA,
+  .fitsonce = HybSpMVFitsOnce_RowGroupCUDA,
 };

@@ -102,7 +102,7 @@ static PetscErrorCode RowListCreate(HybSpMV *S, const HybCSR *A, PetscBool choos
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpMVLook_RowListCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
+static PetscErrorCode HybSpMVFits_RowListCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
 {
   PetscFunctionBegin;
   PetscCall(RowListCreate(S, A, PETSC_TRUE));
@@ -147,7 +147,7 @@ extern const HybSpMVMethod HybSpMV_RowListCUDA;
 HYB_EXTERN_C_END
 const HybSpMVMethod HybSpMV_RowListCUDA = {
   .name  = "rowlist",
-  .look  = HybSpMVLook_RowListCUDA,
+  .fits  = HybSpMVFits_RowListCUDA,
   .setup = HybSpMVSetUp_RowListCUDA,
   .apply = HybSpMVApply_RowListCUDA,
   .lanes = HybSpMVLanes_RowListCUDA,

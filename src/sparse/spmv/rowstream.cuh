@@ -23,9 +23,9 @@
   The next copy begins at a row offset. AHEAD asks for it a turn before it is wanted, else all that follows the copy
   waits for memory. But all loads of a thread are waited for as one (ptxas gives them one of six barriers), so x is
   there only when that offset is, which comes from memory on every turn. Where rows are short and x comes from the
-  caches, asking ahead gains 2 to 8 per cent; where what is known of x is only known from columns, and a sum takes a
-  turn's time, the thread that copies had better wait alone (block: 0.695 against 0.618 ms). Asking ahead with the
-  copies themselves, or after the sum, was as good for block and cost the others 3 to 15 per cent.
+  caches, asking ahead gains; where what is known of x is only known from columns, and a sum takes a
+  turn's time, the thread that copies had better wait alone. Asking ahead with the copies themselves, or after the sum,
+  was as good for block and cost the others more.
 
   A tile whose entries do not fit into a stage is not copied: the block's warps then take its rows one by one from
   global memory. That is for the few large tiles of a matrix: where even mean rows do not fit (the plan's "fits"), few

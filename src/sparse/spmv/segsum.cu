@@ -14,9 +14,9 @@
   own, an empty one has the sum zero.
 
   The paper writes the speculated sums out and has the CPU, which shares the memory there, re-arrange those of dirty
-  tiles afterwards. -mat_aijhybridgpu_segsum_repair cpu does so: speculated sums of dirty tiles go to a vector of their
-  own, across the bus to the host, re-arranged, and back, in each application. On a card behind a bus that costs far
-  more than the product; it is there to be compared with.
+  tiles afterwards. -mat_aijhybridgpu_tuning segsum_repair=cpu does so: speculated sums of dirty tiles go to a vector of
+  their own, across the bus to the host, re-arranged, and back, in each application. On a card behind a bus that costs
+  far more than the product; it is there to be compared with.
 
     first[t] = the first row that begins at or after the first entry of tile t     | found by the first application,
     heads[t, thread] = V bits                                                      | kept for the later ones
@@ -417,7 +417,7 @@ static PetscErrorCode HybSpMVApply_SegSumCUDA(HybSpMV *S, const HybCSR *A, const
 }
 
 /* a plan is not needed, whatever the rows are */
-static PetscErrorCode HybSpMVLookOnce_SegSumCUDA(HybSpMV *, const HybCSR *, PetscBool *fits)
+static PetscErrorCode HybSpMVFitsOnce_SegSumCUDA(HybSpMV *, const HybCSR *, PetscBool *fits)
 {
   PetscFunctionBegin;
   *fits = PETSC_TRUE;
@@ -431,5 +431,5 @@ const HybSpMVMethod HybSpMV_SegSumCUDA = {
   .name     = "segsum",
   .setup    = HybSpMVSetUp_SegSumCUDA,
   .apply    = HybSpMVApply_SegSumCUDA,
-  .lookonce = HybSpMVLookOnce_SegSumCUDA,
+  .fitsonce = HybSpMVFitsOnce_SegSumCUDA,
 };

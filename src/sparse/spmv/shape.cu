@@ -135,7 +135,7 @@ static PetscErrorCode ShapeFind(HybSpMV *S, const HybCSR *A, Shape **found)
 }
 
 /* what was found stays in S->data, for setup */
-static PetscErrorCode HybSpMVLook_ShapeCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
+static PetscErrorCode HybSpMVFits_ShapeCUDA(HybSpMV *S, const HybCSR *A, PetscBool *fits)
 {
   Shape *sh = NULL;
 
@@ -201,7 +201,7 @@ extern const HybSpMVMethod HybSpMV_ShapeCUDA;
 HYB_EXTERN_C_END
 const HybSpMVMethod HybSpMV_ShapeCUDA = {
   .name  = "shape",
-  .look  = HybSpMVLook_ShapeCUDA,
+  .fits  = HybSpMVFits_ShapeCUDA,
   .setup = HybSpMVSetUp_ShapeCUDA,
   .apply = HybSpMVApply_ShapeCUDA,
   .step  = HybSpMVStep_ShapeCUDA,

@@ -51,10 +51,10 @@ static PetscErrorCode HybSpMVSetUp_Inner(HybSpMV *mv, const HybCSR *A)
     PetscCall(HybSpMVFind(exec->backend->spmv, exec->backend->name, mv->name, &mv->method));
   else {
     for (const HybSpMVMethod *const *table = exec->backend->spmv; table && *table && !mv->method; table++) {
-      PetscErrorCode (*look)(HybSpMV *, const HybCSR *, PetscBool *) = once ? (*table)->lookonce : (*table)->look;
-      PetscBool fits                                                 = (PetscBool)!once;
+      PetscErrorCode (*ask)(HybSpMV *, const HybCSR *, PetscBool *) = once ? (*table)->fitsonce : (*table)->fits;
+      PetscBool fits                                                = (PetscBool)!once;
 
-      if (look) PetscCall(look(mv, A, &fits));
+      if (ask) PetscCall(ask(mv, A, &fits));
       if (fits) mv->method = *table;
     }
     PetscCheck(mv->method, PETSC_COMM_SELF, PETSC_ERR_SUP, "No SpMV method of the %s backend takes this matrix", exec->backend->name);

@@ -57,9 +57,9 @@ typedef struct {
 #define HYB_FOUR_SUM(s) ((HYB_FOUR_GET(s, 0) + HYB_FOUR_GET(s, 2)) + (HYB_FOUR_GET(s, 1) + HYB_FOUR_GET(s, 3)))
 
 /* A core waits for memory most of the time here, and short rows keep too few loads under way: asking for the arrays
-   this many entries ahead made five- and seven-point stencils 1.4 to 1.7 times faster. Long rows keep more loads under
-   way by themselves, and far requests overtake the processor's own: there the near distance is better by 15 to 20 %
-   (27-point stencils, in the third-level cache and beyond it). The addresses may lie behind the arrays' ends. Into all
+   this many entries ahead makes five- and seven-point stencils faster. Long rows keep more loads under way by
+   themselves, and far requests overtake the processor's own: there the near distance is better (27-point stencils, in
+   the third-level cache and beyond it). The addresses may lie behind the arrays' ends. Into all
    caches: what is fetched past them leaves nothing behind for the next product of a matrix that the last cache
    holds. */
 #define HYB_SPMV_AHEAD      512

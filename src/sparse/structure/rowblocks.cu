@@ -5,8 +5,8 @@
   tried first. Then every row is compared, exactly, with the first of its block row, in one pass over the pattern that
   takes the blocks' columns, nnz/bs^2 of them.
 
-  This is apart from the product by blocks since every matrix is sampled, and CUDA loads a file's kernels together: 7 MB
-  of products by blocks took 8 ms of a process's first plan.
+  This is apart from the product by blocks since every matrix is sampled, and CUDA loads a file's kernels together:
+  those of products by blocks took long in a process's first plan.
 */
 #include "rowblocksample.cuh"
 

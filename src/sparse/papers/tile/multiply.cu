@@ -25,11 +25,12 @@
   must be known of the operands' values beforehand, and stored zeros, NaN and infinities reach the entries that have a
   product with them, and no other.
 
-  Half precision (-mat_aijhybridgpu_tile_precision half) is the paper's own: values of 16 bits, products and sums of 32,
-  one mma.m16n8k8 a pair, half of whose rows are left empty (the paper lays two tiles into the corners of 16 x 16 x 16).
-  What is other: values are multiplied with a power of two that brings the largest just below the end of the range, and
-  the result with its inverse, so that a matrix in any unit can be taken. Bits are the card's own: how its tensor cores
-  round such sums is not known. The largest relative error of a value is counted in a first product and shown by -info.
+  Half precision (-mat_aijhybridgpu_tuning tile_precision=half) is the paper's own: values of 16 bits, products and sums
+  of 32, one mma.m16n8k8 a pair, half of whose rows are left empty (the paper lays two tiles into the corners of 16 x 16
+  x 16). What is other: values are multiplied with a power of two that brings the largest just below the end of the
+  range, and the result with its inverse, so that a matrix in any unit can be taken. Bits are the card's own: how its
+  tensor cores round such sums is not known. The largest relative error of a value is counted in a first product and
+  shown by -info.
 
   Memory: none; in half precision, the values of both operands in 16 bits. Complexity: 1024 operations a pair, for 41
   instructions; what binds is the first-level cache, which is asked for entries of eight rows at a time.

@@ -45,7 +45,7 @@
   most others by the sample, which is read together with the products' counts and so waits no more than whoever comes
   next would (by itself where rows are long and blocks so likely); where diagonal has looked before, the sample came
   with that, and where it has left sizes diagonal
-  declines: by blocks numeric phases take 0.3 to 0.6 of its time. Where the caller gives a size (PETSc's block sizes)
+  declines: by blocks numeric phases take half of its time. Where the caller gives a size (PETSc's block sizes)
   this method is asked before all others and has no sample to wait for; a size that is wrong costs the proof, which
   ends early, and its wait. It declines too where words are more than BLOCK_SPARSE times the pairs (columns far apart
   and without order: they would have to be cleared and counted for nothing), and where places take more than
@@ -397,7 +397,7 @@ static PetscErrorCode HybSpGEMMApplicable_BlockCUDA(const HybSpGEMM *mm, const H
 
 /* Two synchronisations after this one's sample, or after somebody else's, or where the size is given. By name a given
    size that is wrong is no error, where another one is right. */
-static PetscErrorCode HybSpGEMMLook_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+static PetscErrorCode HybSpGEMMFits_BlockCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   const bool    named   = strcmp(mm->name, "auto") != 0;
   const int     given   = named && mm->blocksizes >= 0 ? (int)mm->blocksizes : 0;
@@ -624,5 +624,5 @@ const HybSpGEMMMethod        HybSpGEMM_BlockCUDA = {
          .numeric    = HybSpGEMMNumeric_BlockCUDA,
          .early      = PETSC_TRUE,
          .blocks     = PETSC_TRUE,
-         .look       = HybSpGEMMLook_BlockCUDA,
+         .fits       = HybSpGEMMFits_BlockCUDA,
 };

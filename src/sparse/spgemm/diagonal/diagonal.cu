@@ -44,7 +44,7 @@
   launches and the room of what comes then, would be for nothing. Then there is no second look. By name, operands of
   other form are an error.
 
-  Copies to shared memory are the copy engine's (7-pt 128^3 again 0.48 ms instead of 0.58 by ordinary loads), in units
+  Copies to shared memory are the copy engine's, which is faster than ordinary loads, in units
   of 16 bytes from the one on that a tile begins in, with what ends them found by a thread each; their source is to stay
   in the second-level cache, for other runs read it again. An operand's values may begin within a unit, as those of a
   part of a matrix do: what that has of them is found so too.
@@ -493,7 +493,7 @@ static PetscErrorCode DiagonalBlocksFirst(HybSpGEMM *mm, const HybCSR *A, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybSpGEMMLook_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
+static PetscErrorCode HybSpGEMMFits_DiagonalCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
   const HybExec *exec  = &mm->exec;
   const bool     same  = A->i == B->i && A->j == B->j;
@@ -660,5 +660,5 @@ const HybSpGEMMMethod        HybSpGEMM_DiagonalCUDA = {
          .symbolic   = HybSpGEMMSymbolic_DiagonalCUDA,
          .numeric    = HybSpGEMMNumeric_DiagonalCUDA,
          .early      = PETSC_TRUE,
-         .look       = HybSpGEMMLook_DiagonalCUDA,
+         .fits       = HybSpGEMMFits_DiagonalCUDA,
 };

@@ -21,15 +21,13 @@
 #define HASH_MIDDLE   6               /* the bin of rows that take half of what the next one's do */
 #define HASH_WHOLE    8               /* that of rows that take all that a block may have; then spilled, global */
 /* entries of a mean row of B up to which rows are few lanes wide, and the middle bin is empty: its 128 threads take a
-   row of long rows of B as fast as 256, and twice as many rows (uk-2007 3.12 and 2.73 ms), but others wait for its
-   longest rows */
+   row of long rows of B as fast as 256, and twice as many rows, but others wait for its longest rows */
 #define HASH_NARROW 48
 /* the same of the count's small rows where lists are wanted: bitmaps of spans fit where a hash table would have to
    do */
 #define HASH_COUNTMEM 24576
 /* entries of a mean row of B from which the count's sub-warps take the pairs of several of them together, if the
-   longest has HASH_UNEVEN times as many (cnr-2000 first 2.66 and 2.46 ms; where rows are alike it loses up to a
-   tenth) */
+   longest has HASH_UNEVEN times as many; where rows are alike that loses */
 #define HASH_ALONG    4
 #define HASH_UNEVEN   16
 #define HASH_RANKMOST 3 /* a ranked table may have so many halves of a hashed one's bytes */

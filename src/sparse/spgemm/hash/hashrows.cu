@@ -44,10 +44,8 @@
   A list is a few times shorter than what was inserted for it (3 to 20 on the matrices of the benchmarks), and C's
   values are taken when the lists have been given back: they cost no memory beside C. Room for them is taken when all
   that is known of C is how many nonzeros it has at least; rows take theirs by atomics, from one of 16 parts. Where some
-  rows are much longer than others these decide how long it takes, and lists only add to it (H200, first product without
-  and with: wiki-Vote 0.46 and 0.52 ms, uk-2007-05_100000 5.5 and 6.3 where long rows had them too; lattice 8^4 1.41 and
-  1.14, cage11 0.46 and 0.42, hand_elasticity 0.69 and 0.53): none there, unless a mean row is so short that long ones
-  do not decide (cnr-2000 3.25 and 3.04).
+  rows are much longer than others these decide how long it takes, and lists only add to it: none there, unless a mean
+  row is so short that long ones do not decide (docs/tried.md, Thresholds).
 
   Memory beside C: 8 bytes for each entry of B (compressed B, only where the rows of B are read four times on average)
   and lists until C's columns are written, per-row arrays of 12 bytes that stay for the numeric phase, and the global

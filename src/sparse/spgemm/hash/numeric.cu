@@ -382,9 +382,7 @@ static PetscErrorCode HashRunBins(HybSpGEMM *mm, const HybExec *exec, const HybH
   All bins of the fill or of the numeric pass, large ones first. The last rows of a bin take long by themselves, so what
   comes next runs beside it. A fill puts the largest bins into one stream, the next into another, all small ones into
   the third: there rows without a list insert first, and others behind them in a stream would wait. Where columns are
-  known bins are dealt in turn, so that none of the small ones waits for the end of another one (H200, again, ms:
-  cnr-2000 1.28 and 0.94, wiki-Vote 0.26 and 0.18, with kernels that had more registers; fill of cnr-2000 2.77 and
-  2.88).
+  known bins are dealt in turn, so that none of the small ones waits for the end of another one.
 */
 PetscErrorCode HybHashRun(HybSpGEMM *mm, const HybHashRows *hash, HashArgs x, int firstbin, int lastbin)
 {

@@ -13,10 +13,8 @@
 
   What a long row of A takes is a barrier for each of its entries and more, 300 cycles in all; so it gets a block
   of 256 threads, however short its row of C, and begins first. Where such rows are a large part of all, storing gains
-  little (H200, again, without and with: uk-2007 2.95 and 1.56 ms, Cornell5 3.14 and 1.72, cnr-2000 0.95 and 0.73, but
-  email-Enron 0.70 and 0.61, wiki-Vote 0.18 and 0.14; its making takes two to three numeric phases). Tried and left:
-  chunks of 1024 products of a row that a block fetches whatever entries of A they belong to, with a barrier for each
-  entry (2.25, 2.67, 0.70, 0.72, 0.17).
+  little; its making takes two to three numeric phases (docs/tried.md, Thresholds). Tried and left: chunks of 1024
+  products of a row that a block fetches whatever entries of A they belong to, with a barrier for each entry.
 */
 #include "hashargs.cuh"
 #include <climits>

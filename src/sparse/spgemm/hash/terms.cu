@@ -22,19 +22,15 @@
 
   A product and its sum are rounded apart, as everywhere; sums start from -0.
 
-  H200, again, ms, by tiles of 256 entries and 40 registers, the same with 32, then 128, 64 and 32 entries, four
-  products of a thread under way: cnr-2000 0.61, 0.54, 0.51, 0.51, 0.65, email-Enron 0.48, 0.42, 0.39, 0.38, 0.39,
-  cage11 0.076, 0.070, 0.065, 0.061, 0.064, wiki-Vote 0.041, 0.041, 0.039, 0.039, 0.040; two under way, 32 entries:
-  0.85, 0.40, 0.071, 0.045; by tables 0.94, 0.69, 0.087, 0.177. Where there are many products places are faster and
-  smaller: uk-2007 2.35 and 1.53, Cornell5 1.82 and 1.68.
+  Where there are many products places are faster and smaller. Tiles of other sizes, and figures: docs/tried.md,
+  Thresholds.
 
-  Terms of 4 bytes would be 0.94, 0.56, 0.77 and 0.83 of C's bytes there; 0.99, 0.41, all and 0.35 of the products have
-  2.
+  Most products have terms of 2 bytes where rows are short.
 
   Not taken where a row of C has more entries than a block has room for, where a tile's entries of A are more than
   65535, from TERMS_MANY products on, and where memory would be too much: TERMS_SHARE percent of C's, or as many as
-  -mat_aijhybridgpu_hash_places says, which then also takes more products. A product that expects its numeric phases (a
-  Galerkin product's) has no terms.
+  -mat_aijhybridgpu_tuning hash_places says, which then also takes more products. A product that expects its numeric
+  phases (a Galerkin product's) has no terms.
 
   Memory kept: 2 or 4 bytes a product, 1 or 2 an entry of C, 4 an entry of A; while they are made, as far as C's values
   have no room, 2 a product of a part and 4 an entry of A more. Complexity: numeric, one pass over the products; the

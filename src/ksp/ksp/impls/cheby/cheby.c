@@ -201,8 +201,8 @@ static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, KSP *estimator,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A vector for the noise: the one of the last time, which the estimator still has. Memory on a device takes 0.1 ms to
-   come by. */
+/* A vector for the noise: the one of the last time, which the estimator still has. Device memory takes long to
+   allocate. */
 static PetscErrorCode HybChebyshevGetNoise(KSP ksp, HybChebyshev *c, KSP estimator, Mat A, Vec *noise)
 {
   PetscObjectId id   = 0;

@@ -29,8 +29,8 @@
   #define ESTIMATE_PLAN (1 << 17)
   #define ESTIMATE_ROWS 200 /* with fewer, PETSc's KSP takes no longer, and the last steps may be rounding */
 
-/* PETSc's noise: by the device where A is there, so that the vector needs no memory of the host's, which is page-locked
-   for PETSc's device vectors and takes 1 ms a MB to come by */
+/* PETSc's noise: by the device where A is there, so that the vector needs no host memory, which is page-locked for
+   PETSc's device vectors and takes long to allocate */
 static PetscErrorCode HybEstimateNoise(Mat A, Vec b)
 {
   MatNullSpace null;

@@ -90,36 +90,46 @@ PetscErrorCode MatMPIAIJHybridGPUTellWay(Mat A, PetscBool transpose)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What is true of any process: it fails; it cannot use a halo; its halo is not the right one; its matrix is bound to
+   the CPU; its matrix is not bound */
+enum {
+  FAILS,
+  CANNOT,
+  OTHER,
+  BOUND,
+  FREE,
+  ANSWERS
+};
 static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, Mat blocks[2], const PetscInt *garray, HybExec *x)
 {
-  PetscBool may = PETSC_FALSE, right = PETSC_FALSE, bound = HybMPIHaloBound(A);
-  PetscInt64 not [5];
+  PetscBool      may = PETSC_FALSE, right = PETSC_FALSE, bound = HybMPIHaloBound(A);
+  PetscInt64     any[ANSWERS];
   PetscErrorCode ierr;
   const int      former = m->known[!device] && m->serves[!device];
 
   PetscFunctionBegin;
-  ierr    = HybMPIHaloLook(A, m, device, blocks, garray, x, &may, &right);
-  not [0] = ierr != PETSC_SUCCESS;
-  not [1] = !may;
-  not [2] = !right;
-  not [3] = bound;
-  not [4] = !bound;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, not, 5, MPIU_INT64, MPI_MAX, PetscObjectComm((PetscObject)A)));
+  ierr        = HybMPIHaloLook(A, m, device, blocks, garray, x, &may, &right);
+  any[FAILS]  = ierr != PETSC_SUCCESS;
+  any[CANNOT] = !may;
+  any[OTHER]  = !right;
+  any[BOUND]  = bound;
+  any[FREE]   = !bound;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, any, ANSWERS, MPIU_INT64, MPI_MAX, PetscObjectComm((PetscObject)A)));
   PetscCall(ierr);
-  PetscCheck(!not [0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot multiply with its part of the matrix, and says why");
-  if (!not [1] && not [2])
+  PetscCheck(!any[FAILS], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot multiply with its part of the matrix, and says why");
+  if (!any[CANNOT] && any[OTHER])
     PetscCall(HybMPIHaloMake(A, m, x, blocks[1]->cmap->n, garray));
-  else if (not [1] && !former && !not [3]) /* who was bound may be so no more; PETSc's scatter comes next */
+  else if (any[CANNOT] && !former && !any[BOUND]) /* who was bound may be so no more; PETSc's scatter comes next */
     PetscCall(HybAgree(PetscObjectComm((PetscObject)A), HybMPIHaloDestroy(m), "Giving up a halo"));
-  if (!not [1]) {
+  if (!any[CANNOT]) {
     m->told[0] = m->told[1] = NULL;
     PetscCall(MatMPIAIJHybridGPUTellWay(A, PETSC_FALSE));
   } else if (HybGlueState.device && blocks[1] && !bound)
     PetscCall(PetscInfo(A, "A product with a vector takes %" PetscInt64_FMT " bytes of other processes' entries to the device, by PETSc's scatter\n", (PetscInt64)blocks[1]->cmap->n * (PetscInt64)sizeof(PetscScalar)));
   m->bound          = bound; /* alike on all, or mixed says so */
-  m->mixed          = (PetscBool)(not [3] && not [4]);
+  m->mixed          = (PetscBool)(any[BOUND] && any[FREE]);
   m->known[device]  = PETSC_TRUE;
-  m->serves[device] = (PetscBool) !not [1];
+  m->serves[device] = (PetscBool)!any[CANNOT];
   if (m->mixed) {
     m->known[!device]  = PETSC_TRUE;
     m->serves[!device] = PETSC_FALSE;
@@ -147,7 +157,7 @@ PetscErrorCode MatMPIAIJHybridGPUGetHalo(Mat A, PetscBool device, Mat blocks[2],
   }
   if (HybMPIHaloBound(A)) blocks[1] = NULL; /* nobody is told that it goes through the host */
   if (!m->serves[device]) PetscFunctionReturn(PETSC_SUCCESS);
-  *halo = m->halo; /* also where what follows fails: others go by it */
+  *halo = m->halo; /* set before the calls that may fail: the other processes use the halo even then */
   PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
   PetscCheck(HybExecOnDevice(x), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The device of this process is gone");
   PetscFunctionReturn(PETSC_SUCCESS);

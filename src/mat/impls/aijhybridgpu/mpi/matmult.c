@@ -68,7 +68,7 @@ static PetscErrorCode HybMPIMultLog(const HybHalo h, PetscBool transpose)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A diagonal block of so few nonzeros takes no longer than to start a kernel, some 5 us: nothing is gained by others'
+/* A diagonal block of so few nonzeros takes no longer than to start a kernel: nothing is gained by others'
    entries coming meanwhile */
 #define HYB_MULT_SHORT 1048576
 /* So many nonzeros of O^T one block of threads multiplies with while the others are at D^T */

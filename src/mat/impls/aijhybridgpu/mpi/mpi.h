@@ -11,16 +11,17 @@
 /* halo.c: who sends whom what at a product with a vector. What it was made for changes with the matrix and the
    vectors; whether it serves is decided by all processes together, for each kind of vectors. */
 typedef struct {
-  /* how often the parent may have made the blocks anew: the same number on all processes */
+  /* how often the parent may have made new blocks: the same number on all processes */
   PetscInt         setups;
-  PetscBool        known[2], serves[2]; /* [1]: for vectors on the device */
-  PetscBool        bound, mixed;        /* to the CPU, as it was known then; on some processes, not on all */
+  PetscBool        known[2], serves[2]; /* [1]: for vectors on the device. known: serves has been decided */
+  PetscBool        bound;               /* this process's part was bound to the CPU when serves was decided */
+  PetscBool        mixed;               /* some processes had bound their part then, and others had not */
   PetscInt         knownsetups;
   PetscObjectState knownstate;
   HybComm          comm;
   HybHalo          halo;
-  PetscInt        *garray;  /* of which it was made */
-  const char      *told[2]; /* the ways that -info has named, [1]: of transposed products */
+  PetscInt        *garray;  /* the columns that halo was made for */
+  const char      *told[2]; /* the transport that -info has named; [1]: that of transposed products */
 } HybMPIHalo;
 
 typedef struct {
@@ -49,8 +50,9 @@ PETSC_INTERN PetscErrorCode HybMPIHoldWorld(MPI_Comm);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
 PETSC_INTERN PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
 
-/* frame.c. SetFrame: C's data become those of a parallel matrix with these columns of others, and empty blocks of the
-   type; collective, an error of one process is one of all. AdoptBlocks: these get their contents; not collective. */
+/* fromblocks.c. SetFrame: C's data become those of a parallel matrix with these columns of others, and empty blocks of
+   the type; collective, an error of one process is one of all. AdoptBlocks: these get their contents; not
+   collective. */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt *garray);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *, HybArena out[2], const HybParCSR *);
 

@@ -1,10 +1,10 @@
 /*
   MatCreateVecs() for a parallel matrix whose vectors are on the device.
 
-  PETSc's VecSetType() gives a parallel CUDA vector an array of the host at once, page-locked and cleared, 1 to 2 ms for
-  two million entries and half of that at the end; GAMG's setup makes thirty such vectors. A vector of one process, and
-  a duplicate, get theirs when the host first asks. So vectors are made here as PETSc's duplicates are, and cleared
-  where they are, on the device: fresh vectors of AIJ are zeros, and some of PETSc's code adds to them.
+  PETSc's VecSetType() gives a parallel CUDA vector an array of the host at once, page-locked and cleared, which takes
+  long; GAMG's setup makes thirty such vectors. A vector of one process, and a duplicate, get theirs when the host first
+  asks. So vectors are made here as PETSc's duplicates are, and cleared where they are, on the device: fresh vectors of
+  AIJ are zeros, and some of PETSc's code adds to them.
 */
 #include "mpi.h"
 #if defined(PETSC_HAVE_CUDA)

@@ -4,7 +4,7 @@
 
   PETSc's own parallel products are made where an algorithm of its own is asked for, where the result would have a type
   derived from AIJ that leaves products to AIJ, with MAT_FORCE_DIAGONAL_ENTRIES, and with
-  -mat_aijhybridgpu_parallel_products 0.
+  -mat_aijhybridgpu_tuning parallel_products=0.
 
   All is collective. What a process does alone is followed by an agreement: an error of one is one of all. A sequential
   product agrees with nobody.

@@ -41,7 +41,7 @@ static PetscErrorCode HybZeroWins(PetscBool *zero)
 }
 
 /* From so many values on the device scales alone, and the host's move there or come from there over the bus, instead of
-   being scaled by one core: 62 million took it 36 ms on an H200's host */
+   being scaled by one core */
 #define HYB_SCALE_ALONE 2000000
 
 static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)

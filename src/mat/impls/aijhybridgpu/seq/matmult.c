@@ -322,7 +322,7 @@ PetscErrorCode MatSeqAIJHybridGPUMultBegin(Mat A, const HybExec *x, PetscBool tr
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* it is done */
+/* Counts a product that another function's kernel has done */
 PetscErrorCode MatSeqAIJHybridGPUMultEnd(Mat A, const HybExec *x, PetscBool transpose, HybSpMVMode mode)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;

@@ -203,8 +203,8 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
       rows.begin = packed.i;
     }
   }
-  PetscCall(HybArenaWhere(arrays, csr->j, &jmem));
-  PetscCall(HybArenaWhere(arrays, csr->a, &amem));
+  PetscCall(HybArenaMemory(arrays, csr->j, &jmem));
+  PetscCall(HybArenaMemory(arrays, csr->a, &amem));
   PetscCall(PetscMemzero(&copy, sizeof(copy)));
   copy.pattern = copy.values = PETSC_TRUE;
   copy.csr                   = *csr;
@@ -231,8 +231,8 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
   PetscCall(HybLentGet(C, PETSC_TRUE, &l));
   PetscCall(HybPatternKeyGet(C, &l.csr, &copy.key));
   PetscCall(HybLentRestore(C, &l));
-  /* MatDuplicate() and MatTranspose() count the state once more: pages that are shared need not be asked back for that,
-     which took 0.7 ms of a first product. Should it have been the host that wrote, they come back by themselves */
+  /* MatDuplicate() and MatTranspose() count the state once more: pages that are shared need not be asked back for that.
+     Should it have been the host that wrote, they come back by themselves */
   PetscCall(HybMarkSet(C, shared, &copy.mark));
   hyb->copy = copy;
   PetscCall(HybInodesLeave(C));

@@ -2,17 +2,11 @@
   Values in page-locked memory.
 
   A matrix that the host writes, and the device multiplies after each such step, is sent as often. From pageable memory
-  the values pass through page-locked buffers; from page-locked memory the bus takes them as they are. On an H200 and
-  its host, 880 MB (27-point 160^3), ms:
-
-    sent through the buffers                      18.3 to 21.8, by what the caches hold
-    sent from page-locked memory                  16.1
-    moved there: pages touched and values copied  45
-                 and locked                       20
-
-  So at the n-th sending of new values they move to page-locked memory of ours, and AIJ's pointer to the values names
-  that from then on (frame.c). The time that the sendings before have lost then is about what the move costs, and a
-  program is never behind by more than once that, whenever it ends. With aijcusparse each sending takes 99.
+  the values pass through page-locked buffers; from page-locked memory the bus takes them as they are. To
+  move them there costs as much as some twenty sendings save (docs/tried.md, Thresholds). So at the n-th sending of new
+  values they move to page-locked memory of ours, and AIJ's pointer to the values names that from then on (frame.c). The
+  time that the sendings before have lost then is about what the move costs, and a program is never behind by more than
+  once that, whenever it ends.
 
   AIJ's own array is put aside and keeps what it held: PETSc allocated it, and frees it once it is back. Everything else
   that AIJ keeps, options among it, stays where it is. The values return (MatSeqAIJHybridGPUDemote()) before anything

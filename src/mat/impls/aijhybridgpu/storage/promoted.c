@@ -49,7 +49,7 @@ static PetscErrorCode HybPromotedValues(const HybExec *x, const HybCSR *csr, Hyb
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(arrays, HYB_MEM_MANAGED, csr->nnz, sizeof(HybScalar), to));
-  PetscCall(HybArenaWhere(arrays, *to, &mem));
+  PetscCall(HybArenaMemory(arrays, *to, &mem));
   if (mem != HYB_MEM_MANAGED) PetscFunctionReturn(PETSC_ERR_MEM);
   PetscCall(x->backend->copy(x, *to, csr->a, sizeof(HybScalar) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_DEVICE));
   PetscCall(x->backend->sync(x)); /* the host may look at any time */

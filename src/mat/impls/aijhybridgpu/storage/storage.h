@@ -151,7 +151,7 @@ typedef struct {
   PetscBool    hostcopy;               /* what is made of it now is the host's alone */
   /* the search for rows of equal pattern was left out when the device made it */
   PetscBool inodesleft;
-  PetscBool aspreallocated;    /* AIJ would have made this result by a preallocation of its rows' lengths */
+  PetscBool aspreallocated;    /* MATAIJ would have preallocated this result row by row */
   PetscBool neverpreallocated; /* AIJ's would not have been, and has nothing to go back to (MatResetPreallocation()) */
   PetscInt *preallocated;      /* with these lengths of rows, where entries came since; or NULL */
   /* the base class's arrays may be the program's own, or somebody remembers where they lie */
@@ -342,7 +342,7 @@ PETSC_INTERN PetscErrorCode HybInodesLeave(Mat);
 /* MatGetRowIJ() and its relatives are ours, over what AIJ has chosen, or AIJ's again */
 PETSC_INTERN PetscErrorCode HybInodesLend(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode HybInodesFind(Mat);
-/* the device's answer alone: where it is that there are none, nobody need look any more */
+/* Asks the device alone. If it finds no inodes, the search is marked as done. */
 PETSC_INTERN PetscErrorCode HybInodesLook(Mat);
 /* does AIJ look no more for rows of equal pattern in A's data, since it found none or was told so? */
 PETSC_INTERN PetscErrorCode HybInodesEnded(Mat A, PetscBool *ended);

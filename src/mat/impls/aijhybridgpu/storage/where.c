@@ -16,8 +16,8 @@
 /*
   How many nonzeros an operation on A and others needs to run on the device, if it was not asked for that. Fewer in all
   operands than this: the host is faster. Where vectors are on the device, the values that the
-  host would compute have to go there for the next product with one. GAMG's setup again with the smaller number and the
-  larger one on an H200, ms: 7-point 16^3 2.2 and 3.7, 24^3 3.7 and 4.8, 48^3 4.8 and 6.9 (aijcusparse 3.1, 5.5, 7.9).
+  host would compute have to go there for the next product with one, so the number is smaller then (docs/tried.md,
+  Thresholds).
 */
 static PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least)
 {
@@ -127,11 +127,10 @@ PetscErrorCode HybWhereTogether(MPI_Comm comm, PetscErrorCode ierr, const HybExe
   #define HYB_STAGE_RATIO 2     /* nonzeros for each entry of a vector that crosses the bus */
 /*
   This PETSc has its vectors on the host. Does a product with a matrix that the host made go to the device all the same,
-  its vectors staged? On an H200 (PCIe 5, one core of its host) host and staged took 8.3 and 1.2 ms (7-point 96^3), 25.7
-  and 1.4 (27-point 96^3), 0.21 and 0.06 (7-point 32^3): about 1 ns a nonzero against 0.7 ns an entry of the vectors. So
-  it does where nonzeros are many enough, also for the vectors' lengths (an off-diagonal block's are not), once the
-  device is in use or the host has worked as long as opening it takes, and from a matrix's third product on. All this is
-  counted, not timed: a program's results are the same in each run.
+  its vectors staged? A nonzero on the host takes about as long as an entry of a vector over the bus (docs/tried.md,
+  Thresholds). So it does where nonzeros are many enough, also for the vectors' lengths (an off-diagonal block's are
+  not), once the device is in use or the host has worked as long as opening it takes, and from a matrix's third product
+  on. All this is counted, not timed: a program's results are the same in each run.
 */
 static PetscErrorCode MatSeqAIJHybridGPUStages(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybCSR *csr, HybSpMVMode mode, PetscBool *flg)
 {

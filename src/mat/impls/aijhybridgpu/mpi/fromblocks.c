@@ -6,7 +6,7 @@
 #include "../storage/where.h"
 
 /* Not collective: C's blocks become empty ones of the type, with C's rows and as many columns as they have */
-static PetscErrorCode HybFrameEmptyBlocks(Mat C, const PetscObjectState was[2])
+static PetscErrorCode HybFromBlocksEmpty(Mat C, const PetscObjectState was[2])
 {
   Mat             block[2], empty;
   const PetscInt *garray;
@@ -33,7 +33,7 @@ static PetscErrorCode HybFrameEmptyBlocks(Mat C, const PetscObjectState was[2])
   keeps beside the blocks. A process that has an error of its own meets the others before anything is sent.
 */
 #if HYB_HAS_CREATE_GARRAY
-static PetscErrorCode HybFrameMakeBlock(PetscInt m, PetscInt n, Mat *block)
+static PetscErrorCode HybFromBlocksMakeOne(PetscInt m, PetscInt n, Mat *block)
 {
   PetscFunctionBegin;
   PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, m, n, 0, NULL, block));
@@ -46,7 +46,7 @@ static PetscErrorCode HybFrameMakeBlock(PetscInt m, PetscInt n, Mat *block)
 
 /* Blocks without entries, and the ghost columns' numbers given to PETSc: it does not look for them. With an error there
    is T on all processes or on none, unless PETSc's own creation of T fails on one alone. */
-static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
+static PetscErrorCode HybFromBlocksMake(HybComm comm, PetscErrorCode before, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
 {
   Mat            block[2] = {NULL, NULL}, made;
   PetscInt      *own      = NULL; /* T's */
@@ -56,8 +56,8 @@ static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, P
   PetscFunctionBegin;
   if (!ierr) ierr = PetscMalloc1(ncols + 1, &own);
   if (!ierr) ierr = PetscMalloc1(ncols, &remote);
-  if (!ierr) ierr = HybFrameMakeBlock(ncols > 0, C->cmap->n, &block[0]);
-  if (!ierr) ierr = HybFrameMakeBlock(ncols > 0, ncols, &block[1]);
+  if (!ierr) ierr = HybFromBlocksMakeOne(ncols > 0, C->cmap->n, &block[0]);
+  if (!ierr) ierr = HybFromBlocksMakeOne(ncols > 0, ncols, &block[1]);
   if (!ierr) ierr = HybScatterDefer(C, block[1]);
   ierr = HybCommAgree(comm, ierr, "Memory for the columns of others of a parallel matrix");
   if (ierr) {
@@ -75,7 +75,7 @@ static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, P
 }
 #else
 /* PETSc looks for the columns, of a row that has them all. lent: that row's arrays, which T uses. */
-static PetscErrorCode HybFrameMake(HybComm comm, PetscErrorCode before, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
+static PetscErrorCode HybFromBlocksMake(HybComm comm, PetscErrorCode before, Mat C, PetscInt ncols, const PetscInt *garray, void *lent[2], Mat *T)
 {
   PetscInt       i[2] = {0, 0}, oi[2] = {0, ncols}, none = 0, *oj = NULL;
   PetscScalar    nothing = 0, *oa = NULL;
@@ -114,7 +114,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt 
   for (int k = 0; k < 2; k++)
     if (block[k]) was[k] = block[k]->nonzerostate;
   ierr = HybMPIHoldWorld(PetscObjectComm((PetscObject)C)); /* so that what its products open stays */
-  ierr = HybFrameMake(comm, ierr, C, ncols, garray, lent, &T);
+  ierr = HybFromBlocksMake(comm, ierr, C, ncols, garray, lent, &T);
   if (T) {
     /* from here on an error is this process's own, and the others are told of it below */
     if (!ierr) ierr = MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc);
@@ -125,7 +125,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt 
     later   = MatDestroy(&T);
     if (later) (void)MatDestroy(&T); /* the rest of it */
     if (!ierr) ierr = later;
-    later = HybFrameEmptyBlocks(C, was); /* which stop using what is lent before it goes */
+    later = HybFromBlocksEmpty(C, was); /* which stop using what is lent before it goes */
     if (!ierr) ierr = later;
     ierr = HybCommAgree(comm, ierr, "The blocks of a parallel matrix");
   }
