@@ -23,7 +23,7 @@ static PetscErrorCode Rows(Hunt *h, int k, Mat A)
   PetscInt n, *where = NULL;
 
   PetscFunctionBeginUser;
-  PetscCall(Beside(h, A, PETSC_TRUE, &h->x[k]));
+  PetscCall(Beside(A, PETSC_TRUE, &h->x[k]));
   PetscCall(MatGetLocalSize(A, &n, NULL));
   PetscCall(PetscCalloc1(n, &where));
   switch (h->r[0] % 7) {
@@ -93,9 +93,9 @@ static PetscErrorCode Mults(Hunt *h, int k, Mat A)
   PetscErrorCode ierr;
 
   PetscFunctionBeginUser;
-  PetscCall(Beside(h, A, PETSC_TRUE, &l));
-  PetscCall(Beside(h, A, PETSC_FALSE, &r));
-  PetscCall(Beside(h, A, (PetscBool)(h->r[0] % 8 == 0 || h->r[0] % 8 == 1 || h->r[0] % 8 == 2), &y));
+  PetscCall(Beside(A, PETSC_TRUE, &l));
+  PetscCall(Beside(A, PETSC_FALSE, &r));
+  PetscCall(Beside(A, (PetscBool)(h->r[0] % 8 == 0 || h->r[0] % 8 == 1 || h->r[0] % 8 == 2), &y));
   if (Wild && h->r[1] % 7 == 0 && h->end > h->start) {
     PetscCall(VecSetValue(l, h->start, 1.0 / (PetscReal)(h->r[0] - h->r[0]), INSERT_VALUES));
   }
@@ -153,8 +153,8 @@ static PetscErrorCode Solvers(Hunt *h, int k, Mat A)
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &D));
   PetscCall(MatSetOption(D, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatShift(D, 1000.0));
-  PetscCall(Beside(h, D, PETSC_TRUE, &b));
-  PetscCall(Beside(h, D, PETSC_FALSE, &h->x[k]));
+  PetscCall(Beside(D, PETSC_TRUE, &b));
+  PetscCall(Beside(D, PETSC_FALSE, &h->x[k]));
   if (h->r[0] % 2)
     ierr = MatSOR(D, b, 1.0, (MatSORType)(h->r[1] % 2 ? SOR_LOCAL_SYMMETRIC_SWEEP | SOR_ZERO_INITIAL_GUESS : SOR_LOCAL_FORWARD_SWEEP), 0.0, 1, 2, h->x[k]);
   else {
@@ -177,5 +177,28 @@ static PetscErrorCode Solvers(Hunt *h, int k, Mat A)
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* What must hold for an operation to be done: sizes that fit, and no fault of MATAIJ's own */
+
+/* MATAIJ relaxes rows of equal patterns together, and meets Inf and NaN in another order */
+static PetscBool OneProcess(const Hunt *h)
+{
+  return (PetscBool)(Size == 1 && !Wild && h->M && h->N);
+}
+
+/* MatEqual() of parallel ones is an error of the processes alone whose second blocks have other columns */
+static PetscBool QuestionsFit(const Hunt *h)
+{
+  return (PetscBool)(OtherFits(h) && (Size == 1 || h->r[0] % 8 != 4 || h->p->lineage == h->q->lineage));
+}
+
+static const Operation Reads[] = {
+  {"norms",     Norms,     NULL,         KEEPS},
+  {"rows",      Rows,      NotEmpty,     KEEPS},
+  {"questions", Questions, QuestionsFit, KEEPS},
+  {"mults",     Mults,     NULL,         KEEPS},
+  {"states",    States,    NULL,         KEEPS},
+  {"solvers",   Solvers,   OneProcess,   KEEPS},
+};
 
 #endif

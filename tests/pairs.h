@@ -28,9 +28,10 @@ typedef enum {
   NODIAGONAL, /* its two neighbours alone */
   WIDE,       /* tridiagonal, and two more: the others are subsets of it */
   DIAGONAL,
-  LAST,  /* the first and the last column */
-  EMPTY, /* no entries */
-  NODES, /* three rows each with the same columns */
+  LAST,    /* the first and the last column */
+  EMPTY,   /* no entries */
+  NODES,   /* three rows each with the same columns */
+  SHIFTED, /* as many entries in each row as tridiagonal, elsewhere */
   PATTERNS
 } Pattern;
 
@@ -45,6 +46,7 @@ typedef struct {
   MatNullSpace   nullspaces[3];
   PetscInt       mapping[2]; /* -1: none */
   PetscLogDouble nonzeros;
+  PetscInt       counts[4]; /* assemblies, mallocs, what is composed, references */
   char           name[64], prefix[64], type[64];
 } Seen;
 
@@ -66,10 +68,23 @@ typedef struct {
   #define PAIRS_STACK_RESTORE (void)0
 #endif
 
+#define QUIETLY(error, call)                                         \
+  do {                                                               \
+    PAIRS_STACK_SAVE;                                                \
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); \
+    error = call;                                                    \
+    PetscCall(PetscPopErrorHandler());                               \
+    PAIRS_STACK_RESTORE;                                             \
+  } while (0)
+
 /* with the first the second tells whether all checks so far have passed, and nothing is counted */
 static PetscBool PairsQuiet, PairsAgreed;
 static PetscReal PairsTolerance = 1e-11;
 static PetscBool PairsVerbose, PairsTrail; /* tell of equal errors, too; print what is done before it is */
+/* compare these counts, too; block size, and room in each row of either block, of matrices that are made */
+static PetscBool PairsCounts;
+static PetscInt  PairsBlockSize = 1, PairsRoom;
+static PetscBool PairsShort; /* ours may lack memory, which is the error of the comparison then */
 
 static inline PetscMPIInt PairsSize(void)
 {
@@ -110,6 +125,8 @@ static inline PetscInt PairsColumns(Pattern pattern, PetscInt r, PetscInt N, Pet
     if (N > 1) c[n++] = N - 1;
     return n;
   }
+  for (PetscInt k = 0; k < N && pattern == SHIFTED; k++)
+    if (PetscAbsInt((k + 3) % N - r) < 2) c[n++] = k;
   for (PetscInt k = 0; k < 3 && pattern == NODES; k++)
     if (3 * (r / 3) + k < N) c[n++] = 3 * (r / 3) + k;
   for (int k = 0; k < 5; k++) {
@@ -202,6 +219,7 @@ static inline PetscErrorCode PairsMakeCOO(MatType type, Pattern pattern, PetscIn
   PetscFunctionBeginUser;
   PetscCall(MatCreate(PETSC_COMM_WORLD, A));
   PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, M, N));
+  if (PairsBlockSize > 1) PetscCall(MatSetBlockSize(*A, PairsBlockSize));
   PetscCall(MatSetType(*A, type));
   PetscCall(PairsPatternCOO(*A, pattern));
   PetscCall(PairsWriteCOO(*A, pattern, 0, INSERT_VALUES));
@@ -215,6 +233,7 @@ static inline PetscErrorCode PairsMakeHost(MatType type, Pattern pattern, PetscI
   PetscFunctionBeginUser;
   PetscCall(MatCreate(PETSC_COMM_WORLD, A));
   PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, M, N));
+  if (PairsBlockSize > 1) PetscCall(MatSetBlockSize(*A, PairsBlockSize));
   PetscCall(MatSetType(*A, type));
   PetscCall(PetscLayoutSetUp((*A)->rmap));
   PetscCall(PetscLayoutSetUp((*A)->cmap));
@@ -226,6 +245,8 @@ static inline PetscErrorCode PairsMakeHost(MatType type, Pattern pattern, PetscI
 
     n = PairsColumns(pattern, r, N, c);
     for (PetscInt k = 0; k < n; k++) (c[k] >= first && c[k] < last ? own : other)[r - start]++;
+    own[r - start]   = PetscMax(own[r - start], PairsRoom);
+    other[r - start] = PetscMax(other[r - start], PairsRoom);
   }
   PetscCall(MatSeqAIJSetPreallocation(*A, 0, own));
   PetscCall(MatMPIAIJSetPreallocation(*A, 0, own, 0, other));
@@ -296,6 +317,34 @@ static inline PetscErrorCode PairsMake(Kind kind, Pattern pattern, MatType type,
     PetscCall(PairsWriteArrays(*A, round));
     PetscCall(PairsUse(*A));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What a program may hang on a matrix of blocks of two */
+static inline PetscErrorCode PairsDecorate(Mat A, MatNullSpace constant)
+{
+  ISLocalToGlobalMapping map;
+  PetscInt               start, end, *blocks;
+  Vec                    v;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscObjectSetName((PetscObject)A, "decorated"));
+  PetscCall(MatSetOptionsPrefix(A, "decorated_"));
+  PetscCall(MatSetNullSpace(A, constant));
+  PetscCall(MatSetTransposeNullSpace(A, constant));
+  PetscCall(MatSetNearNullSpace(A, constant));
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  PetscCall(PetscMalloc1((end - start) / 2, &blocks));
+  for (PetscInt k = 0; k < (end - start) / 2; k++) blocks[k] = start / 2 + k;
+  PetscCall(ISLocalToGlobalMappingCreate(PETSC_COMM_WORLD, 2, (end - start) / 2, blocks, PETSC_OWN_POINTER, &map));
+  PetscCall(MatSetLocalToGlobalMapping(A, map, map));
+  PetscCall(ISLocalToGlobalMappingDestroy(&map));
+  PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
+  PetscCall(MatSetOption(A, MAT_HERMITIAN, PETSC_TRUE));
+  PetscCall(MatSetOption(A, MAT_SPD, PETSC_TRUE));
+  PetscCall(MatCreateVecs(A, &v, NULL));
+  PetscCall(PetscObjectCompose((PetscObject)A, "hung on it", (PetscObject)v));
+  PetscCall(VecDestroy(&v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -375,6 +424,15 @@ static inline PetscErrorCode SeenGet(Mat A, Seen *s)
   if (A->assembled && A->ops->getinfo) {
     PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
     s->nonzeros = info.nz_used;
+    if (PairsCounts) s->counts[0] = (PetscInt)info.assemblies;
+    if (PairsCounts) s->counts[1] = (PetscInt)info.mallocs;
+  }
+  if (PairsCounts) {
+    PetscObject composed;
+
+    PetscCall(PetscObjectQuery((PetscObject)A, "hung on it", &composed));
+    s->counts[2] = composed ? 1 : 0;
+    s->counts[3] = ((PetscObject)A)->refct;
   }
   PetscCall(PetscStrncpy(s->name, ((PetscObject)A)->name ? ((PetscObject)A)->name : "", sizeof(s->name)));
   PetscCall(MatGetOptionsPrefix(A, &text));
@@ -483,6 +541,7 @@ static inline PetscErrorCode PairsProducts(Mat A, Mat H, const char *what)
     for (int k = 0; k < 2; k++) ierr[k] = t ? MatMultTranspose(k ? H : A, x, k ? z : y) : MatMult(k ? H : A, x, k ? z : y);
     PetscCall(PetscPopErrorHandler());
     PAIRS_STACK_RESTORE;
+    if (PairsShort && ierr[1] == PETSC_ERR_MEM) PetscCall(ierr[1]);
     PetscCall(PairsCount((PetscBool)(ierr[0] == ierr[1]), what, t ? "errors of MatMultTranspose" : "errors of MatMult"));
     if (!ierr[0] && !ierr[1]) PetscCall(PairsVectors(y, z, what, t ? "MatMultTranspose" : "MatMult"));
     PetscCall(VecDestroy(&x));
@@ -542,6 +601,7 @@ static inline PetscErrorCode PairsEntries(Mat A, Mat H, const char *what)
 static inline PetscErrorCode PairsCompareSeen(const Seen s[2], const Seen *before, const char *what)
 {
   static const char *const claims[] = {"symmetric", "Hermitian", "structurally symmetric", "SPD", "symmetric for ever", "structurally symmetric for ever", "SPD for ever"};
+  static const char *const counts[] = {"assemblies", "mallocs", "what is composed", "references"};
 
   PetscFunctionBeginUser;
   PetscCall(PairsCount(SeenTypesFit(s[0].type, s[1].type), what, "types"));
@@ -560,6 +620,12 @@ static inline PetscErrorCode PairsCompareSeen(const Seen s[2], const Seen *befor
   if (s[0].nonzeros != s[1].nonzeros && PairsVerbose && !PairsQuiet) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "nonzeros: %g of MATAIJ, %g of ours\n", (double)s[0].nonzeros, (double)s[1].nonzeros));
   PetscCall(PairsCount((PetscBool)(s[0].nonzeros == s[1].nonzeros), what, "number of nonzeros"));
   PetscCall(PairsCount((PetscBool)!strcmp(s[0].prefix, s[1].prefix), what, "prefix"));
+  for (int k = 0; k < 4 && PairsCounts; k++) {
+    /* of assemblies those that were added, or all where another matrix took its place */
+    PetscBool added = (PetscBool)(!k && before && s[0].counts[0] - before[0].counts[0] == s[1].counts[0] - before[1].counts[0]);
+
+    PetscCall(PairsCount((PetscBool)(added || s[0].counts[k] == s[1].counts[k]), what, counts[k]));
+  }
   if (before) {
     /* where MATAIJ's contents are another matrix's now, or its blocks are, the state of the pattern is the one
        that those happen to have */

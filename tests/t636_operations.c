@@ -1,15 +1,18 @@
 /*
   Operations on one matrix beside MATAIJ, and what they make: scalings, diagonals, norms, rows' extremes, copies,
-  transposes, duplicates and parts of matrices of every birth (twins.h), square and not, without rows, with NaN and
-  infinities among the values. Compared is all that twins.h sees, of the matrix and of what was made.
+  transposes, duplicates and parts of matrices of every origin (pairs.h), square and not, without rows, with NaN and
+  infinities among the values. Compared is all that pairs.h sees, of the matrix and of what was made.
 
 TEST np=1
 TEST np=1 @emulated -every 6
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 12
 
--every N: one in N of the operations, others for each birth.
+-every N: one in N of the operations, others for each origin.
 */
-#include "twins.h"
+#include "pairs.h"
+
+#define ROWS 12
+static MatNullSpace Constant;
 
 typedef enum {
   OP_SCALE_0,
@@ -88,7 +91,7 @@ static PetscErrorCode Operate(Op op, Mat A, PetscReal out[], Mat *made)
 
   PetscFunctionBeginUser;
   *made = NULL;
-  for (int k = 0; k <= N; k++) out[k] = 0;
+  for (int k = 0; k <= ROWS; k++) out[k] = 0;
   PetscCall(MatGetSize(A, &m, &n));
   PetscCall(MatCreateVecs(A, &r, &l));
   PetscCall(VecDuplicate(l, &d));
@@ -134,7 +137,7 @@ static PetscErrorCode Operate(Op op, Mat A, PetscReal out[], Mat *made)
     break;
   case OP_COPY_SELF: error = MatCopy(A, A, SAME_NONZERO_PATTERN); break;
   case OP_COPY_WRONG: /* fewer entries than promised */
-    PetscCall(Make(((PetscObject)A)->type_name, COORDINATES, DIAGONAL, 3, made));
+    PetscCall(PairsMakeCOO(((PetscObject)A)->type_name, DIAGONAL, ROWS, ROWS, made));
     error = MatCopy(A, *made, SAME_NONZERO_PATTERN);
     break;
   case OP_TRANSPOSE: error = MatTranspose(A, MAT_INITIAL_MATRIX, made); break;
@@ -168,77 +171,62 @@ static PetscErrorCode Operate(Op op, Mat A, PetscReal out[], Mat *made)
   PetscFunctionReturn(error);
 }
 
-/* odd: 0 as it is, 1 with NaN, 2 with infinities, 3 with both; shape: 0 square, 1 wide, 2 tall, 3 without rows */
-static PetscErrorCode TestOperation(Op op, Birth birth, Pattern p, int odd, int shape)
+/* rows and columns of the part of both that is wide (1), tall (2) or without rows (3) */
+static PetscErrorCode Shape(Pair *p, int shape)
 {
-  Twins          t, made;
-  PetscErrorCode error[2];
-  PetscReal      out[2][N + 1], nothing = 0;
-  PetscBool      same = PETSC_TRUE;
+  IS  rows, columns;
+  Mat B;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscMemzero(&made, sizeof(made)));
-  PetscCall(PetscSNPrintf(Case, sizeof(Case), "operation %d, %s, %s, odd %d, shape %d", (int)op, PatternNames[p], BirthNames[birth], odd, shape));
-  MatTestName = Case;
-  PetscCall(TwinsMake(birth, p, 1, PETSC_FALSE, &t));
-  if (shape) {
-    IS  rows, columns;
-    Mat B;
-
-    PetscCall(ISCreateStride(PETSC_COMM_SELF, shape == 3 ? 0 : shape == 2 ? N
-                                                                          : 5,
-                             0, 1, &rows));
-    PetscCall(ISCreateStride(PETSC_COMM_SELF, shape == 2 ? 5 : N, 0, 1, &columns));
-    for (int k = 0; k < 2; k++) {
-      PetscCall(MatCreateSubMatrix(t.m[k], rows, columns, MAT_INITIAL_MATRIX, &B));
-      PetscCall(MatDestroy(&t.m[k]));
-      t.m[k] = B;
-    }
-    PetscCall(ISDestroy(&rows));
-    PetscCall(ISDestroy(&columns));
+  PetscCall(ISCreateStride(PETSC_COMM_SELF, shape == 3 ? 0 : shape == 2 ? ROWS
+                                                                        : 5,
+                           0, 1, &rows));
+  PetscCall(ISCreateStride(PETSC_COMM_SELF, shape == 2 ? 5 : ROWS, 0, 1, &columns));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(MatCreateSubMatrix(p->m[k], rows, columns, MAT_INITIAL_MATRIX, &B));
+    PetscCall(MatDestroy(&p->m[k]));
+    p->m[k] = B;
   }
+  PetscCall(ISDestroy(&rows));
+  PetscCall(ISDestroy(&columns));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* odd: 0 as it is, 1 with NaN, 2 with infinities, 3 with both; shape: 0 square, see Shape() */
+static PetscErrorCode TestOperation(Op op, Kind kind, Pattern pattern, int odd, int shape)
+{
+  PetscReal out[2][ROWS + 1], nothing = 0;
+  PetscBool same = PETSC_TRUE;
+  char      name[128];
+  Pair      p;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscSNPrintf(name, sizeof(name), "operation %d, pattern %d, %s, odd %d, shape %d", (int)op, (int)pattern, KindNames[kind], odd, shape));
+  PetscCall(PairMake(&p, kind, pattern, ROWS, ROWS));
+  if (shape) PetscCall(Shape(&p, shape));
   for (int k = 0; k < 2; k++) {
     MatInfo      info;
     PetscScalar *a;
 
-    PetscCall(MatGetInfo(t.m[k], MAT_LOCAL, &info));
-    PetscCall(MatSeqAIJGetArray(t.m[k], &a));
+    PetscCall(MatGetInfo(p.m[k], MAT_LOCAL, &info));
+    PetscCall(MatSeqAIJGetArray(p.m[k], &a));
     if (odd & 1 && info.nz_used > 4) a[3] = nothing / nothing;
     if (odd & 2 && info.nz_used > 4) a[1] = 1 / nothing;
-    PetscCall(MatSeqAIJRestoreArray(t.m[k], &a));
-    if (!shape) PetscCall(Decorate(t.m[k]));
+    PetscCall(MatSeqAIJRestoreArray(p.m[k], &a));
+    if (!shape) PetscCall(PairsDecorate(p.m[k], Constant));
     if (op == OP_TRANSPOSE_INPLACE && !shape)
-      for (int q = 0; q < 3; q++) PetscCall(MatSetOption(t.m[k], q == 0 ? MAT_SPD : q == 1 ? MAT_HERMITIAN
+      for (int q = 0; q < 3; q++) PetscCall(MatSetOption(p.m[k], q == 0 ? MAT_SPD : q == 1 ? MAT_HERMITIAN
                                                                                            : MAT_SYMMETRIC,
                                                          PETSC_FALSE));
-    PetscCall(Look(t.m[k], &t.before[k]));
+    PetscCall(SeenGet(p.m[k], &p.before[k]));
   }
-  PetscCall(MatDestroy(&t.copy));
-  PetscCall(MatDuplicate(t.m[0], MAT_DO_NOT_COPY_VALUES, &t.copy));
-  for (int k = 0; k < 2; k++) QUIETLY(error[k], Operate(op, t.m[k], out[k], &made.m[k]));
-  if (op == OP_TRANSPOSE_INPLACE) PetscCall(MatDestroy(&t.copy));
-  PetscCall(TwinsCompare(&t, error));
-  for (PetscInt k = 0; k <= N; k++) {
-    const PetscReal x = out[0][k], y = out[1][k];
-
-    if (PetscIsNanReal(x) ? !PetscIsNanReal(y) : PetscIsInfReal(x) ? x != y
-                                                                   : !(PetscAbsReal(x - y) <= 1e-12 * (1 + PetscAbsReal(x)))) same = PETSC_FALSE;
-  }
-  PetscCall(Differs("numbers", PETSC_TRUE, same));
-  if (made.m[0] && made.m[1] && !error[0] && !error[1]) {
-    PetscCall(PetscStrlcat(Case, ", made", sizeof(Case)));
-    for (int k = 0; k < 2; k++) {
-      PetscCall(Look(made.m[k], &made.before[k]));
-      made.before[k].is[ASSEMBLIES] = 0;
-      made.before[k].state = made.before[k].nonzero = 0;
-    }
-    for (int k = 0; k < 2; k++) PetscCall(Look(made.m[k], &t.before[k]));
-    for (int q = 0; q < SEEN; q++) PetscCall(Differs(SeenNames[q], t.before[0].is[q], t.before[1].is[q]));
-    PetscCall(Same(made.m[0], made.m[1], PETSC_TRUE, &same));
-    PetscCall(Differs("entries", PETSC_TRUE, same));
-  }
-  PetscCall(TwinsDestroy(&made));
-  PetscCall(TwinsDestroy(&t));
+  for (int k = 0; k < 2; k++) QUIETLY(p.error[k], Operate(op, p.m[k], out[k], &p.out[k]));
+  PetscCall(PairsCount((PetscBool)(p.error[0] == p.error[1]), name, "errors"));
+  PetscCall(PairsCompare(p.m[0], p.m[1], p.before, name));
+  for (PetscInt k = 0; k <= ROWS; k++) same = (PetscBool)(same && PairsScalarsAgree(out[0][k], out[1][k], PetscIsInfOrNanReal(out[0][k]) ? 0 : PetscAbsReal(out[0][k])));
+  PetscCall(PairsCount(same, name, "numbers"));
+  if (p.out[0] && p.out[1] && !p.error[0] && !p.error[1]) PetscCall(PairsCompare(p.out[0], p.out[1], NULL, "what it made"));
+  PetscCall(PairDestroy(&p));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -249,19 +237,23 @@ int main(int argc, char **argv)
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Operations on one matrix\n"));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
+  PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &Constant));
+  PairsCounts    = PETSC_TRUE;
+  PairsBlockSize = 2;
+  PairsRoom      = ROWS;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   for (int op = 0; op < OPS; op++)
-    for (int birth = 0; birth < BIRTHS; birth++)
+    for (int kind = 0; kind < KINDS; kind++)
       for (int odd = 0; odd < 4; odd++)
         for (int shape = 0; shape < 4; shape++) {
-          if ((op + birth + odd + shape) % every) continue;
+          if ((op + kind + odd + shape) % every) continue;
           /* PETSc compares functions then, and goes entry by entry */
-          if (op == OP_COPY_WRONG && (shape || birth == ASSEMBLED || birth == WRITTEN)) continue;
+          if (op == OP_COPY_WRONG && (shape || kind == HOSTMADE || kind == PROMOTED || kind == LOCKED || kind == CONVERTED)) continue;
           /* MATAIJ writes past the diagonal */
           if (PETSC_VERSION_LT(3, 25, 0) && shape == 2 && op >= OP_SET_INSERT && op <= OP_SET_MAX) continue;
-          PetscCall(TestOperation((Op)op, (Birth)birth, (Pattern)((op + odd) % 4), odd, shape));
+          PetscCall(TestOperation((Op)op, (Kind)kind, (Pattern)((op + odd) % PATTERNS), odd, shape));
         }
+  PetscCall(MatNullSpaceDestroy(&Constant));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

@@ -16,21 +16,21 @@ static PetscErrorCode Moved(Mat A, PetscBool columns, IS *is)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode SubMatrixMoved(Pair *p, int k, Mat A)
+static PetscErrorCode SubMatrixMoved(Hunt *h, int k, Mat A)
 {
   IS rows, columns;
 
   PetscFunctionBeginUser;
   PetscCall(Moved(A, PETSC_FALSE, &rows));
   PetscCall(Moved(A, PETSC_TRUE, &columns));
-  PetscCall(MatCreateSubMatrix(A, rows, columns, REUSE, &p->out[k]));
+  PetscCall(MatCreateSubMatrix(A, rows, columns, REUSE, &h->made.m[k]));
   PetscCall(ISDestroy(&rows));
   PetscCall(ISDestroy(&columns));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* every second row of all processes on the first one alone, and as many columns */
-static PetscErrorCode SubMatrixGathered(Pair *p, int k, Mat A)
+static PetscErrorCode SubMatrixGathered(Hunt *h, int k, Mat A)
 {
   PetscMPIInt rank;
   IS          rows;
@@ -38,25 +38,25 @@ static PetscErrorCode SubMatrixGathered(Pair *p, int k, Mat A)
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(ISCreateStride(PETSC_COMM_WORLD, rank ? 0 : A->rmap->N / 2, 0, 2, &rows));
-  PetscCall(MatCreateSubMatrix(A, rows, rows, REUSE, &p->out[k]));
+  PetscCall(MatCreateSubMatrix(A, rows, rows, REUSE, &h->made.m[k]));
   PetscCall(ISDestroy(&rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* own rows, all columns */
-static PetscErrorCode SubMatrixAll(Pair *p, int k, Mat A)
+static PetscErrorCode SubMatrixAll(Hunt *h, int k, Mat A)
 {
   IS rows;
 
   PetscFunctionBeginUser;
   PetscCall(OwnRows(A, PETSC_COMM_WORLD, 1, &rows));
-  PetscCall(MatCreateSubMatrix(A, rows, NULL, REUSE, &p->out[k]));
+  PetscCall(MatCreateSubMatrix(A, rows, NULL, REUSE, &h->made.m[k]));
   PetscCall(ISDestroy(&rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* two sequential parts of each process, with others' rows; again into the same */
-static PetscErrorCode SubMatrices(Pair *p, int k, Mat A)
+static PetscErrorCode SubMatrices(Hunt *h, int k, Mat A)
 {
   PetscMPIInt rank;
   IS          is[2], columns[2];
@@ -70,13 +70,13 @@ static PetscErrorCode SubMatrices(Pair *p, int k, Mat A)
   PetscCall(ISCreateStride(PETSC_COMM_SELF, A->cmap->N, 0, 1, &columns[1]));
   PetscCall(MatCreateSubMatrices(A, 2, is, columns, MAT_INITIAL_MATRIX, &sub));
   for (int again = 0; again < 2; again++) {
-    for (int q = 0; q < 2; q++) PetscCall(NoteMat(p, k, sub[q]));
+    for (int q = 0; q < 2; q++) PetscCall(NoteMat(h, k, sub[q]));
     if (again) break;
     PetscCall(OtherValues(A, 0.75));
     PetscCall(MatCreateSubMatrices(A, 2, is, columns, MAT_REUSE_MATRIX, &sub));
   }
   PetscCall(MatScale(sub[1], 3.0));
-  PetscCall(NoteMat(p, k, sub[1]));
+  PetscCall(NoteMat(h, k, sub[1]));
   PetscCall(MatDestroySubMatrices(2, &sub));
   for (int q = 0; q < 2; q++) {
     PetscCall(ISDestroy(&is[q]));
@@ -86,7 +86,7 @@ static PetscErrorCode SubMatrices(Pair *p, int k, Mat A)
 }
 
 /* one part of all processes, and one of each alone */
-static PetscErrorCode SubMatricesMPI(Pair *p, int k, Mat A)
+static PetscErrorCode SubMatricesMPI(Hunt *h, int k, Mat A)
 {
   IS   rows;
   Mat *sub;
@@ -95,17 +95,17 @@ static PetscErrorCode SubMatricesMPI(Pair *p, int k, Mat A)
   for (int self = 0; self < 2; self++) {
     PetscCall(OwnRows(A, self ? PETSC_COMM_SELF : PETSC_COMM_WORLD, 2, &rows));
     PetscCall(MatCreateSubMatricesMPI(A, 1, &rows, &rows, MAT_INITIAL_MATRIX, &sub));
-    PetscCall(NoteMat(p, k, sub[0]));
+    PetscCall(NoteMat(h, k, sub[0]));
     PetscCall(OtherValues(A, 0.25));
     PetscCall(MatCreateSubMatricesMPI(A, 1, &rows, &rows, MAT_REUSE_MATRIX, &sub));
-    PetscCall(NoteMat(p, k, sub[0]));
+    PetscCall(NoteMat(h, k, sub[0]));
     PetscCall(MatDestroySubMatrices(1, &sub));
     PetscCall(ISDestroy(&rows));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MultiProcBlock(Pair *p, int k, Mat A)
+static PetscErrorCode MultiProcBlock(Hunt *h, int k, Mat A)
 {
   PetscMPIInt rank;
   MPI_Comm    sub;
@@ -116,43 +116,43 @@ static PetscErrorCode MultiProcBlock(Pair *p, int k, Mat A)
   for (int way = 0; way < 2; way++) { /* each alone, and the first beside the others */
     PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, way ? rank > 0 : rank, rank, &sub));
     PetscCall(MatGetMultiProcBlock(A, sub, MAT_INITIAL_MATRIX, &B));
-    PetscCall(NoteMat(p, k, B));
+    PetscCall(NoteMat(h, k, B));
     PetscCall(OtherValues(A, 0.75));
     PetscCall(MatGetMultiProcBlock(A, sub, MAT_REUSE_MATRIX, &B));
-    PetscCall(NoteMat(p, k, B));
+    PetscCall(NoteMat(h, k, B));
     PetscCall(MatDestroy(&B));
     PetscCallMPI(MPI_Comm_free(&sub));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Redundant(Pair *p, int k, Mat A)
+static PetscErrorCode Redundant(Hunt *h, int k, Mat A)
 {
   Mat B;
 
   PetscFunctionBeginUser;
   PetscCall(MatCreateRedundantMatrix(A, PairsSize(), MPI_COMM_NULL, MAT_INITIAL_MATRIX, &B));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(OtherValues(A, 0.75));
   PetscCall(MatCreateRedundantMatrix(A, PairsSize(), MPI_COMM_NULL, MAT_REUSE_MATRIX, &B));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(MatDestroy(&B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode SequentialStructure(Pair *p, int k, Mat A)
+static PetscErrorCode SequentialStructure(Hunt *h, int k, Mat A)
 {
   Mat B;
 
   PetscFunctionBeginUser;
   PetscCheck(PairsSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
   PetscCall(MatGetSeqNonzeroStructure(A, &B));
-  Note(p, k, (PetscReal)B->rmap->n);
+  Note(h, k, (PetscReal)B->rmap->n);
   PetscCall(MatDestroySeqNonzeroStructure(&B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode LocalSubMatrix(Pair *p, int k, Mat A)
+static PetscErrorCode LocalSubMatrix(Hunt *h, int k, Mat A)
 {
   IS          is;
   Mat         B;
@@ -168,11 +168,11 @@ static PetscErrorCode LocalSubMatrix(Pair *p, int k, Mat A)
   PetscCall(MatRestoreLocalSubMatrix(A, is, is, &B));
   PetscCall(MatTestAssemble(A));
   PetscCall(ISDestroy(&is));
-  (void)p, (void)k;
+  (void)h, (void)k;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode SubVirtual(Pair *p, int k, Mat A)
+static PetscErrorCode SubVirtual(Hunt *h, int k, Mat A)
 {
   IS  rows;
   Mat B;
@@ -180,15 +180,15 @@ static PetscErrorCode SubVirtual(Pair *p, int k, Mat A)
   PetscFunctionBeginUser;
   PetscCall(OwnRows(A, PETSC_COMM_WORLD, 2, &rows));
   PetscCall(MatCreateSubMatrixVirtual(A, rows, rows, &B));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(MatScale(A, 2.0));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(MatDestroy(&B));
   PetscCall(ISDestroy(&rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Schur(Pair *p, int k, Mat A)
+static PetscErrorCode Schur(Hunt *h, int k, Mat A)
 {
   PetscInt start, end, half;
   IS       is[2];
@@ -200,9 +200,9 @@ static PetscErrorCode Schur(Pair *p, int k, Mat A)
   PetscCall(ISCreateStride(PETSC_COMM_WORLD, half, start, 1, &is[0]));
   PetscCall(ISCreateStride(PETSC_COMM_WORLD, end - start - half, start + half, 1, &is[1]));
   for (int way = 0; way < 2; way++) { /* MATAIJ does not survive the use of the first one's parts again */
-    PetscCall(MatDestroy(&p->out[k]));
-    PetscCall(MatGetSchurComplement(A, is[0], is[0], is[1], is[1], MAT_INITIAL_MATRIX, &S, way ? MAT_SCHUR_COMPLEMENT_AINV_LUMP : MAT_SCHUR_COMPLEMENT_AINV_DIAG, MAT_INITIAL_MATRIX, &p->out[k]));
-    PetscCall(NoteMat(p, k, p->out[k]));
+    PetscCall(MatDestroy(&h->made.m[k]));
+    PetscCall(MatGetSchurComplement(A, is[0], is[0], is[1], is[1], MAT_INITIAL_MATRIX, &S, way ? MAT_SCHUR_COMPLEMENT_AINV_LUMP : MAT_SCHUR_COMPLEMENT_AINV_DIAG, MAT_INITIAL_MATRIX, &h->made.m[k]));
+    PetscCall(NoteMat(h, k, h->made.m[k]));
     PetscCall(MatScale(A, 2.0));
     PetscCall(MatDestroy(&S));
   }
@@ -210,25 +210,25 @@ static PetscErrorCode Schur(Pair *p, int k, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ComputeOperator(Pair *p, int k, Mat A)
+static PetscErrorCode ComputeOperator(Hunt *h, int k, Mat A)
 {
   Mat B;
 
   PetscFunctionBeginUser;
   PetscCall(MatComputeOperator(A, MATDENSE, &B));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(MatDestroy(&B));
   PetscCall(MatComputeOperatorTranspose(A, MATAIJ, &B));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(MatDestroy(&B));
   PetscCall(MatComputeOperator(A, k ? "aijhybridgpu" : MATAIJ, &B));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(MatDestroy(&B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* a pattern without values */
-static PetscErrorCode TransposePattern(Pair *p, int k, Mat A)
+static PetscErrorCode TransposePattern(Hunt *h, int k, Mat A)
 {
   const PetscInt *ia, *ja;
   PetscInt        n;
@@ -237,11 +237,11 @@ static PetscErrorCode TransposePattern(Pair *p, int k, Mat A)
 
   PetscFunctionBeginUser;
   PetscCall(MatTransposeSymbolic(A, &B));
-  Note(p, k, (PetscReal)B->rmap->N);
-  Note(p, k, (PetscReal)B->cmap->n);
+  Note(h, k, (PetscReal)B->rmap->N);
+  Note(h, k, (PetscReal)B->cmap->n);
   if (PairsSize() == 1) {
     PetscCall(MatGetRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
-    for (PetscInt q = 0; q < ia[n]; q++) Note(p, k, (PetscReal)ja[q]);
+    for (PetscInt q = 0; q < ia[n]; q++) Note(h, k, (PetscReal)ja[q]);
     PetscCall(MatRestoreRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
   }
   PetscCall(MatDestroy(&B));
@@ -249,7 +249,7 @@ static PetscErrorCode TransposePattern(Pair *p, int k, Mat A)
 }
 
 /* parts of a parallel matrix by their functions for MPIAIJ */
-static PetscErrorCode Locals(Pair *p, int k, Mat A)
+static PetscErrorCode Locals(Hunt *h, int k, Mat A)
 {
   Mat        B = NULL, C = NULL;
   IS         glob, rows = NULL, columns = NULL;
@@ -258,21 +258,21 @@ static PetscErrorCode Locals(Pair *p, int k, Mat A)
   PetscFunctionBeginUser;
   PetscCheck(PairsSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
   PetscCall(MatMPIAIJGetNumberNonzeros(A, &n));
-  Note(p, k, (PetscReal)n);
+  Note(h, k, (PetscReal)n);
   PetscCall(MatMPIAIJGetLocalMatMerge(A, MAT_INITIAL_MATRIX, &glob, &B));
-  PetscCall(NoteIS(p, k, glob));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteIS(h, k, glob));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(OtherValues(A, 0.75));
   PetscCall(MatMPIAIJGetLocalMatMerge(A, MAT_REUSE_MATRIX, NULL, &B));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(MatDestroy(&B));
   PetscCall(ISDestroy(&glob));
   PetscCall(MatGetBrowsOfAcols(A, A, MAT_INITIAL_MATRIX, &rows, &columns, &C));
-  PetscCall(NoteIS(p, k, rows));
-  PetscCall(NoteMat(p, k, C));
+  PetscCall(NoteIS(h, k, rows));
+  PetscCall(NoteMat(h, k, C));
   PetscCall(MatScale(A, 2.0));
   PetscCall(MatGetBrowsOfAcols(A, A, MAT_REUSE_MATRIX, &rows, &columns, &C));
-  PetscCall(NoteMat(p, k, C));
+  PetscCall(NoteMat(h, k, C));
   PetscCall(MatDestroy(&C));
   PetscCall(ISDestroy(&rows));
   PetscCall(ISDestroy(&columns));
@@ -280,7 +280,7 @@ static PetscErrorCode Locals(Pair *p, int k, Mat A)
 }
 
 /* a sequential matrix of each process: their sum, and their rows below each other */
-static PetscErrorCode SumOfSequential(Pair *p, int k, Mat A)
+static PetscErrorCode SumOfSequential(Hunt *h, int k, Mat A)
 {
   Mat B, C;
 
@@ -289,16 +289,16 @@ static PetscErrorCode SumOfSequential(Pair *p, int k, Mat A)
   PetscCall(MatCreateRedundantMatrix(A, PairsSize(), MPI_COMM_NULL, MAT_INITIAL_MATRIX, &B));
   PetscCall(MatScale(B, 2.0));
   PetscCall(MatCreateMPIAIJSumSeqAIJ(PETSC_COMM_WORLD, B, PETSC_DECIDE, PETSC_DECIDE, MAT_INITIAL_MATRIX, &C));
-  PetscCall(NoteMat(p, k, C));
+  PetscCall(NoteMat(h, k, C));
   PetscCall(MatScale(B, 0.75));
   PetscCall(MatCreateMPIAIJSumSeqAIJ(PETSC_COMM_WORLD, B, PETSC_DECIDE, PETSC_DECIDE, MAT_REUSE_MATRIX, &C));
-  PetscCall(NoteMat(p, k, C));
+  PetscCall(NoteMat(h, k, C));
   PetscCall(MatDestroy(&C));
   PetscCall(MatCreateMPIMatConcatenateSeqMat(PETSC_COMM_WORLD, B, PETSC_DECIDE, MAT_INITIAL_MATRIX, &C));
-  PetscCall(NoteMat(p, k, C));
+  PetscCall(NoteMat(h, k, C));
   PetscCall(MatScale(B, 2.0));
   PetscCall(MatCreateMPIMatConcatenateSeqMat(PETSC_COMM_WORLD, B, PETSC_DECIDE, MAT_REUSE_MATRIX, &C));
-  PetscCall(NoteMat(p, k, C));
+  PetscCall(NoteMat(h, k, C));
   PetscCall(MatDestroy(&C));
   PetscCall(MatDestroy(&B));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -330,7 +330,7 @@ static PetscErrorCode BlockAlone(Mat block, PetscBool product, PetscBool values,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode OfBlocksMade(Pair *p, int k, Mat A, PetscBool product, PetscBool values)
+static PetscErrorCode OfBlocksMade(Hunt *h, int k, Mat A, PetscBool product, PetscBool values)
 {
   Mat             a, b, own[2], C;
   const PetscInt *map;
@@ -349,33 +349,33 @@ static PetscErrorCode OfBlocksMade(Pair *p, int k, Mat A, PetscBool product, Pet
   PetscCall(MatCreateMPIAIJWithSeqAIJ(PETSC_COMM_WORLD, own[0], own[1], copy, &C));
   PetscCall(PetscFree(copy));
 #endif
-  PetscCall(NoteMat(p, k, C));
+  PetscCall(NoteMat(h, k, C));
   PetscCall(MatScale(C, 2.0));
-  PetscCall(NoteMat(p, k, C));
+  PetscCall(NoteMat(h, k, C));
   PetscCall(MatConvert(C, k ? "aijhybridgpu" : MATAIJ, MAT_INPLACE_MATRIX, &C));
-  PetscCall(NoteMat(p, k, C));
-  PetscCall(MatDestroy(&p->out[k]));
-  p->out[k] = C;
+  PetscCall(NoteMat(h, k, C));
+  PetscCall(MatDestroy(&h->made.m[k]));
+  h->made.m[k] = C;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* a parallel matrix of sequential blocks that are ours: before 3.22 PETSc gives the second one's arrays to another */
-static PetscErrorCode OfBlocks(Pair *p, int k, Mat A)
+static PetscErrorCode OfBlocks(Hunt *h, int k, Mat A)
 {
-  return OfBlocksMade(p, k, A, PETSC_FALSE, PETSC_FALSE);
+  return OfBlocksMade(h, k, A, PETSC_FALSE, PETSC_FALSE);
 }
 
-static PetscErrorCode OfWritten(Pair *p, int k, Mat A)
+static PetscErrorCode OfWritten(Hunt *h, int k, Mat A)
 {
-  return OfBlocksMade(p, k, A, PETSC_FALSE, PETSC_TRUE);
+  return OfBlocksMade(h, k, A, PETSC_FALSE, PETSC_TRUE);
 }
 
-static PetscErrorCode OfResults(Pair *p, int k, Mat A)
+static PetscErrorCode OfResults(Hunt *h, int k, Mat A)
 {
-  return OfBlocksMade(p, k, A, PETSC_TRUE, PETSC_FALSE);
+  return OfBlocksMade(h, k, A, PETSC_TRUE, PETSC_FALSE);
 }
 
-static PetscErrorCode PermuteAcross(Pair *p, int k, Mat A)
+static PetscErrorCode PermuteAcross(Hunt *h, int k, Mat A)
 {
   PetscInt start, end, *idx, n = A->rmap->N;
   IS       is[2];
@@ -389,38 +389,38 @@ static PetscErrorCode PermuteAcross(Pair *p, int k, Mat A)
     PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, end - start, idx, PETSC_OWN_POINTER, &is[q]));
     PetscCall(ISSetPermutation(is[q]));
   }
-  PetscCall(MatDestroy(&p->out[k]));
-  PetscCall(MatPermute(A, is[0], is[1], &p->out[k]));
+  PetscCall(MatDestroy(&h->made.m[k]));
+  PetscCall(MatPermute(A, is[0], is[1], &h->made.m[k]));
   for (int q = 0; q < 2; q++) PetscCall(ISDestroy(&is[q]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* a matrix of matrices, their sum, a transpose and normal equations that are not formed */
-static PetscErrorCode Composed(Pair *p, int k, Mat A)
+static PetscErrorCode Composed(Hunt *h, int k, Mat A)
 {
   Mat       parts[4] = {A, NULL, NULL, A}, B;
   PetscReal norm;
 
   PetscFunctionBeginUser;
   PetscCall(MatCreateNest(PETSC_COMM_WORLD, 2, NULL, 2, NULL, parts, &B));
-  PetscCall(NoteMat(p, k, B));
-  PetscCall(MatDestroy(&p->out[k]));
-  PetscCall(MatConvert(B, k ? "aijhybridgpu" : MATAIJ, MAT_INITIAL_MATRIX, &p->out[k]));
+  PetscCall(NoteMat(h, k, B));
+  PetscCall(MatDestroy(&h->made.m[k]));
+  PetscCall(MatConvert(B, k ? "aijhybridgpu" : MATAIJ, MAT_INITIAL_MATRIX, &h->made.m[k]));
   PetscCall(MatScale(A, 2.0));
-  PetscCall(MatConvert(B, k ? "aijhybridgpu" : MATAIJ, MAT_REUSE_MATRIX, &p->out[k]));
+  PetscCall(MatConvert(B, k ? "aijhybridgpu" : MATAIJ, MAT_REUSE_MATRIX, &h->made.m[k]));
   PetscCall(MatDestroy(&B));
   PetscCall(MatCreateComposite(PETSC_COMM_WORLD, 2, (Mat[]){A, A}, &B));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(MatCompositeMerge(B));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(MatNorm(B, NORM_FROBENIUS, &norm));
-  Note(p, k, norm);
+  Note(h, k, norm);
   PetscCall(MatDestroy(&B));
   PetscCall(MatCreateTranspose(A, &B));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(MatDestroy(&B));
   PetscCall(MatCreateNormal(A, &B));
-  PetscCall(NoteMat(p, k, B));
+  PetscCall(NoteMat(h, k, B));
   PetscCall(MatDestroy(&B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -3,12 +3,12 @@
 #define UNTRIED_WRITE_H
 #include "untried.h"
 
-static PetscErrorCode BlockedLocal(Pair *p, int k, Mat A)
+static PetscErrorCode BlockedLocal(Hunt *h, int k, Mat A)
 {
   const PetscInt r[2] = {0, 1}, c[2] = {1, 3};
   PetscScalar    v[4] = {1, 2, 3, 4};
 
-  (void)p, (void)k;
+  (void)h, (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(Mapping(A));
@@ -18,12 +18,12 @@ static PetscErrorCode BlockedLocal(Pair *p, int k, Mat A)
 }
 
 /* also of the next process's row, through the mapping */
-static PetscErrorCode ValuesLocal(Pair *p, int k, Mat A)
+static PetscErrorCode ValuesLocal(Hunt *h, int k, Mat A)
 {
   const PetscInt r[2] = {0, A->rmap->n - (PairsSize() == 1)}, c[3] = {2, 1, 0};
   PetscScalar    v[6] = {1, 2, 3, 4, 5, 6};
 
-  (void)p, (void)k;
+  (void)h, (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(Mapping(A));
@@ -32,11 +32,11 @@ static PetscErrorCode ValuesLocal(Pair *p, int k, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode RowLocal(Pair *p, int k, Mat A)
+static PetscErrorCode RowLocal(Hunt *h, int k, Mat A)
 {
   PetscScalar v[ROWS];
 
-  (void)p, (void)k;
+  (void)h, (void)k;
   PetscFunctionBeginUser;
   for (int q = 0; q < ROWS; q++) v[q] = 1.0 + q;
   PetscCall(Mapping(A));
@@ -45,13 +45,13 @@ static PetscErrorCode RowLocal(Pair *p, int k, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ValuesIS(Pair *p, int k, Mat A)
+static PetscErrorCode ValuesIS(Hunt *h, int k, Mat A)
 {
   PetscInt    start, end;
   IS          rows, columns;
   PetscScalar v[4] = {1, 2, 3, 4};
 
-  (void)p, (void)k;
+  (void)h, (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatGetOwnershipRange(A, &start, &end));
@@ -64,7 +64,7 @@ static PetscErrorCode ValuesIS(Pair *p, int k, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Stencils(Pair *p, int k, Mat A)
+static PetscErrorCode Stencils(Hunt *h, int k, Mat A)
 {
   const PetscInt dims[1] = {A->rmap->n}, starts[1] = {0};
   MatStencil     row = {
@@ -81,13 +81,13 @@ static PetscErrorCode Stencils(Pair *p, int k, Mat A)
   PetscCall(MatTestAssemble(A));
   PetscCall(MatSetValuesBlockedStencil(A, 1, &row, 2, columns, v, ADD_VALUES));
   PetscCall(MatTestAssemble(A));
-  PetscCall(NoteMat(p, k, A));
+  PetscCall(NoteMat(h, k, A));
   PetscCall(MatZeroRowsStencil(A, 1, &row, 2.0, NULL, NULL));
-  PetscCall(NoteMat(p, k, A));
+  PetscCall(NoteMat(h, k, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ZeroLocal(Pair *p, int k, Mat A)
+static PetscErrorCode ZeroLocal(Hunt *h, int k, Mat A)
 {
   const PetscInt rows[2] = {1, 3};
   Vec            x, b;
@@ -97,14 +97,14 @@ static PetscErrorCode ZeroLocal(Pair *p, int k, Mat A)
   PetscCall(Beside(A, PETSC_FALSE, &x));
   PetscCall(Beside(A, PETSC_TRUE, &b));
   PetscCall(MatZeroRowsLocal(A, 2, rows, 3.0, x, b));
-  PetscCall(NoteVec(p, k, b));
+  PetscCall(NoteVec(h, k, b));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* rows that other processes have, and the columns with them */
-static PetscErrorCode ZeroBoth(Pair *p, int k, Mat A, PetscBool local)
+static PetscErrorCode ZeroBoth(Hunt *h, int k, Mat A, PetscBool local)
 {
   PetscInt start, end, rows[2] = {1, 3};
   IS       is;
@@ -124,29 +124,29 @@ static PetscErrorCode ZeroBoth(Pair *p, int k, Mat A, PetscBool local)
     PetscCall(MatZeroRowsColumnsLocalIS(A, is, 3.0, x, b));
   else
     PetscCall(MatZeroRowsColumnsIS(A, is, 3.0, x, b));
-  PetscCall(NoteVec(p, k, b));
+  PetscCall(NoteVec(h, k, b));
   PetscCall(ISDestroy(&is));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ZeroColumns(Pair *p, int k, Mat A)
+static PetscErrorCode ZeroColumns(Hunt *h, int k, Mat A)
 {
-  return ZeroBoth(p, k, A, PETSC_FALSE);
+  return ZeroBoth(h, k, A, PETSC_FALSE);
 }
 
-static PetscErrorCode ZeroColumnsLocal(Pair *p, int k, Mat A)
+static PetscErrorCode ZeroColumnsLocal(Hunt *h, int k, Mat A)
 {
-  return ZeroBoth(p, k, A, PETSC_TRUE);
+  return ZeroBoth(h, k, A, PETSC_TRUE);
 }
 
 /* rows of other processes, without their diagonal entries, the pattern kept */
-static PetscErrorCode ZeroOthers(Pair *p, int k, Mat A)
+static PetscErrorCode ZeroOthers(Hunt *h, int k, Mat A)
 {
   PetscInt start, end, rows[2];
 
-  (void)p, (void)k;
+  (void)h, (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   rows[0] = (start + 4) % A->rmap->N;
@@ -156,11 +156,11 @@ static PetscErrorCode ZeroOthers(Pair *p, int k, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ScaleLocal(Pair *p, int k, Mat A)
+static PetscErrorCode ScaleLocal(Hunt *h, int k, Mat A)
 {
   Vec v;
 
-  (void)p, (void)k;
+  (void)h, (void)k;
   PetscFunctionBeginUser;
   PetscCall(Mapping(A));
   PetscCall(VecCreateSeq(PETSC_COMM_SELF, A->cmap->n + (PairsSize() > 1), &v));
@@ -170,9 +170,9 @@ static PetscErrorCode ScaleLocal(Pair *p, int k, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Infinite(Pair *p, int k, Mat A)
+static PetscErrorCode Infinite(Hunt *h, int k, Mat A)
 {
-  (void)p, (void)k, (void)A;
+  (void)h, (void)k, (void)A;
   PetscFunctionBeginUser;
 #if PETSC_VERSION_LT(3, 26, 0)
   PetscCall(MatSetInf(A));
@@ -180,7 +180,7 @@ static PetscErrorCode Infinite(Pair *p, int k, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode BlockSizes(Pair *p, int k, Mat A)
+static PetscErrorCode BlockSizes(Hunt *h, int k, Mat A)
 {
   Mat B;
 
@@ -189,11 +189,11 @@ static PetscErrorCode BlockSizes(Pair *p, int k, Mat A)
   PetscCall(MatSetBlockSize(B, 3));
   PetscCall(MatSetBlockSizesFromMats(A, B, B));
   PetscCall(MatDestroy(&B));
-  (void)p, (void)k;
+  (void)h, (void)k;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode VariableBlocks(Pair *p, int k, Mat A)
+static PetscErrorCode VariableBlocks(Hunt *h, int k, Mat A)
 {
   PetscInt        sizes[ROWS], n = 0;
   const PetscInt *found;
@@ -204,7 +204,7 @@ static PetscErrorCode VariableBlocks(Pair *p, int k, Mat A)
   for (PetscInt r = 0; r < A->rmap->n; r += 3) sizes[n++] = 3;
   PetscCall(MatSetVariableBlockSizes(A, n, sizes));
   PetscCall(MatGetVariableBlockSizes(A, &n, &found));
-  for (PetscInt q = 0; q < n; q++) Note(p, k, (PetscReal)found[q]);
+  for (PetscInt q = 0; q < n; q++) Note(h, k, (PetscReal)found[q]);
   PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
   PetscCall(PCSetOperators(pc, A, A));
   PetscCall(PCSetType(pc, PCVPBJACOBI));
@@ -212,7 +212,7 @@ static PetscErrorCode VariableBlocks(Pair *p, int k, Mat A)
   PetscCall(Beside(A, PETSC_FALSE, &x));
   PetscCall(Beside(A, PETSC_TRUE, &y));
   PetscCall(PCApply(pc, x, y));
-  PetscCall(NoteVec(p, k, y));
+  PetscCall(NoteVec(h, k, y));
   PetscCall(VecDestroy(&x));
   PetscCall(VecDestroy(&y));
   PetscCall(PCDestroy(&pc));
@@ -220,7 +220,7 @@ static PetscErrorCode VariableBlocks(Pair *p, int k, Mat A)
 }
 
 /* values in the order of the CSR that the matrix was given */
-static PetscErrorCode UpdateArray(Pair *p, int k, Mat A)
+static PetscErrorCode UpdateArray(Hunt *h, int k, Mat A)
 {
   PetscInt    *i, *j, n = 0, start, end;
   PetscScalar *v;
@@ -242,16 +242,16 @@ static PetscErrorCode UpdateArray(Pair *p, int k, Mat A)
       PetscCall(MatUpdateMPIAIJWithArray(A, v));
     else
       PetscCall(MatUpdateMPIAIJWithArrays(A, A->rmap->n, A->cmap->n, A->rmap->N, A->cmap->N, i, j, v));
-    PetscCall(NoteMat(p, k, A));
+    PetscCall(NoteMat(h, k, A));
     PetscCall(MatScale(A, 2.0));
-    PetscCall(NoteMat(p, k, A));
+    PetscCall(NoteMat(h, k, A));
   }
   PetscCall(PetscFree3(i, j, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* the pattern collected first, then the matrix allocated by it */
-static PetscErrorCode Preallocator(Pair *p, int k, Mat A)
+static PetscErrorCode Preallocator(Hunt *h, int k, Mat A)
 {
   Mat B;
 
@@ -264,16 +264,16 @@ static PetscErrorCode Preallocator(Pair *p, int k, Mat A)
   PetscCall(MatPreallocatorPreallocate(B, PETSC_TRUE, A));
   PetscCall(PairsWrite(A, WIDE, 2));
   PetscCall(MatDestroy(&B));
-  (void)p, (void)k;
+  (void)h, (void)k;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* rows of other processes by MatSetValues(), thrice, the stash told of its size */
-static PetscErrorCode Stash(Pair *p, int k, Mat A)
+static PetscErrorCode Stash(Hunt *h, int k, Mat A)
 {
   PetscInt start, end;
 
-  (void)p, (void)k;
+  (void)h, (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   PetscCall(MatStashSetInitialSize(A, 20, 0));
@@ -287,7 +287,7 @@ static PetscErrorCode Stash(Pair *p, int k, Mat A)
 }
 
 /* coordinates by local numbers, some of them the next process's row */
-static PetscErrorCode LocalCoordinates(Pair *p, int k, Mat A)
+static PetscErrorCode LocalCoordinates(Hunt *h, int k, Mat A)
 {
   PetscInt    i[40], j[40], n = 0;
   PetscScalar v[40];
@@ -302,12 +302,12 @@ static PetscErrorCode LocalCoordinates(Pair *p, int k, Mat A)
     }
   PetscCall(MatSetPreallocationCOOLocal(A, n, i, j));
   PetscCall(MatSetValuesCOO(A, v, INSERT_VALUES));
-  PetscCall(NoteMat(p, k, A));
+  PetscCall(NoteMat(h, k, A));
   PetscCall(MatSetValuesCOO(A, v, ADD_VALUES));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Flags(Pair *p, int k, Mat A)
+static PetscErrorCode Flags(Hunt *h, int k, Mat A)
 {
   Mat       B;
   PetscBool flag = PETSC_FALSE;
@@ -317,29 +317,29 @@ static PetscErrorCode Flags(Pair *p, int k, Mat A)
   PetscCall(MatSetOption(A, MAT_SYMMETRY_ETERNAL, PETSC_TRUE));
   PetscCall(MatDuplicate(A, MAT_DO_NOT_COPY_VALUES, &B));
   PetscCall(MatPropagateSymmetryOptions(A, B));
-  PetscCall(MatDestroy(&p->out[k]));
-  p->out[k] = B;
+  PetscCall(MatDestroy(&h->made.m[k]));
+  h->made.m[k] = B;
   PetscCall(MatSetErrorIfFailure(A, PETSC_TRUE));
   PetscCall(MatSetBindingPropagates(A, PETSC_TRUE));
   PetscCall(MatGetBindingPropagates(A, &flag));
-  Note(p, k, flag);
+  Note(h, k, flag);
   PetscCall(MatAppendOptionsPrefix(A, "one_"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MoreRoom(Pair *p, int k, Mat A)
+static PetscErrorCode MoreRoom(Hunt *h, int k, Mat A)
 {
   PetscFunctionBeginUser;
   PetscCheck(PairsSize() == 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
   PetscCall(MatSeqAIJSetTotalPreallocation(A, 200));
   PetscCall(PairsWrite(A, WIDE, 2));
-  (void)p, (void)k;
+  (void)h, (void)k;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Factors: sequential by PETSc, or of other packages where there are any */
 
-static PetscErrorCode Solves(Pair *p, int k, Mat F, PetscBool lu)
+static PetscErrorCode Solves(Hunt *h, int k, Mat F, PetscBool lu)
 {
   Vec      b, x, y;
   Mat      B, X, S;
@@ -350,18 +350,18 @@ static PetscErrorCode Solves(Pair *p, int k, Mat F, PetscBool lu)
   PetscCall(Beside(F, PETSC_FALSE, &x));
   PetscCall(Beside(F, PETSC_FALSE, &y));
   PetscCall(MatSolve(F, b, x));
-  PetscCall(NoteVec(p, k, x));
+  PetscCall(NoteVec(h, k, x));
   PetscCall(MatSolveAdd(F, b, y, x));
-  PetscCall(NoteVec(p, k, x));
+  PetscCall(NoteVec(h, k, x));
   PetscCall(MatSolveTranspose(F, b, x));
-  PetscCall(NoteVec(p, k, x));
+  PetscCall(NoteVec(h, k, x));
   PetscCall(MatSolveTransposeAdd(F, b, y, x));
-  PetscCall(NoteVec(p, k, x));
+  PetscCall(NoteVec(h, k, x));
   if (!lu) {
     PetscCall(MatForwardSolve(F, b, x));
-    PetscCall(NoteVec(p, k, x));
+    PetscCall(NoteVec(h, k, x));
     PetscCall(MatBackwardSolve(F, b, x));
-    PetscCall(NoteVec(p, k, x));
+    PetscCall(NoteVec(h, k, x));
   }
   PetscCall(MatCreateDense(PETSC_COMM_WORLD, F->rmap->n, PETSC_DECIDE, F->rmap->N, 3, NULL, &B));
   PetscCall(MatGetOwnershipRange(B, &start, &end));
@@ -370,11 +370,11 @@ static PetscErrorCode Solves(Pair *p, int k, Mat F, PetscBool lu)
   PetscCall(MatTestAssemble(B));
   PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &X));
   PetscCall(MatMatSolve(F, B, X));
-  PetscCall(NoteMat(p, k, X));
+  PetscCall(NoteMat(h, k, X));
   if (lu && PairsSize() == 1) {
     PetscCall(MatConvert(B, k ? "aijhybridgpu" : MATAIJ, MAT_INITIAL_MATRIX, &S));
     PetscCall(MatMatSolve(F, S, X));
-    PetscCall(NoteMat(p, k, X));
+    PetscCall(NoteMat(h, k, X));
     PetscCall(MatDestroy(&S));
   }
   PetscCall(MatDestroy(&B));
@@ -385,7 +385,7 @@ static PetscErrorCode Solves(Pair *p, int k, Mat F, PetscBool lu)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode FactorIn(Pair *p, int k, Mat A, const char *package, MatFactorType type)
+static PetscErrorCode FactorIn(Hunt *h, int k, Mat A, const char *package, MatFactorType type)
 {
   IS            rows, columns;
   MatFactorInfo info;
@@ -411,7 +411,7 @@ static PetscErrorCode FactorIn(Pair *p, int k, Mat A, const char *package, MatFa
       PetscCall(MatLUFactorNumeric(F, D, &info));
     else
       PetscCall(MatCholeskyFactorNumeric(F, D, &info));
-    PetscCall(Solves(p, k, F, lu));
+    PetscCall(Solves(h, k, F, lu));
     PetscCall(PairsUse(D));
     PetscCall(MatScale(D, 2.0));
     PetscCall(MatScale(D, 0.75));
@@ -420,7 +420,7 @@ static PetscErrorCode FactorIn(Pair *p, int k, Mat A, const char *package, MatFa
     PetscInt neg, zero, pos;
 
     PetscCall(MatGetInertia(F, &neg, &zero, &pos));
-    Note(p, k, (PetscReal)(neg + 2 * zero + 3 * pos));
+    Note(h, k, (PetscReal)(neg + 2 * zero + 3 * pos));
   }
   PetscCall(MatDestroy(&F));
   PetscCall(MatDestroy(&D));
@@ -430,9 +430,9 @@ static PetscErrorCode FactorIn(Pair *p, int k, Mat A, const char *package, MatFa
 }
 
 #define FACTOR(name, package, type)                 \
-  static PetscErrorCode name(Pair *p, int k, Mat A) \
+  static PetscErrorCode name(Hunt *h, int k, Mat A) \
   {                                                 \
-    return FactorIn(p, k, A, package, type);        \
+    return FactorIn(h, k, A, package, type);        \
   }
 FACTOR(FactorLU, MATSOLVERPETSC, MAT_FACTOR_LU)
 FACTOR(FactorILU, MATSOLVERPETSC, MAT_FACTOR_ILU)
@@ -447,16 +447,16 @@ FACTOR(FactorKLU, MATSOLVERKLU, MAT_FACTOR_LU)
 FACTOR(FactorCholmod, MATSOLVERCHOLMOD, MAT_FACTOR_CHOLESKY)
 
 /* the matrix becomes its factor, and a matrix again */
-static PetscErrorCode InPlace(Pair *p, int k, Mat A, int way)
+static PetscErrorCode InPlace(Hunt *h, int k, Mat A, int way)
 {
   IS            rows, columns;
   MatFactorInfo info;
   Vec           b, x;
 
   PetscFunctionBeginUser;
-  PetscCall(MatDestroy(&p->out[k]));
-  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &p->out[k]));
-  A = p->out[k];
+  PetscCall(MatDestroy(&h->made.m[k]));
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &h->made.m[k]));
+  A = h->made.m[k];
   PetscCall(PairsUse(A));
   PetscCall(MatShift(A, 20.0));
   PetscCall(MatFactorInfoInitialize(&info));
@@ -468,10 +468,10 @@ static PetscErrorCode InPlace(Pair *p, int k, Mat A, int way)
   PetscCall(Beside(A, PETSC_TRUE, &b));
   PetscCall(Beside(A, PETSC_FALSE, &x));
   PetscCall(MatSolve(A, b, x));
-  PetscCall(NoteVec(p, k, x));
+  PetscCall(NoteVec(h, k, x));
   PetscCall(MatSetUnfactored(A));
   PetscCall(MatMult(A, b, x));
-  PetscCall(NoteVec(p, k, x));
+  PetscCall(NoteVec(h, k, x));
   PetscCall(VecDestroy(&b));
   PetscCall(VecDestroy(&x));
   PetscCall(ISDestroy(&rows));
@@ -479,23 +479,23 @@ static PetscErrorCode InPlace(Pair *p, int k, Mat A, int way)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode InPlaceLU(Pair *p, int k, Mat A)
+static PetscErrorCode InPlaceLU(Hunt *h, int k, Mat A)
 {
-  return InPlace(p, k, A, 0);
+  return InPlace(h, k, A, 0);
 }
 
-static PetscErrorCode InPlaceILU(Pair *p, int k, Mat A)
+static PetscErrorCode InPlaceILU(Hunt *h, int k, Mat A)
 {
-  return InPlace(p, k, A, 1);
+  return InPlace(h, k, A, 1);
 }
 
-static PetscErrorCode InPlaceCholesky(Pair *p, int k, Mat A)
+static PetscErrorCode InPlaceCholesky(Hunt *h, int k, Mat A)
 {
-  return InPlace(p, k, A, 2);
+  return InPlace(h, k, A, 2);
 }
 
-static PetscErrorCode InPlaceICC(Pair *p, int k, Mat A)
+static PetscErrorCode InPlaceICC(Hunt *h, int k, Mat A)
 {
-  return InPlace(p, k, A, 3);
+  return InPlace(h, k, A, 3);
 }
 #endif
