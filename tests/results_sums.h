@@ -4,7 +4,7 @@
 */
 #ifndef RESULTS_SUMS_H
 #define RESULTS_SUMS_H
-#include "pairs.h"
+#include "cases.h"
 #include <petscts.h>
 
 #define N 24

@@ -11,7 +11,7 @@ TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1
 TEST np=+1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -malloc_debug -cases load
 */
-#include "pairs.h"
+#include "cases.h"
 #include <unistd.h>
 
 #define N 24

@@ -11,7 +11,7 @@ TEST np=3 @emulated -kind 1 -cases kaij,exact
   -cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is
   done before it is
 */
-#include "pairs.h"
+#include "cases.h"
 #include <petscts.h>
 
 #define N 24
