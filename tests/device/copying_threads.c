@@ -3,7 +3,7 @@
   a session, and in the child of a fork, which has no threads. The device plays no part.
 */
 #include "hybtest.h"
-#include "../src/sparse/device/crew.h"
+#include "../../src/sparse/device/crew.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -49,7 +49,7 @@ static PetscErrorCode Ends(const HybExec *x, const char *how)
 /* this program again, as if nobody had started MPI before */
 static int Again(const char *backend, const char *how)
 {
-  const char *const argv[] = {"t114_ahead", "-backend", backend, "-end", how, NULL};
+  const char *const argv[] = {"loading_thread", "-backend", backend, "-end", how, NULL};
   const pid_t       child  = fork();
 
   if (child) return child < 0 ? -2 : Ended(child);

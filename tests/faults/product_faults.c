@@ -294,7 +294,7 @@ static PetscErrorCode Make(PetscInt n, PetscBool interpolation, Mat *A)
 /* A report's file of this process, before PETSc reads its options; NULL: none is asked for */
 static char *Reported(int argc, char **argv)
 {
-  static char name[] = "/tmp/aijhybridgpu-t711-XXXXXX.html";
+  static char name[] = "/tmp/aijhybridgpu-product_faults-XXXXXX.html";
   char        options[2048];
   int         asked = 0, file;
 

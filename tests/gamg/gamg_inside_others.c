@@ -1,8 +1,8 @@
 /*
   PCGAMG of the type inside other PCs, beside the same on MATAIJ: HMG, TELESCOPE, FIELDSPLIT, BJACOBI, ASM, REDUNDANT,
   KSP and MG's coarsest level, and three in one COMPOSITE. The same iterations, levels that were made here, and again
-  with new values. What sets an inner PC up does not say so in a hierarchy that this test could look at: t660 and t662
-  compare those.
+  with new values. What sets an inner PC up does not say so in a hierarchy that this test could look at: gamg_problems
+  and gamg_blocks compare those.
 
 TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated

@@ -1,4 +1,5 @@
-/* Operands of which some consist of blocks or of few diagonals, and some but nearly: for methods that ask (t402) */
+/* Operands of which some consist of blocks or of few diagonals, and some but nearly: for methods that ask
+   (block_method) */
 #ifndef AIJHYBRIDGPU_BLOCKOPERANDS_H
 #define AIJHYBRIDGPU_BLOCKOPERANDS_H
 #include "spgemmtest.h"

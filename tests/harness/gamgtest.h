@@ -404,7 +404,7 @@ static inline PetscErrorCode Thresholds(Mat A, Mat H, Way way, Kind kind, PetscB
     const PetscBool particular = (PetscBool)(kind != PLAIN && lines[k].unless == kind);
 
     if ((few && !lines[k].brief) || (particular && kind == SINGULAR)) continue;
-    /* MATAIJ assembles the graph anew for each row, all processes together: smaller graphs are t663's */
+    /* MATAIJ assembles the graph anew for each row, all processes together: smaller graphs are gamg_parallel's */
     if (size > 1 && strstr(lines[k].options, "low_memory")) continue;
     /* MATAIJ goes on for ever where edges lead from one process to another and not back */
     if (size > 1 && way != ALL && strstr(lines[k].options, "graph_symmetrize 0")) continue;

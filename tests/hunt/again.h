@@ -1,5 +1,5 @@
 /*
-  hunt_again.h: the hunter's operations on what earlier steps have left: products whose operands may have changed
+  again.h: the hunter's operations on what earlier steps have left: products whose operands may have changed
   since, transposes that are made again into the same matrix.
 */
 #ifndef HUNT_AGAIN_H

@@ -1,5 +1,5 @@
 /*
-  hunt.h: the hunter. Operations stand in tables (hunt_write.h, hunt_make.h, hunt_read.h, hunt_again.h, table_*.h). Each
+  hunt.h: the hunter. Operations stand in tables (write.h, make.h, read.h, again.h, table_*.h). Each
   is done to a MATAIJ and to a matrix of the type, by the same arguments, and then all is compared that a program may
   see. HuntRandom() draws operations, pairs and arguments from the seed of a run; EachKind() does an operation to a pair
   of one origin, once or twice.

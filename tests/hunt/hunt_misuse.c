@@ -1,8 +1,8 @@
 /*
   The hunter (hunt.h) on matrices of all origins (pairs.h), of few and of no rows and columns, with and without a
-  diagonal. t604 asks whether entries and products agree after what programs do; here there is also what they should
-  not do: claims that are not true, operands that do not fit, the same matrix twice, arrays that are held over other
-  operations, headers that get other contents, Inf and NaN.
+  diagonal. hunt_programs asks whether entries and products agree after what programs do; here there is also what they
+  should not do: claims that are not true, operands that do not fit, the same matrix twice, arrays that are held over
+  other operations, headers that get other contents, Inf and NaN.
 
 TEST np=1 -runs 100
 TEST np=1 -runs 40 -wild
@@ -12,10 +12,10 @@ TEST np=1 -runs 10 @emulated -wild -mat_aijhybridgpu_lock_after 1 -mat_aijhybrid
 TEST np=1 -runs 10 @emulated -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1
 TEST np=2 -runs 4 @emulated
 */
-#include "hunt_write.h"
-#include "hunt_make.h"
-#include "hunt_read.h"
-#include "hunt_run.h"
+#include "write.h"
+#include "make.h"
+#include "read.h"
+#include "run.h"
 
 static PetscErrorCode Make(Member *p)
 {

@@ -14,10 +14,10 @@ TEST np=2 -runs 10 @emulated -mat_aijhybridgpu_narrow_min 0
 TEST np=1 -runs 40 @emulated -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1 -mat_aijhybridgpu_promote never
 TEST np=1 -runs 20 @emulated -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1
 */
-#include "hunt_write.h"
-#include "hunt_make.h"
-#include "hunt_read.h"
-#include "hunt_run.h"
+#include "write.h"
+#include "make.h"
+#include "read.h"
+#include "run.h"
 
 static PetscErrorCode Make(Member *p)
 {

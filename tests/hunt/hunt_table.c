@@ -11,10 +11,10 @@ TEST np=+1 @emulated -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_lock_afte
 
   -kind N: matrices of this origin alone; the other options are the hunter's (hunt.h)
 */
-#include "untried_read.h"
-#include "untried_parts.h"
-#include "untried_write.h"
-#include "hunt_run.h"
+#include "table_read.h"
+#include "table_parts.h"
+#include "table_write.h"
+#include "run.h"
 
 /* MATAIJ ends itself for want of an index set of all rows, and a mapping of one neighbour is not enough for scalings:
    where more processes than two are left out */

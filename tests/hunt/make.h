@@ -1,4 +1,4 @@
-/* hunt_make.h: the hunter's operations that make another matrix, or another object's contents of this one. */
+/* make.h: the hunter's operations that make another matrix, or another object's contents of this one. */
 #ifndef HUNT_MAKE_H
 #define HUNT_MAKE_H
 #include "hunt.h"
@@ -86,7 +86,7 @@ static PetscErrorCode SubMatrix(Hunt *h, int k, Mat A)
     if (l == f) n = 0;
     PetscCall(PetscMalloc1(n, &idx));
     for (PetscInt e = 0; e < n; e++) idx[e] = f + (q == 0 && h->r[2] % 3 == 1 ? Next(&state, l - f) : (e + (Size > 1 ? 0 : h->r[3])) % PetscMax(l - f, 1));
-    /* columns are not repeated; in another order only on one process, see the case parts of t630 */
+    /* columns are not repeated; in another order only on one process, see the case parts of undocumented_results */
     if (q && n > l - f) n = l - f;
     PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, n, idx, PETSC_OWN_POINTER, &is[q]));
   }
@@ -147,7 +147,7 @@ static PetscErrorCode Convert(Hunt *h, int k, Mat A)
   PetscFunctionBeginUser;
   PetscCall(MatGetBlockSize(A, &bs));
 #if PETSC_VERSION_LT(3, 20, 0)
-  if (Size > 1 && !strcmp(type, MATSELL)) type = MATDENSE; /* crashes: a case of t630 */
+  if (Size > 1 && !strcmp(type, MATSELL)) type = MATDENSE; /* crashes: a case of undocumented_results */
 #endif
   /* a block size that nobody set is -1, by which MATAIJ multiplies; vectors of the layout may set it meanwhile */
   if (Size > 1) PetscCall(MatSetBlockSize(A, bs));

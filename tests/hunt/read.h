@@ -1,4 +1,4 @@
-/* hunt_read.h: the hunter's operations that read a matrix; what they find is compared. */
+/* read.h: the hunter's operations that read a matrix; what they find is compared. */
 #ifndef HUNT_READ_H
 #define HUNT_READ_H
 #include "hunt.h"

@@ -1,7 +1,7 @@
-/* hunt_run.h: how the hunter draws, does and compares, see hunt.h */
+/* run.h: how the hunter draws, does and compares, see hunt.h */
 #ifndef HUNT_RUN_H
 #define HUNT_RUN_H
-#include "hunt_again.h"
+#include "again.h"
 
 /* of any process's error, which another one may wait for ever to hear */
 static inline PetscErrorCode Tell(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType type, const char *message, void *ctx)

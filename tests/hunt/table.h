@@ -1,6 +1,6 @@
 /*
-  untried.h: what the operations of t637 share. What they read goes into found[], what they make into made. An operation
-  may be done twice; then made is there and is used again.
+  table.h: what the operations of hunt_table share. What they read goes into found[], what they make into made. An
+  operation may be done twice; then made is there and is used again.
 */
 #ifndef UNTRIED_H
 #define UNTRIED_H

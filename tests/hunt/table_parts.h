@@ -1,7 +1,7 @@
-/* untried_parts.h: the operations of t637 that make parts of a matrix, or others of it */
+/* table_parts.h: the operations of hunt_table that make parts of a matrix, or others of it */
 #ifndef UNTRIED_PARTS_H
 #define UNTRIED_PARTS_H
-#include "untried.h"
+#include "table.h"
 
 /* rows that other processes have, columns of all; the columns in another order where that is done */
 static PetscErrorCode Moved(Mat A, PetscBool columns, IS *is)

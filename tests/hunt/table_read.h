@@ -1,7 +1,7 @@
-/* untried_read.h: the operations of t637 that read a matrix */
+/* table_read.h: the operations of hunt_table that read a matrix */
 #ifndef UNTRIED_READ_H
 #define UNTRIED_READ_H
-#include "untried.h"
+#include "table.h"
 
 /* entries, and places where there are none */
 static PetscErrorCode GetValues(Hunt *h, int k, Mat A)

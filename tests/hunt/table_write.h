@@ -1,7 +1,7 @@
-/* untried_write.h: the operations of t637 that write a matrix, and those on factors of it */
+/* table_write.h: the operations of hunt_table that write a matrix, and those on factors of it */
 #ifndef UNTRIED_WRITE_H
 #define UNTRIED_WRITE_H
-#include "untried.h"
+#include "table.h"
 
 static PetscErrorCode BlockedLocal(Hunt *h, int k, Mat A)
 {

@@ -1,4 +1,4 @@
-/* hunt_write.h: the hunter's operations that write a matrix: its values, pattern, options and claims. */
+/* write.h: the hunter's operations that write a matrix: its values, pattern, options and claims. */
 #ifndef HUNT_WRITE_H
 #define HUNT_WRITE_H
 #include "hunt.h"

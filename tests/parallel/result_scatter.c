@@ -205,7 +205,7 @@ static PetscErrorCode Shown(Mat const M[2])
       FILE  *f;
       Mat    P;
 
-      PetscCall(PetscSNPrintf(file, sizeof(file), "/tmp/t704-%d", id));
+      PetscCall(PetscSNPrintf(file, sizeof(file), "/tmp/result_scatter-%d", id));
       PetscCall(PetscSNPrintf(value, sizeof(value), "ascii:%s:ascii_info_detail", file)); /* the last one stays */
       PetscCall(PetscOptionsSetValue(NULL, option, value));
       PetscCall(MatProductCreate(M[t], M[t], NULL, &P));

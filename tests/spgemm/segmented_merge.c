@@ -1,6 +1,6 @@
 /* The segmented merge on the host: against a stable insertion of one list after the other. */
 #include "hybtest.h"
-#include "../src/sparse/spgemm/binned/segmerge.h"
+#include "../../src/sparse/spgemm/binned/segmerge.h"
 #include <stdlib.h>
 #include <string.h>
 

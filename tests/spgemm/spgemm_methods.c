@@ -748,7 +748,7 @@ static PetscErrorCode Body(void)
       snprintf(list, sizeof(list), ",%s,", only);
       if (!strstr(list, word)) continue;
     }
-    /* what these take has tests of its own: t402_blocks, t405_diagonal, t404_tile */
+    /* what these take has tests of its own: block_method, diagonal_method, tile_method */
     if (Is("block") || Is("diagonal") || Is("tile")) continue;
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
       if (HybTestMine()) pieces[k]();

@@ -5,7 +5,7 @@
   product, with plans of numeric phases or without, by tuning drawn at random, and meets NaN, infinities and zeros of
   both signs. Every entry is the reference's number, sums in A's order.
 
-    t409_hunt -backend LIB [-seed N] [-runs N] [-first K]
+    spgemm_random -backend LIB [-seed N] [-runs N] [-first K]
 
   does the products K to K + N - 1 of a seed, K being named in a failure.
 */
@@ -279,7 +279,8 @@ static void Values(HybSpGEMM *mm, const RefMat *A, const RefMat *B, const RefMat
 {
   PetscScalar *expected;
 
-  if (Is("rowmerge") && HybCountersGet(&mm->counters, "factors") > 1) return; /* sums of sums; t400 has bounds */
+  /* sums of sums; spgemm_methods has bounds */
+  if (Is("rowmerge") && HybCountersGet(&mm->counters, "factors") > 1) return;
   expected = Expected(A, B, C);
   if (PetscDefined(USE_COMPLEX))
     HybTestSameBits(C->csr.nnz, sizeof(PetscScalar), DC->a, expected);

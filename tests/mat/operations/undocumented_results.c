@@ -15,7 +15,7 @@ TEST np=2 @emulated -cases newcoordinates
   -cases: of these alone; -kind N: where a case goes through all origins, this one alone; -trail prints what is
   done before it is
 */
-#include "results_sums.h"
+#include "undocumented_sums.h"
 #include <unistd.h>
 
 static PetscErrorCode TransposeInPlace(Pair *p, int k)

@@ -1,6 +1,6 @@
 /*
-  results_sums.h: the cases of t630 about sums: equal patterns and others, claims that are true and not, what TS and
-  GAMG add, Inf and NaN.
+  undocumented_sums.h: the cases of undocumented_results about sums: equal patterns and others, claims that are true and
+  not, what TS and GAMG add, Inf and NaN.
 */
 #ifndef RESULTS_SUMS_H
 #define RESULTS_SUMS_H

@@ -187,7 +187,7 @@ static PetscErrorCode InfoBegin(void)
   char path[PETSC_MAX_PATH_LEN];
 
   PetscFunctionBeginUser;
-  PetscCall(PetscSNPrintf(path, sizeof(path), "%s/t607-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid()));
+  PetscCall(PetscSNPrintf(path, sizeof(path), "%s/host_duplicates-%d", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp", (int)getpid()));
   PetscCall(PetscInfoAllow(PETSC_TRUE));
   PetscCall(PetscInfoSetFile(path, "w"));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -270,7 +270,7 @@ static PetscErrorCode CaseLoad(void)
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Bcast(&id, 1, MPI_INT, 0, PETSC_COMM_WORLD));
-  PetscCall(PetscSNPrintf(File, sizeof(File), "/tmp/t631-%d.bin", id));
+  PetscCall(PetscSNPrintf(File, sizeof(File), "/tmp/lent_arrays-%d.bin", id));
   for (int q = 0; q < 3; q++) {
     Mat            A;
     PetscViewer    viewer;
@@ -703,7 +703,7 @@ static PetscErrorCode CaseHDF5(void)
   int           id         = (int)getpid();
 
   PetscFunctionBeginUser;
-  PetscCall(PetscSNPrintf(File, sizeof(File), "/tmp/t631-%d.h5", id));
+  PetscCall(PetscSNPrintf(File, sizeof(File), "/tmp/lent_arrays-%d.h5", id));
   for (int q = 0; q < 3; q++) {
     Mat A;
 
