@@ -135,8 +135,8 @@ static PetscErrorCode SetOther(Hunt *h, int k, Mat A)
       PetscScalar     w[64];
 
       PetscCall(MatGetRow(A, r[0], &n, &old, NULL));
-      PetscCall(MatRestoreRow(A, r[0], &n, &old, NULL));
       for (PetscInt q = 0; q < PetscMin(n, 64); q++) w[q] = (PetscReal)(q + 1);
+      PetscCall(MatRestoreRow(A, r[0], &n, &old, NULL)); /* which sets n to 0 */
       PetscCall(MatSetValuesRow(A, r[0], w));
     }
   }
