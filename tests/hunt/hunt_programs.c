@@ -61,7 +61,8 @@ static PetscErrorCode Make(Member *p)
 
 int main(int argc, char **argv)
 {
-  const Table  tables[] = {TABLE(Writes), TABLE(Makes), TABLE(Reads), TABLE(Agains)};
+  /* products that can be made again do not live long */
+  const Table  tables[] = {TABLE(Writes), TABLE(Makes), TABLE(Reads), TABLE(Agains), TABLE(Agains), TABLE(Agains), TABLE(Agains)};
   const Hunter hunter   = {.tables = tables, .n = PETSC_STATIC_ARRAY_LENGTH(tables), .make = Make, .steps = 30};
 
   return HuntRandom(argc, argv, &hunter);

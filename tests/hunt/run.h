@@ -218,7 +218,7 @@ static inline PetscBool Chosen(const char *name)
 
 static inline PetscErrorCode Step(const Hunter *hunter, PetscInt operations)
 {
-  PetscInt         i = Draw(operations), how;
+  PetscInt         i = Draw(operations), how, p, q;
   const Table     *t = hunter->tables;
   const Operation *op;
   Hunt             h;
@@ -233,20 +233,27 @@ static inline PetscErrorCode Step(const Hunter *hunter, PetscInt operations)
   while (i >= t->n) i -= t++->n;
   op = &t->operation[i];
   PetscCall(PetscMemzero(&h, sizeof(h)));
-  h.p  = &Pool[Draw(POOL)];
-  h.q  = &Pool[Draw(POOL)];
+  p    = Draw(POOL);
+  q    = Draw(POOL);
   slot = &Pool[Draw(POOL)];
   how  = Draw(4);
-  for (int q = 0; q < DRAWS; q++) h.r[q] = Draw(100000);
+  for (int k = 0; k < DRAWS; k++) h.r[k] = Draw(100000);
   h.v = (PetscReal)Draw(40) / 10 - 2;
 #if defined(PETSC_USE_COMPLEX)
   h.v += PETSC_i * ((PetscReal)(h.r[0] % 5) / 10 - 0.2);
 #endif
   if (Wild && Draw(60) == 0) h.v = h.v / (PetscReal)(how - how);
-  PetscCall(MatGetSize(h.p->m[0], &h.M, &h.N));
-  PetscCall(MatGetOwnershipRange(h.p->m[0], &h.start, &h.end));
-  PetscCall(PetscObjectBaseTypeCompare((PetscObject)h.p->m[0], MATMPIAIJ, &h.parallel));
-  if (!Chosen(op->name) || (op->fits && !(*op->fits)(&h))) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!Chosen(op->name)) PetscFunctionReturn(PETSC_SUCCESS);
+  ok = PETSC_FALSE;
+  for (PetscInt k = 0; k < POOL * POOL && !ok; k++) {
+    h.p = &Pool[(p + k) % POOL];
+    h.q = &Pool[(q + k / POOL) % POOL];
+    PetscCall(MatGetSize(h.p->m[0], &h.M, &h.N));
+    PetscCall(MatGetOwnershipRange(h.p->m[0], &h.start, &h.end));
+    PetscCall(PetscObjectBaseTypeCompare((PetscObject)h.p->m[0], MATMPIAIJ, &h.parallel));
+    ok = (PetscBool)(!op->fits || (*op->fits)(&h));
+  }
+  if (!ok) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscSNPrintf(text, sizeof(text), " %s(%d,%d,%d;%d,%d,%d,%d,%d,%d;%g)", op->name, (int)(h.p - Pool), (int)(h.q - Pool), (int)(slot - Pool), (int)h.r[0], (int)h.r[1], (int)h.r[2], (int)h.r[3], (int)h.r[4], (int)h.r[5], (double)PetscRealPart(h.v)));
   PetscCall(PetscStrlcat(Trail, text, sizeof(Trail)));
   for (int k = 0; k < 2 && Size > 1; k++) { /* an error must not be one process's alone */
@@ -267,7 +274,7 @@ static inline PetscErrorCode Step(const Hunter *hunter, PetscInt operations)
   PetscCall(After(&h, op, before[0].nonzerostate));
   PetscCall(Keep(&h, slot));
   /* new ones now and then, and before values grow without end */
-  for (int q = 0; q < POOL; q++) {
+  for (q = 0; q < POOL; q++) {
     PetscCall(MatNorm(Pool[q].m[0], NORM_FROBENIUS, &norm));
     if ((norm > 1e6 && !PetscIsInfOrNanReal(norm)) || (PetscIsInfOrNanReal(norm) && Draw(Wild ? 8 : 1) == 0) || Draw(60) == 0) PetscCall(Fresh(hunter, &Pool[q]));
   }
