@@ -12,7 +12,7 @@ trap 'rm -rf "$tmp"' EXIT
 passed=0 failed=0
 is() { if [ "$2" = 0 ]; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAILED: $1"; sed 's/^/  | /' "$tmp/out" | tail -n 15; fi; }
 # shellcheck disable=SC2086
-compile() { ${CC:-mpicc} -std=gnu99 -O1 -fPIC -Wall -Wextra -Werror -Wno-unused-parameter -I"$tmp/include" -I"$here/tests" $(printf '%s' "$PETSC_CFLAGS" | sed 's/-I/-isystem /g') -c "$1" -o "$2" > "$tmp/out" 2>&1; }
+compile() { ${CC:-mpicc} -std=gnu99 -O1 -fPIC -Wall -Wextra -Werror -Wno-unused-parameter -I"$tmp/include" -I"$here/tests/harness" $(printf '%s' "$PETSC_CFLAGS" | sed 's/-I/-isystem /g') -c "$1" -o "$2" > "$tmp/out" 2>&1; }
 # shellcheck disable=SC2086
 link() { out=$1; shift; ${CC:-mpicc} -o "$out" "$@" "$build/librooms.a" $PETSC_LIBS -lm -ldl > "$tmp/out" 2>&1; }
 
@@ -23,8 +23,8 @@ echo 'HYB_METHOD_HOST("toy", HybSpGEMM_Toy)' >> "$tmp/src/sparse/spgemm/methods.
 (cd "$tmp" && printf 'include makefile\nrooms:\n\t@echo $(ROOMS_SRC)\n' > rooms.mk && ${MAKE:-make} -s -f rooms.mk rooms PETSC_DIR="${PETSC_DIR:-}" PETSC_ARCH="${PETSC_ARCH:-}") > "$tmp/out" 2>&1
 grep -q 'src/sparse/spgemm/toy\.c' "$tmp/out"; is "the makefile finds the method's file" $?
 compile "$tmp/src/sparse/spgemm/toy.c" "$tmp/toy.o" && compile "$tmp/src/sparse/spgemm/spgemm.c" "$tmp/spgemm.o" &&
-  link "$tmp/t400" "$build/tests/spgemm/spgemm_methods.o" "$build/tests/harness/hybtest.o" "$build/tests/harness/hybmatrices.o" "$build/tests/harness/reference/ref.o" "$tmp/spgemm.o" "$tmp/toy.o"; is "it compiles and links" $?
-"$tmp/t400" -backend host -seed 1 -methods toy > "$tmp/out" 2>&1; is "the tests of all methods, on this one" $?
+  link "$tmp/one_method" "$build/tests/spgemm/spgemm_methods.o" "$build/tests/harness/hybtest.o" "$build/tests/harness/hybmatrices.o" "$build/tests/harness/reference/ref.o" "$tmp/spgemm.o" "$tmp/toy.o"; is "it compiles and links" $?
+"$tmp/one_method" -backend host -seed 1 -methods toy > "$tmp/out" 2>&1; is "the tests of all methods, on this one" $?
 grep -qE '^[1-9][0-9]* passed, 0 failed' "$tmp/out"; is "there were some" $?
 CHECKDEPS_COMPILE=0 "$here/conf/checkdeps" "$tmp" > "$tmp/out" 2>&1; is "the rules hold" $?
 rm "$tmp/src/sparse/spgemm/toy.c"
