@@ -94,6 +94,7 @@ plugin: $(BUILD)/lib/$(PLUGIN)
 
 checkdeps:
 	@CHECKDEPS_OBJECTS=$(BUILD) conf/checkdeps
+	@conf/testsindex --check
 	@conf/optionstable --check
 	@conf/manpages --check
 	@conf/docs/checkwords

@@ -1,7 +1,7 @@
 /*
-  hostcases.h: the matrices of the host's benchmarks, by name, made with the tests' generators (tests/hybtest.h). Values
-  are those of a Laplacian, or of something like elasticity where a node has several unknowns, so that multigrid takes
-  them; random and real matrices keep theirs.
+  hostcases.h: the matrices of the host's benchmarks, by name, made with the tests' generators
+  (tests/harness/hybtest.h). Values are those of a Laplacian, or of something like elasticity where a node has several
+  unknowns, so that multigrid takes them; random and real matrices keep theirs.
 */
 #ifndef AIJHYBRIDGPU_BENCHMARKS_HOSTCASES_H
 #define AIJHYBRIDGPU_BENCHMARKS_HOSTCASES_H

@@ -4,9 +4,9 @@ HOST_BENCH_BIN = $(HOST_BENCHES:%=$(BUILD)/benchmarks/%)
 BENCH_RESULTS ?= benchmarks/results
 BENCH_HOST_ARGS ?= -methods auto,binned,rowmerge
 
-$(HOST_BENCH_BIN): $(BUILD)/benchmarks/%: benchmarks/%.c benchmarks/hostcases.h $(BUILD)/tests/hybtest.o $(BUILD)/tests/hybmatrices.o $(BUILD)/tests/reference/ref.o $(BUILD)/librooms.a
+$(HOST_BENCH_BIN): $(BUILD)/benchmarks/%: benchmarks/%.c benchmarks/hostcases.h $(BUILD)/tests/harness/hybtest.o $(BUILD)/tests/harness/hybmatrices.o $(BUILD)/tests/harness/reference/ref.o $(BUILD)/librooms.a
 	@mkdir -p $(@D)
-	$(call SAY,$@)$(PETSC_CC) $(CFLAGS_ALL) -Itests -o $@ $(filter-out %.h,$^) $(PETSC_LIBS) -lm -ldl
+	$(call SAY,$@)$(PETSC_CC) $(CFLAGS_ALL) -Itests/harness -o $@ $(filter-out %.h,$^) $(PETSC_LIBS) -lm -ldl
 
 BENCH_AIJ_NP ?= 1 2
 BENCH_AIJ_ARGS ?=

@@ -144,7 +144,7 @@ MORE_TARGETS += test-build
 test-build: export CC = $(PETSC_CC)
 test-build: export PETSC_CFLAGS := $(PETSC_CFLAGS)
 test-build: export PETSC_LIBS := $(PETSC_LIBS)
-test-build: $(BUILD)/librooms.a $(BUILD)/tests/t400_spgemm
+test-build: $(BUILD)/librooms.a $(BUILD)/tests/spgemm_methods
 	@$(TEST_ENV) MAKE='$(MAKE)' tests/build/run.sh $(BUILD)
 
 # on a machine that lacks something, or in a folder of an awkward name

@@ -40,5 +40,5 @@ CHECK_BUILDS += $(BUILD)/tests/plugin/ending $(BUILD)/tests/plugin/advice
 $(BUILD)/tests/plugin/%: $(BUILD)/tests/plugin/%.o
 	$(call SAY,$@)$(TEST_LINK) -o $@ $^ $(PETSC_LIBS) -lm -ldl
 $(BUILD)/tests/plugin/advice: $(ROOMS_OBJ) $(GLUE_OBJ)
-test-report: $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/plugin/ending $(BUILD)/tests/plugin/advice $(BUILD)/tests/t640_faults $(BUILD)/tests/t702_halo $(BUILD)/examples/solve $(EMULATED_LIB)
+test-report: $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/plugin/ending $(BUILD)/tests/plugin/advice $(BUILD)/tests/mat_faults $(BUILD)/tests/halo_products $(BUILD)/examples/solve $(EMULATED_LIB)
 	@$(MPI_ENV) MPIEXEC='$(or $(MPIEXEC),mpiexec)' TEST_MORE='$(TEST_MORE)' tests/plugin/report.sh $(abspath $(BUILD)) $(abspath $(BUILD)/lib/$(PLUGIN)) $(abspath $(EMULATED_LIB))

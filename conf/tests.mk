@@ -1,11 +1,7 @@
-# The tests. t1xx to t5xx are unit tests of the rooms: they link the rooms' objects and run on the host and, with the
-# same binary, on the emulated device. So are t8xx, on several processes. t6xx and t7xx are tests of the type: they link
-# PETSc alone and load the plugin by -dll_append.
+# The tests; which there are of each kind: tests/list.
 #
-# How a t6xx, t7xx or t8xx program runs is said by lines of its own:   TEST np=1,2+4 -some -options     (one run for
-#                                                                                                       each np; without
-#                                                                                                       such a line:
-#                                                                                                       np=1)
+# How a program of the kinds mat and ranks runs is said by lines of its own:   TEST np=1,2+4 -some -options     (one run
+#                                                                                for each np; without such a line: np=1)
 # Numbers after a + are left to TEST_MORE=1, with which CI runs them over another PETSc, and to `make check-more`:
 # their code is other runs' too.
 # @emulated among the options stands for those that make the emulated device do the work
@@ -25,22 +21,25 @@ MORE_BUILDS ?=
 # with a device in the machine, the CUDA part is built and tested as well; without one, `make check` has no use for it
 TEST_DEVICE := $(wildcard /dev/nvidia0)
 
-UNIT_SRC := $(wildcard tests/t[1-5]*.c)
-MAT_SRC := $(wildcard tests/t[67]*.c)
-RANKS_SRC := $(wildcard tests/t8*.c)
-UNIT_TESTS := $(UNIT_SRC:tests/%.c=%)
-MAT_TESTS := $(MAT_SRC:tests/%.c=%)
-RANKS_TESTS := $(RANKS_SRC:tests/%.c=%)
+UNIT_SRC := $(shell tests/list unit)
+MAT_SRC := $(shell tests/list mat)
+RANKS_SRC := $(shell tests/list ranks)
+UNIT_TESTS := $(basename $(notdir $(UNIT_SRC)))
+MAT_TESTS := $(basename $(notdir $(MAT_SRC)))
+RANKS_TESTS := $(basename $(notdir $(RANKS_SRC)))
 UNIT_BIN = $(UNIT_TESTS:%=$(BUILD)/tests/%)
 MAT_BIN = $(MAT_TESTS:%=$(BUILD)/tests/%)
 RANKS_BIN = $(RANKS_TESTS:%=$(BUILD)/tests/%)
-HARNESS_OBJ = $(BUILD)/tests/hybtest.o $(BUILD)/tests/hybmatrices.o $(BUILD)/tests/reference/ref.o
+UNIT_OBJ = $(UNIT_SRC:%.c=$(BUILD)/%.o)
+MAT_OBJ = $(MAT_SRC:%.c=$(BUILD)/%.o)
+RANKS_OBJ = $(RANKS_SRC:%.c=$(BUILD)/%.o)
+HARNESS_OBJ = $(BUILD)/tests/harness/hybtest.o $(BUILD)/tests/harness/hybmatrices.o $(BUILD)/tests/harness/reference/ref.o
 RESULTS = $(BUILD)/tests/results
 TEST_JOBS ?= $(shell env -u OMP_NUM_THREADS nproc 2>/dev/null || echo 1)
 # three more than there are cores: programs that wait for each other, or for MPI to begin, leave these idle
 BUSY_JOBS = $(shell echo $$(($(TEST_JOBS) + 3)))
 # what takes longest begins first, that nothing waits for it alone
-LONGEST = t400% t81% test-report conformance-fast
+LONGEST = spgemm_methods parallel_aggregation% test-report conformance-fast
 longest_first = $(filter $(LONGEST),$1) $(filter-out $(LONGEST),$1)
 # a PETSc with CUDA stops on a card where MPI is not CUDA-aware, unless it is told not to mind
 PETSC_CARD_OPTIONS = $(if $(filter 1,$(PETSC_HAS_CUDA)),-use_gpu_aware_mpi 0)
@@ -63,19 +62,26 @@ $(BUILD)/tests/yield.so: tests/conformance/yield.c
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CC) -O2 -shared -fPIC -o $@ $<
 
-$(BUILD)/tests/%.o: CFLAGS_ALL += -Itests
+$(BUILD)/tests/%.o: CFLAGS_ALL += -Itests/harness
 # the programs wait for what they test; the references and comparisons beside them do not
-$(BUILD)/tests/t%.o $(BUILD)/tests/plugin/%.o: OPT := $(OPT:-O3=-O1)
+$(BUILD)/tests/plugin/%.o: OPT := $(OPT:-O3=-O1)
+$(UNIT_OBJ) $(RANKS_OBJ): OPT := $(OPT:-O3=-O1)
 # of the type's tests, which call PETSc and no more, half the compiler's time is optimization
-$(BUILD)/tests/t6%.o $(BUILD)/tests/t7%.o: OPT := $(patsubst -O1,-O0,$(OPT:-O3=-O0))
+$(MAT_OBJ): OPT := $(patsubst -O1,-O0,$(OPT:-O3=-O0))
 # the linker need not look whether the libraries that PETSc's is linked with find all that they name: most of its time
 TEST_LINK = $(PETSC_CC) $(SAN) -Wl,--allow-shlib-undefined
-$(UNIT_BIN) $(RANKS_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(HARNESS_OBJ) $(BUILD)/librooms.a
-	$(call SAY,$@)$(TEST_LINK) -o $@ $^ $(PETSC_LIBS) -lm -ldl
-$(MAT_BIN): $(BUILD)/tests/%: $(BUILD)/tests/%.o $(INTERFACE_OBJ)
-	$(call SAY,$@)$(TEST_LINK) -o $@ $^ $(PETSC_LIBS) -lm -ldl
-.SECONDARY: $(UNIT_BIN:=.o) $(MAT_BIN:=.o) $(RANKS_BIN:=.o) $(HARNESS_OBJ)
--include $(UNIT_BIN:=.d) $(MAT_BIN:=.d) $(RANKS_BIN:=.d) $(HARNESS_OBJ:.o=.d)
+# the programs lie side by side, their objects as the sources do
+define TEST_PROGRAM
+$(BUILD)/tests/$(basename $(notdir $1)): $(BUILD)/$(1:.c=.o)
+endef
+$(foreach s,$(UNIT_SRC) $(RANKS_SRC) $(MAT_SRC),$(eval $(call TEST_PROGRAM,$s)))
+$(UNIT_BIN) $(RANKS_BIN): $(HARNESS_OBJ) $(BUILD)/librooms.a
+$(MAT_BIN): $(INTERFACE_OBJ)
+$(UNIT_BIN) $(RANKS_BIN) $(MAT_BIN):
+	$(call SAY,$@)$(TEST_LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(PETSC_LIBS) -lm -ldl
+TEST_OBJ = $(UNIT_OBJ) $(RANKS_OBJ) $(MAT_OBJ) $(HARNESS_OBJ)
+.SECONDARY: $(TEST_OBJ)
+-include $(TEST_OBJ:.o=.d)
 
 .PHONY: unit unit-emulated check check-host unit-cuda tests-run-cuda tests-clean-results tests-run-unit tests-run-emulated tests-run-mat tests-run-ranks tests-run-parts
 tests-clean-results:
@@ -86,7 +92,7 @@ tests-run-unit: $(UNIT_BIN)
 	@for t in $(UNIT_TESTS); do echo "$$t-host $(TEST_SECONDS) $(BUILD)/tests/$$t -backend host -seed $(SEED) -matrices $(MATRICES)"; done | $(RUN)
 
 # Of the longest of these every second piece is left to check-more. TEST_MORE=1: all pieces, only: what was left
-HALVED = $(filter t101% t21% t400% t402% t404% t405% t406% t408% t450%,$(UNIT_TESTS))
+HALVED = $(filter csr_transpose aggregation_% weak_edges spgemm_methods block_method tile_method diagonal_method product_memory hash_tables galerkin_product,$(UNIT_TESTS))
 EMULATED_TESTS = $(if $(filter only,$(TEST_MORE)),$(HALVED),$(UNIT_TESTS))
 EMULATED_HALF = $(if $(filter only,$(TEST_MORE)),-part 1/2,$(if $(TEST_MORE),,-part 2/2))
 tests-run-emulated: $(EMULATED_TESTS:%=$(BUILD)/tests/%) $(EMULATED_LIB)
@@ -116,8 +122,8 @@ TEST_NP = $$(echo $${np\#np=} | sed '$(if $(filter only,$(TEST_MORE)),s/^[^+]*+*
 EMULATED_SEGMENT = -mat_aijhybridgpu_comm_segment 4
 EMULATED_OPTIONS = $(if $(EMULATED_LIB),-mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_cuda_library $(abspath $(EMULATED_LIB)) $(EMULATED_SEGMENT))
 tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB) $(YIELD_LIB)
-	@for t in $(MAT_TESTS); do \
-	  { grep -h '^ *TEST ' tests/$$t.c || echo "TEST np=1"; } | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
+	@for s in $(MAT_SRC); do t=$$(basename $$s .c); k=0; \
+	  { grep -h '^ *TEST ' $$s || echo "TEST np=1"; } | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
 	    for n in $(TEST_NP); do \
 	      k=$$((k + 1)); \
 	      o=$$(echo "$$options" | sed '$(if $(TEST_WHOLE),s/ -every [0-9]*//;)s|@emulated|$(EMULATED_OPTIONS)|'); \
@@ -128,8 +134,8 @@ tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB) $(YIELD_LIB)
 
 # each on the host and, where there is one, on the emulated device
 tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
-	@for t in $(call longest_first,$(RANKS_TESTS)); do for b in host $(abspath $(EMULATED_LIB)); do \
-	  grep -h '^ *TEST ' tests/$$t.c | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
+	@for s in $(RANKS_SRC); do t=$$(basename $$s .c); for b in host $(abspath $(EMULATED_LIB)); do \
+	  grep -h '^ *TEST ' $$s | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
 	    for n in $(TEST_NP); do \
 	      k=$$((k + 1)); \
 	      echo "$$t-np$$n-$$k-$$(basename $$b .so)$(TEST_NAME) $(TEST_SECONDS) $(PRELOAD) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -backend $$b -seed $(SEED) $(EMULATED_SEGMENT)$${options:+ $$options}"; \
@@ -172,6 +178,30 @@ check: tests-clean-results
 	@$(MAKE) --no-print-directory -s gpu-report-status 2>/dev/null || true
 	@tests/summary $(RESULTS)
 
+# One test of each room, small, on the host and on the emulated device: a minute on two cores after the build. Rooms'
+# programs, by name; those of several processes and the type's, by name, processes and options
+QUICK_UNIT = oracle device_room csr_values csr_transpose row_costs spgemm_methods galerkin_product spmv_methods krylov_vectors multigrid_cycle aggregation_scalar picked_rows growing_memory
+QUICK_RANKS = 'products_with_halo 2' 'parallel_aggregation 2'
+QUICK_MAT = 'type_operations 1' 'mat_products 1' 'promoted_storage 1' 'type_conversions 1' 'parallel_operations 2' 'gamg_problems 1 -short' 'cycle_changes 1 -few' 'mat_faults 1 -every 16' 'hunt_programs 1 -runs 5'
+.PHONY: check-quick
+check-quick: tests-clean-results
+	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(QUICK_UNIT:%=$(BUILD)/tests/%) $$(for q in $(QUICK_RANKS) $(QUICK_MAT); do echo $(BUILD)/tests/$${q%% *}; done) $(EMULATED_LIB) $(YIELD_LIB)
+	@date +%s > $(RESULTS)/built
+	@{ for t in $(QUICK_UNIT); do for b in host $(abspath $(EMULATED_LIB)); do \
+	    echo "$$t-$$(basename $$b .so) 120 $(BUILD)/tests/$$t -backend $$b -small -part 1/8 -seed $(SEED) -matrices none"; done; done; \
+	  for q in $(QUICK_RANKS); do set -- $$q; for b in host $(abspath $(EMULATED_LIB)); do \
+	    echo "$$1-$$(basename $$b .so) 120 $(PRELOAD) $(or $(MPIEXEC),mpiexec) -n $$2 $(BUILD)/tests/$$1 -backend $$b -small -seed $(SEED) $(EMULATED_SEGMENT)"; done; done; \
+	  for q in $(QUICK_MAT); do set -- $$q; t=$$1 n=$$2; shift 2; \
+	    echo "$$t-host 120 $(PRELOAD) $(or $(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN) -mat_aijhybridgpu_backend host $$*" | sed 's/ *$$//'; \
+	    $(if $(EMULATED_LIB),echo "$$t-emulated 120 $(PRELOAD) $(or $(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN) $(EMULATED_OPTIONS) $$*" | sed 's/ *$$//';) \
+	  done; } | $(RUN_ALL)
+	@tests/summary $(RESULTS)
+
+# docs/tests.md: what each program is about
+.PHONY: tests-index
+tests-index:
+	@conf/testsindex
+
 # what check leaves to CI, which runs it right after
 .PHONY: check-more
 check-more: tests-clean-results
@@ -191,13 +221,13 @@ check-host:
 comma_ := ,
 FUZZ_SECONDS ?= 60
 FUZZ_CLANG := $(shell command -v clang 2>/dev/null)
-FUZZ_SRC = tests/fuzz/fuzz.c $(if $(FUZZ_CLANG),,tests/fuzz/driver.c) tests/hybtest.c tests/hybmatrices.c tests/reference/ref.c $(ROOMS_SRC)
+FUZZ_SRC = tests/fuzz/fuzz.c $(if $(FUZZ_CLANG),,tests/fuzz/driver.c) tests/harness/hybtest.c tests/harness/hybmatrices.c tests/harness/reference/ref.c $(ROOMS_SRC)
 FUZZ_BIN = $(BUILD)/fuzz/fuzz
 FUZZ_READER = $(BUILD)/fuzz/reader
-FUZZ_CC = OMPI_CC=$(or $(FUZZ_CLANG),gcc) MPICH_CC=$(or $(FUZZ_CLANG),gcc) $(PETSC_CC) -std=gnu99 -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined$(if $(FUZZ_CLANG),$(comma_)fuzzer) -fno-sanitize-recover=undefined -Iinclude -Itests $(PETSC_SYSTEM_CFLAGS)
+FUZZ_CC = OMPI_CC=$(or $(FUZZ_CLANG),gcc) MPICH_CC=$(or $(FUZZ_CLANG),gcc) $(PETSC_CC) -std=gnu99 -g -O1 -fno-omit-frame-pointer -fsanitize=address,undefined$(if $(FUZZ_CLANG),$(comma_)fuzzer) -fno-sanitize-recover=undefined -Iinclude -Itests/harness $(PETSC_SYSTEM_CFLAGS)
 FUZZ_ENV = $(TEST_ENV) ASAN_OPTIONS=detect_leaks=0
 FUZZ_OPTIONS = -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=60 -detect_leaks=0 -print_final_stats=1
-$(FUZZ_BIN): $(FUZZ_SRC) $(wildcard include/aijhybridgpu/private/*.h tests/*.h tests/reference/*.h src/sparse/*/*.h src/sparse/*/*/*.h)
+$(FUZZ_BIN): $(FUZZ_SRC) $(wildcard include/aijhybridgpu/private/*.h tests/harness/*.h tests/harness/reference/*.h src/sparse/*/*.h src/sparse/*/*/*.h)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -o $@ $(FUZZ_SRC) $(PETSC_LIBS) -lm -ldl
 $(FUZZ_READER): tests/examples/readmm.c examples/mmreader.c examples/mmreader.h
@@ -228,19 +258,20 @@ endif
 # suppressions.
 MEMCHECK = valgrind -q --num-callers=40 --error-exitcode=9 --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --suppressions=tests/valgrind.supp
 # on one process; whole solves take too long
-VALGRIND_MAT = $(filter t601% t602% t603% t700%,$(MAT_TESTS))
+VALGRIND_MAT = type_operations mat_products assembly_coordinates parallel_operations
 valgrind: tests-clean-results $(UNIT_BIN) $(VALGRIND_MAT:%=$(BUILD)/tests/%) $(BUILD)/lib/$(PLUGIN)
 	@{ for t in $(UNIT_TESTS); do echo "$$t-valgrind 3000 $(MEMCHECK) $(BUILD)/tests/$$t -backend host -seed $(SEED) -small"; done; \
 	   for t in $(VALGRIND_MAT); do echo "$$t-valgrind 3000 $(MEMCHECK) $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN) -mat_aijhybridgpu_backend host"; done; } | \
 	  $(TEST_ENV) OMPI_MCA_btl=self xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
 	@tests/summary $(RESULTS)
 
-# Random sequences beside MATAIJ by fresh seeds: the runs of t604 and t632 by HUNT_RUNS times as many, from SEED on
+# Random sequences beside MATAIJ by fresh seeds: the runs of hunt_programs and hunt_misuse by HUNT_RUNS times as many,
+# from SEED on
 HUNT_RUNS ?= 2000
 HUNT_SLICE = 100
 .PHONY: hunt
-hunt: tests-clean-results $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/t604_sequences $(BUILD)/tests/t632_hunt $(EMULATED_LIB)
-	@for s in $$(seq $(SEED) $(HUNT_SLICE) $$(($(SEED) + $(HUNT_RUNS) - 1))); do for t in t604_sequences t632_hunt; do k=0; \
+hunt: tests-clean-results $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/hunt_programs $(BUILD)/tests/hunt_misuse $(EMULATED_LIB)
+	@for s in $$(seq $(SEED) $(HUNT_SLICE) $$(($(SEED) + $(HUNT_RUNS) - 1))); do for t in hunt_programs hunt_misuse; do k=0; \
 	  for o in " " $(if $(EMULATED_LIB),"$(EMULATED_OPTIONS)" "$(EMULATED_OPTIONS) -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_lock_after 1 -mat_aijhybridgpu_lock_min 1"); do k=$$((k + 1)); \
 	    echo "$$t-$$k-$$s 3000 $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN) -seed $$s -runs $(HUNT_SLICE) $$o" | sed 's/ *$$//'; \
 	  done; done; done | $(TEST_ENV) xargs -r -P $(TEST_JOBS) -L 1 tests/run $(RESULTS)
@@ -251,6 +282,9 @@ hunt: tests-clean-results $(BUILD)/lib/$(PLUGIN) $(BUILD)/tests/t604_sequences $
 ## make fuzz            libFuzzer (with clang) or random bytes, FUZZ_SECONDS each: products, transposes, wild arrays
 ##                      beside the reference; the file reader
 ## make valgrind        the rooms' tests under memcheck, small sizes
+## make check-quick     one test of each room, on the host and the emulated device: a minute on two cores after the
+##                      build
+## make tests-index     docs/tests.md: what each test is about, by the first sentence of its file
 ## make check           the tests, ten minutes on two cores; the last line is  N passed, N failed, N skipped
 ## make check-more      what check leaves out: runs whose code others reach, and tests of what developers alone use; CI
 ##                      runs it too

@@ -6,7 +6,7 @@ var Scorer = {
     if (/^manualpages\//.test(name)) return score + 4000;
     if (name !== 'README' && USER_PAGES.indexOf(name) >= 0) return score + 3000;
     if (/^(README$|examples\/|index$|guide$|gpu$)/.test(name)) return score + 2000;
-    if (/^(CHANGELOG|docs\/(tried|testing|measured))$/.test(name)) return score;
+    if (/^(CHANGELOG|docs\/(tried|testing|tests|log|measured))$/.test(name)) return score;
     return score + 1000;
   },
   objNameMatch: 11, objPartialMatch: 6, objPrio: {0: 15, 1: 5, 2: -5}, objPrioDefault: 0,

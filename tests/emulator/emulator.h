@@ -23,7 +23,7 @@ void              Repair(void *p, size_t bytes);       /* poison */
 bool              Intact(const void *p, size_t bytes); /* is it still poison? */
 std::string       Where(const void *pc);               /* "function at file:line" of a code address */
 [[noreturn]] void FailAt(const void *pc, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Data may be that by chance, one word in 2^32: a mantissa of t660's problem 16 ends in 0xa5c3a5c3 */
+/* Data may be that by chance, one word in 2^32: a mantissa of gamg_problems's problem 16 ends in 0xa5c3a5c3 */
 static const uint32_t Poison = 0xa5c3a5cbu;
 } // namespace emu
 #endif

@@ -26,19 +26,21 @@ elsewhere.
 """
 import argparse, concurrent.futures, itertools, os, random, re, resource, shlex, shutil, signal, subprocess, sys, threading, time
 
-ROOM_TESTS = {"structure": ["t402", "t405", "t50", "t101"], "csr": ["t1", "t501"], "plan": ["t2", "t5", "t4"], "papers": ["t404", "t406", "t409", "t45", "t4"], "krylov": ["t510"], "parprod": ["t114", "t115", "t108"], "comm": ["t80"], "paragg": ["t81"], "spgemm": ["t4"], "ptap": ["t45"], "spmv": ["t501", "t5"], "device": ["t1", "t3", "t5"]}
+# of each room: folders of tests, which end in a slash, and programs
+SPGEMM, SPMV = ["spgemm/", "tile_method", "segmented_merge"], ["spmv_boundaries", "spmv/"]
+ROOM_TESTS = {"structure": ["block_method", "diagonal_method", "spmv/", "csr_transpose"], "csr": ["csr/", "parprod/", "spmv_boundaries"], "plan": ["plan/", "agg/"] + SPMV + SPGEMM, "papers": ["tile_method", "product_memory", "spgemm_random", "product/"] + SPGEMM, "krylov": ["krylov/"], "parprod": ["parprod/", "csr_large_offsets"], "comm": ["comm/"], "paragg": ["paragg/"], "spgemm": SPGEMM + ["product/"], "ptap": ["product/"], "spmv": SPMV + ["krylov/", "cycle/"], "device": ["device/", "growing_memory", "csr/", "segmented_merge"] + SPMV}
 ROOMS = ["device", "structure", "csr", "plan", "spmv", "spgemm", "papers"]
 # the methods of SpGEMM that a file is about; a file that is not named here is about all
 METHODS = {"hash.cu": "hash", "maskrows.cu": "hash"}
 # files that few of their room's tests reach: these alone, the one that is about them first
 OWN_TESTS = {
-    "src/sparse/parprod/pick.cu": ["t115"],
-    "src/sparse/structure/rowblocks.cu": ["t402", "t405", "t50"],
-    "src/sparse/spgemm/block/blockfind.cu": ["t402", "t409"],
-    "src/sparse/spgemm/maskrows.cu": ["t407", "t409", "t451"],
-    "src/sparse/spgemm/block/block.cu": ["t402", "t409"],
-    "src/sparse/papers/tile/tile.cu": ["t404", "t409"],
-    "src/sparse/spgemm/hash/places.cu": ["t407", "t409"],
+    "src/sparse/parprod/pick.cu": ["picked_rows"],
+    "src/sparse/structure/rowblocks.cu": ["block_method", "diagonal_method", "spmv/"],
+    "src/sparse/spgemm/block/blockfind.cu": ["block_method", "spgemm_random"],
+    "src/sparse/spgemm/maskrows.cu": ["numeric_plans", "spgemm_random", "stage_columns"],
+    "src/sparse/spgemm/block/block.cu": ["block_method", "spgemm_random"],
+    "src/sparse/papers/tile/tile.cu": ["tile_method", "spgemm_random"],
+    "src/sparse/spgemm/hash/places.cu": ["numeric_plans", "spgemm_random"],
 }
 
 # a program of its own, for the headers that every kernel uses: they go into it first
@@ -243,10 +245,11 @@ class Worker:
         if cu == HELPERS:
             return [("helpers", [])]
         rooms = [cu.split("/")[2]] if path == cu or path.split("/")[2] == "device" else [path.split("/")[2], cu.split("/")[2]]
-        for prefix in OWN_TESTS.get(path) or [p for k, room in enumerate(rooms) if room not in rooms[:k] for p in ROOM_TESTS.get(room, ["t"])]:
-            names += sorted(n for n in os.listdir(self.args.tests) if n.startswith(prefix) and re.fullmatch(r"t\d+\w*", n) and n not in names and n != "t100_reference")
+        built = [s for s in subprocess.run(["tests/list", "unit", "ranks"], capture_output=True, text=True, check=True).stdout.split() if os.access(os.path.join(self.args.tests, os.path.basename(s)[:-2]), os.X_OK)]
+        for part in OWN_TESTS.get(path) or [p for k, room in enumerate(rooms) if room not in rooms[:k] for p in ROOM_TESTS.get(room, [s.split("/")[1] + "/" for s in built])]:
+            names += [n for n in (os.path.basename(s)[:-2] for s in built if s.startswith("tests/" + part) or s.endswith("/" + part + ".c")) if n not in names and n != "oracle"]
         methods = METHODS.get(name, os.path.basename(cu)[:-3] if re.search(r"/spgemm/(\w+\.cu|block/|diagonal/)|/papers/(binned\.cu|segmerge/|tile/)", cu) else "hash" if "/plan/" in cu or "/spgemm/hash/" in cu else "") if len(cus) == 1 else ""
-        return [(n, ["-methods", methods] if n.startswith("t400") and methods else []) for n in names]
+        return [(n, ["-methods", methods] if n == "spgemm_methods" and methods else []) for n in names]
 
     def run(self, lib, path, cus, kind):
         """what noticed the mutant, or None; a test that the original fails notices nothing"""
@@ -290,7 +293,7 @@ class Worker:
             return line.startswith("FAILED")
 
         program = [lib] if test[0] == "helpers" else [os.path.join(self.args.tests, test[0]), "-backend", lib, "-seed", str(self.args.seed)] + test[1]
-        if test[0].startswith("t8"): # of several processes
+        if any(os.path.exists("tests/%s/%s.c" % (room, test[0])) for room in ("comm", "paragg")): # of several processes
             program = ["mpiexec", "-n", "3"] + program # so that some have several neighbours
         code, spent = self.execute(["stdbuf", "-oL"] + program, min(limit, left), each, env=env)
         if code in (-signal.SIGKILL, -signal.SIGXCPU) and not why: # too long

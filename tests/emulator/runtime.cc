@@ -587,7 +587,7 @@ extern "C" __attribute__((visibility("default"))) void HybEmulatorLockMost(size_
   lockmost_ = bytes;
 }
 
-/* For an MPI that is GPU-aware (tests/gpuaware.h): does this memory belong to a card? Then it may be handed on if other processes can map it and
+/* For an MPI that is GPU-aware (tests/harness/gpuaware.h): does this memory belong to a card? Then it may be handed on if other processes can map it and
    nothing that is queued uses it. tocard: 1: host's bytes go there, 0: they come from there, -1: neither. */
 extern "C" __attribute__((visibility("default"))) int HybEmulatorMessage(void *card, void *host, size_t bytes, int tocard)
 {

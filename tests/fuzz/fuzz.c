@@ -10,7 +10,7 @@
 
   A difference ends the program by abort(), which libFuzzer and driver.c report with the input.
 */
-#include "../hybtest.h"
+#include "hybtest.h"
 #include <aijhybridgpu/private/hybproduct.h>
 #include <aijhybridgpu/private/hybspmv.h>
 #include <stdint.h>

@@ -323,9 +323,9 @@ holds "a child of the program's, that ends later, leaves the report alone" "$tmp
 
 # what fails while records are kept: nothing is lost, and no failure is the records' own
 if [ -n "$device" ]; then
-  timeout 170 "$build/tests/t640_faults" -dll_append "$plugin" $device -every 16 -mat_aijhybridgpu_report "$tmp/f.json" > "$tmp/out" 2>&1 && ok || bad "calls of the device and allocations made to fail, with a report"
+  timeout 170 "$build/tests/mat_faults" -dll_append "$plugin" $device -every 16 -mat_aijhybridgpu_report "$tmp/f.json" > "$tmp/out" 2>&1 && ok || bad "calls of the device and allocations made to fail, with a report"
   if grep -q '"ended": "PetscFinalize"' "$tmp/f.json"; then ok; else bad "the report of a run of many failures"; fi
-  timeout 300 "$mpiexec" -n 2 "$build/tests/t702_halo" -dll_append "$plugin" $device -ours -faults -mat_aijhybridgpu_comm mpi -mat_aijhybridgpu_report "$tmp/g.json" > "$tmp/out" 2>&1 && ok || bad "exchanges made to fail on one of two processes, with a report"
+  timeout 300 "$mpiexec" -n 2 "$build/tests/halo_products" -dll_append "$plugin" $device -ours -faults -mat_aijhybridgpu_comm mpi -mat_aijhybridgpu_report "$tmp/g.json" > "$tmp/out" 2>&1 && ok || bad "exchanges made to fail on one of two processes, with a report"
 fi
 
 # files that cannot be written: at the beginning an error, at the end another place

@@ -11,14 +11,14 @@ trap 'rm -rf "$tmp"' EXIT
 passed=0 failed=0 skipped=0
 ok() { passed=$((passed + 1)); }
 bad() { failed=$((failed + 1)); printf 'FAILED: %s\n' "$1"; tail -n 25 "$tmp/out" | cut -c1-200 | sed 's/^/  | /'; }
-coo=$build/tests/t603_coo
+coo=$build/tests/assembly_coordinates
 # PETSc's own account of memory: nothing is left at the end, no block is written beyond its end; the program, processes
 clean() {
   if timeout 300 "$mpiexec" -n $2 "$build/tests/$1" -dll_append "$plugin" -malloc_debug -malloc_dump > "$tmp/out" 2>&1 && ! grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes|Memory|corrupt' "$tmp/out"; then ok
   else bad "$1 on $2 processes is clean with -malloc_dump"; fi
 }
 # each allocation looks at all blocks: this one takes half a minute of a processor
-if [ -n "${TEST_MORE:-}" ]; then clean t601_type 2; fi
+if [ -n "${TEST_MORE:-}" ]; then clean type_operations 2; fi
 if [ "${TEST_MORE:-}" = only ]; then echo "$passed passed, $failed failed, $skipped skipped"; exit $((failed > 0)); fi
 
 # -help: every option of the list, and the methods' names
@@ -43,7 +43,7 @@ refuses "an unknown product method" 'Unknown method "nonesuch" for -mat_aijhybri
 refuses "an unknown SpMV method" 'Unknown method "nonesuch" for -mat_aijhybridgpu_spmv: it is one of auto, .*segsum' $run -mat_aijhybridgpu_spmv nonesuch
 refuses "an unknown backend" 'nonesuch' $run -mat_aijhybridgpu_backend nonesuch
 # these are read when the device is needed
-run="$build/tests/t602_product -dll_append $plugin"
+run="$build/tests/mat_products -dll_append $plugin"
 refuses "a word for a number" 'device_min takes a number of nonzeros, 0 or more, not many: ' $run -mat_aijhybridgpu_device_min many
 refuses "a word for a share" 'tuning managed_limit takes a share .*, 0 to 1, not half: ' $run -mat_aijhybridgpu_managed_limit half
 refuses "an unknown memory mode" 'memory takes one of managed mirror, not nonesuch: ' $run -mat_aijhybridgpu_backend cuda -mat_aijhybridgpu_memory nonesuch
@@ -112,14 +112,14 @@ configuration() { # which, what it is, the message; what this PETSc has itself i
 configuration int64 "64-bit integers" 'was built for a PETSc with 64-bit integers'
 configuration complex "complex scalars" 'integers and complex scalars'
 
-for pair in "t601_type 1" "t602_product 1" "t602_product 2" "t603_coo 1" "t603_coo 2"; do clean $pair; done
+for pair in "type_operations 1" "mat_products 1" "mat_products 2" "assembly_coordinates 1" "assembly_coordinates 2"; do clean $pair; done
 
 # which of GAMG's setups are ours, and why others are not, in one line each: edges of one direction, where one of seven
 # setups forbids the transpose; switched off, which as many PCs of MATAIJ say too. PETSc before 3.21 has its own code
 # for all.
 gamg() { # what it is, options, ours, others, how often the reason is to be said, the reason
   rm -f "$tmp/counts" "$tmp"/info*
-  timeout 300 "$mpiexec" -n 1 "$build/tests/t660_gamg" -dll_append "$plugin" -mat_aijhybridgpu_backend host -problem 5 $2 -mat_aijhybridgpu_view_counts "$tmp/counts" -info "$tmp/info" > "$tmp/out" 2>&1
+  timeout 300 "$mpiexec" -n 1 "$build/tests/gamg_problems" -dll_append "$plugin" -mat_aijhybridgpu_backend host -problem 5 $2 -mat_aijhybridgpu_view_counts "$tmp/counts" -info "$tmp/info" > "$tmp/out" 2>&1
   if grep -q " 1 skipped" "$tmp/out"; then skipped=$((skipped + 1))
   elif grep -q " gamg=$3 gamgleft=$4 " "$tmp/counts" && [ "$(cat "$tmp"/info* | grep -c -e "$6")" = "$5" ]; then ok
   else grep -h "PETSc's own" "$tmp"/info* >> "$tmp/out"; cat "$tmp/counts" >> "$tmp/out"; bad "$1"; fi
