@@ -51,7 +51,7 @@ static PetscErrorCode HybGAMGSeveralBegin(PC pc, HybGAMG *h, Mat A, const char *
    also which edges it leaves, and whether it adds the transpose's. */
 static PetscErrorCode HybGAMGSeveralRules(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool *unites, const char **why)
 {
-  PetscBool      edges = PETSC_FALSE, alike;
+  PetscBool      edges = PETSC_FALSE, alike = PETSC_FALSE;
   Mat            local;
   PetscErrorCode ierr;
 
