@@ -151,6 +151,7 @@ typedef struct {
   PetscErrorCode (*convertany)(Mat, MatType, MatReuse, Mat *); /* from the sequential type */
   PetscErrorCode (*convertseq)(Mat, MatType, MatReuse, Mat *); /* to it, from its parent */
   PetscErrorCode (*composeparents)(Mat, PetscBool on);
+  PetscErrorCode (*productsetfromoptions[2])(Mat); /* of sequential, of parallel matrices */
   void (*storevalues)(void), (*retrievevalues)(void), (*setpreallocation)(void), (*resetpreallocation[2])(void), (*setcolumnindices)(void), (*resethash)(void), (*kron)(void), (*coopreallocation[2])(void), (*coovalues[2])(void), (*multsf)(void);
   HybConverter converters[8]; /* the parent's, in the order of seq/convert.c */
   PetscBool    convertersknown;

@@ -120,6 +120,9 @@ PetscErrorCode MatAIJHybridGPUInitializePackage(void)
   g->convertany     = MatConvert_SeqAIJHybridGPU_Any;
   g->convertseq     = MatConvert_SeqAIJ_SeqAIJHybridGPU;
   g->composeparents = MatSeqAIJHybridGPUComposeParents;
+
+  g->productsetfromoptions[0] = MatProductSetFromOptions_SeqAIJHybridGPU;
+  g->productsetfromoptions[1] = MatProductSetFromOptions_MPIAIJHybridGPU;
   PetscCall(HybOptionsReadReports());
   PetscCall(HybReportBegin());
   if (HybGlueState.options.smoothers) PetscCall(HybSmoothersRegister());

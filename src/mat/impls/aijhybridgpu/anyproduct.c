@@ -119,16 +119,13 @@ that has computed this process's rows in its own columns
 @*/
 PetscErrorCode MatAIJHybridGPUGetProductMethod(Mat C, const char **method)
 {
-  HybParProduct parallel;
-  HybProduct    product;
+  HybMatProduct *mp;
 
   PetscFunctionBegin;
   PetscValidHeaderSpecific(C, MAT_CLASSID, 1);
   *method = NULL;
-  PetscCall(MatMPIAIJHybridGPUGetProduct(C, &parallel));
-  if (parallel) PetscCall(HybParProductGetMethod(parallel, method));
-  PetscCall(MatSeqAIJHybridGPUGetProduct(C, &product));
-  if (product) PetscCall(HybProductGetMethod(product, method));
+  mp      = HybMatProductOf(C);
+  if (mp) PetscCall(HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod, method));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -150,16 +147,13 @@ PetscErrorCode MatAIJHybridGPUGetProductMethod(Mat C, const char **method)
 @*/
 PetscErrorCode MatAIJHybridGPUGetProductCounter(Mat C, const char name[], PetscInt64 *value)
 {
-  PetscCount    count = 0;
-  HybParProduct parallel;
-  HybProduct    product;
+  PetscCount     count = 0;
+  HybMatProduct *mp;
 
   PetscFunctionBegin;
   PetscValidHeaderSpecific(C, MAT_CLASSID, 1);
-  PetscCall(MatMPIAIJHybridGPUGetProduct(C, &parallel));
-  if (parallel) PetscCall(HybParProductGetCounter(parallel, name, &count));
-  PetscCall(MatSeqAIJHybridGPUGetProduct(C, &product));
-  if (product) PetscCall(HybProductGetCounter(product, name, &count));
+  mp = HybMatProductOf(C);
+  if (mp) PetscCall(HybMatProductDo(mp, HybProductGetCounter, HybParProductGetCounter, name, &count));
   *value = (PetscInt64)count;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

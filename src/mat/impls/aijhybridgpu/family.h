@@ -6,6 +6,7 @@
 
 #include "seq/seq.h"
 #include "mpi/mpi.h"
+#include "product/product.h"
 
 /* anyproduct.c */
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat);

@@ -92,10 +92,6 @@ PETSC_INTERN PetscErrorCode HybMPIInPlaceBlocks(Mat B, Mat blocks[2]);
 PETSC_INTERN PetscErrorCode HybMPIInPlaceBegin(Mat B, HybMPIInPlace *);
 PETSC_INTERN PetscErrorCode HybMPIInPlaceEnd(Mat B, const HybMPIInPlace *);
 
-/* matproduct.c; the second: what computes C, if it is a parallel product of ours */
-PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJHybridGPU(Mat);
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetProduct(Mat C, HybParProduct *);
-
 /* mpicoo.c; the second and third: what may be done with entries that A's blocks lack, or do not use */
 #define HYB_LEFT 2
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPULeftOptions(Mat, HybAsked[2][HYB_LEFT]);

@@ -157,16 +157,15 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 #if HYB_HAS_ELIMINATEZEROS
     .eliminatezeros = MatEliminateZeros_MPIAIJHybridGPU,
 #endif
-    .fdcoloringsetup       = MatFDColoringSetUp_MPIAIJHybridGPU,
-    .createsubmatrix       = MatCreateSubMatrix_MPIAIJHybridGPU,
-    .createsubmatrices     = MatCreateSubMatrices_MPIAIJHybridGPU,
-    .createsubmatricesmpi  = MatCreateSubMatricesMPI_MPIAIJHybridGPU,
-    .assemblybegin         = MatAssemblyBegin_MPIAIJHybridGPU,
-    .assemblyend           = MatAssemblyEnd_MPIAIJHybridGPU,
-    .setfromoptions        = MatSetFromOptions_MPIAIJHybridGPU,
-    .setoption             = MatSetOption_MPIAIJHybridGPU,
-    .duplicate             = MatDuplicate_MPIAIJHybridGPU,
-    .productsetfromoptions = MatProductSetFromOptions_MPIAIJHybridGPU,
+    .fdcoloringsetup      = MatFDColoringSetUp_MPIAIJHybridGPU,
+    .createsubmatrix      = MatCreateSubMatrix_MPIAIJHybridGPU,
+    .createsubmatrices    = MatCreateSubMatrices_MPIAIJHybridGPU,
+    .createsubmatricesmpi = MatCreateSubMatricesMPI_MPIAIJHybridGPU,
+    .assemblybegin        = MatAssemblyBegin_MPIAIJHybridGPU,
+    .assemblyend          = MatAssemblyEnd_MPIAIJHybridGPU,
+    .setfromoptions       = MatSetFromOptions_MPIAIJHybridGPU,
+    .setoption            = MatSetOption_MPIAIJHybridGPU,
+    .duplicate            = MatDuplicate_MPIAIJHybridGPU,
 #if defined(PETSC_HAVE_DEVICE)
     .bindtocpu = MatBindToCPU_MPIAIJHybridGPU,
 #endif
@@ -177,7 +176,8 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 
   PetscFunctionBegin;
   PetscCall(HybOpsOver(A, &ours, &HybGlueState.mpi, on));
-  A->ops->convertfrom = on ? HybGlueState.convertfrom : HybGlueState.mpi.convertfrom;
+  A->ops->convertfrom           = on ? HybGlueState.convertfrom : HybGlueState.mpi.convertfrom;
+  A->ops->productsetfromoptions = on ? HybGlueState.productsetfromoptions[1] : HybGlueState.mpi.productsetfromoptions;
 #if defined(PETSC_HAVE_DEVICE)
   A->boundtocpu = (PetscBool)!on; /* MatCreate() binds what does not say otherwise */
 #endif

@@ -245,7 +245,6 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
     .multhermitiantranspose    = MatMultHermitianTranspose_SeqAIJHybridGPU,
     .multhermitiantransposeadd = MatMultHermitianTransposeAdd_SeqAIJHybridGPU,
     .residual                  = MatResidual_SeqAIJHybridGPU,
-    .productsetfromoptions     = MatProductSetFromOptions_SeqAIJHybridGPU,
     .lufactor                  = MatLUFactor_SeqAIJHybridGPU,
     .ilufactor                 = MatILUFactor_SeqAIJHybridGPU,
     .load                      = MatLoad_SeqAIJHybridGPU,
@@ -253,6 +252,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
 
   PetscFunctionBegin;
   PetscCall(HybOpsOver(A, &ours, &HybGlueState.seq, on));
+  A->ops->productsetfromoptions = on ? HybGlueState.productsetfromoptions[0] : HybGlueState.seq.productsetfromoptions;
   if (!on) {
     A->ops->convertfrom = HybGlueState.seq.convertfrom;
     A->ops->convert     = HybGlueState.seq.convert;

@@ -49,34 +49,6 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUCreateLike(Mat A, PetscInt m, Pets
 /* how to make a matrix from A: on the device where A lives there or is large enough for it */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDeriveExec(Mat A, HybExec *x, PetscBool *device);
 
-/* algorithm.c */
-PETSC_INTERN PetscErrorCode HybGlueProductAlgorithm(Mat, PetscBool seq, char method[], size_t, PetscBool *ours, PetscBool *asked);
-PETSC_INTERN PetscErrorCode HybMatProductIsDerived(Mat, PetscBool seq, PetscBool *derived);
-/* matproduct.c */
-PETSC_INTERN void           HybMatProductOldNumeric(Mat C, PetscErrorCode (*two)(Mat, Mat, Mat), PetscErrorCode (*three)(Mat, Mat, Mat, Mat));
-PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SeqAIJHybridGPU(Mat);
-PETSC_INTERN PetscErrorCode HybMatProductType(MatProductType, HybProductType *);
-/* a method that only the other side has is not for this one, which chooses for itself: "auto" */
-PETSC_INTERN const char *HybMatProductMethod(const HybExec *, const char *method);
-/* what MatSetBlockSizes() has said of all operands' rows and columns: their greatest common divisor */
-PETSC_INTERN PetscInt HybMatProductBlockSize(PetscInt n, const Mat operand[]);
-/* what computes C, if it is a sequential product of ours, else NULL */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetProduct(Mat C, HybProduct *);
-PETSC_INTERN PetscErrorCode HybMatProductAside(Mat);
-/* -info: what half precision lost of values; one of both products, the other is NULL */
-PETSC_INTERN PetscErrorCode HybMatProductTellLost(Mat, HybProduct, HybParProduct);
-/* a numeric phase has ended; before: C was assembled when it began */
-PETSC_INTERN void HybMatProductAssembled(Mat C, PetscBool before);
-
-/* What a product's destroy function gets: the context, from 3.25 on its address, spelled void * too */
-#if !HYB_CONTEXT_BY_ADDRESS
-  #define HYB_PRODUCT_CONTEXT(arg) (arg)
-typedef void HybProductCtxArg;
-#else
-  #define HYB_PRODUCT_CONTEXT(arg) (*(void **)(arg))
-typedef void HybProductCtxArg;
-#endif
-
 /* aijhybridgpu.c: the type */
 PETSC_INTERN PetscErrorCode MatCreate_SeqAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatConvert_SeqAIJ_SeqAIJHybridGPU(Mat, MatType, MatReuse, Mat *);

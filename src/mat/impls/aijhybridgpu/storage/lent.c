@@ -38,17 +38,15 @@ PetscErrorCode HybLentGet(Mat A, PetscBool values, HybLent *l)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybLentRestore(Mat A, HybLent *l)
+PetscErrorCode HybLentReturn(Mat A, HybLent *l)
 {
-  PetscFunctionBegin;
-  if (l->foreign) {
-    PetscBool       done;
-    PetscInt        n = l->csr.m;
-    const PetscInt *i = l->csr.i, *j = l->csr.j;
+  PetscBool       done;
+  PetscInt        n = l->csr.m;
+  const PetscInt *i = l->csr.i, *j = l->csr.j;
 
-    if (l->a) PetscCall(MatSeqAIJRestoreArrayRead(A, &l->a));
-    PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &i, &j, &done));
-  }
+  PetscFunctionBegin;
+  if (l->a) PetscCall(MatSeqAIJRestoreArrayRead(A, &l->a));
+  PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &i, &j, &done));
   PetscCall(PetscMemzero(l, sizeof(*l)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -292,7 +292,7 @@ PetscErrorCode MatSeqAIJHybridGPUHostWrites(Mat A)
   PetscFunctionBegin;
   if (!MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(MatSeqAIJHybridGPUValuesMoved(A));
+  HybStorageMoved(hyb);
   PetscCall(HybStorageQuiet(hyb));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -302,8 +302,12 @@ typedef struct {
   PetscInt           m;
   const PetscScalar *a;
 } HybLent;
-PETSC_INTERN PetscErrorCode HybLentGet(Mat, PetscBool values, HybLent *);
-PETSC_INTERN PetscErrorCode HybLentRestore(Mat, HybLent *);
+PETSC_INTERN PetscErrorCode  HybLentGet(Mat, PetscBool values, HybLent *);
+PETSC_INTERN PetscErrorCode  HybLentReturn(Mat, HybLent *);
+static inline PetscErrorCode HybLentRestore(Mat A, HybLent *l)
+{
+  return l->foreign ? HybLentReturn(A, l) : PETSC_SUCCESS;
+}
 /* rows with entries of a matrix on the host, by which PETSc counts a product's operations, and the entries of the
    longest one */
 PETSC_INTERN PetscCount HybCountNonemptyRows(const HybCSR *, PetscCount *longest);

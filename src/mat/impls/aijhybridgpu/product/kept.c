@@ -7,16 +7,7 @@
   Such a result may live on the host, where the program wrote it, while the product runs on a device: then its values
   are brought down, until the second numeric phase in a row promotes it (promoted.c).
 */
-#include "kept.h"
-
-PetscBool HybPatternIsWhole(Mat A)
-{
-  if (A->assembled) return PETSC_TRUE;
-  /* entries that were there were set again */
-  if (A->preallocated && A->was_assembled && A->nonzerostate == A->ass_nonzerostate) return PETSC_TRUE;
-  /* coordinates have made it, and its values are zeros so far */
-  return (PetscBool)(A->preallocated && MatIsSeqAIJHybridGPU(A) && A->spptr && ((Mat_SeqAIJHybridGPU *)A->spptr)->coopattern);
-}
+#include "product.h"
 
 PetscErrorCode HybKeptWithin(Mat C, const HybExec *x, const HybCSR *product, PetscBool *within, PetscBool *equal)
 {
@@ -29,7 +20,7 @@ PetscErrorCode HybKeptWithin(Mat C, const HybExec *x, const HybCSR *product, Pet
 
   PetscFunctionBegin;
   *within = *equal = PETSC_FALSE;
-  if (!HybPatternIsWhole(C)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybPatternIsWhole(C, 1)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybLentGet(C, PETSC_TRUE, &l));
   c = l.csr;
   PetscCall(HybLentRestore(C, &l));
@@ -133,10 +124,8 @@ PetscErrorCode HybKeptBegin(Mat C, const HybExec *x, HybKeptWrite *w)
   HybExec              on;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(w, sizeof(*w)));
-  PetscCall(HybArenaInit(&w->side, x));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
-  if (HybPatternIsWhole(C)) C->assembled = PETSC_TRUE; /* a numeric phase is an assembly too */
+  if (HybPatternIsWhole(C, 1)) C->assembled = PETSC_TRUE; /* a numeric phase is an assembly too */
   PetscCall(HybLentGet(C, PETSC_TRUE, &l));
   w->csr = l.csr;
   PetscCall(HybLentRestore(C, &l));
@@ -156,13 +145,6 @@ PetscErrorCode HybKeptBegin(Mat C, const HybExec *x, HybKeptWrite *w)
     w->aside = PETSC_TRUE;
     PetscCall(HybArenaAlloc(&w->side, HYB_WORK(x), w->csr.nnz, sizeof(HybScalar), &w->csr.a));
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybKeptFree(HybKeptWrite *w)
-{
-  PetscFunctionBegin;
-  PetscCall(HybArenaReset(&w->side));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

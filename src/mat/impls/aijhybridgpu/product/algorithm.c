@@ -1,7 +1,7 @@
 /*
   Which algorithm of a product was asked for, and whether it is one of ours.
 */
-#include "seq.h"
+#include "product.h"
 #include "aijhybridgpu/private/hybspgemm.h"
 #include "aijhybridgpu/private/hybptap.h"
 

@@ -1,0 +1,227 @@
+/*
+  The operands of a product: lent by their matrices, brought to where the product runs, and known again.
+*/
+#include "product.h"
+
+PetscErrorCode HybOperandsMats(Mat C, int blocks, HybOperands *o)
+{
+  Mat_Product *product = C->product;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(o, blocks == 2 ? offsetof(HybOperands, lent) : offsetof(HybOperands, csr)));
+  o->blocks = blocks;
+  o->mat[0] = product->A;
+  o->mat[1] = product->B;
+  o->mat[2] = product->C;
+  o->n      = product->type == MATPRODUCT_ABC ? 3 : 2;
+  for (PetscInt k = 0; k < o->n; k++) PetscCheck(o->mat[k], PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is missing", (char)('A' + k), MatProductTypes[product->type]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool HybPatternStands(Mat A, int blocks)
+{
+  Mat             block[2];
+  const PetscInt *garray;
+  PetscBool       again;
+
+  if (!A->preallocated) return PETSC_FALSE;
+  if (blocks == 2 && MatIsMPIAIJHybridGPU(A) && A->spptr && ((Mat_MPIAIJHybridGPU *)A->spptr)->unmade) return PETSC_FALSE;
+  /* entries that were there were set again: no block has another pattern than at the last assembly, none was taken
+     apart */
+  again = (PetscBool)(A->was_assembled && !HybMatProductBlocks(A, blocks, block, &garray));
+  for (int b = 0; b < blocks; b++) again = (PetscBool)(again && block[b] && (blocks == 1 || block[b]->assembled) && block[b]->nonzerostate == block[b]->ass_nonzerostate);
+  if (again) return PETSC_TRUE;
+  /* coordinates have made it, and its values are zeros so far: AIJ multiplies with it */
+  if (blocks == 2) return (PetscBool)(MatIsMPIAIJHybridGPU(A) && A->spptr && ((Mat_MPIAIJHybridGPU *)A->spptr)->coopattern);
+  return (PetscBool)(MatIsSeqAIJHybridGPU(A) && A->spptr && ((Mat_SeqAIJHybridGPU *)A->spptr)->coopattern);
+}
+
+/* This one, and all after it, are not collective */
+PetscErrorCode HybOperandsGet(Mat C, PetscBool values, HybOperands *o)
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < o->n; k++) {
+    Mat        A = o->mat[k];
+    HybParCSR *p = &o->csr[k];
+
+    /* the parent's symbolic phases make a pattern and leave the assembly to the numeric one: products of the parent's
+       with operands of mixed types build on such results */
+    PetscCheck((!values && A->product && A->preallocated) || HybPatternIsWhole(A, o->blocks), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[C->product->type]);
+    PetscCall(HybMatProductBlocks(A, o->blocks, o->block[k], &p->garray));
+    p->rows    = A->rmap->range;
+    p->columns = A->cmap->range;
+    for (int b = 0; b < o->blocks; b++) {
+      HybLent *l = &o->lent[k][b];
+
+      PetscCall(HybLentGet(o->block[k][b], values, l));
+      PetscCheck(!values || l->csr.a || !l->csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (char)('A' + k), MatProductTypes[C->product->type], (PetscInt64)l->csr.nnz);
+      *HybParCSRBlock(p, b) = l->csr;
+      o->work += l->csr.nnz;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Brings the operands to where the product runs; also once more, to another place. One matrix may be several
+   operands. */
+PetscErrorCode HybOperandsSend(HybOperands *o, const HybExec *x, PetscBool values)
+{
+  PetscFunctionBegin;
+  if (!HybExecOnDevice(x) && !o->sent.exec.backend) PetscFunctionReturn(PETSC_SUCCESS); /* they are there */
+  PetscCall(HybArenaReset(&o->sent));
+  PetscCall(HybArenaInit(&o->sent, x));
+  for (PetscInt k = 0; k < o->n; k++) {
+    for (int b = 0; b < o->blocks; b++) {
+      HybCSR  *d    = HybParCSRBlock(&o->csr[k], b);
+      PetscInt same = 0;
+
+      while (o->block[same][b] != o->block[k][b]) same++;
+      *d = same < k ? *HybParCSRBlock(&o->csr[same], b) : o->lent[k][b].csr;
+      if (HybExecOnDevice(x) && same == k) PetscCall(HybOperandSend(o->block[k][b], &o->lent[k][b], x, values, &o->sent, d));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybOperandsRestore(HybOperands *o)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&o->sent));
+  for (PetscInt k = 0; k < o->n; k++)
+    for (int b = 0; b < o->blocks; b++)
+      if (o->block[k][b]) PetscCall(HybLentRestore(o->block[k][b], &o->lent[k][b]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of the operands' blocks, but of those that are known */
+static PetscErrorCode HybOperandsHash(const HybExec *x, HybOperands *o, PetscBool known[3][2], uint64_t hash[3][2])
+{
+  const HybCSR *list[HYB_HASHES];
+  uint64_t      of[HYB_HASHES];
+  PetscInt      n = 0, m = 0;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < o->n; k++)
+    for (int b = 0; b < o->blocks; b++)
+      if (!known[k][b]) list[n++] = HybParCSRBlock(&o->csr[k], b);
+  PetscCall(HybPatternHash(x, n, list, of));
+  for (int k = 0; k < o->n; k++)
+    for (int b = 0; b < o->blocks; b++)
+      if (!known[k][b]) hash[k][b] = of[m++];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The operands are fit for a product, and are remembered */
+PetscErrorCode HybOperandsNote(HybMatProduct *mp, HybOperands *o)
+{
+  const char *roles[] = {"A", "B", "C"};
+  PetscBool   known[3][2];
+  uint64_t    hash[3][2];
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < o->n; k++) {
+    const HybParCSR *M = &o->csr[k];
+
+    for (int b = 0; b < o->blocks; b++) {
+      const HybCSR       *csr = HybParCSRBlock(&o->csr[k], b);
+      HybMatProductBlock *of  = &mp->block[b];
+
+      PetscCall(HybLentCheck(o->block[k][b], &o->lent[k][b], &mp->exec, csr, roles[k]));
+      of->operand[k].id = ((PetscObject)o->block[k][b])->id;
+      PetscCall(HybPatternKeyGet(o->block[k][b], &o->lent[k][b].csr, &of->operand[k].key));
+      of->operand[k].m   = csr->m;
+      of->operand[k].n   = csr->n;
+      of->operand[k].nnz = csr->nnz;
+      known[k][b]        = PETSC_FALSE;
+    }
+    if (o->blocks == 1) continue;
+    for (PetscInt c = 1; c < M->O.n; c++) PetscCheck(M->garray[c - 1] < M->garray[c], PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %s of the product has its columns of other processes in another order than ascending: %" PetscInt_FMT " before %" PetscInt_FMT, roles[k], M->garray[c - 1], M->garray[c]);
+    PetscCall(PetscFree(mp->columns[k].garray));
+    mp->columns[k].as = k && o->mat[k] == o->mat[k - 1] ? mp->columns[k - 1].as : k;
+    if (mp->columns[k].as == k) {
+      PetscCall(PetscMalloc1(M->O.n, &mp->columns[k].garray));
+      PetscCall(PetscArraycpy(mp->columns[k].garray, M->garray, M->O.n));
+    }
+  }
+  PetscCall(HybOperandsHash(&mp->exec, o, known, hash));
+  for (PetscInt k = 0; k < o->n; k++)
+    for (int b = 0; b < o->blocks; b++) mp->block[b].operand[k].pattern = hash[k][b];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Are the operands of the pattern that the symbolic phase saw? Other Mats may stand in for the first ones. Of blocks of
+   ours it is known that nothing has moved; of others nothing is: states begin anew where PETSc replaces what a matrix
+   holds, and may come to the same number. Nothing is noted unless all are of the plan's patterns: else the next phase
+   would take them for those of the plan. */
+PetscErrorCode HybOperandsSame(HybMatProduct *mp, HybOperands *o, PetscBool *same)
+{
+  HybPatternKey key[3][2];
+  uint64_t      hash[3][2];
+  PetscBool     known[3][2], all = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  *same = (PetscBool)(mp->noperands == o->n);
+  for (PetscInt k = 0; k < o->n && *same; k++) {
+    for (int b = 0; b < o->blocks && *same; b++) {
+      const HybMatProductBlock *of  = &mp->block[b];
+      const HybCSR             *csr = HybParCSRBlock(&o->csr[k], b);
+
+      *same = (PetscBool)(csr->m == of->operand[k].m && csr->n == of->operand[k].n && csr->nnz == of->operand[k].nnz);
+      PetscCall(HybPatternKeyGet(o->block[k][b], &o->lent[k][b].csr, &key[k][b]));
+      known[k][b] = (PetscBool)(key[k][b].made && ((PetscObject)o->block[k][b])->id == of->operand[k].id && HybPatternKeyEqual(&key[k][b], &of->operand[k].key));
+      all         = (PetscBool)(all && known[k][b]);
+    }
+  }
+  if (*same && !all) PetscCall(HybOperandsHash(&mp->exec, o, known, hash));
+  for (PetscInt k = 0; k < o->n && *same && (!all || o->blocks == 2); k++) {
+    for (int b = 0; b < o->blocks; b++) *same = (PetscBool)(*same && (known[k][b] || hash[k][b] == mp->block[b].operand[k].pattern));
+    /* garray is looked at each time, since PETSc numbers it anew where no state tells; of one matrix once */
+    if (*same && o->blocks == 2 && (mp->columns[k].as == k || o->mat[k] != o->mat[mp->columns[k].as])) PetscCall(PetscArraycmp(o->csr[k].garray, mp->columns[mp->columns[k].as].garray, o->csr[k].O.n, same));
+  }
+  for (PetscInt k = 0; k < o->n && *same && !all; k++) {
+    for (int b = 0; b < o->blocks; b++) {
+      mp->block[b].operand[k].id  = ((PetscObject)o->block[k][b])->id;
+      mp->block[b].operand[k].key = key[k][b];
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Which operands have the values of the last numeric phase here; note: this one sees them. Where they can be known
+   again: device copies of ours follow the object's state as well. Others may be written past it. */
+PetscErrorCode HybOperandsValuesSeen(HybMatProduct *mp, HybOperands *o, PetscBool note, PetscBool seen[3])
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < 3; k++) seen[k] = (PetscBool)(k < o->n && HybExecOnDevice(&mp->exec));
+  for (PetscInt k = 0; k < o->n && HybExecOnDevice(&mp->exec); k++) {
+    for (int b = 0; b < o->blocks; b++) {
+      const Mat              A     = o->block[k][b];
+      HybMatProductBlock    *of    = &mp->block[b];
+      PetscObjectId          id    = 0;
+      const PetscObjectState state = ((PetscObject)A)->state;
+      PetscCount             moves = 0;
+
+      if (MatIsSeqAIJHybridGPU(A) && A->spptr) {
+        Mat_SeqAIJHybridGPU *hyb = NULL;
+
+        PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+        moves = hyb->moves;
+        id    = ((PetscObject)A)->id;
+      }
+      seen[k] = (PetscBool)(seen[k] && id && id == of->values[k].id && state == of->values[k].state && moves == of->values[k].moves);
+      if (!note) continue;
+      of->values[k].id    = id;
+      of->values[k].state = state;
+      of->values[k].moves = moves;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybOperandsValuesForget(HybMatProduct *mp)
+{
+  for (PetscInt k = 0; k < 3; k++) {
+    for (int b = 0; b < mp->blocks; b++) mp->block[b].values[k].id = 0;
+    mp->stays[k] = PETSC_FALSE;
+  }
+}
