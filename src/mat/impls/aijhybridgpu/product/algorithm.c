@@ -5,31 +5,23 @@
 #include "aijhybridgpu/private/hybspgemm.h"
 #include "aijhybridgpu/private/hybptap.h"
 
+static const struct {
+  HybProductType type;
+  const char    *option, *man; /* that MatMatMult() and its like read, and their pages */
+} products[] = {
+  [MATPRODUCT_AB]   = {HYB_PRODUCT_AB,   "-matmatmult_via",          "MatMatMult"         },
+  [MATPRODUCT_AtB]  = {HYB_PRODUCT_ATB,  "-mattransposematmult_via", "MatTransposeMatMult"},
+  [MATPRODUCT_ABt]  = {HYB_PRODUCT_ABT,  "-matmattransmult_via",     "MatMatTransposeMult"},
+  [MATPRODUCT_PtAP] = {HYB_PRODUCT_PTAP, "-matptap_via",             "MatPtAP"            },
+  [MATPRODUCT_RARt] = {HYB_PRODUCT_RART, "-matrart_via",             "MatRARt"            },
+  [MATPRODUCT_ABC]  = {HYB_PRODUCT_ABC,  "-matmatmatmult_via",       "MatMatMatMult"      }
+};
+
 PetscErrorCode HybMatProductType(MatProductType type, HybProductType *t)
 {
   PetscFunctionBegin;
-  switch (type) {
-  case MATPRODUCT_AB:
-    *t = HYB_PRODUCT_AB;
-    break;
-  case MATPRODUCT_AtB:
-    *t = HYB_PRODUCT_ATB;
-    break;
-  case MATPRODUCT_ABt:
-    *t = HYB_PRODUCT_ABT;
-    break;
-  case MATPRODUCT_PtAP:
-    *t = HYB_PRODUCT_PTAP;
-    break;
-  case MATPRODUCT_RARt:
-    *t = HYB_PRODUCT_RART;
-    break;
-  case MATPRODUCT_ABC:
-    *t = HYB_PRODUCT_ABC;
-    break;
-  default:
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "MatProductType %s is not a product of sparse matrices", MatProductTypes[type]);
-  }
+  PetscCheck((size_t)type < PETSC_STATIC_ARRAY_LENGTH(products) && products[type].option, PETSC_COMM_SELF, PETSC_ERR_SUP, "MatProductType %s is not a product of sparse matrices", MatProductTypes[type]);
+  *t = products[type].type;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -87,34 +79,9 @@ PetscErrorCode HybGlueProductAlgorithm(Mat C, PetscBool seq, char method[], size
   PetscBool          flg, known;
 
   PetscFunctionBegin;
-  switch (product->type) {
-  case MATPRODUCT_AB:
-    option = "-matmatmult_via";
-    man    = "MatMatMult";
-    break;
-  case MATPRODUCT_AtB:
-    option = "-mattransposematmult_via";
-    man    = "MatTransposeMatMult";
-    break;
-  case MATPRODUCT_ABt:
-    option = "-matmattransmult_via";
-    man    = "MatMatTransposeMult";
-    break;
-  case MATPRODUCT_PtAP:
-    option = "-matptap_via";
-    man    = "MatPtAP";
-    break;
-  case MATPRODUCT_RARt:
-    option = "-matrart_via";
-    man    = "MatRARt";
-    break;
-  default:
-    option = "-matmatmatmult_via";
-    man    = "MatMatMatMult";
-    break;
-  }
-  if (!product->api_user) option = "-mat_product_algorithm";
-  value = product->alg ? product->alg : "default";
+  option = product->api_user ? products[product->type].option : "-mat_product_algorithm";
+  man    = products[product->type].man;
+  value  = product->alg ? product->alg : "default";
   PetscCall(PetscStrncpy(given, value, sizeof(given)));
   PetscCall(HybAlgorithmOption(C, option, man, value, given, sizeof(given), &flg));
   /* as PetscOptionsEList() does, by which the parent reads it: in any case, and no value is a default */

@@ -5,33 +5,6 @@
 #include "product.h"
 #include "../seq/coo.h"
 
-/* Not collective: the blocks get their contents */
-static PetscErrorCode HybParResultBlocks(Mat C, HybMatProduct *mp, HybArena out[2], const HybParCSR *result)
-{
-  const HybBackend *backend = mp->exec.backend;
-
-  PetscFunctionBegin;
-  /* a symbolic result may be used as it is: no stray values */
-  PetscCall(backend->zero(&mp->exec, result->D.a, sizeof(HybScalar) * (size_t)result->D.nnz));
-  PetscCall(backend->zero(&mp->exec, result->O.a, sizeof(HybScalar) * (size_t)result->O.nnz));
-  PetscCall(MatMPIAIJHybridGPUAdoptBlocks(C, &mp->exec, out, result));
-  PetscCall(HybResultNote(C, mp));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Not collective */
-static PetscErrorCode HybParResultAdopted(Mat C, PetscBool again, const HybAsked asked[2][HYB_LEFT])
-{
-  PetscFunctionBegin;
-  PetscCall(PetscObjectStateIncrease((PetscObject)C));
-  if (again)
-    PetscCall(MatMPIAIJHybridGPUSetLeftOptions(C, asked)); /* what the program said of C since */
-  else
-    PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE)); /* as the parent's from coordinates */
-  PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Collective: C has these columns of others already, on all processes. Then its blocks stay the objects that they are,
    which a program may have borrowed (MatGetDiagonalBlock(), MatMPIAIJGetSeqAIJ()), and so do garray and the options. */
 static PetscErrorCode HybParResultSameColumns(Mat C, const HybMatProduct *mp, const HybParCSR *result, PetscBool *same)
@@ -56,10 +29,11 @@ static PetscErrorCode HybParResultSameColumns(Mat C, const HybMatProduct *mp, co
 static PetscErrorCode HybParResultAdopt(Mat C, HybMatProduct *mp, PetscBool repeated, HybArena out[2], const HybParCSR *result)
 {
   const PetscBool      again = (PetscBool)(mp->block[0].result.id && C->preallocated);
+  const HybExec       *x     = &mp->exec;
   HybAsked             asked[2][HYB_LEFT];
   Mat_MPIAIJHybridGPU *hyb  = NULL;
   PetscBool            stay = PETSC_FALSE;
-  PetscErrorCode       ierr;
+  PetscErrorCode       ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
@@ -70,11 +44,17 @@ static PetscErrorCode HybParResultAdopt(Mat C, HybMatProduct *mp, PetscBool repe
   C->preallocated = C->assembled = C->was_assembled = PETSC_FALSE;
   if (!stay) PetscCall(MatMPIAIJHybridGPUSetFrame(C, result->O.n, result->garray));
   mp->zeros = PETSC_TRUE;
-  ierr      = HybParResultBlocks(C, mp, out, result);
+  /* a symbolic result may be used as it is: no stray values */
+  for (int b = 0; b < 2 && !ierr; b++) ierr = x->backend->zero(x, (b ? &result->O : &result->D)->a, sizeof(HybScalar) * (size_t)(b ? &result->O : &result->D)->nnz);
+  if (!ierr) ierr = MatMPIAIJHybridGPUAdoptBlocks(C, x, out, result);
+  if (!ierr) ierr = HybResultNote(C, mp);
   /* so that an assembly, which sums, leaves it; what P^T A P leaves to its numeric phase keeps its state (below) */
   if (repeated || C->product->type != MATPRODUCT_PtAP) PetscCall(MatMPIAIJHybridGPUSumStates(C));
   C->preallocated = C->assembled = PETSC_TRUE;
-  if (!ierr) ierr = HybParResultAdopted(C, again, (const HybAsked(*)[HYB_LEFT])asked);
+  if (!ierr) ierr = PetscObjectStateIncrease((PetscObject)C);
+  /* what the program said of C since, or as the parent's from coordinates */
+  if (!ierr) ierr = again ? MatMPIAIJHybridGPUSetLeftOptions(C, (const HybAsked(*)[HYB_LEFT])asked) : MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE);
+  if (!ierr) ierr = MatMPIAIJHybridGPUSetBlocks(C);
   ierr = HybParProductAgree(mp->several, ierr, "Taking over the result of a parallel product");
   if (ierr) C->preallocated = C->assembled = PETSC_FALSE;
   PetscCall(ierr);

@@ -1,6 +1,6 @@
 /*
-  The result of a product: the sequential one's pattern (parresult.c has the parallel one's), and what is known of either
-  between the phases.
+  The result of a product: the sequential one's pattern (parresult.c has the parallel one's), and what is known of
+  either between the phases.
 */
 #include "product.h"
 #include "../seq/coo.h"
