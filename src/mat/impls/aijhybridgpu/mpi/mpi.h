@@ -39,6 +39,9 @@ typedef struct {
 
 /* mpidata.c */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetData(Mat, Mat_MPIAIJHybridGPU **);
+/* those of A's blocks that are of the type, NULL for others; and f of each of them */
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetBlocks(Mat A, Mat block[2]);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUEachBlock(Mat A, PetscErrorCode (*f)(Mat));
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUUnmade(Mat);
 PETSC_INTERN PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *);

@@ -125,18 +125,13 @@ static PetscErrorCode MatNorm_MPIAIJHybridGPU(Mat A, NormType type, PetscReal *n
 
 static PetscErrorCode MatFDColoringSetUp_MPIAIJHybridGPU(Mat A, ISColoring iscoloring, MatFDColoring c)
 {
-  Mat                  blocks[2];
-  const PetscInt      *garray;
-  Mat_MPIAIJHybridGPU *hyb  = NULL;
-  PetscErrorCode       ierr = PETSC_SUCCESS;
+  Mat_MPIAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   hyb->lentarrays = PETSC_TRUE; /* each assembly tells the blocks */
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
-  for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUStay(blocks[k]);
   /* the parent's is of all processes */
-  PetscCall(HybAgree(PetscObjectComm((PetscObject)A), ierr, "MatFDColoringSetUp()"));
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)A), MatMPIAIJHybridGPUEachBlock(A, MatSeqAIJHybridGPUStay), "MatFDColoringSetUp()"));
   PetscCall((*HybGlueState.mpi.fdcoloringsetup)(A, iscoloring, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -277,17 +272,15 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse r
     *newmat = A;
   B = *newmat;
   if (B->assembled) {
-    Mat             blocks[2];
-    const PetscInt *garray;
-
+    Mat blocks[2];
 #if HYB_HAS_CREATE_GARRAY
     PetscSF sf;
 
     PetscCall(MatGetMultPetscSF(B, &sf)); /* which sets it up, while we are asked (scatter.c) */
 #endif
-    PetscCall(MatMPIAIJGetSeqAIJ(B, &blocks[0], &blocks[1], &garray));
+    PetscCall(MatMPIAIJHybridGPUGetBlocks(B, blocks));
     for (PetscInt k = 0; k < 2 && !ierr; k++)
-      if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) ierr = MatConvert(blocks[k], MATSEQAIJ, MAT_INPLACE_MATRIX, &blocks[k]);
+      if (blocks[k]) ierr = MatConvert(blocks[k], MATSEQAIJ, MAT_INPLACE_MATRIX, &blocks[k]);
     /* else it would be of one type here and of another there */
     PetscCall(HybAgree(PetscObjectComm((PetscObject)B), ierr, "The conversion to " MATMPIAIJ));
   }

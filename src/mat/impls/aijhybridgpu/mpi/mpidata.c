@@ -18,6 +18,26 @@ PetscErrorCode MatMPIAIJHybridGPUGetData(Mat A, Mat_MPIAIJHybridGPU **data)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode MatMPIAIJHybridGPUGetBlocks(Mat A, Mat block[2])
+{
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
+  for (int k = 0; k < 2; k++)
+    if (block[k] && !MatIsSeqAIJHybridGPU(block[k])) block[k] = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMPIAIJHybridGPUEachBlock(Mat A, PetscErrorCode (*f)(Mat))
+{
+  Mat block[2];
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetBlocks(A, block));
+  for (int k = 0; k < 2; k++)
+    if (block[k]) PetscCall((*f)(block[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Not collective. C is not assembled until a numeric phase or the program makes it so, and its columns of others have
    the numbers of an assembled matrix: the parent's MatSetValues() looks for a column there, not by its number in C, of
    what was assembled. */

@@ -12,14 +12,8 @@
 /* New entries may come, also from other processes: see MatSeqAIJHybridGPUDisown() */
 static PetscErrorCode MatMPIAIJHybridGPUDisownBlocks(Mat A)
 {
-  Mat             blocks[2];
-  const PetscInt *garray;
-
   PetscFunctionBegin;
-  if (!A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
-  for (PetscInt k = 0; k < 2; k++)
-    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUDisown(blocks[k]));
+  if (A->preallocated) PetscCall(MatMPIAIJHybridGPUEachBlock(A, MatSeqAIJHybridGPUDisown));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -74,35 +68,14 @@ static PetscErrorCode MatMPIAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const 
 
 /* An error ended a function of the parent's between getting a block's values and restoring them. Who else writes them
    restores them in vain. */
-static PetscErrorCode MatMPIAIJHybridGPUNotGivenBack(Mat A)
+static PetscErrorCode HybBlockNotGivenBack(Mat block)
 {
-  Mat             blocks[2];
-  const PetscInt *garray;
+  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)block->spptr;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
-  for (PetscInt k = 0; k < 2; k++) {
-    Mat_SeqAIJHybridGPU *hyb = blocks[k] && MatIsSeqAIJHybridGPU(blocks[k]) ? (Mat_SeqAIJHybridGPU *)blocks[k]->spptr : NULL;
-
-    if (hyb && hyb->writers) hyb->writers--;
-  }
+  if (hyb && hyb->writers) hyb->writers--;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-#if HYB_HAS_ELIMINATEZEROS
-/* The parent has changed the blocks past their own functions */
-static PetscErrorCode MatMPIAIJHybridGPUBlocksMoved(Mat A)
-{
-  Mat             blocks[2];
-  const PetscInt *garray;
-
-  PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
-  for (PetscInt k = 0; k < 2; k++)
-    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUPatternMoved(blocks[k]));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-#endif
 
 static HYB_SELDOM PetscErrorCode HybSetValuesTold(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
 {
@@ -111,7 +84,7 @@ static HYB_SELDOM PetscErrorCode HybSetValuesTold(Mat A, PetscInt m, const Petsc
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUSetValuesBegin(A, m, rows, n, cols));
   ierr = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);
-  if (ierr) PetscCall(MatMPIAIJHybridGPUNotGivenBack(A)); /* by the parent */
+  if (ierr) PetscCall(MatMPIAIJHybridGPUEachBlock(A, HybBlockNotGivenBack)); /* by the parent */
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -156,46 +129,44 @@ PetscErrorCode MatEliminateZeros_MPIAIJHybridGPU(Mat A, PetscBool keep)
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
   PetscCall((*HybGlueState.mpi.eliminatezeros)(A, keep));
-  PetscCall(MatMPIAIJHybridGPUBlocksMoved(A));
+  PetscCall(MatMPIAIJHybridGPUEachBlock(A, MatSeqAIJHybridGPUPatternMoved)); /* past their own functions */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
 
 /* The parent writes the blocks, partly past their own functions. Values that somebody holds stay where they are: should
    a row get shorter, the block's own function sees to that. */
-static PetscErrorCode MatMPIAIJHybridGPUDemoteBlocks(Mat A)
+static PetscErrorCode HybBlockDemote(Mat block)
 {
-  Mat             blocks[2];
-  const PetscInt *garray;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
-  for (PetscInt k = 0; k < 2; k++) {
-    Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscCall(MatSeqAIJHybridGPUGetData(block, &hyb));
+  if (!HybStorageHeld(hyb)) PetscCall(MatSeqAIJHybridGPUDemote(block));
+  PetscCall(MatSeqAIJHybridGPUHostWrites(block));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    if (!blocks[k] || !MatIsSeqAIJHybridGPU(blocks[k])) continue;
-    PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &hyb));
-    if (!HybStorageHeld(hyb)) PetscCall(MatSeqAIJHybridGPUDemote(blocks[k]));
-    PetscCall(MatSeqAIJHybridGPUHostWrites(blocks[k]));
-  }
+static PetscErrorCode HybBlockZeroRowsLook(Mat block)
+{
+  PetscBool whole;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUZeroRowsLook(block, &whole));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Not collective: what MatZeroRows() does with the blocks before it comes to their rows */
 static PetscErrorCode MatMPIAIJHybridGPUZeroRowsBegin(Mat A, PetscScalar diag)
 {
-  Mat             blocks[2];
-  const PetscInt *garray;
-  PetscBool       square, whole;
+  PetscBool square;
 
   PetscFunctionBegin;
   /* the parent lets new entries in and sets them by MatSetValues(), and goes back to the blocks' data of before */
   PetscCall(MatHasCongruentLayouts(A, &square));
   if (!square && diag != (PetscScalar)0) PetscCall(MatMPIAIJHybridGPUDisownBlocks(A));
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
-  for (PetscInt k = 0; k < 2; k++)
-    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUZeroRowsLook(blocks[k], &whole));
-  PetscCall(MatMPIAIJHybridGPUDemoteBlocks(A));
+  PetscCall(MatMPIAIJHybridGPUEachBlock(A, HybBlockZeroRowsLook));
+  PetscCall(MatMPIAIJHybridGPUEachBlock(A, HybBlockDemote));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -210,7 +181,7 @@ PetscErrorCode MatZeroRows_MPIAIJHybridGPU(Mat A, PetscInt n, const PetscInt row
 PetscErrorCode MatZeroRowsColumns_MPIAIJHybridGPU(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diag, Vec x, Vec b)
 {
   PetscFunctionBegin;
-  PetscCall(HybAgree(PetscObjectComm((PetscObject)A), MatMPIAIJHybridGPUDemoteBlocks(A), "MatZeroRowsColumns()"));
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)A), MatMPIAIJHybridGPUEachBlock(A, HybBlockDemote), "MatZeroRowsColumns()"));
   PetscCall((*HybGlueState.mpi.zerorowscolumns)(A, n, rows, diag, x, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -218,12 +189,11 @@ PetscErrorCode MatZeroRowsColumns_MPIAIJHybridGPU(Mat A, PetscInt n, const Petsc
 /* Not collective: arrays of ours that the program has made a block of become its own */
 static PetscErrorCode MatMPIAIJHybridGPUTakeGiven(Mat A)
 {
-  Mat             blocks[2];
-  const PetscInt *garray;
+  Mat blocks[2];
 
   PetscFunctionBegin;
   if (HybGlueState.given.kept) {
-    PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], NULL));
     if (blocks[1]) PetscCall(HybGivenTake(blocks[1]));
   }
   PetscCall(HybGivenParallel(PETSC_FALSE));
@@ -299,15 +269,10 @@ PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 /* the parent goes by what AIJ's blocks were preallocated with */
 static PetscErrorCode MatResetPreallocation_MPIAIJHybridGPU(Mat A)
 {
-  Mat             blocks[2];
-  const PetscInt *garray;
-
   PetscFunctionBegin;
   if (A->preallocated) {
-    PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
-    for (int k = 0; k < 2; k++)
-      if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUAsPreallocated(blocks[k]));
-    PetscCall(MatMPIAIJHybridGPUDemoteBlocks(A));
+    PetscCall(MatMPIAIJHybridGPUEachBlock(A, MatSeqAIJHybridGPUAsPreallocated));
+    PetscCall(MatMPIAIJHybridGPUEachBlock(A, HybBlockDemote));
   }
   PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resetpreallocation[1])(A));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -229,7 +229,6 @@ static PetscErrorCode MatMPIAIJHybridGPUAnewAgain(Mat A, IS isrow, IS iscol, Mat
 PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS iscol, MatReuse reuse, Mat *B)
 {
   Mat                  blocks[2];
-  const PetscInt      *garray;
   Mat_SeqAIJHybridGPU *hyb[2] = {NULL, NULL};
   HybMPIInPlace        w;
   PetscErrorCode       ierr, later = PETSC_SUCCESS;
@@ -246,9 +245,9 @@ PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS iscol, Mat
     PetscCall(HybAgree(PetscObjectComm((PetscObject)A), HybMPIInPlaceBegin(*B, &w), "A submatrix that is used again"));
   }
   if (HYB_SUBMATRIX_TAKES && A->preallocated) {
-    PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+    PetscCall(MatMPIAIJHybridGPUGetBlocks(A, blocks));
     for (int k = 0; k < 2; k++)
-      if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &hyb[k]));
+      if (blocks[k]) PetscCall(MatSeqAIJHybridGPUGetData(blocks[k], &hyb[k]));
   }
   for (int k = 0; k < 2; k++)
     if (hyb[k]) hyb[k]->hostcopy = PETSC_TRUE;

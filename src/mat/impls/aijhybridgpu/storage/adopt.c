@@ -5,29 +5,29 @@
 
 #define HYB_TAKEN_SMALL 3000 /* entries, and rows */
 
+/* The search for inodes has chosen these together with the data: orderings number nodes in one and expand them by the
+   other */
+static void HybInodeOpsTake(struct _MatOps *to, const struct _MatOps *from)
+{
+  to->getrowij          = from->getrowij;
+  to->restorerowij      = from->restorerowij;
+  to->getcolumnij       = from->getcolumnij;
+  to->restorecolumnij   = from->restorecolumnij;
+  to->coloringpatch     = from->coloringpatch;
+  to->multdiagonalblock = from->multdiagonalblock;
+}
+
 /* exchanges what AIJ keeps, and the operations that it has chosen by it */
 static PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
 {
-  struct _MatOps *a = A->ops, *b = B->ops, c = *A->ops;
-  void           *data = A->data;
+  const struct _MatOps ops  = *A->ops;
+  void                *data = A->data;
 
   PetscFunctionBegin;
   A->data = B->data;
   B->data = data;
-  /* the search for inodes has chosen these together with the data: orderings number nodes in one and expand them by the
-     other */
-  a->getrowij          = b->getrowij;
-  a->restorerowij      = b->restorerowij;
-  a->getcolumnij       = b->getcolumnij;
-  a->restorecolumnij   = b->restorecolumnij;
-  a->coloringpatch     = b->coloringpatch;
-  a->multdiagonalblock = b->multdiagonalblock;
-  b->getrowij          = c.getrowij;
-  b->restorerowij      = c.restorerowij;
-  b->getcolumnij       = c.getcolumnij;
-  b->restorecolumnij   = c.restorecolumnij;
-  b->coloringpatch     = c.coloringpatch;
-  b->multdiagonalblock = c.multdiagonalblock;
+  HybInodeOpsTake(A->ops, B->ops);
+  HybInodeOpsTake(B->ops, &ops);
   PetscCall(HybDoorOpen(A));
   PetscCall(HybDoorClose(B));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -44,6 +44,29 @@ static PetscErrorCode HybDataGone(Mat A, Mat_SeqAIJHybridGPU *hyb, Mat *T)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* C, whose states were these, has got a result for its contents */
+static PetscErrorCode HybAdopted(Mat C, Mat_SeqAIJHybridGPU *hyb, PetscObjectState nonzerostate, PetscObjectState state)
+{
+  HybLent l;
+
+  PetscFunctionBegin;
+  C->preallocated  = PETSC_TRUE;
+  C->assembled     = PETSC_TRUE;
+  C->was_assembled = PETSC_FALSE;
+  C->num_ass++;
+  C->nonzerostate = C->ass_nonzerostate = nonzerostate + 1;
+  PetscCall(PetscMemzero(&C->info, sizeof(C->info)));
+  PetscCall(PetscObjectStateSet((PetscObject)C, state + 1));
+  HybStorageMoved(hyb);
+  PetscCall(HybLentGet(C, PETSC_FALSE, &l));
+  PetscCall(HybPatternKeyGet(C, &l.csr, &hyb->checkkey)); /* our own results are sorted */
+  PetscCall(HybLentRestore(C, &l));
+#if defined(PETSC_HAVE_DEVICE)
+  C->offloadmask = PETSC_OFFLOAD_CPU;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   The base class adopts the arrays: a throw-away MATSEQAIJ is made round them by MatCreateSeqAIJWithArrays(), and its
   data is exchanged with C's. The arrays stay ours (C's private data frees them after the parent's destroy); everything
@@ -55,6 +78,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
 {
   Mat                  T;
   Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscObjectState     state;
   HybArena             old;
 
   PetscFunctionBegin;
@@ -85,25 +109,9 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   /* whatever C held before goes with T, before the arrays under it */
   PetscCall(HybDataGone(C, hyb, &T));
   PetscCall(HybStorageRetire(hyb, &old));
-  C->preallocated  = PETSC_TRUE;
-  C->assembled     = PETSC_TRUE;
-  C->was_assembled = PETSC_FALSE;
-  C->num_ass++;
-  C->nonzerostate++;
-  C->ass_nonzerostate = C->nonzerostate;
-  PetscCall(PetscMemzero(&C->info, sizeof(C->info)));
-  PetscCall(PetscObjectStateIncrease((PetscObject)C));
-  PetscCall(MatSeqAIJHybridGPUValuesMoved(C));
-  {
-    HybPatternKey key;
-
-    PetscCall(HybPatternKeyGet(C, csr, &key));
-    hyb->checkkey = key; /* our own results are sorted */
-  }
+  PetscCall(PetscObjectStateGet((PetscObject)C, &state));
+  PetscCall(HybAdopted(C, hyb, C->nonzerostate, state));
   PetscCall(HybInodesLend(C, PETSC_TRUE));
-#if defined(PETSC_HAVE_DEVICE)
-  C->offloadmask = PETSC_OFFLOAD_CPU;
-#endif
   PetscCall(HybEventEnd(HybGlueState.event.adopt, C, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -137,8 +145,6 @@ PetscErrorCode MatSeqAIJHybridGPUTakeSmall(Mat C, HybArena *arrays, const HybCSR
   const PetscObjectState nonzerostate = C->nonzerostate;
   Mat_SeqAIJHybridGPU   *hyb          = NULL;
   PetscObjectState       state;
-  HybPatternKey          key;
-  HybLent                l;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
@@ -150,21 +156,7 @@ PetscErrorCode MatSeqAIJHybridGPUTakeSmall(Mat C, HybArena *arrays, const HybCSR
   HybInside(C, HybFillRows(C, csr));
   hyb->neverpreallocated = PETSC_TRUE;
   hyb->adoptions++;
-  C->preallocated  = PETSC_TRUE;
-  C->assembled     = PETSC_TRUE;
-  C->was_assembled = PETSC_FALSE;
-  C->num_ass++;
-  C->nonzerostate = C->ass_nonzerostate = nonzerostate + 1;
-  PetscCall(PetscMemzero(&C->info, sizeof(C->info)));
-  PetscCall(PetscObjectStateSet((PetscObject)C, state + 1));
-  HybStorageMoved(hyb);
-  PetscCall(HybLentGet(C, PETSC_FALSE, &l));
-  PetscCall(HybPatternKeyGet(C, &l.csr, &key));
-  PetscCall(HybLentRestore(C, &l));
-  hyb->checkkey = key; /* our own results are sorted */
-#if defined(PETSC_HAVE_DEVICE)
-  C->offloadmask = PETSC_OFFLOAD_CPU;
-#endif
+  PetscCall(HybAdopted(C, hyb, nonzerostate, state));
   PetscCall(HybEventEnd(HybGlueState.event.adopt, C, 0, 0, 0));
   PetscCall(HybArenaReset(arrays));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -297,13 +289,7 @@ PetscErrorCode HybHeaderMerge(Mat A, Mat *C)
   (*C)->redundant = was.redundant;
   c->bops[0]      = a->bops[0];
   (*C)->ops[0]    = A->ops[0];
-  /* which AIJ has chosen by the inodes of C's data */
-  (*C)->ops->getrowij          = found.getrowij;
-  (*C)->ops->restorerowij      = found.restorerowij;
-  (*C)->ops->getcolumnij       = found.getcolumnij;
-  (*C)->ops->restorecolumnij   = found.restorecolumnij;
-  (*C)->ops->coloringpatch     = found.coloringpatch;
-  (*C)->ops->multdiagonalblock = found.multdiagonalblock;
+  HybInodeOpsTake((*C)->ops, &found); /* by the inodes of C's data */
   PetscCall(MatHeaderReplace(A, C));
   A->stencil = stencil;
   PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE));
