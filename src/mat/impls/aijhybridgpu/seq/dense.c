@@ -112,13 +112,14 @@ static PetscErrorCode HybMultDense(Mat A, const HybExec *x, const HybLent *l, Pe
 
   PetscFunctionBegin;
   if (HybExecOnDevice(x)) {
-    PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
-    if (transpose) {
-      HybDeviceTranspose *t = NULL;
+    HybDeviceTranspose *t = NULL;
+    HybView             v;
 
-      PetscCall(MatSeqAIJHybridGPUGetDeviceTranspose(A, x, &csr, PETSC_FALSE, &t));
-      csr = t->csr;
-    }
+    PetscCall(HybViewOpen(A, &v));
+    v.x = *x;
+    PetscCall(HybViewSend(&v, PETSC_TRUE));
+    if (transpose) PetscCall(HybViewTranspose(&v, PETSC_FALSE, &t));
+    csr = transpose ? t->csr : v.csr;
   } else if (transpose) { /* begun on the device, bound to the CPU since */
     PetscCall(x->backend->csr->transpose(x, work, work, &l->csr, PETSC_FALSE, &csr, NULL));
   }

@@ -24,11 +24,13 @@ static PetscErrorCode HybMultBlockSize(Mat A, PetscInt *bs)
   A plan costs one to three products, and pays from the second one on: the first product with a large new pattern on the
   device has none. Its sums may be of another order.
 */
-static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *csr, const HybPatternKey *key, PetscBool transpose, HybMultPlan *p)
+static PetscErrorCode HybMultPlanSetUp(const HybView *v, const HybCSR *csr, const HybPatternKey *key, PetscBool transpose, HybMultPlan *p)
 {
-  Mat_SeqAIJHybridGPU *hyb   = NULL;
-  PetscInt             bs    = 1;
-  PetscBool            again = PETSC_FALSE;
+  const HybExec             *x     = &v->x;
+  const Mat_SeqAIJHybridGPU *hyb   = v->hyb;
+  const Mat                  A     = v->A;
+  PetscInt                   bs    = 1;
+  PetscBool                  again = PETSC_FALSE;
 
   PetscFunctionBegin;
   if (p->ready && HybPatternKeyEqual(key, &p->key)) {
@@ -37,7 +39,6 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
     again = PETSC_TRUE;
   }
   PetscCall(HybMultPlanDestroy(p));
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   if (!transpose) PetscCall(HybMultBlockSize(A, &bs));
   {
     /* a method that only the other side has: this side chooses for itself */
@@ -72,14 +73,15 @@ static PetscErrorCode HybMultPlanSetUp(Mat A, const HybExec *x, const HybCSR *cs
 }
 
 /* The transpose on the device, up to date */
-PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **transpose)
+PetscErrorCode HybViewTranspose(const HybView *v, PetscBool conjugate, HybDeviceTranspose **transpose)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybDeviceTranspose  *t;
+  const HybExec             *x   = &v->x;
+  const HybCSR              *csr = &v->csr;
+  const Mat_SeqAIJHybridGPU *hyb = v->hyb;
+  HybDeviceTranspose        *t   = &v->hyb->transpose;
 
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  *transpose = t = &hyb->transpose;
+  *transpose = t;
   if (!PetscDefined(USE_COMPLEX)) conjugate = PETSC_FALSE;
   if (t->ready && !HybPatternKeyEqual(&t->key, &hyb->copy.key)) {
     t->ready = PETSC_FALSE;
@@ -87,7 +89,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     PetscCall(HybArenaReset(&t->arena));
   }
   if (t->ready && !t->stale && t->state == hyb->copy.mark.state && t->conjugated == conjugate) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HybGlueState.event.transpose, A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.transpose, v->A, 0, 0, 0));
   if (!t->ready) {
     HybArena work;
     HybExec  w = *x;
@@ -114,7 +116,7 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat A, const HybExec *x, con
     t->conjugated = conjugate;
     t->stale      = PETSC_FALSE;
   }
-  PetscCall(HybEventEnd(HybGlueState.event.transpose, A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.transpose, v->A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -125,24 +127,22 @@ HybRecordOp HybMultRecord(PetscBool transpose, HybSpMVMode mode)
                                                                        : HYB_RECORD_RESIDUAL;
 }
 
-/* A's arrays, or its transpose's, where x executes, and the plan of a product with them */
-static PetscErrorCode HybMultPrepare(Mat A, const HybExec *x, PetscBool transpose, PetscBool conjugate, HybCSR *csr, HybMultPlan **plan)
+/* The matrix's arrays, or its transpose's, on the device, and the plan of a product with them */
+static PetscErrorCode HybMultPrepare(HybView *v, PetscBool transpose, PetscBool conjugate, HybCSR *csr, HybMultPlan **plan)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, csr));
+  PetscCall(HybViewSend(v, PETSC_TRUE));
   if (transpose) {
     HybDeviceTranspose *t = NULL;
 
-    PetscCall(MatSeqAIJHybridGPUGetDeviceTranspose(A, x, csr, conjugate, &t));
+    PetscCall(HybViewTranspose(v, conjugate, &t));
     *csr  = t->csr;
     *plan = &t->mult;
-    PetscCall(HybMultPlanSetUp(A, x, csr, &t->key, PETSC_TRUE, *plan));
+    PetscCall(HybMultPlanSetUp(v, csr, &t->key, PETSC_TRUE, *plan));
   } else {
-    *plan = &hyb->device;
-    PetscCall(HybMultPlanSetUp(A, x, csr, &hyb->copy.key, PETSC_FALSE, *plan));
+    *csr  = v->csr;
+    *plan = &v->hyb->device;
+    PetscCall(HybMultPlanSetUp(v, csr, &v->hyb->copy.key, PETSC_FALSE, *plan));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -158,36 +158,37 @@ static PetscErrorCode HybMultLogFlops(const HybMultPlan *plan, PetscCount nnz, H
 }
 
 /* arrays where x executes; yy may be zz */
-static PetscErrorCode HybMultArrays(Mat A, const HybExec *x, PetscBool transpose, PetscBool conjugate, const PetscScalar *xx, HybSpMVMode mode, const PetscScalar *yy, PetscScalar *zz)
+static PetscErrorCode HybMultArrays(HybView *v, PetscBool transpose, PetscBool conjugate, const PetscScalar *xx, HybSpMVMode mode, const PetscScalar *yy, PetscScalar *zz)
 {
   HybMultPlan   *plan = NULL;
   HybCSR         csr;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybMultPrepare(A, x, transpose, conjugate, &csr, &plan));
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], A, 0, 0, 0));
+  PetscCall(HybMultPrepare(v, transpose, conjugate, &csr, &plan));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], v->A, 0, 0, 0));
   PetscCall(PetscLogGpuTimeBegin());
   ierr = HybSpMVApply(&plan->plan, &csr, (const HybScalar *)xx, mode, (const HybScalar *)yy, (HybScalar *)zz);
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(ierr);
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], v->A, 0, 0, 0));
   PetscCall(HybMultLogFlops(plan, csr.nnz, mode));
-  PetscCall(MatSeqAIJHybridGPUReadEnd(A, x));
+  PetscCall(MatSeqAIJHybridGPUReadEnd(v->A, &v->x));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMultOnDevice(Mat A, const HybExec *x, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, HybArena *work)
+static PetscErrorCode HybMultOnDevice(HybView *v, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, HybArena *work)
 {
-  HybVecAccess dx, dy, dz;
-  PetscBool    inplace = (PetscBool)(mode != HYB_SPMV_SET && yy == zz);
+  const HybExec *x = &v->x;
+  HybVecAccess   dx, dy, dz;
+  PetscBool      inplace = (PetscBool)(mode != HYB_SPMV_SET && yy == zz);
 
   PetscFunctionBegin;
   PetscCall(HybVecGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
   PetscCall(HybVecGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy));
   PetscCall(HybVecGet(x, work, zz, inplace, PETSC_TRUE, &dz));
-  PetscCall(HybMultArrays(A, x, transpose, conjugate, dx.there, mode, inplace ? dz.there : dy.there, dz.there));
+  PetscCall(HybMultArrays(v, transpose, conjugate, dx.there, mode, inplace ? dz.there : dy.there, dz.there));
   PetscCall(HybVecRestore(x, work, &dz));
   PetscCall(HybVecRestore(x, work, &dy));
   PetscCall(HybVecRestore(x, work, &dx));
@@ -218,16 +219,11 @@ static inline __attribute__((always_inline)) PetscErrorCode HybMultByPlan(HybMul
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMultOnHost(Mat A, const HybExec *x, const HybLent *l, Vec xx, HybSpMVMode mode, Vec yy, Vec zz)
+static PetscErrorCode HybMultOnHost(const HybView *v, Vec xx, HybSpMVMode mode, Vec yy, Vec zz)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybPatternKey        key;
-
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(HybPatternKeyGet(A, &l->csr, &key));
-  PetscCall(HybMultPlanSetUp(A, x, &l->csr, &key, PETSC_FALSE, &hyb->host));
-  PetscCall(HybMultByPlan(&hyb->host, &l->csr, xx, mode, yy, zz));
+  PetscCall(HybMultPlanSetUp(v, &v->host, &v->key, PETSC_FALSE, &v->hyb->host));
+  PetscCall(HybMultByPlan(&v->hyb->host, &v->host, xx, mode, yy, zz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -276,38 +272,33 @@ PetscLogDouble HybMultBytes(const HybCSR *csr, HybSpMVMode mode)
 
 static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, PetscBool *parents)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybExec              x;
-  HybLent              l;
+  HybView v;
 
   PetscFunctionBegin;
   *parents = PETSC_FALSE;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
-  PetscCheck(l.csr.a || !l.csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY): it cannot be multiplied with a vector", (PetscInt64)l.csr.nnz);
-  PetscCall(HybWhereMult(A, &l.csr, transpose, mode, xx, zz, &x));
-  PetscCall(HybRecordBegin(HybMultRecord(transpose, mode), A, &x));
-  if (HybExecOnDevice(&x)) {
+  PetscCall(HybViewOpen(A, &v));
+  PetscCheck(v.host.a || !v.host.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY): it cannot be multiplied with a vector", (PetscInt64)v.host.nnz);
+  PetscCall(HybWhereMult(&v, transpose, mode, xx, zz));
+  PetscCall(HybRecordBegin(HybMultRecord(transpose, mode), A, &v.x));
+  if (HybExecOnDevice(&v.x)) {
     HybArena       work;
     PetscErrorCode ierr;
 
-    PetscCall(HybArenaInit(&work, &x));
-    ierr = HybMultOnDevice(A, &x, transpose, conjugate, xx, mode, yy, zz, &work);
+    PetscCall(HybArenaInit(&work, &v.x));
+    ierr = HybMultOnDevice(&v, transpose, conjugate, xx, mode, yy, zz, &work);
     PetscCall(HybArenaReset(&work));
     PetscCall(ierr);
   } else if (transpose)
     *parents = PETSC_TRUE;
   else
-    PetscCall(HybMultOnHost(A, &x, &l, xx, mode, yy, zz));
+    PetscCall(HybMultOnHost(&v, xx, mode, yy, zz));
   if (!*parents) HybGlueState.counts.mults++;
   if (HybRecording() && !*parents) {
-    const HybSpMVMethod *method = (!HybExecOnDevice(&x) ? &hyb->host : transpose ? &hyb->transpose.mult
-                                                                                 : &hyb->device)
-                                    ->plan.method;
+    const HybMultPlan *plan = !HybExecOnDevice(&v.x) ? &v.hyb->host : transpose ? &v.hyb->transpose.mult
+                                                                                : &v.hyb->device;
 
-    PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, &x, method->name, "", 2.0 * l.csr.nnz, HybMultBytes(&l.csr, mode)));
+    PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, &v.x, plan->plan.method->name, "", 2.0 * v.host.nnz, HybMultBytes(&v.host, mode)));
   }
-  PetscCall(HybLentRestore(A, &l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -315,9 +306,12 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
 PetscErrorCode MatSeqAIJHybridGPUMultBegin(Mat A, const HybExec *x, PetscBool transpose, HybCSR *csr, int *lanes)
 {
   HybMultPlan *plan = NULL;
+  HybView      v;
 
   PetscFunctionBegin;
-  PetscCall(HybMultPrepare(A, x, transpose, PETSC_FALSE, csr, &plan));
+  PetscCall(HybViewOpen(A, &v));
+  v.x = *x;
+  PetscCall(HybMultPrepare(&v, transpose, PETSC_FALSE, csr, &plan));
   *lanes = HybSpMVLanes(&plan->plan);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -339,16 +333,15 @@ PetscErrorCode MatSeqAIJHybridGPUMultEnd(Mat A, const HybExec *x, PetscBool tran
 /* of a block of a parallel matrix */
 PetscErrorCode MatSeqAIJHybridGPUMultArrays(Mat A, const HybExec *x, PetscBool transpose, const PetscScalar *xx, HybSpMVMode mode, const PetscScalar *yy, PetscScalar *zz)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
+  HybView v;
 
   PetscFunctionBegin;
   PetscCall(HybRecordBegin(HybMultRecord(transpose, mode), A, x));
-  PetscCall(HybMultArrays(A, x, transpose, PETSC_FALSE, xx, mode, yy, zz));
+  PetscCall(HybViewOpen(A, &v));
+  v.x = *x;
+  PetscCall(HybMultArrays(&v, transpose, PETSC_FALSE, xx, mode, yy, zz));
   HybGlueState.counts.mults++;
-  if (HybRecording()) {
-    PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-    PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, x, (transpose ? &hyb->transpose.mult : &hyb->device)->plan.method->name, "", 2.0 * hyb->copy.csr.nnz, HybMultBytes(&hyb->copy.csr, mode)));
-  }
+  if (HybRecording()) PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, x, (transpose ? &v.hyb->transpose.mult : &v.hyb->device)->plan.method->name, "", 2.0 * v.csr.nnz, HybMultBytes(&v.csr, mode)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -366,34 +359,32 @@ PetscErrorCode HybMatHasMult(Mat A, PetscBool *flg)
 
 PetscErrorCode HybMatGetMultExec(Mat A, Vec x, Vec b, HybExec *exec)
 {
-  HybLent l;
+  HybView v;
 
   PetscFunctionBegin;
-  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
-  PetscCall(HybWhereMult(A, &l.csr, PETSC_FALSE, HYB_SPMV_SET, x, b, exec));
-  PetscCall(HybLentRestore(A, &l));
+  PetscCall(HybViewOpen(A, &v));
+  PetscCall(HybWhereMult(&v, PETSC_FALSE, HYB_SPMV_SET, x, b));
+  *exec = v.x;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybMatGetMult(Mat A, const HybExec *x, PetscBool transpose, HybCSR *csr, HybSpMV **plan)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybMultPlan         *p   = NULL;
+  HybMultPlan *p = NULL;
+  HybView      v;
 
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybViewOpen(A, &v));
+  v.x = *x;
   if (HybExecOnDevice(x)) {
-    PetscCall(HybMultPrepare(A, x, transpose, PETSC_FALSE, csr, &p));
+    PetscCall(HybMultPrepare(&v, transpose, PETSC_FALSE, csr, &p));
     /* the second time it is a plan for many products */
-    if (p->onceonly) PetscCall(HybMultPrepare(A, x, transpose, PETSC_FALSE, csr, &p));
+    if (p->onceonly) PetscCall(HybMultPrepare(&v, transpose, PETSC_FALSE, csr, &p));
   } else {
-    HybPatternKey key;
-
     PetscCheck(!transpose, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The host has no transpose");
-    p = &hyb->host;
-    PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, csr));
-    PetscCall(HybPatternKeyGet(A, csr, &key));
-    PetscCall(HybMultPlanSetUp(A, x, csr, &key, PETSC_FALSE, p));
+    p    = &v.hyb->host;
+    *csr = v.host;
+    PetscCall(HybMultPlanSetUp(&v, csr, &v.key, PETSC_FALSE, p));
   }
   *plan = &p->plan;
   PetscFunctionReturn(PETSC_SUCCESS);

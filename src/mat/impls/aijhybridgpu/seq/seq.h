@@ -35,8 +35,8 @@ PETSC_INTERN PetscLogDouble HybMultBytes(const HybCSR *, HybSpMVMode);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMultBegin(Mat, const HybExec *, PetscBool transpose, HybCSR *, int *lanes);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMultEnd(Mat, const HybExec *, PetscBool transpose, HybSpMVMode);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMultArrays(Mat, const HybExec *, PetscBool transpose, const PetscScalar *, HybSpMVMode, const PetscScalar *, PetscScalar *);
-/* the explicit transpose of what csr lends, up to date */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceTranspose(Mat, const HybExec *, const HybCSR *csr, PetscBool conjugate, HybDeviceTranspose **);
+/* the explicit transpose of a view's csr, up to date */
+PETSC_INTERN PetscErrorCode HybViewTranspose(const HybView *, PetscBool conjugate, HybDeviceTranspose **);
 
 /* deviceops.c; the second: B's values become A's, a sequential one of any AIJ type and the same pattern, if B lives on
    the device */

@@ -71,34 +71,26 @@ static PetscErrorCode HybCopyValues(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybEx
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool values, HybCSR *csr)
+PetscErrorCode HybViewSend(HybView *v, PetscBool values)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybDeviceCopy       *d;
-  HybLent              l;
-  HybPatternKey        key;
-  PetscObjectState     state;
+  Mat_SeqAIJHybridGPU   *hyb   = v->hyb;
+  HybDeviceCopy         *d     = &hyb->copy;
+  const PetscObjectState state = ((PetscObject)v->A)->state;
 
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  d = &hyb->copy;
-  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
-  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
-  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
-  PetscCheck(!values || l.csr.a || !l.csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (PetscInt64)l.csr.nnz);
+  PetscCheck(!values || v->host.a || !v->host.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (PetscInt64)v->host.nnz);
   hyb->quiet = PETSC_FALSE;
-  if (d->pattern && !HybPatternKeyEqual(&key, &d->key)) {
-    if (hyb->lives == HYB_LIVES_SHARED && key.i == d->key.i && key.j == d->key.j && key.nnz == d->key.nnz && key.m == d->key.m) {
+  if (d->pattern && !HybPatternKeyEqual(&v->key, &d->key)) {
+    if (hyb->lives == HYB_LIVES_SHARED && v->key.i == d->key.i && v->key.j == d->key.j && v->key.nnz == d->key.nnz && v->key.m == d->key.m) {
       /* the same arrays, renumbered in place or with a new state: they are the device's too */
-      d->key   = key;
-      d->csr.n = key.n;
+      d->key   = v->key;
+      d->csr.n = v->key.n;
     } else {
-      PetscCall(HybCopyForget(A, hyb));
-      PetscCall(HybLentRestore(A, &l)); /* promoted values have returned to AIJ's array */
-      PetscCall(HybLentGet(A, PETSC_TRUE, &l));
+      PetscCall(HybCopyForget(v->A, hyb));
+      PetscCall(HybViewOpen(v->A, v)); /* promoted values have returned to AIJ's array */
     }
   }
-  if (!d->pattern) PetscCall(HybCopyPattern(A, hyb, x, &l.csr, &key));
+  if (!d->pattern) PetscCall(HybCopyPattern(v->A, hyb, &v->x, &v->host, &v->key));
   if (values) {
     const PetscBool current = HybMarkCurrent(&d->mark, state);
 
@@ -107,14 +99,25 @@ PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool
       hyb->moves++;
     }
     if (!current || !d->values || hyb->writers) {
-      PetscCall(HybCopyValues(A, hyb, x, &l.csr));
+      PetscCall(HybCopyValues(v->A, hyb, &v->x, &v->host));
       d->values     = PETSC_TRUE;
       d->mark.state = state;
     }
   }
-  *csr = d->csr;
-  if (!values) csr->a = NULL;
-  PetscCall(HybLentRestore(A, &l));
+  v->csr = d->csr;
+  if (!values) v->csr.a = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat A, const HybExec *x, PetscBool values, HybCSR *csr)
+{
+  HybView v;
+
+  PetscFunctionBegin;
+  PetscCall(HybViewOpen(A, &v));
+  v.x = *x;
+  PetscCall(HybViewSend(&v, values));
+  *csr = v.csr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

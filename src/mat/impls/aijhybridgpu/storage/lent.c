@@ -3,6 +3,21 @@
 */
 #include "storage.h"
 
+PetscErrorCode HybViewOpen(Mat A, HybView *v)
+{
+  PetscMemType mtype;
+
+  PetscFunctionBegin;
+  v->A = A;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &v->hyb));
+  v->host.m = A->rmap->n;
+  v->host.n = A->cmap->n;
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, (const PetscInt **)&v->host.i, (const PetscInt **)&v->host.j, (PetscScalar **)&v->host.a, &mtype));
+  v->host.nnz = v->host.m ? v->host.i[v->host.m] : 0;
+  PetscCall(HybPatternKeyGet(A, &v->host, &v->key));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybLentGet(Mat A, PetscBool values, HybLent *l)
 {
   PetscBool own = MatIsSeqAIJHybridGPU(A);

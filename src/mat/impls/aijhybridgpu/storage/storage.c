@@ -31,8 +31,8 @@
 
   Verbs, for all other glue:
 
-    read                   MatSeqAIJHybridGPUGetDeviceCSR(), then MatSeqAIJHybridGPUReadEnd() where the work is only
-                           queued
+    read                   HybViewOpen() and HybViewSend(), or both as MatSeqAIJHybridGPUGetDeviceCSR(), then
+                           MatSeqAIJHybridGPUReadEnd() where the work is only queued
     write, begin and end   MatSeqAIJHybridGPUWriteBegin(), then MatSeqAIJHybridGPUDeviceWritten() or
                            MatSeqAIJHybridGPUWriteEnd()
     leave to the parent    MatSeqAIJHybridGPUHostWrites() before it writes values where they are,

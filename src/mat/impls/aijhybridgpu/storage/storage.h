@@ -308,6 +308,20 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat, PetscBool);
 PETSC_INTERN PetscErrorCode HybMultPlanDestroy(HybMultPlan *);
 PETSC_INTERN PetscErrorCode HybDerivedDestroy(HybDerived *);
 
+/* A matrix of the type, opened for one operation: what follows asks nobody again. Nothing in it outlives that, and
+   nothing is to be given back. */
+typedef struct {
+  Mat                  A;
+  Mat_SeqAIJHybridGPU *hyb;
+  HybExec              x;    /* where the operation runs: who opens it says so */
+  HybCSR               host; /* AIJ's arrays; a NULL: of a structure without values */
+  HybCSR               csr;  /* those where x executes, after HybViewSend() */
+  HybPatternKey        key;
+} HybView;
+/* lent.c; copy.c: the matrix's arrays on the device of x, sent or refreshed as needed */
+PETSC_INTERN PetscErrorCode HybViewOpen(Mat, HybView *);
+PETSC_INTERN PetscErrorCode HybViewSend(HybView *, PetscBool values);
+
 /* lent.c */
 /* Lends a sequential AIJ matrix's arrays (any type of the family) for reading by the host; values may be left out */
 typedef struct {
@@ -352,8 +366,8 @@ PETSC_INTERN PetscErrorCode HybInodesEnded(Mat A, PetscBool *ended);
    says so, was true before where -info has been told. */
 PETSC_INTERN PetscErrorCode HybLentSort(Mat, const HybLent *, const HybExec *x, const PetscInt *to, const char *role, HybArena *copies, HybCSR *csr, PetscBool *copied);
 
-/* copy.c: the matrix's arrays on the device of x, sent or refreshed as needed; ours only. The second when what reads
-   them has been queued, and nothing waits for it. */
+/* copy.c: a view's arrays where nothing else of it is wanted. The second when what reads them has been queued, and
+   nothing waits for it. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUGetDeviceCSR(Mat, const HybExec *x, PetscBool values, HybCSR *);
 /* the same of any AIJ, whose arrays are lent: a copy of one that is not ours comes from sent */
 PETSC_INTERN PetscErrorCode HybOperandSend(Mat, const HybLent *, const HybExec *x, PetscBool values, HybArena *sent, HybCSR *);

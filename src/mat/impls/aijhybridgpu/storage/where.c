@@ -180,23 +180,20 @@ PetscErrorCode HybWhereStaged(Mat A, PetscBool xdevice, PetscBool zdevice)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybWhereMult(Mat A, const HybCSR *csr, PetscBool transpose, HybSpMVMode mode, Vec xx, Vec zz, HybExec *x)
+PetscErrorCode HybWhereMult(HybView *v, PetscBool transpose, HybSpMVMode mode, Vec xx, Vec zz)
 {
-  Mat_SeqAIJHybridGPU *hyb    = NULL;
-  const PetscCount     nnz    = csr->nnz;
-  PetscBool            stages = PETSC_FALSE, xdevice, zdevice;
+  PetscBool stages = PETSC_FALSE, xdevice, zdevice;
 
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(HybVecOnDevice(xx, &xdevice));
   PetscCall(HybVecOnDevice(zz, &zdevice));
 #if !defined(PETSC_HAVE_CUDA)
-  if (!HybBorn(hyb) && !transpose) PetscCall(MatSeqAIJHybridGPUStages(A, hyb, csr, mode, &stages));
+  if (!HybBorn(v->hyb) && !transpose) PetscCall(MatSeqAIJHybridGPUStages(v->A, v->hyb, &v->host, mode, &stages));
 #else
   (void)transpose;
   (void)mode;
 #endif
-  PetscCall(HybWhereMet(A, hyb, (PetscBool)(xdevice || zdevice), stages, nnz, x));
-  if (HybExecOnDevice(x)) PetscCall(HybWhereStaged(A, xdevice, zdevice));
+  PetscCall(HybWhereMet(v->A, v->hyb, (PetscBool)(xdevice || zdevice), stages, v->host.nnz, &v->x));
+  if (HybExecOnDevice(&v->x)) PetscCall(HybWhereStaged(v->A, xdevice, zdevice));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -17,7 +17,7 @@ PETSC_INTERN PetscErrorCode MatAIJHybridGPUSetVecType(Mat);
 #define HYB_ANY_SIZE PTRDIFF_MAX /* as work: never too small for the device */
 PETSC_INTERN PetscErrorCode HybGlueGetExec(Mat, const HybChoices *, PetscCount work, HybExec *);
 /* a product with vectors */
-PETSC_INTERN PetscErrorCode HybWhereMult(Mat, const HybCSR *, PetscBool transpose, HybSpMVMode, Vec xx, Vec zz, HybExec *);
+PETSC_INTERN PetscErrorCode HybWhereMult(HybView *, PetscBool transpose, HybSpMVMode, Vec xx, Vec zz);
 /* a product with a dense matrix, which is on the device or not */
 PETSC_INTERN PetscErrorCode HybWhereDense(Mat, PetscBool ondevice, PetscCount nnz, HybExec *);
 /* this process's part of a parallel matrix's product, of this diagonal block, with vectors on the device or not */
