@@ -238,7 +238,7 @@ static PetscErrorCode Indefinite(Pair *p)
   const PetscReal by[] = {-0.3, -1.0, -9.0, 0.0};
 
   PetscFunctionBeginUser;
-  if (PetscDefined(USE_COMPLEX)) PetscFunctionReturn(PETSC_SUCCESS); /* PETSc's KSPCG on both sides */
+  if (PetscDefined(USE_COMPLEX) || SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS); /* PETSc's KSPCG on both sides */
   p->tol = 1e-6;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(by); k++) {
     char what[48];
@@ -267,6 +267,7 @@ static PetscErrorCode OddMatrix(Pair *p)
   const PetscReal odd[] = {NAN, INFINITY, 0.0, 1e-300};
 
   PetscFunctionBeginUser;
+  if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS);
   p->tol = 1e-7;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(odd); k++) {
     PetscScalar diagonal;

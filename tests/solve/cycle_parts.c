@@ -683,12 +683,12 @@ static const Case Cases[] = {
   {"several",      "",                                                                                                                Several      },
   {"vectors",      "",                                                                                                                Vectors      },
   {"hierarchy",    "",                                                                                                                OwnHierarchy },
-  {"blocks",       "-mg_coarse_pc_type bjacobi",                                                                                      OwnHierarchy },
   {"grid",         "-grid_pc_mg_levels 3 -grid_pc_mg_galerkin both -grid_mg_levels_pc_type jacobi -grid_mg_coarse_pc_type redundant", Grids        },
-  {"few",          "",                                                                                                                Few          },
   {"bits",         "",                                                                                                                Bits         },
   {"prefix",       "",                                                                                                                Prefix       },
   {"estimates",    "",                                                                                                                Estimates    },
+  {"blocks",       "-mg_coarse_pc_type bjacobi",                                                                                      OwnHierarchy },
+  {"few",          "",                                                                                                                Few          },
 };
 
 int main(int argc, char **argv)

@@ -241,6 +241,8 @@ static void Whole(FILE *f, const HybReport *r)
                    {'c', run->after                                                         }
   };
 
+  /* another logger was there */
+  if (!(run->before + run->seconds[HYB_PART_SETUP] + run->seconds[HYB_PART_SOLVE] > 0)) return;
   fputs("<h2>The whole run</h2>\n<p class=\"dim\">From loading the library to the end", f);
   if (r->known > 1) fprintf(f, ", on process %d, whose set-ups and solves took longest", (int)a->rank);
   fputs(". Set-ups and solves are PETSc's events; of those within others the outermost counts. By the type: operations on its matrices, its cycles of multigrid, its iterations of CG. By PETSc: vectors, other smoothers and other code, which -log_view lists.", f);

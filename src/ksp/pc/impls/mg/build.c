@@ -77,21 +77,36 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* An application that fails leaves its right-hand side locked for reading. That is written again next time. */
+static void Unlock(Vec v)
+{
+  PetscInt locked = 0;
+
+#ifndef VecLockGet /* older releases without debugging lock nothing */
+  (void)VecLockGet(v, &locked);
+#endif
+  for (; locked > 0; locked--) (void)VecLockReadPop(v);
+}
+
 /* For constants as a null space: vectors and sums of the cycle's. It relies on A 1 = 0, which PETSc does not need. */
 static PetscErrorCode HybMGNullSpace(KSP ksp, HybMG *h, const char **why)
 {
-  HybCycle  *c = &h->cycle;
-  PetscReal  norm;
-  HybScalar *s;
-  Mat        A;
+  HybCycle      *c = &h->cycle;
+  PetscReal      norm;
+  HybScalar     *s;
+  Mat            A;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (!c->zeromean && !c->zerosum) PetscFunctionReturn(PETSC_SUCCESS);
   if (c->zeromean) {
     PetscCall(KSPGetOperators(ksp, &A, NULL));
     PetscCall(VecSet(ksp->work[0], 1));
-    PetscCall(MatMult(A, ksp->work[0], ksp->work[1]));
-    PetscCall(PCApply(ksp->pc, ksp->work[1], ksp->work[0]));
+    ierr = MatMult(A, ksp->work[0], ksp->work[1]);
+    if (!ierr) ierr = PCApply(ksp->pc, ksp->work[1], ksp->work[0]);
+    if (ierr) Unlock(ksp->work[0]);
+    if (ierr) Unlock(ksp->work[1]);
+    PetscCall(ierr);
     PetscCall(VecNorm(ksp->work[0], NORM_INFINITY, &norm));
     if (!(norm <= 1000 * PETSC_MACHINE_EPSILON)) *why = "the matrix times a constant is not zero";
   }
@@ -142,17 +157,6 @@ static PetscErrorCode HybMGNumbers(const PC_MG *mg, HybMG *h, const char **why)
   }
   if (!*why) PetscCall(c->exec.backend->copy(&c->exec, h->c, all, sizeof(PetscReal) * (size_t)(2 * 3 * HYB_MG_SMOOTHER * c->n), HYB_COPY_HOST_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* An application that fails leaves its right-hand side locked for reading. That is written again next time. */
-static void Unlock(Vec v)
-{
-  PetscInt locked = 0;
-
-#ifndef VecLockGet /* older releases without debugging lock nothing */
-  (void)VecLockGet(v, &locked);
-#endif
-  for (; locked > 0; locked--) (void)VecLockReadPop(v);
 }
 
 /* D^-1 as the preconditioner has it, in the smoother's second work vector */
