@@ -189,8 +189,9 @@ typedef struct {
     /* used by the search: number of the function that was called, -1: none */
     int       called;
     PetscBool flagsasked, flagsknown, blocksknown;
-    size_t    flag[2];  /* of a MATMPIAIJ: places of MAT_ROW_ORIENTED and MAT_IGNORE_OFF_PROC_ENTRIES */
-    size_t    block[2]; /* of a MATMPIAIJ: places of the pointers to its blocks */
+    size_t    flag[2];     /* of a MATMPIAIJ: places of MAT_ROW_ORIENTED and MAT_IGNORE_OFF_PROC_ENTRIES */
+    size_t    block[2];    /* of a MATMPIAIJ: places of the pointers to its blocks */
+    void (*shut[7])(void); /* the door of a matrix where it is shut (storage/hostonly.c) */
   } frame;
   struct {
     PetscBool asked, found, known;

@@ -64,6 +64,20 @@ static PetscErrorCode Born(PetscInt m, PetscInt n, PetscInt seed, Mat *A, Mat *H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* into G, which lives on the device, from a matrix that the host has made of A */
+static PetscErrorCode CopyOfTheHosts(Mat A, Mat G)
+{
+  Mat H;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
+  PetscCall(MatScale(H, 0.5));
+  ONDEVICE("HybCopy", 0, MatCopy(H, G, SAME_NONZERO_PATTERN));
+  MatTestCheckSame(G, H, "MatCopy of a matrix of the host's");
+  PetscCall(MatDestroy(&H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode TestValues(PetscInt m, PetscInt n)
 {
   Mat             A, H, B, G, X, HX;
@@ -97,11 +111,7 @@ static PetscErrorCode TestValues(PetscInt m, PetscInt n)
   MatTestCheck(nh == 0, "MatZeroEntries");
   ONDEVICE("HybCopy", 0, MatCopy(H, G, SAME_NONZERO_PATTERN));
   MatTestCheckSame(G, B, "MatCopy");
-  PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &HX)); /* of the host's */
-  PetscCall(MatScale(HX, 0.5));
-  ONDEVICE("HybCopy", 0, MatCopy(HX, G, SAME_NONZERO_PATTERN));
-  MatTestCheckSame(G, HX, "MatCopy of a matrix of the host's");
-  PetscCall(MatDestroy(&HX));
+  PetscCall(CopyOfTheHosts(A, G));
   PetscCall(MatCopy(H, G, SAME_NONZERO_PATTERN));
   ONDEVICE("HybAXPY", 0, MatAXPY(G, 0.75, H, SAME_NONZERO_PATTERN));
   PetscCall(MatAXPY(B, 0.75, A, SAME_NONZERO_PATTERN));

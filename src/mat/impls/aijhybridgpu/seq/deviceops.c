@@ -352,7 +352,7 @@ static PetscErrorCode HybCopyLentValues(Mat A, const HybLent *l, PetscBool sent,
 }
 
 /* Values that are on the device already are copied there, others sent */
-PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done)
+static PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybExec              x;

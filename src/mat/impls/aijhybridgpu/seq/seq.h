@@ -41,7 +41,6 @@ PETSC_INTERN PetscErrorCode HybViewTranspose(const HybView *, PetscBool conjugat
 /* deviceops.c; the second: B's values become A's, a sequential one of any AIJ type and the same pattern, if B lives on
    the device */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done);
 /* B, of ours, gets the values of A, an AIJ of the same pattern */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUTakeValues(Mat B, Mat A);
 

@@ -17,8 +17,12 @@ PetscErrorCode HybHostOnlyBegin(Mat A, Mat_SeqAIJHybridGPU *hyb)
   PetscFunctionBegin;
   if (hyb->hostonly || HybHashActive(A) || !MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
   if (hyb->choices.backend != HYB_BACKEND_HOST && !(hyb->choices.backend == HYB_BACKEND_AUTO && HybGlueState.devicestatus == HYB_DEVICE_NONE)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (hyb->lives != HYB_LIVES_HOST || hyb->arrays.blocks || hyb->movedto || hyb->copy.pattern || HybStorageHeld(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybDoorClose(A));
+  if (hyb->lives != HYB_LIVES_HOST || hyb->arrays.blocks || hyb->movedto || hyb->copy.pattern || hyb->readers || hyb->writers || hyb->rows) PetscFunctionReturn(PETSC_SUCCESS);
+  hyb->pass = NULL;
+  if (HybFrameKnown() && A->data && HybFrameDoor(A)->getarray) {
+    memcpy(HybGlueState.frame.shut, HybFrameDoor(A), sizeof(HybDoor));
+    PetscCall(PetscMemzero(HybFrameDoor(A), sizeof(HybDoor)));
+  }
 #define TAKE(op) \
   if (A->ops->op == own->op) A->ops->op = parent->op;
   HYB_HOST_ONLY(TAKE)
@@ -39,6 +43,6 @@ PetscErrorCode HybHostOnlyEnd(Mat A, Mat_SeqAIJHybridGPU *hyb)
   if (A->ops->op == parent->op) A->ops->op = own->op;
   HYB_HOST_ONLY(GIVE)
 #undef GIVE
-  PetscCall(HybDoorOpen(A));
+  if (HybFrameKnown() && A->data && HybGlueState.frame.shut[0]) memcpy(HybFrameDoor(A), HybGlueState.frame.shut, sizeof(HybDoor));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
