@@ -99,6 +99,11 @@ static PetscErrorCode MatSetFromOptions_SeqAIJHybridGPU(Mat A, HybOptionItems it
   HybChoices           before;
 
   PetscFunctionBegin;
+  if (PetscUnlikely(!MatIsSeqAIJHybridGPU(A))) { /* the parent may have none */
+    PetscCall(MatSeqAIJHybridGPULeave(A));
+    if (A->ops->setfromoptions) PetscCall((*A->ops->setfromoptions)(A, items));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (HybGlueState.seq.setfromoptions) PetscCall((*HybGlueState.seq.setfromoptions)(A, items));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   before = hyb->choices;
@@ -221,6 +226,7 @@ static PetscErrorCode MatLoad_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
 static PetscErrorCode MatLUFactor_SeqAIJHybridGPU(Mat A, IS row, IS col, const MatFactorInfo *info)
 {
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, lufactor, A, row, col, info);
   PetscCall(MatSeqAIJHybridGPUDisown(A));
   PetscCall((*HybGlueState.seq.lufactor)(A, row, col, info));
   HybBoundToCPU(A);
@@ -230,6 +236,7 @@ static PetscErrorCode MatLUFactor_SeqAIJHybridGPU(Mat A, IS row, IS col, const M
 static PetscErrorCode MatILUFactor_SeqAIJHybridGPU(Mat A, IS row, IS col, const MatFactorInfo *info)
 {
   PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, ilufactor, A, row, col, info);
   PetscCall(MatSeqAIJHybridGPUDisown(A));
   PetscCall((*HybGlueState.seq.ilufactor)(A, row, col, info));
   HybBoundToCPU(A);

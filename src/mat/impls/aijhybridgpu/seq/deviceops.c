@@ -670,8 +670,9 @@ static PetscErrorCode MatGetCurrentMemType_SeqAIJHybridGPU(Mat A, PetscMemType *
   Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   *mtype = PETSC_MEMTYPE_HOST;
+  if (PetscUnlikely(!MatIsSeqAIJHybridGPU(A))) PetscFunctionReturn(PETSC_SUCCESS); /* another type lies over this one */
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   #if defined(PETSC_HAVE_CUDA) /* another PETSc knows no such memory, and the arrays are the host's as well */
   if (hyb->copy.pattern && !A->boundtocpu) *mtype = PETSC_MEMTYPE_CUDA;
   #endif

@@ -517,13 +517,27 @@ static PetscErrorCode HybMultHermitianOnHost(Mat A, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The parent has no operations for these: what PETSc does without */
+#define HybLeaveHermitianIfOverlaid(A, call)       \
+  do {                                             \
+    if (PetscUnlikely(!MatIsSeqAIJHybridGPU(A))) { \
+      PetscCall(MatSeqAIJHybridGPULeave(A));       \
+      PetscCall(call);                             \
+      PetscFunctionReturn(PETSC_SUCCESS);          \
+    }                                              \
+  } while (0)
+
 PetscErrorCode MatMultHermitianTranspose_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
 {
   PetscBool parents;
 
   PetscFunctionBegin;
+  HybLeaveHermitianIfOverlaid(A, MatMultHermitianTranspose(A, x, y));
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_TRUE, x, HYB_SPMV_SET, NULL, y, &parents));
-  if (parents) PetscCall(HybMultHermitianOnHost(A, x, y));
+  if (parents) {
+    PetscCall(HybMultHermitianOnHost(A, x, y));
+    PetscCall(HybRecordEnd(HYB_RECORD_MULTTRANSPOSE, A, NULL, "aij", "", 0, 0));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -532,6 +546,7 @@ PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y,
   PetscBool parents;
 
   PetscFunctionBegin;
+  HybLeaveHermitianIfOverlaid(A, MatMultHermitianTransposeAdd(A, x, y, z));
   PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_TRUE, x, HYB_SPMV_ADD, y, z, &parents));
   if (parents) {
     Vec w;
@@ -543,6 +558,7 @@ PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y,
     else
       PetscCall(VecWAXPY(z, 1.0, w, y));
     PetscCall(VecDestroy(&w));
+    PetscCall(HybRecordEnd(HYB_RECORD_MULTTRANSPOSEADD, A, NULL, "aij", "", 0, 0));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
