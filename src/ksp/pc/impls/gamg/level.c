@@ -72,7 +72,7 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
     h->setup.ours = PETSC_FALSE;
     PetscCall(PetscInfo(pc, "Level %" PetscInt_FMT " and those below are PETSc's own: %s\n", HybGAMGData(pc)->current_level, why));
     PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
-    PetscCall(HybGAMGDataToHost(pc, h, A->rmap->n));
+    PetscCall(HybGAMGAgree(pc, HybGAMGDataToHost(pc, h, A->rmap->n))); /* all go on together */
     PetscCall(HybArenaReset(&h->near.arena));
     PetscCall(HybArenaReset(&h->graph.arena));
     h->near.b = NULL;

@@ -28,10 +28,11 @@ static PetscErrorCode HybGAMGSeveralAlike(PC pc, PetscErrorCode ierr, PetscInt n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Has every process as many unknowns a vertex, and near-null vectors, and are its rows in order? */
+/* Has every process as many unknowns a vertex, and near-null vectors, has each a threshold or none, which decides what
+   comes next, and are its rows in order? */
 static PetscErrorCode HybGAMGSeveralBegin(PC pc, HybGAMG *h, Mat A, const char **why)
 {
-  PetscInt       says[] = {HybGAMGData(pc)->data_cell_rows, HybGAMGData(pc)->data_cell_cols, 0};
+  PetscInt       says[] = {HybGAMGData(pc)->data_cell_rows, HybGAMGData(pc)->data_cell_cols, HybGAMGHasThreshold(pc), 0};
   PetscBool      alike, ascends = PETSC_FALSE;
   PetscErrorCode ierr;
 
@@ -39,11 +40,11 @@ static PetscErrorCode HybGAMGSeveralBegin(PC pc, HybGAMG *h, Mat A, const char *
   h->block = (HybAggBlock){says[0], says[1]};
   PetscCall(HybMatGetParExec(A, &h->exec));
   ierr    = HybMatAscendsPar(A, &h->exec, &ascends);
-  says[2] = ascends;
+  says[3] = ascends;
   PetscCall(HybGAMGSeveralAlike(pc, ierr, (PetscInt)PETSC_STATIC_ARRAY_LENGTH(says), says, &alike));
   if (alike && ascends) PetscFunctionReturn(PETSC_SUCCESS);
   *why = HYB_GAMG_DISORDER;
-  if (ascends) *why = "processes have different numbers of near-null vectors, or rows of another one are out of order";
+  if (ascends) *why = "processes have different numbers of near-null vectors, a threshold on one alone, or rows of another one are out of order";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
