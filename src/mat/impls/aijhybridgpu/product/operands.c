@@ -8,7 +8,7 @@ PetscErrorCode HybOperandsMats(Mat C, int blocks, HybOperands *o)
   Mat_Product *product = C->product;
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(o, blocks == 2 ? offsetof(HybOperands, lent) : offsetof(HybOperands, csr)));
+  PetscCall(PetscMemzero(o, blocks == 2 ? sizeof(*o) : offsetof(HybOperands, csr)));
   o->blocks = blocks;
   o->mat[0] = product->A;
   o->mat[1] = product->B;

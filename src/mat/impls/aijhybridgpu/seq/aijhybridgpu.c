@@ -434,34 +434,33 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
 .  -mat_aijhybridgpu_device <the number of a card, 0 or more> - number of the card to use; by default PETSc's, else by
    turns within the node
 .  -mat_aijhybridgpu_device_min <a number of nonzeros, 0 or more> - operations on matrices with fewer nonzeros run on
-   the host, with -mat_aijhybridgpu_backend auto; by default 10000 where the matrix has its vectors on the card, else
-   100000
+   the host, with -mat_aijhybridgpu_backend auto; by default 10000 if the matrix's vectors are on the card, else 100000
 .  -mat_aijhybridgpu_memory <managed, mirror> - where results on the device live: managed: one storage for host and
    device; mirror: device arrays beside host ones; by default managed
 .  -mat_aijhybridgpu_memory_limit <a number of bytes, 0 or more> - bytes of the card that this process may use; 0: all;
    by default 0
 .  -mat_aijhybridgpu_comm <auto, mpi, peer, petsc, gpuaware> - how the cards of several processes exchange entries;
    auto: by peer access, else by GPU-aware MPI, else by MPI from the host; petsc: PETSc's own scatter; by default auto
-.  -mat_aijhybridgpu_comm_aware <auto, no, yes> - is MPI GPU-aware? auto: what PETSc was told (-use_gpu_aware_mpi). With
-   yes, an MPI that is not crashes; by default auto
+.  -mat_aijhybridgpu_comm_aware <auto, no, yes> - is MPI GPU-aware? auto: as -use_gpu_aware_mpi says. If you say yes and
+   MPI is not, the program crashes; by default auto
 .  -mat_aijhybridgpu_comm_timeout <1 or more> - seconds that a process waits on its card for another's entries before it
    gives up with an error; by default 3600
-.  -mat_aijhybridgpu_promote <auto, never> - values of a matrix move to the device once the program writes them by
-   operations of the device; never: they stay; by default auto
-.  -mat_aijhybridgpu_lock_after <a number of times, 0 or more> - after so many sendings, values of a host matrix move to
-   page-locked memory; 0: never; by default 24
-.  -mat_aijhybridgpu_smoothers - steps of PCJACOBI and KSPCHEBYSHEV that PETSc has for the host alone run on the device,
-   for matrices of the type; by default true
+.  -mat_aijhybridgpu_promote <auto, never> - values of a matrix move to the device once the program changes them by
+   operations that run there; never: they stay; by default auto
+.  -mat_aijhybridgpu_lock_after <a number of times, 0 or more> - after this number of copies to the card, values of a
+   host matrix move to page-locked memory; 0: never; by default 24
+.  -mat_aijhybridgpu_smoothers - for matrices of the type, steps of PCJACOBI and KSPCHEBYSHEV that PETSc has only on the
+   host run on the device; by default true
 .  -mat_aijhybridgpu_spgemm <auto, or a method's name> - the method of sparse products; auto: the fastest by cost rules;
    by default auto
 .  -mat_aijhybridgpu_spmv <auto, or a method's name> - the method of products with a vector; by default auto
 .  -mat_aijhybridgpu_view_memory - prints at the end how much memory was held and what crossed the bus; by default false
 .  -mat_aijhybridgpu_view_counts <file> - a file to which each process appends at the end the counts of what ran
-.  -mat_aijhybridgpu_unknown_options - names at the end, on stderr, the options that look like the type's own and are
-   none; by default true
+.  -mat_aijhybridgpu_unknown_options - prints at the end, on stderr, the given options that look like the type's own but
+   do not exist; by default true
 .  -mat_aijhybridgpu_tuning <name=value,name=value> - values for tuning and for tests, by name
-.  -mat_aijhybridgpu_cuda_library <path> - the file of the GPU part; by default cuda/libaijhybridgpu_cuda.so beside this
-   one
+.  -mat_aijhybridgpu_cuda_library <path> - the file of the GPU part; by default cuda/libaijhybridgpu_cuda.so beside
+   libaijhybridgpu.so
 -  -mat_product_algorithm <auto, ...> - method of one product (-matmatmult_via, -matptap_via, ... where the program
    calls MatMatMult(), MatPtAP(), ...)
 

@@ -110,15 +110,18 @@ PetscErrorCode HybInodesLook(Mat A)
 PetscErrorCode HybInodesFind(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(HybInodesLook(A));
   if (!MatIsSeqAIJHybridGPU(A) || !hyb || !hyb->inodesleft) PetscFunctionReturn(PETSC_SUCCESS);
-  hyb->inodesleft = PETSC_FALSE;
   PetscCall(MatSeqAIJHybridGPUMove(A, PETSC_FALSE, PETSC_FALSE));
-  PetscCall((*HybGlueState.seq.setoption)(A, MAT_USE_INODES, PETSC_TRUE));
-  PetscCall((*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(HybInodesLend(A, PETSC_TRUE));
+  hyb->inodesleft = PETSC_FALSE;
+  ierr            = (*HybGlueState.seq.setoption)(A, MAT_USE_INODES, PETSC_TRUE);
+  if (!ierr) ierr = (*HybGlueState.seq.assemblyend)(A, MAT_FINAL_ASSEMBLY);
+  if (!ierr) ierr = HybInodesLend(A, PETSC_TRUE);
+  if (ierr) hyb->inodesleft = PETSC_TRUE; /* after an error the search is still left out */
+  PetscCall(ierr);
   PetscCall(MatSeqAIJHybridGPUMove(A, PETSC_FALSE, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -23,9 +23,10 @@ PetscErrorCode HybLentGet(Mat A, PetscBool values, HybLent *l)
   PetscBool own = MatIsSeqAIJHybridGPU(A);
 
   PetscFunctionBegin;
-  PetscCall(PetscMemzero(l, sizeof(*l)));
-  l->csr.m = A->rmap->n;
-  l->csr.n = A->cmap->n;
+  l->foreign = PETSC_FALSE;
+  l->a       = NULL;
+  l->csr.m   = A->rmap->n;
+  l->csr.n   = A->cmap->n;
   if (!own) PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &own));
   if (own) {
     const PetscInt *i, *j;

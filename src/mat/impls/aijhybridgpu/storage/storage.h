@@ -327,7 +327,6 @@ PETSC_INTERN PetscErrorCode HybViewSend(HybView *, PetscBool values);
 typedef struct {
   HybCSR             csr;
   PetscBool          foreign; /* obtained through MatGetRowIJ(), to be returned */
-  PetscInt           m;
   const PetscScalar *a;
 } HybLent;
 PETSC_INTERN PetscErrorCode  HybLentGet(Mat, PetscBool values, HybLent *);
