@@ -293,6 +293,48 @@ static PetscErrorCode CheckDerived(Mat A, Mat H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* -mat_seqaij_type lays the parent's other derived types over ours: their data stand where ours would */
+static PetscErrorCode CheckLaidOver(void)
+{
+  const char *const types[] = {"seqaijperm", "seqaijcrl", "seqaijsell"};
+
+  PetscFunctionBeginUser;
+  MatTestName = "types over ours";
+  PetscCall(PetscOptionsSetValue(NULL, "-mat_seqaij_type", "seqaijhybridgpu"));
+  for (int k = 0; k < 3; k++) {
+    Mat         A;
+    Vec         x, y, z;
+    PetscScalar sum;
+
+    PetscCall(MatCreate(PETSC_COMM_SELF, &A));
+    PetscCall(MatSetSizes(A, 5, 5, 5, 5));
+    PetscCall(MatSetType(A, types[k]));
+    PetscCall(MatSetFromOptions(A));
+    PetscCall(MatSetUp(A));
+    for (PetscInt r = 0; r < 5; r++) {
+      PetscCall(MatSetValue(A, r, r, 2.0, INSERT_VALUES));
+      PetscCall(MatSetValue(A, r, (r + 1) % 5, 1.0, INSERT_VALUES));
+    }
+    PetscCall(MatTestAssemble(A));
+    PetscCall(MatCreateVecs(A, &x, &y));
+    PetscCall(VecDuplicate(x, &z));
+    PetscCall(VecSet(x, 1.0));
+    PetscCall(VecSet(y, 4.0));
+    PetscCall(MatMultHermitianTransposeAdd(A, x, y, z));
+    PetscCall(VecSum(z, &sum));
+    MatTestCheck(PetscAbsScalar(sum - 35.0) < 1e-12, types[k]);
+    PetscCall(MatMultHermitianTranspose(A, x, z));
+    PetscCall(VecSum(z, &sum));
+    MatTestCheck(PetscAbsScalar(sum - 15.0) < 1e-12, types[k]);
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(VecDestroy(&z));
+    PetscCall(MatDestroy(&A));
+  }
+  PetscCall(PetscOptionsClearValue(NULL, "-mat_seqaij_type"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode CheckConversions(Mat A)
 {
   Mat       H, B;
@@ -583,6 +625,7 @@ int main(int argc, char **argv)
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Operations of MATAIJHYBRIDGPU against MATAIJ\n"));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &MatTestSeed, NULL));
+  PetscCall(CheckLaidOver());
   for (int k = 0; k < 5; k++) {
     Mat       A, H, W, J, D;
     char      name[64];
