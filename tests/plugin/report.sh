@@ -122,8 +122,9 @@ if expected.startswith("log"):  # of a solve: PETSc's own counts
     rows = {e: re.search(r"^%s +(\d+) +\S+ +(\S+) " % e, log, re.M) for e in ("PCSetUp", "KSPSetUp", "PCSetUpOnBlocks", "KSPSolve")}
     log_seconds = {e: float(row[2]) for e, row in rows.items()}
     setup, solve = (max(sum(p["run"][k] for k in of) for p in j["processes"]) for of in (("setup",), ("solve", "apply")))
-    assert abs(solve - log_seconds["KSPSolve"]) <= 0.02 * solve + 1e-4 and rows["KSPSolve"][1] == "1", (solve, log_seconds)
-    assert 0.98 * log_seconds["PCSetUp"] - 1e-4 <= setup <= 1.02 * (log_seconds["PCSetUp"] + log_seconds["KSPSetUp"] + log_seconds["PCSetUpOnBlocks"]) + 1e-3, (setup, log_seconds)
+    busy = 15e-3  # another process may get the core between two clocks
+    assert abs(solve - log_seconds["KSPSolve"]) <= 0.02 * solve + busy and rows["KSPSolve"][1] == "1", (solve, log_seconds)
+    assert 0.98 * log_seconds["PCSetUp"] - busy <= setup <= 1.02 * (log_seconds["PCSetUp"] + log_seconds["KSPSetUp"] + log_seconds["PCSetUpOnBlocks"]) + busy, (setup, log_seconds)
     assert all(t in text for t in ("The whole run", "in set-ups: KSPSetUp(), PCSetUp()", "in solves: KSPSolve(), "))
     run = j["processes"][0]["run"]
     its = re.search(r"after (\d+) iterations", log)
@@ -286,7 +287,7 @@ fi
 
 # PETSc's own counts of a solve
 python3 - > "$tmp/grid.mtx" << 'END'
-n = 24
+n = 200
 e = [(r + 1, c + 1, 4 if r == c else -1) for r in range(n * n) for c in (r, r - 1 if r % n else -1, r - n) if c >= 0]
 print("%%MatrixMarket matrix coordinate real symmetric\n", n * n, n * n, len(e))
 print("\n".join("%d %d %g" % t for t in e))
