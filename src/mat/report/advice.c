@@ -175,7 +175,7 @@ void HybReportAdvise(HybReport *r)
   if (r->choice == HYB_BACKEND_AUTO && first->status == HYB_DEVICE_NONE && strstr(first->why, "here is no device library")) {
     if (!access("/proc/driver/nvidia/version", R_OK)) HybAdviceAdd(r, host, "make, where CUDA's nvcc is found", "This machine has a GPU, but the plugin was built without its GPU part, so the host took %s for products", HybAdviceSeconds(host, text, sizeof(text)));
   } else if (r->choice == HYB_BACKEND_AUTO && first->status == HYB_DEVICE_NONE)
-    HybAdviceAdd(r, host, "-mat_aijhybridgpu_backend host, if no GPU is to be used: then this line goes", "No device was used, so the host took %s for products: %s", HybAdviceSeconds(host, text, sizeof(text)), first->why);
+    HybAdviceAdd(r, host, "what the cause asks for; or -mat_aijhybridgpu_backend host, where no GPU is wanted", "No device was used, so the host took %s for products: %s", HybAdviceSeconds(host, text, sizeof(text)), first->why);
   weight = (most.todevice + most.tohost) / HYB_BUS_RATE + (double)most.stagedmults * HYB_BUS_EACH;
   if (most.stagedmults && weight > HYB_WORTH * r->seconds)
     HybAdviceAdd(r, weight, PetscDefined(HAVE_CUDA) ? "-vec_type cuda, or -dm_vec_type cuda" : "a PETSc that was configured --with-cuda", "%lld products on the device had vectors on the host; %s crossed the bus in all",
