@@ -245,8 +245,8 @@ static inline PetscErrorCode PairsMakeHost(MatType type, Pattern pattern, PetscI
 
     n = PairsColumns(pattern, r, N, c);
     for (PetscInt k = 0; k < n; k++) (c[k] >= first && c[k] < last ? own : other)[r - start]++;
-    own[r - start]   = PetscMax(own[r - start], PairsRoom);
-    other[r - start] = PetscMax(other[r - start], PairsRoom);
+    own[r - start]   = PetscMin(PetscMax(own[r - start], PairsRoom), last - first);
+    other[r - start] = PetscMin(PetscMax(other[r - start], PairsRoom), N - (last - first));
   }
   PetscCall(MatSeqAIJSetPreallocation(*A, 0, own));
   PetscCall(MatMPIAIJSetPreallocation(*A, 0, own, 0, other));
