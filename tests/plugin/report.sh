@@ -124,7 +124,8 @@ if expected.startswith("log"):  # of a solve: PETSc's own counts
     setup, solve = (max(sum(p["run"][k] for k in of) for p in j["processes"]) for of in (("setup",), ("solve", "apply")))
     busy = 15e-3  # another process may get the core between two clocks
     assert abs(solve - log_seconds["KSPSolve"]) <= 0.02 * solve + busy and rows["KSPSolve"][1] == "1", (solve, log_seconds)
-    assert 0.98 * log_seconds["PCSetUp"] - busy <= setup <= 1.02 * (log_seconds["PCSetUp"] + log_seconds["KSPSetUp"] + log_seconds["PCSetUpOnBlocks"]) + busy, (setup, log_seconds)
+    # what is set up in a solve, as block preconditioners' parts are, is the solve's, and PETSc's PCSetUp too
+    assert 0.98 * (log_seconds["PCSetUp"] - log_seconds["PCSetUpOnBlocks"]) - busy <= setup <= 1.02 * (log_seconds["PCSetUp"] + log_seconds["KSPSetUp"] + log_seconds["PCSetUpOnBlocks"]) + busy, (setup, log_seconds)
     assert all(t in text for t in ("The whole run", "in set-ups: KSPSetUp(), PCSetUp()", "in solves: KSPSolve(), "))
     run = j["processes"][0]["run"]
     its = re.search(r"after (\d+) iterations", log)
