@@ -80,12 +80,12 @@ for m in j["matrices"]:
             # thin counts its products as it makes them
             assert "method " + o["method"] in o["why"] and ("products" in o["why"] or o["method"] == "thin"), o
 if page:
-    # the levels of the page: matrices that vectors were multiplied by, and the coarsest one
+    # the levels of the page: matrices that vectors were multiplied by or that were coarsened, and the coarsest one
     grids = {}
     for m in j["matrices"]:
         if m["grid"] and m["rows"] == m["columns"] > 0:
             key = (m["galerkin_depth"], m["rows"], m["name"], m["prefix"], m["made_by"])
-            grids[key] = grids.get(key, False) or any(o["operation"].startswith(("MatMult", "MatResidual")) for o in m["operations"])
+            grids[key] = grids.get(key, False) or any(o["operation"].startswith(("MatMult", "MatResidual", "GAMG: aggregates")) for o in m["operations"])
     smallest = [k for k in grids if k[1] == min(g[1] for g in grids)]
     levels = [k for k in grids if grids[k] or [k] == smallest]
     picture = re.search(r"Hierarchy of grids.*?</table>", open(path, encoding="utf-8").read(), re.S)

@@ -117,6 +117,12 @@ PetscBool HybOpIsMult(int op)
   return (PetscBool)(op <= HYB_RECORD_MULTTRANSPOSEADD);
 }
 
+/* Has GAMG's set-up of the plugin coarsened a matrix? Then it is an operator, whose products may all be a cycle's. */
+PetscBool HybOpIsCoarsening(int op)
+{
+  return (PetscBool)(op == (int)HYB_RECORD_EVENTS + EVENTS_OWN + (int)HYB_OPS + (int)HYB_PHASE_AGGREGATES);
+}
+
 /* many and short: on a device some are timed, and stand for others */
 static PetscBool HybOpIsSampled(int op)
 {

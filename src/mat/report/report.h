@@ -236,6 +236,7 @@ PETSC_INTERN void           HybRecordsCollect(HybRecords *); /* times that a dev
 PETSC_INTERN int       HybRecordsNow(HybRecords *);
 PETSC_INTERN void      HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes);
 PETSC_INTERN PetscBool HybOpIsMult(int op);
+PETSC_INTERN PetscBool HybOpIsCoarsening(int op);
 PETSC_INTERN PetscBool HybOpIsNested(int op);
 
 /* run.c */

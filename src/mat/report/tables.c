@@ -43,16 +43,16 @@ static int GridsOfKeys(const HybReport *r, Grid grids[])
     grids[at].bytes += kind->hostbytes + kind->devicebytes;
     grids[at].seconds += HybKindAll(kind);
     for (int l = 0; l < kind->nlines; l++)
-      if (HybOpIsMult((int)kind->lines[l].op)) grids[at].used = PETSC_TRUE;
+      if (HybOpIsMult((int)kind->lines[l].op) || HybOpIsCoarsening((int)kind->lines[l].op)) grids[at].used = PETSC_TRUE;
   }
   return n;
 }
 
 /*
-  Operators by level. Which matrices are operators? Those that vectors were multiplied by, and the coarsest one, which
-  is factored. Others of one's size belong to it: its graph, and what it was before PETSc gave it to fewer processes. A
-  matrix of no operator's size was a step on the way, as the graph of graphs that aggregates are made from.
-  Prolongators' operations are in the tables.
+  Operators by level. Which matrices are operators? Those that vectors were multiplied by or that GAMG's set-up has
+  coarsened, and the coarsest one, which is factored. Others of one's size belong to it: its graph, and what it was
+  before PETSc gave it to fewer processes. A matrix of no operator's size was a step on the way, as the graph of graphs
+  that aggregates are made from. Prolongators' operations are in the tables.
 */
 static int GridsFind(const HybReport *r, Grid grids[])
 {
