@@ -47,8 +47,6 @@ PetscErrorCode HybOperandsGet(Mat C, PetscBool values, HybOperands *o)
     /* the parent's symbolic phases make a pattern and leave the assembly to the numeric one: products of the parent's
        with operands of mixed types build on such results */
     PetscCheck((!values && A->product && A->preallocated) || HybPatternIsWhole(A, o->blocks), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s is not assembled", (char)('A' + k), MatProductTypes[C->product->type]);
-    /* also of a block that an error before keeps from being lent: all are given back */
-    for (int b = 0; b < o->blocks; b++) o->lent[k][b].foreign = PETSC_FALSE;
     PetscCall(HybMatProductBlocks(A, o->blocks, o->block[k], &p->garray));
     p->rows    = A->rmap->range;
     p->columns = A->cmap->range;
