@@ -52,7 +52,7 @@ $(BUILD)/cuda/%.o: %.cu | $(BUILD)/cuda/begun
 # librooms.a: arenas and counters are the same C code on both sides of the seam; only what is needed is taken from it
 $(CUDA_LIB): $(CUDA_OBJ) $(BUILD)/librooms.a conf/cuda.map
 	@mkdir -p $(@D)
-	$(call SAY,$@)$(NVCC) -shared -ccbin $(PETSC_CXX) -cudart static $(CUDA_GENCODE) -o $@ $(CUDA_OBJ) $(BUILD)/librooms.a -Xlinker --wrap=__cudaRegisterFunction,--version-script=conf/cuda.map,-z,now,--no-undefined,--exclude-libs,ALL,--no-demangle $(patsubst -Wl$(cuda_comma)%,-Xlinker %,$(PETSC_LINK)) -ldl
+	$(call SAY,$@)$(NVCC) -shared -ccbin $(PETSC_CXX) -cudart static $(CUDA_GENCODE) -o $@ $(CUDA_OBJ) $(BUILD)/librooms.a -Xlinker --wrap=__cudaRegisterFunction,--wrap=cudaLaunchKernel,--wrap=__cudaLaunchKernel,--wrap=cudaGraphLaunch,--wrap=cudaLaunchKernelExC,--wrap=cudaStreamBeginCapture,--wrap=cudaStreamEndCapture,--version-script=conf/cuda.map,-z,now,--no-undefined,--exclude-libs,ALL,--no-demangle $(patsubst -Wl$(cuda_comma)%,-Xlinker %,$(PETSC_LINK)) -ldl
 
 cuda-spills: $(CUDA_OBJ)
 	@conf/cudaspills $(CUDA_OBJ:.o=.ptxas)

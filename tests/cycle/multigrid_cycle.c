@@ -7,6 +7,7 @@
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybcycle.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -397,10 +398,41 @@ static PetscErrorCode Cycles(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a capture that another thread has ended: nothing is wrong, and a later one takes its place */
+static PetscErrorCode CapturesEnded(void)
+{
+  char    name[PETSC_MAX_PATH_LEN] = "";
+  void   *library;
+  Problem p;
+  There   t;
+  void (*end)(int);
+
+  PetscFunctionBegin;
+  if (strcmp(HybTestExec()->backend->name, "emulated")) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-backend", name, sizeof(name), NULL));
+  library = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
+  HybTestBegin("captures that are ended");
+  if (!HybTestCheck(library, "%s", dlerror())) PetscFunctionReturn(PETSC_SUCCESS);
+  *(void **)&end = dlsym(library, "HybEmulatorEndCaptures");
+  if (HybTestCheck(end, "%s", dlerror())) {
+    PetscCall(ProblemCreate(3, 600, 2, 2, 1, PETSC_TRUE, &p));
+    PetscCall(ThereCreate(&p, "auto", PETSC_TRUE, &t));
+    (*end)(2);
+    PetscCall(Apply(&t, "with captures that are ended"));
+    PetscCall(Apply(&t, "once more"));
+    HybTestCheck(t.cycle.launched == 1, "%td of 4 applications by a graph", t.cycle.launched);
+    PetscCall(ThereDestroy(&t));
+    ProblemDestroy(&p);
+  }
+  dlclose(library);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Body(void)
 {
   PetscFunctionBegin;
   PetscCall(Cycles());
+  PetscCall(CapturesEnded());
   PetscCall(Steps());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -81,6 +81,7 @@ typedef enum {
   cudaErrorInvalidDevice            = 101,
   cudaErrorInvalidResourceHandle    = 400,
   cudaErrorStreamCaptureUnsupported = 900,
+  cudaErrorStreamCaptureInvalidated = 901,
   cudaErrorNotSupported             = 801,
   cudaErrorUnknown                  = 999
 } cudaError_t;

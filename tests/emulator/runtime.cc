@@ -10,6 +10,7 @@ using namespace emu;
 
 static std::map<char *, size_t> pinned_;
 static size_t                   lockmost_ = SIZE_MAX;
+static int                      endcaptures_;
 
 static cudaError_t Set(cudaError_t e)
 {
@@ -256,6 +257,12 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
   EmuStream *s = Get(stream);
   *graph       = s->graph;
   s->graph     = nullptr;
+  if (*graph && endcaptures_ > 0) {
+    endcaptures_--;
+    delete *graph;
+    *graph = nullptr;
+    return Set(cudaErrorStreamCaptureInvalidated);
+  }
   return *graph ? cudaSuccess : Set(cudaErrorStreamCaptureUnsupported);
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *status)
@@ -585,6 +592,12 @@ extern "C" __attribute__((visibility("default"))) void *HybEmulatorStream(void)
 extern "C" __attribute__((visibility("default"))) void HybEmulatorLockMost(size_t bytes)
 {
   lockmost_ = bytes;
+}
+
+/* The next captures are ended by something that another thread does */
+extern "C" __attribute__((visibility("default"))) void HybEmulatorEndCaptures(int n)
+{
+  endcaptures_ = n;
 }
 
 /* For an MPI that is GPU-aware (tests/harness/gpuaware.h): does this memory belong to a card? Then it may be handed on if other processes can map it and

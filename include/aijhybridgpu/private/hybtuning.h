@@ -75,6 +75,8 @@ typedef struct _HybTuning {
   PetscInt comm_segment;   /* MiB */
   PetscInt comm_after;     /* exchanges */
   PetscInt comm_aware_min; /* bytes */
+  PetscInt chain;          /* nonzeros or entries; 0: no kernel waits on the card */
+  PetscInt plan_after;     /* numeric phases; -1: by their cost */
 } HybTuning;
 
 /* the ways of exchanges between devices, in the order of -mat_aijhybridgpu_comm's words */

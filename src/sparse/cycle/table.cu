@@ -4,26 +4,30 @@
   A graph is captured on a stream of its own, so that it does not matter whether the caller's is the default stream,
   which cannot be captured. Nothing is waited for. A caller who captures the stream that he gave gets plain launches.
 */
+#include "../device/hybchain.cuh"
 #include "../structure/rowops.cuh"
 #include "aijhybridgpu/private/hybcycle.h"
 
 #define CYCLE_THREADS 256
 
-static __global__ __launch_bounds__(CYCLE_THREADS) void CycleFirst(PetscCount n, const PetscReal *__restrict__ c, const HybScalar *__restrict__ dinv, const HybScalar *__restrict__ b, HybScalar *__restrict__ z)
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleFirst(PetscCount n, const PetscReal *__restrict__ c, const HybScalar *__restrict__ dinv, const HybScalar *b, HybScalar *z)
 {
+  HybChainWait();
   const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
   if (k < n) z[k] = c[0] * HybMul(dinv[k], b[k]);
 }
 
 static __global__ __launch_bounds__(CYCLE_THREADS) void CycleCombine(PetscCount n, const HybScalar *r, RowStep step, HybScalar *z)
 {
+  HybChainWait();
   const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
   if (k < n) z[k] = RowStepBase(step, k) + step.c[0] * HybMul(step.dinv[k], r[k]);
 }
 
 /* a warp has a row */
-static __global__ __launch_bounds__(CYCLE_THREADS) void CycleDense(PetscInt m, const HybScalar *__restrict__ inverse, const HybScalar *__restrict__ b, HybScalar *__restrict__ x)
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleDense(PetscInt m, const HybScalar *__restrict__ inverse, const HybScalar *b, HybScalar *x)
 {
+  HybChainWait();
   ROW_LOOP(r, m, HYB_WARP)
   {
     HybScalar sum(0);
@@ -37,8 +41,9 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleDense(PetscInt m, c
 
 /* Blocks' sums go to memory; the block that is the last to leave its own adds them, block by block within a lane: how
    many blocks there are follows from n alone. */
-static __global__ __launch_bounds__(CYCLE_THREADS) void CycleSum(PetscCount n, HybCycleSums sums, int k, const HybScalar *__restrict__ x)
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleSum(PetscCount n, HybCycleSums sums, int k, const HybScalar *x)
 {
+  HybChainWait();
   HYB_SHARED(HybScalar, scratch, HYB_WARP);
   HYB_SHARED(int, last, 1);
   HybScalar *const part = sums.s + HYB_CYCLE_TOTALS;
@@ -65,8 +70,9 @@ typedef struct {
   int weight[HYB_CYCLE_TOTALS];
 } CycleWeights;
 
-static __global__ __launch_bounds__(CYCLE_THREADS) void CycleShift(PetscCount n, const HybScalar *__restrict__ s, CycleWeights w, const HybScalar *y, HybScalar *z)
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleShift(PetscCount n, const HybScalar *s, CycleWeights w, const HybScalar *y, HybScalar *z)
 {
+  HybChainWait();
   const PetscCount i = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
   HybScalar        by(0);
 
@@ -79,6 +85,7 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleShift(PetscCount n,
 
 static __global__ __launch_bounds__(CYCLE_THREADS) void CycleClear(PetscCount n, HybScalar *x)
 {
+  HybChainWait();
   const PetscCount i = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
   if (i < n) x[i] = HybScalar(0);
 }
@@ -87,14 +94,14 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleClear(PetscCount n,
 static PetscErrorCode HybCycleClear_CUDA(const HybExec *exec, PetscCount n, HybScalar *x)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(CycleClear, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, x);
+  HYB_LAUNCH_CHAINED(n, CycleClear, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybCycleSum_CUDA(const HybExec *exec, const HybCycleSums *sums, PetscInt k, PetscCount n, const HybScalar *x)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(CycleSum, PetscMin(HybBlocks(n, CYCLE_THREADS), (PetscCount)HYB_CYCLE_SUMS), CYCLE_THREADS, 0, exec->stream, n, *sums, (int)k, x);
+  HYB_LAUNCH_CHAINED(n, CycleSum, PetscMin(HybBlocks(n, CYCLE_THREADS), (PetscCount)HYB_CYCLE_SUMS), CYCLE_THREADS, 0, exec->stream, n, *sums, (int)k, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,14 +111,14 @@ static PetscErrorCode HybCycleShift_CUDA(const HybExec *exec, const HybCycleSums
 
   PetscFunctionBegin;
   for (int k = 0; k < HYB_CYCLE_TOTALS; k++) w.weight[k] = weight[k];
-  HYB_LAUNCH(CycleShift, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, sums->s, w, y, z);
+  HYB_LAUNCH_CHAINED(n, CycleShift, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, sums->s, w, y, z);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybCycleFirst_CUDA(const HybExec *exec, PetscCount n, const PetscReal *c, const HybScalar *dinv, const HybScalar *b, HybScalar *z)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(CycleFirst, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, c, dinv, b, z);
+  HYB_LAUNCH_CHAINED(n, CycleFirst, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, c, dinv, b, z);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -120,18 +127,42 @@ static PetscErrorCode HybCycleCombine_CUDA(const HybExec *exec, PetscCount n, co
   const RowStep step = {x, s->dinv, s->w, s->c};
 
   PetscFunctionBegin;
-  HYB_LAUNCH(CycleCombine, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, r, step, s->z);
+  HYB_LAUNCH_CHAINED(n, CycleCombine, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, r, step, s->z);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybCycleDense_CUDA(const HybExec *exec, PetscInt m, const HybScalar *inverse, const HybScalar *b, HybScalar *x)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(CycleDense, HybBlocks((PetscCount)m * HYB_WARP, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, m, inverse, b, x);
+  HYB_LAUNCH_CHAINED((PetscCount)m * m, CycleDense, HybBlocks((PetscCount)m * HYB_WARP, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, m, inverse, b, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static cudaStream_t capturing_; /* made at first use, kept */
+static cudaStream_t capturing_;  /* made at first use, kept */
+static char         heard_[256]; /* the first error of what is being captured */
+
+/* An error while a graph is captured is told when the capture ends: it may be one of the capture's alone */
+static PetscErrorCode CycleListen(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType p, const char *mess, void *ctx)
+{
+  if (p == PETSC_ERROR_INITIAL && mess) (void)PetscStrncpy(heard_, mess, sizeof(heard_));
+  return n;
+}
+
+/* Kernels wait for each other on the card where it can do that and they were compiled for it */
+static bool CycleChains(void)
+{
+  static int can = -1;
+
+#if !defined(HYB_EMULATOR)
+  if (can < 0) {
+    cudaFuncAttributes attributes;
+
+    can = cudaFuncGetAttributes(&attributes, (const void *)CycleFirst) == cudaSuccess && attributes.binaryVersion >= 90 && attributes.ptxVersion >= 90;
+    (void)cudaGetLastError();
+  }
+#endif
+  return can > 0;
+}
 
 static PetscErrorCode HybCycleCapture_CUDA(const HybExec *exec, HybExec *captured, PetscBool *may)
 {
@@ -149,11 +180,15 @@ static PetscErrorCode HybCycleCapture_CUDA(const HybExec *exec, HybExec *capture
   HybCallCUDA(cudaStreamBeginCapture(capturing_, cudaStreamCaptureModeThreadLocal));
   *captured        = *exec;
   captured->stream = capturing_;
-  *may             = PETSC_TRUE;
+  heard_[0]        = 0;
+  PetscCall(PetscPushErrorHandler(CycleListen, NULL));
+  HybDeviceChain(CycleChains());
+  *may = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the capture ends after an error too */
+/* The capture ends after an error too. One that another thread of the program has ended leaves no graph: the launches
+   are made one by one, and captured another time. */
 static PetscErrorCode HybCycleCaptured_CUDA(const HybExec *captured, PetscErrorCode before, void **graph)
 {
   cudaGraph_t       made  = NULL;
@@ -162,10 +197,18 @@ static PetscErrorCode HybCycleCaptured_CUDA(const HybExec *captured, PetscErrorC
   cudaError_t       err   = ended;
 
   PetscFunctionBegin;
+  HybDeviceChain(false);
+  PetscCall(PetscPopErrorHandler());
   if (!before && err == cudaSuccess && HybDeviceFault("cudaGraphInstantiate")) err = cudaErrorUnknown;
   if (!before && err == cudaSuccess) err = cudaGraphInstantiate(&exec, made, 0);
   if (made) (void)cudaGraphDestroy(made);
-  PetscCall(before);
+  if (ended == cudaErrorStreamCaptureInvalidated) {
+    *graph = NULL;
+    (void)cudaGetLastError();
+    PetscCall(PetscInfo(NULL, "The capture of a graph of multigrid's levels was ended by another thread: it is tried again\n"));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCheck(!before, PETSC_COMM_SELF, before, "A graph of multigrid's levels cannot be captured: %s", heard_);
   if (err != cudaSuccess) PetscCall(HybDeviceError(err, "a graph of multigrid's levels", __FILE__, __LINE__));
   *graph = exec;
   PetscFunctionReturn(PETSC_SUCCESS);

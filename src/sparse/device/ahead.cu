@@ -12,15 +12,23 @@
                          takes long to allocate and goes with the last of them; PETSc has one for each small vector
     at exit:   stop after the kernel at hand, join
 
+  A call of the thread's may end a capture of a graph that is under way (cublasCreate() has been seen to), so that
+  neither begins while the other goes on.
+
+  Loading holds what launches need, so that one that meets it takes up to some milliseconds. While the process launches
+  kernels for the first time it would load them itself: the thread goes on beside it. Once it repeats what it has done
+  before, the thread waits until the card has had nothing to do for a while, or until another new kernel comes.
+
   The thread calls CUDA alone, whose calls may come from any thread, and shares with others nothing but the word that
   stops it. It asks no fault hook and reports no error: who needs what failed here tries again, and says so. It ends
   before the process's handlers at exit are done: CUDA's own would take the card away from it.
 
-  The kernels are those that the compiler's code tells CUDA of when the library is opened: the linker leads these calls
-  through here (--wrap in conf/cuda.mk). The emulator has none: there
-  the thread waits for its end. Figures: docs/tried.md, Thresholds.
+  The kernels are those that the compiler's code tells CUDA of when the library is opened, and launches are its calls
+  too: the linker leads both through here (--wrap in conf/cuda.mk). The emulator has none: there the thread waits for
+  its end. Figures: docs/tried.md, Thresholds.
 */
 #include "hybdevicestate.h"
+#include <atomic>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -57,6 +65,103 @@ extern "C" void __wrap___cudaRegisterFunction(void **file, const char *kernel, c
   __real___cudaRegisterFunction(file, kernel, device, name, limit, tid, bid, block, grid, warp);
 }
 
+/* Launches so far, and how many there had been when a kernel was last launched for the first time. The host's thread
+   writes, ahead's reads: a number that is a little old does no harm. */
+static std::atomic<unsigned> launches_, newest_;
+
+static void AheadLaunch(const void *kernel)
+{
+  static const void *seen[2 * Most];
+  const unsigned     n = launches_.load(std::memory_order_relaxed) + 1;
+  size_t             k = (size_t)(((uintptr_t)kernel >> 4) * 0x9e3779b97f4a7c15ull >> 51) % (2 * Most);
+
+  launches_.store(n, std::memory_order_relaxed);
+  for (int tries = 0; tries < 16 && seen[k] != kernel; tries++, k = (k + 1) % (2 * Most)) {
+    if (seen[k]) continue;
+    seen[k] = kernel;
+    newest_.store(n, std::memory_order_relaxed);
+    return;
+  }
+}
+
+extern "C" cudaError_t __real_cudaLaunchKernel(const void *, dim3, dim3, void **, size_t, cudaStream_t);
+extern "C" cudaError_t __wrap_cudaLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+{
+  AheadLaunch(kernel);
+  return __real_cudaLaunchKernel(kernel, grid, block, args, shared, stream);
+}
+
+extern "C" cudaError_t __real_cudaLaunchKernelExC(const cudaLaunchConfig_t *, const void *, void **);
+extern "C" cudaError_t __wrap_cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *kernel, void **args)
+{
+  AheadLaunch(kernel);
+  return __real_cudaLaunchKernelExC(config, kernel, args);
+}
+
+  #if CUDART_VERSION >= 13000
+extern "C" cudaError_t __real___cudaLaunchKernel(cudaKernel_t, dim3, dim3, void **, size_t, cudaStream_t);
+extern "C" cudaError_t __wrap___cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream)
+{
+  AheadLaunch((const void *)kernel);
+  return __real___cudaLaunchKernel(kernel, grid, block, args, shared, stream);
+}
+  #endif
+
+/* held by the thread during a call, and by a capture */
+static pthread_mutex_t calls_ = PTHREAD_MUTEX_INITIALIZER;
+
+extern "C" cudaError_t __real_cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode);
+extern "C" cudaError_t __wrap_cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode)
+{
+  (void)pthread_mutex_lock(&calls_);
+  const cudaError_t err = __real_cudaStreamBeginCapture(stream, mode);
+
+  if (err != cudaSuccess) (void)pthread_mutex_unlock(&calls_);
+  return err;
+}
+
+extern "C" cudaError_t __real_cudaStreamEndCapture(cudaStream_t, cudaGraph_t *);
+extern "C" cudaError_t __wrap_cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+  const cudaError_t err = __real_cudaStreamEndCapture(stream, graph);
+
+  (void)pthread_mutex_unlock(&calls_);
+  return err;
+}
+
+/* a graph of launches: none of them is new */
+extern "C" cudaError_t __real_cudaGraphLaunch(cudaGraphExec_t, cudaStream_t);
+extern "C" cudaError_t __wrap_cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream)
+{
+  launches_.store(launches_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  return __real_cudaGraphLaunch(graph, stream);
+}
+
+/* Waits until there is nobody whom a call would hold up, and takes the mutex; false: the thread is to end */
+static bool AheadMay(void)
+{
+  const unsigned  again = 8; /* launches without a new kernel: the process repeats what it has done */
+  const int       idle  = 5; /* looks, 100 us apart, without a launch */
+  static unsigned last;
+  static int      quiet;
+
+  while (!AheadStops()) {
+    const unsigned n = launches_.load(std::memory_order_relaxed);
+
+    if (n != last) quiet = 0;
+    last = n;
+    if (quiet >= idle || n - newest_.load(std::memory_order_relaxed) < again) return !pthread_mutex_lock(&calls_);
+    quiet++;
+    usleep(100);
+  }
+  return false;
+}
+
+static void AheadDone(void)
+{
+  (void)pthread_mutex_unlock(&calls_);
+}
+
 /* the library's start, and the kernels of PETSc's VecDot() and VecNorm() */
 static void AheadBLAS(cudaStream_t stream, const double *zeros, int n)
 {
@@ -78,26 +183,39 @@ static void AheadBLAS(cudaStream_t stream, const double *zeros, int n)
   (void)(*destroy)(handle);
 }
 
-static void AheadWork(void)
+static void AheadLibrary(void)
 {
   const int    n      = 128;
   cudaStream_t stream = nullptr;
-  void        *zeros = nullptr, *locked = nullptr;
+  void        *zeros  = nullptr;
 
-  if (cudaSetDevice(hybdevice_.device) != cudaSuccess) return;
-  for (int k = 0; k < kernels_.n && !AheadStops(); k++) {
-    cudaFuncAttributes attributes;
-
-    (void)cudaFuncGetAttributes(&attributes, kernels_.kernel[k]);
-  }
-  if (!AheadStops()) (void)cudaMallocHost(&locked, 64);
-  if (AheadStops() || cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) return;
+  if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) return;
   if (cudaMallocFromPoolAsync(&zeros, n * sizeof(double), hybdevice_.pool, stream) == cudaSuccess) {
     if (cudaMemsetAsync(zeros, 0, n * sizeof(double), stream) == cudaSuccess) AheadBLAS(stream, (const double *)zeros, n);
     (void)cudaFreeAsync(zeros, stream);
   }
   (void)cudaStreamSynchronize(stream);
   (void)cudaStreamDestroy(stream);
+}
+
+static void AheadWork(void)
+{
+  void *locked = nullptr;
+
+  if (cudaSetDevice(hybdevice_.device) != cudaSuccess) return;
+  for (int k = 0; k < kernels_.n; k++) {
+    cudaFuncAttributes attributes;
+
+    if (!AheadMay()) return;
+    (void)cudaFuncGetAttributes(&attributes, kernels_.kernel[k]);
+    AheadDone();
+  }
+  if (!AheadMay()) return;
+  (void)cudaMallocHost(&locked, 64);
+  AheadDone();
+  if (!AheadMay()) return;
+  AheadLibrary();
+  AheadDone();
 }
 #else
 static void AheadWork(void)

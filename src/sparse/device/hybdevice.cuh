@@ -80,7 +80,10 @@ static inline PetscCount HybBlocks(PetscCount n, PetscCount threads)
 #endif
 
 /* Does nothing for an empty grid. For functions that return PetscErrorCode. */
-#define HYB_LAUNCH(kernel, grid, block, dynamic_bytes, stream, ...)                                                                                                                              \
+#define HYB_LAUNCH(kernel, ...) HYB_LAUNCH_BY_(HYB_LAUNCH_KERNEL_, kernel, __VA_ARGS__)
+
+/* one of the launchers: this one's or hybchain.cuh's */
+#define HYB_LAUNCH_BY_(launcher, kernel, grid, block, dynamic_bytes, stream, ...)                                                                                                                \
   do {                                                                                                                                                                                           \
     const HybGrid hyb_grid_(grid);                                                                                                                                                               \
     const size_t  hyb_dyn_ = HYB_LAUNCH_BYTES_(dynamic_bytes);                                                                                                                                   \
@@ -89,7 +92,7 @@ static inline PetscCount HybBlocks(PetscCount n, PetscCount threads)
       PetscCheck(hyb_grid_.x <= 2147483647, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Kernel %s: %" PetscInt64_FMT " blocks are more than a grid can have", #kernel, (PetscInt64)hyb_grid_.x); \
       PetscCheck(!HybDeviceFault("launch " #kernel), PETSC_COMM_SELF, PETSC_ERR_LIB, "Launch of kernel %s failed: made to fail by the fault hook", #kernel);                                     \
       if (hyb_dyn_ > 16 * 1024) PetscCall(HybDeviceDynamicShared((const void *)hyb_kernel_, hyb_dyn_, #kernel));                                                                                 \
-      HYB_LAUNCH_KERNEL_(hyb_kernel_, #kernel, #__VA_ARGS__, dim3((unsigned)hyb_grid_.x, hyb_grid_.y, hyb_grid_.z), dim3(block), hyb_dyn_, (cudaStream_t)(stream), __VA_ARGS__);                 \
+      launcher(hyb_kernel_, #kernel, #__VA_ARGS__, dim3((unsigned)hyb_grid_.x, hyb_grid_.y, hyb_grid_.z), dim3(block), hyb_dyn_, (cudaStream_t)(stream), __VA_ARGS__);                           \
       const cudaError_t hyb_err_ = cudaGetLastError();                                                                                                                                           \
       if (PetscUnlikely(hyb_err_ != cudaSuccess)) PetscCall(HybDeviceError(hyb_err_, "launch of " #kernel, __FILE__, __LINE__));                                                                 \
     }                                                                                                                                                                                            \

@@ -7,6 +7,7 @@
   the two nothing is freed, allocated or cleared (HybDeviceZero()) that the forked work uses. A failed launch is no
   reason not to join.
 */
+#include "hybchain.cuh"
 #include "hybdevicestate.h"
 
 static struct {
@@ -19,6 +20,21 @@ static struct {
   cudaStream_t stream[HYB_SIDE_STREAMS + 2];
   int          n;
 } made_;
+
+static bool chain_, chains_; /* launches that are captured may wait on the card for each other; the next one does */
+
+extern "C" void HybDeviceChain(bool chains)
+{
+  chain_ = chains;
+}
+extern "C" void HybDeviceChainWork(PetscCount work)
+{
+  chains_ = chain_ && work <= HybDeviceTuning()->chain;
+}
+extern "C" bool HybDeviceChains(void)
+{
+  return chains_;
+}
 
 extern "C" PetscErrorCode HybDeviceSideStream(bool first, cudaStream_t *stream)
 {

@@ -13,6 +13,7 @@
   The vector that is asked about is formed where it is read, both times: D^-1 is read once more, and a vector is not
   written and read again.
 */
+#include "../device/hybchain.cuh"
 #include "hybdispatch.cuh"
 #include "aijhybridgpu/private/hybkrylov.h"
 
@@ -395,8 +396,9 @@ static __device__ __forceinline__ bool CGSums(const PetscReal (&mine)[K], PetscR
   return threadIdx.x == 0;
 }
 
-static __global__ __launch_bounds__(KRYLOV_THREADS) void CGProducts(PetscCount n, HybCG cg, bool aligned, const HybScalar *__restrict__ z, const HybScalar *__restrict__ r)
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGProducts(PetscCount n, HybCG cg, bool aligned, const HybScalar *z, const HybScalar *r)
 {
+  HybChainWait();
   PetscReal sum[3] = {0, 0, 0}, total[3];
 
   for (PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK; i < n; i += (PetscCount)gridDim.x * KRYLOV_THREADS * KRYLOV_PACK) {
@@ -416,8 +418,9 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGProducts(PetscCount n
   }
 }
 
-static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, const HybScalar *__restrict__ z, HybScalar *__restrict__ p)
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, const HybScalar *z, HybScalar *p)
 {
+  HybChainWait();
   const PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
   KrylovPack       a;
 
@@ -432,8 +435,9 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount 
   KrylovStore(p, i, n, aligned, a);
 }
 
-static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount n, HybCG cg, bool aligned, const HybScalar *__restrict__ p, const HybScalar *__restrict__ w)
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount n, HybCG cg, bool aligned, const HybScalar *p, const HybScalar *w)
 {
+  HybChainWait();
   PetscReal sum[1] = {0}, total[1];
 
   for (PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK; i < n; i += (PetscCount)gridDim.x * KRYLOV_THREADS * KRYLOV_PACK) {
@@ -449,8 +453,9 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount 
   }
 }
 
-static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, HybCG cg, bool aligned, const HybScalar *__restrict__ p, const HybScalar *__restrict__ w, HybScalar *__restrict__ x, HybScalar *__restrict__ r)
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, HybCG cg, bool aligned, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r)
 {
+  HybChainWait();
   const PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
   const PetscReal  a = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI];
 
@@ -469,21 +474,21 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, 
 static PetscErrorCode HybKrylovCGProducts_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, const HybScalar *r)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(CGProducts, KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(r), z, r);
+  HYB_LAUNCH_CHAINED(n, CGProducts, KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(r), z, r);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybKrylovCGDirection_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, HybScalar *p)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(CGDirection, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(p), z, p);
+  HYB_LAUNCH_CHAINED(n, CGDirection, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(p), z, p);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybKrylovCGCurvature_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *p, const HybScalar *w)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(CGCurvature, KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(p) && KrylovAligned(w), p, w);
+  HYB_LAUNCH_CHAINED(n, CGCurvature, KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(p) && KrylovAligned(w), p, w);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -492,7 +497,7 @@ static PetscErrorCode HybKrylovCGUpdate_CUDA(const HybExec *exec, const HybCG *c
   const bool aligned = KrylovAligned(p) && KrylovAligned(w) && KrylovAligned(x) && KrylovAligned(r);
 
   PetscFunctionBegin;
-  HYB_LAUNCH(CGUpdate, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, aligned, p, w, x, r);
+  HYB_LAUNCH_CHAINED(n, CGUpdate, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, aligned, p, w, x, r);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

@@ -59,7 +59,7 @@ struct RowStreamBlock {
     return Row();
   }
   template <int G>
-  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *__restrict__ x, const PetscInt *, HybScalar sum[]) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *x, const PetscInt *, HybScalar sum[]) const
   {
     if (ENTRIES) {
       const PetscInt   len = end - start;
@@ -75,7 +75,7 @@ struct RowStreamBlock {
           at[u]            = c[q / BS] * BS + (PetscInt)(q % BS);
         }
 #pragma unroll
-        for (int u = 0; u < BLOCK_BATCH; u++) xv[u] = HybLoadReadOnly(x + at[u]);
+        for (int u = 0; u < BLOCK_BATCH; u++) xv[u] = HybLoadVector(x + at[u]);
 #pragma unroll
         for (int u = 0; u < BLOCK_BATCH; u++)
           if (k + u * G < len) {
@@ -95,7 +95,7 @@ struct RowStreamBlock {
         const bool       in = q + u * G < nb;
         const HybScalar *xq = x + (in ? (PetscCount)c[q + u * G] * BS : 0);
 #pragma unroll
-        for (int s = 0; s < BS; s++) xv[u * BS + s] = in ? HybLoadReadOnly(xq + s) : HybScalar(0);
+        for (int s = 0; s < BS; s++) xv[u * BS + s] = in ? HybLoadVector(xq + s) : HybScalar(0);
       }
 #pragma unroll
       for (int u = 0; u < BATCH; u++)
@@ -118,8 +118,9 @@ struct RowStreamBlock {
 
 /* W threads to a block row */
 template <int BS, int W, bool STEP>
-static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode, RowStep step, PetscInt n, const PetscInt *__restrict__ i, const PetscInt *__restrict__ column, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
+static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode, RowStep step, PetscInt n, const PetscInt *__restrict__ i, const PetscInt *__restrict__ column, const HybScalar *__restrict__ a, const HybScalar *x, const HybScalar *y, HybScalar *z)
 {
+  HybChainWait();
   constexpr int    U = BLOCK_DIRECT(BS), WARPS = BLOCK_THREADS / HYB_WARP;
   const PetscCount q     = (PetscCount)blockIdx.x * (BLOCK_THREADS / W) + threadIdx.x / W;
   const int        lane  = (int)(threadIdx.x % W);
@@ -137,7 +138,7 @@ static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode
     for (int u = 0; u < U; u++) {
       const bool     in = k + u * W < len;
       const unsigned e  = (unsigned)(in ? k + u * W : k);
-      xv[u]             = HybLoadReadOnly(x + ((PetscCount)c[e / BS] * BS + e % BS));
+      xv[u]             = HybLoadVector(x + ((PetscCount)c[e / BS] * BS + e % BS));
 #pragma unroll
       for (int b = 0; b < BS; b++) av[u][b] = v[(PetscCount)b * len + e];
     }
@@ -272,8 +273,8 @@ static PetscErrorCode BlockLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *
   if (!RowStreamAligned(A->a)) layout.values = 0; /* no tile fits: the slow way */
   if (b->direct) {
     PetscCall(HybDispatch((int)b->direct, HybCases<HYB_WARP, BLOCK_THREADS>(), end.mode == ROW_STEP, HybFlags(), [&](auto W, auto STEP) {
-      HYB_LAUNCH((BlockRowsDirect<BS, W, STEP>), HybBlocks(n, BLOCK_THREADS / W), BLOCK_THREADS, 0, S->exec.stream, end.mode,
-                 end.step, n, A->i, b->column, A->a, x, end.y, end.z);
+      HYB_LAUNCH_CHAINED(A->nnz, (BlockRowsDirect<BS, W, STEP>), HybBlocks(n, BLOCK_THREADS / W), BLOCK_THREADS, 0, S->exec.stream, end.mode,
+                         end.step, n, A->i, b->column, A->a, x, end.y, end.z);
       return PETSC_SUCCESS;
     }));
   } else if (b->entries) {

@@ -143,9 +143,10 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS) void RowGroupFill(PetscInt
   }
 }
 
-/* what lane of W adds to the sum of the entries from..to-1, U of them under way together */
-template <int W, int U>
-static __device__ __forceinline__ HybScalar RowGroupSum(int lane, PetscInt from, PetscInt to, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x)
+/* what lane of W adds to the sum of the entries from..to-1, U of them under way together; CHAINED: the first ones of
+   the matrix come before x is there */
+template <int W, int U, bool CHAINED = false>
+static __device__ __forceinline__ HybScalar RowGroupSum(int lane, PetscInt from, PetscInt to, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x)
 {
   HybScalar sum(0);
   for (PetscInt k = from + lane; k < to; k += U * W) {
@@ -155,22 +156,24 @@ static __device__ __forceinline__ HybScalar RowGroupSum(int lane, PetscInt from,
     for (int u = 0; u < U; u++) c[u] = k + u * W < to ? HybLoadStream(j + k + u * W) : 0;
 #pragma unroll
     for (int u = 0; u < U; u++) v[u] = k + u * W < to ? HybLoadStream(a + k + u * W) : HybScalar(0);
+    if (CHAINED && k == from + lane) HybChainWait();
 #pragma unroll
-    for (int u = 0; u < U; u++) xv[u] = k + u * W < to ? HybLoadReadOnly(x + c[u]) : HybScalar(0);
+    for (int u = 0; u < U; u++) xv[u] = k + u * W < to ? HybLoadVector(x + c[u]) : HybScalar(0);
 #pragma unroll
     for (int u = 0; u < U; u++)
       if (k + u * W < to) sum += v[u] * xv[u];
   }
+  if (CHAINED && from + lane >= to) HybChainWait();
   return sum;
 }
 
 template <int W, int U, bool STEP>
-static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupRows(int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
+static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupRows(int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const HybScalar *y, HybScalar *z)
 {
   const PetscCount r     = ((PetscCount)blockIdx.x * ROWGROUP_THREADS + threadIdx.x) / W;
   const int        lane  = HybLane() & (W - 1);
   const PetscInt   start = r < m ? i[r] : 0, end = r < m ? i[r + 1] : 0;
-  HybScalar        sum = RowGroupSum < W, W == 1 ? 4 : U > (lane, start, end, j, a, x);
+  HybScalar        sum = RowGroupSum < W, W == 1 ? 4 : U, true > (lane, start, end, j, a, x);
 
   sum = HybSubwarpsSum<W>(sum);
   if (lane == 0 && r < m) RowEndOr<STEP>(mode, step, sum, y, z, r);
@@ -178,7 +181,7 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGr
 
 /* rows of the list, W lanes each */
 template <int W, int U, bool STEP>
-static __device__ __forceinline__ void RowGroupListed(int mode, const RowStep &step, PetscCount block, PetscInt first, PetscInt rows, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const HybScalar *y, HybScalar *z)
+static __device__ __forceinline__ void RowGroupListed(int mode, const RowStep &step, PetscCount block, PetscInt first, PetscInt rows, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const HybScalar *y, HybScalar *z)
 {
   const PetscCount q    = block * (ROWGROUP_THREADS / W) + threadIdx.x / W;
   const int        lane = HybLane() & (W - 1);
@@ -196,8 +199,9 @@ static __device__ __forceinline__ void RowGroupListed(int mode, const RowStep &s
 
 /* U: entries of a lane that are under way together */
 template <int U, bool STEP>
-static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupBinned(RowGroupParts parts, int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const RowGroupPiece *__restrict__ piece, HybScalar *piecesum, int *arrived, const HybScalar *y, HybScalar *z)
+static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupBinned(RowGroupParts parts, int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const RowGroupPiece *__restrict__ piece, HybScalar *piecesum, int *arrived, const HybScalar *y, HybScalar *z)
 {
+  HybChainWait();
   HYB_SHARED(HybScalar, scratch, HYB_WARP);
   HYB_SHARED(int, complete, 1);
   const PetscCount b = blockIdx.x;
@@ -462,16 +466,16 @@ static PetscErrorCode RowGroupLaunch(HybSpMV *S, const HybCSR *A, const HybScala
     PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, end));
   } else if (rg->way == ROWGROUP_BINNED) {
     PetscCall(HybDispatch(rg->batch, RowGroupBatches(), end.mode == ROW_STEP, HybFlags(), [&](auto U, auto STEP) {
-      HYB_LAUNCH((RowGroupBinned<U, STEP>), rg->parts.end[ROWGROUP_BINS - 1], ROWGROUP_THREADS, 0, S->exec.stream, rg->parts,
-                 end.mode, end.step, A->m, A->i, A->j, A->a, x, rg->list, rg->start, rg->length, rg->piece, rg->sum,
-                 rg->arrived, end.y, end.z);
+      HYB_LAUNCH_CHAINED(A->nnz, (RowGroupBinned<U, STEP>), rg->parts.end[ROWGROUP_BINS - 1], ROWGROUP_THREADS, 0, S->exec.stream, rg->parts,
+                         end.mode, end.step, A->m, A->i, A->j, A->a, x, rg->list, rg->start, rg->length, rg->piece, rg->sum,
+                         rg->arrived, end.y, end.z);
       return PETSC_SUCCESS;
     }));
   } else {
     PetscCall(HybDispatch(rg->width, RowWidths(), rg->batch, RowGroupBatches(), [&](auto W, auto U) {
       return HybDispatch(end.mode == ROW_STEP, HybFlags(), [&](auto STEP) {
-        HYB_LAUNCH((RowGroupRows<W, U, STEP>), HybBlocks((PetscCount)A->m * W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0,
-                   S->exec.stream, end.mode, end.step, A->m, A->i, A->j, A->a, x, end.y, end.z);
+        HYB_LAUNCH_CHAINED(A->nnz, (RowGroupRows<W, U, STEP>), HybBlocks((PetscCount)A->m * W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0,
+                           S->exec.stream, end.mode, end.step, A->m, A->i, A->j, A->a, x, end.y, end.z);
         return PETSC_SUCCESS;
       });
     }));

@@ -44,6 +44,7 @@
 #ifndef AIJHYBRIDGPU_ROWSTREAM_CUH
 #define AIJHYBRIDGPU_ROWSTREAM_CUH
 
+#include "../device/hybchain.cuh"
 #include "../structure/rowops.cuh"
 
 #define ROWSTREAM_STAGES 2
@@ -109,7 +110,7 @@ static __device__ __forceinline__ PetscCount RowStreamEnd(PetscInt tile, PetscIn
    before have set up, and would need them all as arguments. The bounds leave 64 or 80 registers, which the batch of
    loads needs; without them ptxas aims at 32. */
 template <class COLUMNS, int G, bool STEP>
-static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, RowStep step, const HybScalar *y, HybScalar *z, COLUMNS columns)
+static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, RowStep step, const HybScalar *y, HybScalar *z, COLUMNS columns)
 {
   HYB_SHARED(uint64_t, bar, ROWSTREAM_STAGES);
   HYB_SHARED(PetscInt, begin, ROWSTREAM_STAGES); /* first entry of the tile in the stage, -1 where it does not fit */
@@ -158,6 +159,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   bool                  valid = mine < l.rows && tile < none && r < m;
   PetscInt              start = valid ? i[r] : 0, end = valid ? i[r + 1] : 0;
   typename COLUMNS::Row row = columns.Load(r, valid, tile);
+  HybChainWait(); /* the first tiles are under way */
   __syncthreads();
   for (PetscInt it = 0; tile < none; it++) {
     const int                   s      = (int)(it % ROWSTREAM_STAGES);
@@ -219,7 +221,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
       for (PetscCount w = (PetscCount)tile * l.rows + (PetscInt)(threadIdx.x / HYB_WARP); w < r1; w += (PetscInt)(blockDim.x / HYB_WARP)) {
         HybScalar sum(0);
 #pragma unroll 4
-        for (PetscInt k = i[w] + HybLane(); k < i[w + 1]; k += HYB_WARP) sum += a[k] * HybLoadReadOnly(x + j[k]);
+        for (PetscInt k = i[w] + HybLane(); k < i[w + 1]; k += HYB_WARP) sum += a[k] * HybLoadVector(x + j[k]);
         sum = HybSubwarpSum<HYB_WARP>(sum);
         if (HybLane() == 0) RowEndOr<STEP>(mode, step, sum, y, z, w);
       }
@@ -361,8 +363,8 @@ static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout 
       PetscCall(HybDeviceCarveout(kernel, l->carveout == ROWSTREAM_DRIVER ? -1 : (int)l->carveout));
       said = l->carveout;
     }
-    HYB_LAUNCH((RowStreamKernel<COLUMNS, G, STEP>), l->blocks, l->threads, l->bytes, exec->stream, *l, end.mode, A->m,
-               A->nnz, nindex, A->i, A->j, A->a, x, end.step, end.y, end.z, columns);
+    HYB_LAUNCH_CHAINED(A->nnz, (RowStreamKernel<COLUMNS, G, STEP>), l->blocks, l->threads, l->bytes, exec->stream, *l, end.mode, A->m,
+                       A->nnz, nindex, A->i, A->j, A->a, x, end.step, end.y, end.z, columns);
     return PETSC_SUCCESS;
   }));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -396,7 +398,7 @@ struct RowStreamColumns {
     return row;
   }
   template <int G>
-  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const I *col, const PetscInt *, const Row &row, const HybScalar *__restrict__ x, const PetscInt *, HybScalar sum[]) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const I *col, const PetscInt *, const Row &row, const HybScalar *x, const PetscInt *, HybScalar sum[]) const
   {
     const HybScalar *const xb = x + row.base;
     for (PetscInt k = start + lane; k < end; k += ROWSTREAM_BATCH * G) {
@@ -405,7 +407,7 @@ struct RowStreamColumns {
       for (int u = 0; u < ROWSTREAM_BATCH; u++) {
         const bool in = k + u * G < end;
         v[u]          = in ? value[k + u * G] : HybScalar(0);
-        xv[u]         = in ? HybLoadReadOnly(xb + col[k + u * G]) : HybScalar(0);
+        xv[u]         = in ? HybLoadVector(xb + col[k + u * G]) : HybScalar(0);
       }
 #pragma unroll
       for (int u = 0; u < ROWSTREAM_BATCH; u++)

@@ -60,7 +60,7 @@ struct RowStreamShape {
     return row;
   }
   template <int G>
-  __device__ __forceinline__ void Sum(int lane, PetscCount r, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *, const PetscInt *table, const Row &row, const HybScalar *__restrict__ x, const PetscInt *__restrict__ j, HybScalar sum[]) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount r, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *, const PetscInt *table, const Row &row, const HybScalar *x, const PetscInt *__restrict__ j, HybScalar sum[]) const
   {
     if (row.c != HYB_ROWSHAPE_NONE) {
       const PetscInt  *off = table + table[row.c];
@@ -72,7 +72,7 @@ struct RowStreamShape {
         HybScalar xv[BATCH], v[BATCH];
 #pragma unroll
         for (int u = 0; u < BATCH; u++) {
-          xv[u] = HybLoadReadOnly(xr + off[k + u * G]);
+          xv[u] = HybLoadVector(xr + off[k + u * G]);
           v[u]  = v0[k + u * G];
         }
 #pragma unroll
@@ -83,7 +83,7 @@ struct RowStreamShape {
 #pragma unroll
         for (int u = 0; u < BATCH; u++) {
           const bool in = k + u * G < len;
-          xv[u]         = in ? HybLoadReadOnly(xr + off[k + u * G]) : HybScalar(0);
+          xv[u]         = in ? HybLoadVector(xr + off[k + u * G]) : HybScalar(0);
           v[u]          = in ? v0[k + u * G] : HybScalar(0);
         }
 #pragma unroll
@@ -91,7 +91,7 @@ struct RowStreamShape {
           if (k + u * G < len) sum[0] += v[u] * xv[u];
       }
     } else {
-      for (PetscInt k = start + lane; k < end; k += G) sum[0] += value[k] * HybLoadReadOnly(x + j[k]);
+      for (PetscInt k = start + lane; k < end; k += G) sum[0] += value[k] * HybLoadVector(x + j[k]);
     }
   }
 };
