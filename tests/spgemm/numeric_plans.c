@@ -749,6 +749,7 @@ static PetscErrorCode Body(void)
   for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && exec->backend->device; table++) {
     method = *table;
     n++;
+    HybTestCall(HybTuningSet("plan_after", "1")); /* the others are about plans */
     if (HybTestMine()) Planned();
     if (HybTestMine()) Terms();
     if (HybTestMine()) Masked();
@@ -757,6 +758,7 @@ static PetscErrorCode Body(void)
     if (HybTestMine()) Unfreed();
     if (HybTestMine()) GivenBack();
     if (HybTestMine()) Counted();
+    HybTestCall(HybTuningSet("plan_after", NULL));
   }
   if (!n) {
     HybTestBegin("numeric phases by a plan");

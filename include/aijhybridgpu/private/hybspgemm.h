@@ -40,6 +40,7 @@ typedef struct {
      plan has been made, or the method makes none. */
   PetscBool reuse, planned;
   PetscInt  numerics; /* numeric phases before this one */
+  PetscReal spent;    /* microseconds that numeric phases without a plan have cost, as the method estimates it */
   /* Workspace while a plan is made: C->a, if the next numeric phase writes all of it; else NULL */
   void  *unwritten;
   size_t unwrittenbytes;
@@ -83,10 +84,14 @@ struct _HybSpGEMMMethod {
      numeric. */
   PetscErrorCode (*symbolic)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C);
   /* Makes the plan of a product with several numeric phases from the three patterns. The driver calls it before the
-     first numeric phase if mm->reuse, else before the second one. If memory is short, the driver frees what was taken,
-     and numeric phases run without a plan. A method that prefers to be called again before the second numeric phase
-     sets mm->planned = PETSC_FALSE. NULL: the method has no plan. */
+     first numeric phase if mm->reuse, else when the phases without it have cost what it costs (plancost), and not
+     before the second one. If memory is short, the driver frees what was taken, and numeric phases run without a plan.
+     A method that prefers to be called again before the next numeric phase sets mm->planned = PETSC_FALSE. NULL: the
+     method has no plan. */
   PetscErrorCode (*plan)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, const HybCSR *C);
+  /* What the plan costs, and what a numeric phase without it costs: microseconds on an H200, from sizes alone, so that
+     a run repeats and all processes decide alike. NULL: the plan costs less than a phase. */
+  void (*plancost)(const HybSpGEMM *, const HybCSR *A, const HybCSR *B, const HybCSR *C, PetscReal *plan, PetscReal *phase);
   /* Fills C->a for operands of the same pattern as in symbolic. Columns of matrices that are not in mm->reads may be
      freed. */
   PetscErrorCode (*numeric)(HybSpGEMM *, const HybCSR *A, const HybCSR *B, HybCSR *C);

@@ -50,7 +50,9 @@
 #define ROWMERGE_NARROW   12
 #define ROWMERGE_PRODUCTS 128
 #define ROWMERGE_MASKED   20 /* entries of a mean row of C from which on masks are faster */
-#define ROWMERGE_STAGE    8  /* entries of a row of C that are written together */
+/* rows that fill the card: merging eight heads at most is faster there than masks, docs/tried.md, What is kept */
+#define ROWMERGE_FILLS 65536
+#define ROWMERGE_STAGE 8 /* entries of a row of C that are written together */
 /* from one of them to the next in shared memory, 32 rows each: without conflicts of banks, written and read */
 #define ROWMERGE_STRIDE 36
 /* bytes of intermediates from which the card is asked what is free: the question takes longer than a small product */
@@ -583,11 +585,24 @@ static PetscErrorCode HybSpGEMMPlan_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A,
   RowMerge *r = (RowMerge *)mm->data;
 
   PetscFunctionBegin;
-  if (!r->narrow || mm->columnsgone || (!mm->reuse && C->nnz <= ROWMERGE_MASKED * (PetscCount)C->m)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!r->narrow || mm->columnsgone || (!mm->reuse && (C->nnz <= ROWMERGE_MASKED * (PetscCount)C->m || (mm->stats.maxarow <= 8 && C->m > ROWMERGE_FILLS)))) PetscFunctionReturn(PETSC_SUCCESS);
   mm->reads = HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B; /* without masks, also where there is no memory for them */
   if (!mm->reuse) PetscCall(HybMaskRowsLook(mm, A, C, &r->masks));
   PetscCall(HybMaskRowsPlan(mm, A, B, C, &r->masks));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#define ROWMERGE_PHASE  20  /* microseconds on an H200: launches */
+#define ROWMERGE_MERGED 9e4 /* products a microsecond */
+#define ROWMERGE_MASKS  60  /* of masks: launches and a wait; the rest takes half a phase */
+
+static void HybSpGEMMPlanCost_RowMergeCUDA(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, PetscReal *plan, PetscReal *phase)
+{
+  *phase = ROWMERGE_PHASE + (PetscReal)mm->stats.products / ROWMERGE_MERGED;
+  *plan  = ROWMERGE_MASKS + *phase / 2;
+  (void)A;
+  (void)B;
+  (void)C;
 }
 
 static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
@@ -626,5 +641,6 @@ const HybSpGEMMMethod        HybSpGEMM_RowMergeCUDA = {
          .applicable = HybSpGEMMApplicable_RowMergeCUDA,
          .symbolic   = HybSpGEMMSymbolic_RowMergeCUDA,
          .plan       = HybSpGEMMPlan_RowMergeCUDA,
+         .plancost   = HybSpGEMMPlanCost_RowMergeCUDA,
          .numeric    = HybSpGEMMNumeric_RowMergeCUDA,
 };

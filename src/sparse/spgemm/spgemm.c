@@ -48,6 +48,7 @@ static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
   mm->parts = mm->hascut = mm->columnsgone = PETSC_FALSE;
   mm->counted = mm->planned = mm->permutes = mm->placed = PETSC_FALSE;
   mm->numerics                                          = 0;
+  mm->spent                                             = 0;
   mm->counters.n                                        = 0;
   second                                                = HybArenaResetBoth(&mm->work, &mm->keep);
   PetscCall(first);
@@ -165,6 +166,21 @@ static PetscErrorCode HybSpGEMMListen(MPI_Comm comm, int line, const char *funct
   return n;
 }
 
+/* Is it time for a plan? Where nobody has said that numeric phases follow, those without it have cost as much as it
+   will: whatever their number is in the end, the sum is at most twice the better of "at once" and "never". */
+static PetscBool HybSpGEMMPlanPays(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C)
+{
+  const PetscInt after = HybTuningGet()->plan_after;
+  PetscReal      plan, phase;
+
+  if (mm->reuse) return PETSC_TRUE;
+  if (!mm->numerics) return PETSC_FALSE;
+  if (after >= 0) return (PetscBool)(mm->numerics >= after);
+  if (!mm->method->plancost) return PETSC_TRUE;
+  (*mm->method->plancost)(mm, A, B, C, &plan, &phase);
+  return (PetscBool)(mm->spent >= plan);
+}
+
 PetscErrorCode HybSpGEMMPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C)
 {
   PetscErrorCode ierr, second;
@@ -172,7 +188,7 @@ PetscErrorCode HybSpGEMMPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, co
 
   PetscFunctionBegin;
   PetscCheck(mm->method, PETSC_COMM_SELF, PETSC_ERR_ORDER, "HybSpGEMMSymbolic() comes before HybSpGEMMPlan()");
-  if (mm->planned || (!mm->reuse && !mm->numerics)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (mm->planned || !HybSpGEMMPlanPays(mm, A, B, C)) PetscFunctionReturn(PETSC_SUCCESS);
   mm->planned = PETSC_TRUE; /* also after an error: there is a way without */
   if (!mm->method->plan) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscPushErrorHandler(HybSpGEMMListen, words));
@@ -207,7 +223,15 @@ PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   mm->unwrittenbytes = 0;
   PetscCall(ierr);
   ierr = mm->method->numeric(mm, A, B, C);
-  if (!ierr) mm->numerics++;
+  if (!ierr) {
+    mm->numerics++;
+    if (!mm->planned && mm->method->plancost) {
+      PetscReal plan, phase;
+
+      (*mm->method->plancost)(mm, A, B, C, &plan, &phase);
+      mm->spent += phase;
+    }
+  }
   second = HybArenaReset(&mm->work);
   PetscCall(ierr);
   PetscCall(second);

@@ -13,6 +13,13 @@
 #include "../hashrows.cuh"
 #include "../maskrows.cuh"
 
+/* microseconds on an H200 (docs/tried.md, What is kept for numeric phases) */
+#define HASH_PHASE    40    /* of a phase: its launches and its shortest rows */
+#define HASH_ENTRY    0.1   /* an entry of the longest row of A, which takes one step after the other */
+#define HASH_PRODUCTS 1.4e5 /* products a microsecond */
+#define HASH_PLAN     100   /* of a plan: launches and two waits */
+#define HASH_PASSES   2.8   /* phases that the rest of it takes */
+
 typedef struct {
   HybSpare    spare; /* terms or places */
   HybSpGEMM  *mm;
@@ -114,11 +121,21 @@ static PetscErrorCode HybSpGEMMDestroy_HashCUDA(HybSpGEMM *mm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static void HybSpGEMMPlanCost_HashCUDA(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C, PetscReal *plan, PetscReal *phase)
+{
+  *phase = HASH_PHASE + HASH_ENTRY * (PetscReal)mm->stats.maxarow + (PetscReal)mm->stats.products / HASH_PRODUCTS;
+  *plan  = HASH_PLAN + HASH_PASSES * *phase;
+  (void)A;
+  (void)B;
+  (void)C;
+}
+
 extern const HybSpGEMMMethod HybSpGEMM_HashCUDA;
 const HybSpGEMMMethod        HybSpGEMM_HashCUDA = {
          .name     = "hash",
          .symbolic = HybSpGEMMSymbolic_HashCUDA,
          .plan     = HybSpGEMMPlan_HashCUDA,
+         .plancost = HybSpGEMMPlanCost_HashCUDA,
          .numeric  = HybSpGEMMNumeric_HashCUDA,
          .destroy  = HybSpGEMMDestroy_HashCUDA,
 };

@@ -18,11 +18,26 @@ static PetscErrorCode HybMultBlockSize(Mat A, PetscInt *bs)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#define MULT_PHASE  6   /* microseconds of a product, on an H200: its launch */
+#define MULT_PLAN   140 /* of a plan: launches and waits */
+#define MULT_RATE   3e5 /* nonzeros a microsecond */
+#define MULT_PASSES 2   /* over the nonzeros, that a plan takes */
+
+/* Have products without a plan taken as long as making one? By sizes, so that runs repeat. */
+static PetscBool HybMultPlanPays(HybMultPlan *p, PetscCount nnz)
+{
+  const PetscInt  after = HybTuningGet()->plan_after;
+  const PetscReal pass  = (PetscReal)nnz / MULT_RATE;
+
+  p->spent += MULT_PHASE + pass;
+  return (PetscBool)(after >= 0 ? p->spent >= PetscMax(1, after) * (MULT_PHASE + pass) : p->spent >= MULT_PLAN + MULT_PASSES * pass);
+}
+
 /*
   Of the transpose neither blocks nor empty rows are known.
 
-  A plan costs one to three products, and pays from the second one on: the first product with a large new pattern on the
-  device has none. Its sums may be of another order.
+  A plan costs some products, which its own are faster than: the first ones with a large new pattern on the device have
+  none. Their sums may be of another order.
 */
 static PetscErrorCode HybMultPlanSetUp(const HybView *v, const HybCSR *csr, const HybPatternKey *key, PetscBool transpose, HybMultPlan *p)
 {
@@ -35,9 +50,10 @@ static PetscErrorCode HybMultPlanSetUp(const HybView *v, const HybCSR *csr, cons
   PetscFunctionBegin;
   if (p->ready && HybPatternKeyEqual(key, &p->key)) {
     p->plan.exec.stream = x->stream;
-    if (!p->onceonly) PetscFunctionReturn(PETSC_SUCCESS);
+    if (!p->onceonly || !HybMultPlanPays(p, csr->nnz)) PetscFunctionReturn(PETSC_SUCCESS);
     again = PETSC_TRUE;
   }
+  p->spent = 0;
   PetscCall(HybMultPlanDestroy(p));
   if (!transpose) PetscCall(HybMultBlockSize(A, &bs));
   {
@@ -378,8 +394,10 @@ PetscErrorCode HybMatGetMult(Mat A, const HybExec *x, PetscBool transpose, HybCS
   v.x = *x;
   if (HybExecOnDevice(x)) {
     PetscCall(HybMultPrepare(&v, transpose, PETSC_FALSE, csr, &p));
-    /* the second time it is a plan for many products */
-    if (p->onceonly) PetscCall(HybMultPrepare(&v, transpose, PETSC_FALSE, csr, &p));
+    if (p->onceonly) { /* the plan is for many products */
+      p->spent = PETSC_MAX_REAL / 2;
+      PetscCall(HybMultPrepare(&v, transpose, PETSC_FALSE, csr, &p));
+    }
   } else {
     PetscCheck(!transpose, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The host has no transpose");
     p    = &v.hyb->host;

@@ -78,7 +78,8 @@ typedef struct _HybRetired *HybRetired;
 /* A plan of the spmv room, for one pattern on one backend */
 typedef struct {
   PetscBool     ready;
-  PetscBool     onceonly; /* of a method that plans nothing, for the first product alone */
+  PetscBool     onceonly; /* of a method that plans nothing, for the first products */
+  PetscReal     spent;    /* microseconds that these have taken, as HybMultPlanPays() estimates */
   HybSpMV       plan;
   HybPatternKey key;
   PetscCount    nonemptyrows;

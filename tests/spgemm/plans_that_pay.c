@@ -1,0 +1,73 @@
+/*
+  When a product that is repeated gets a plan for its numeric phases though nobody has said that there will be many.
+*/
+#include "spgemmtest.h"
+
+/* When a plan is made where nobody has said that phases follow: when those without it have cost as much, by what the
+   method says of sizes; by -mat_aijhybridgpu_tuning plan_after, after so many; and the bits stay */
+static void Paid(void)
+{
+  HybSpGEMM mm;
+  HybCSR    DA, DB, DC;
+  RefMat    A, B, C;
+
+  if (!Is("hash") && !Is("rowmerge")) return;
+  for (PetscInt kind = 0; kind < 4; kind++) {
+    PetscScalar *expected;
+    PetscReal    plan = 0, phase = 0;
+    PetscInt     first = kind < 2 ? 0 : 2 * kind - 1; /* phases without a plan */
+
+    HybTestBegin("%s: a plan that has to pay, kind %" PetscInt_FMT, method->name, kind);
+    if (Is("hash"))
+      HybTestMatRandom(300, 300, 4, kind == 1 ? 60 : 8, &A);
+    else
+      HybTestMatBanded(400, 400, 3, 3, &A);
+    RefMatCopy(&A, &B);
+    RefSpGEMM(&A, &B, &C);
+    expected = RefProductInOrder(&A, &B, &C);
+    if (kind > 1) HybTestCall(HybTuningSet("plan_after", kind == 2 ? "3" : "5"));
+    if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
+      HybTestCheck(mm.method->plancost != NULL, "the method does not say what a plan costs");
+      (*mm.method->plancost)(&mm, &DA, &DB, &DC, &plan, &phase);
+      HybTestCheck(phase > 0 && plan > phase, "a plan costs %g, a phase %g", (double)plan, (double)phase);
+      if (kind < 2)
+        while (first * phase < plan) first++;
+      for (PetscInt k = 0; k < first + 2; k++) {
+        HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
+        if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+        HybTestCheck(mm.planned == (k >= first), "%s plan at phase %" PetscInt_FMT " of which %" PetscInt_FMT " are to go without", mm.planned ? "a" : "no", k, first);
+      }
+    }
+    HybTestCall(HybTuningSet("plan_after", NULL));
+    Finish(&mm);
+    free(expected);
+    RefMatDestroy(&A);
+    RefMatDestroy(&B);
+    RefMatDestroy(&C);
+  }
+}
+
+static PetscErrorCode Body(void)
+{
+  const HybExec *exec = HybTestExec();
+  PetscInt       n    = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaInit(&keep, exec));
+  PetscCall(HybArenaInit(&out, exec));
+  for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && exec->backend->device; table++) {
+    method = *table;
+    n++;
+    if (HybTestMine()) Paid();
+  }
+  if (!n) {
+    HybTestBegin("plans that pay");
+    HybTestSkip("the %s backend's methods have none", exec->backend->name);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  return HybTestMain(argc, argv, Body);
+}
