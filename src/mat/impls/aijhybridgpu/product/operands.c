@@ -62,6 +62,36 @@ PetscErrorCode HybOperandsGet(Mat C, PetscBool values, HybOperands *o)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#define OPERANDS_SMALL    100000 /* nonzeros that run on the device in any case: HybGlueDeviceMin()'s most */
+#define OPERANDS_PRODUCTS 3      /* of a product of matrices take the host as long as a nonzero elsewhere */
+
+/* A product of small matrices with many products is work enough for the device: o->work becomes the nonzeros that take
+   as long. Counted where it can change something, of the host's arrays. */
+PetscErrorCode HybOperandsWork(Mat C, const HybChoices *choices, HybProductType type, HybOperands *o)
+{
+  const HybCSR *A = &o->lent[0][0].csr, *B = &o->lent[1][0].csr;
+  PetscCount    products = 0;
+
+  PetscFunctionBegin;
+  if (o->blocks > 1 || type != HYB_PRODUCT_AB || o->work >= OPERANDS_SMALL || choices->backend != HYB_BACKEND_AUTO || HybGlueState.devicestatus == HYB_DEVICE_NONE) PetscFunctionReturn(PETSC_SUCCESS);
+#if defined(PETSC_HAVE_DEVICE)
+  if (C->boundtocpu) PetscFunctionReturn(PETSC_SUCCESS);
+#else
+  (void)C;
+#endif
+  for (int k = 0; k < 2; k++) {
+    Mat_SeqAIJHybridGPU *hyb = NULL;
+
+    if (!MatIsSeqAIJHybridGPU(o->mat[k])) continue;
+    PetscCall(MatSeqAIJHybridGPUGetData(o->mat[k], &hyb));
+    if (HybBorn(hyb)) PetscFunctionReturn(PETSC_SUCCESS); /* the host does not read what the device holds */
+  }
+  if (A->n != B->m) PetscFunctionReturn(PETSC_SUCCESS); /* an error, which is told later */
+  for (PetscCount k = 0; k < A->nnz; k++) products += B->i[A->j[k] + 1] - B->i[A->j[k]];
+  o->work = PetscMax(o->work, products / OPERANDS_PRODUCTS);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Brings the operands to where the product runs; also once more, to another place. One matrix may be several
    operands. */
 PetscErrorCode HybOperandsSend(HybOperands *o, const HybExec *x, PetscBool values)

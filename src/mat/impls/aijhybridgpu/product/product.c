@@ -154,7 +154,7 @@ static PetscErrorCode HybOperandsConform(Mat C, HybProductType type, const HybOp
 }
 
 /* Where the product runs, on all processes alike: on the device if it is worth while for one and all have it */
-static PetscErrorCode HybMatProductExec(Mat C, const HybChoices *choices, PetscErrorCode before, const HybOperands *o, HybExec *x)
+static PetscErrorCode HybMatProductExec(Mat C, HybMatProduct *mp, const HybChoices *choices, PetscErrorCode before, HybOperands *o, HybExec *x)
 {
   HybExec        can, want;
   PetscErrorCode ierr = before;
@@ -163,6 +163,8 @@ static PetscErrorCode HybMatProductExec(Mat C, const HybChoices *choices, PetscE
   PetscFunctionBegin;
   if (o->blocks == 1) {
     PetscCall(ierr);
+    PetscCall(HybOperandsWork(C, choices, mp->type, o));
+    mp->work = o->work;
     PetscCall(HybGlueGetExec(C, choices, o->work, x));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -268,7 +270,7 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
   }
   PetscCall(PetscInfo(C, "An operand's pattern, or where C lives, may have changed since the symbolic phase, which is repeated\n"));
   PetscCall(HybMatProductChoices(C, mp->blocks, &choices));
-  PetscCall(HybMatProductExec(C, choices, PETSC_SUCCESS, o, &x));
+  PetscCall(HybMatProductExec(C, mp, choices, PETSC_SUCCESS, o, &x));
   HybOperandsValuesForget(mp);
   /* an error of one process waits until all can be told */
   ierr     = mp->blocks == 2 ? HybParProductDestroy(&mp->several) : HybProductDestroy(&mp->one);
@@ -318,7 +320,7 @@ static PetscErrorCode HybMatProductPlan(Mat C, HybMatProduct *mp, HybOperands *o
   if (!ierr && (mp->one || mp->several)) ierr = HybMatProductDo(mp, HybProductSetStream, HybParProductSetStream, mp->exec.stream);
   if (!ierr) ierr = HybOperandsSend(o, &mp->exec, PETSC_TRUE);
   if (!ierr && (mp->one || mp->several)) ierr = HybOperandsSame(mp, o, &same);
-  if (!ierr && same) ierr = HybResultSame(C, mp, mp->blocks == 2 ? HYB_ANY_SIZE : o->work, &same);
+  if (!ierr && same) ierr = HybResultSame(C, mp, mp->blocks == 2 ? HYB_ANY_SIZE : PetscMax(o->work, mp->work), &same);
   if (mp->blocks == 2) ierr = HybMatProductMeet(C, mp, ierr, o, &same);
   PetscCall(ierr);
   if (!same) PetscCall(HybMatProductRepeat(C, mp, o));
@@ -585,7 +587,7 @@ static PetscErrorCode HybMatProductFirst(Mat C, PetscErrorCode before, const Hyb
 
   PetscFunctionBegin;
   PetscCall(PetscObjectStateGet((PetscObject)C, &state));
-  PetscCall(HybMatProductExec(C, choices, before, o, &mp->exec));
+  PetscCall(HybMatProductExec(C, mp, choices, before, o, &mp->exec));
   PetscCall(HybMatProductCreate(C, mp, choices->width));
   ierr = HybOperandsSend(o, &mp->exec, PETSC_FALSE);
   PetscCall(HybMatProductSymbolic(C, mp, PETSC_FALSE, ierr, o));

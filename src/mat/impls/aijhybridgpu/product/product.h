@@ -62,12 +62,13 @@ typedef struct {
     PetscInt *garray; /* of the first operand that is this matrix: as many as its second block has columns */
     PetscInt  as;     /* which operand that is */
   } columns[3];
-  PetscBool unsorted[3]; /* operands whose rows or columns of others a copy has in order */
-  PetscBool hashes;      /* patterns are known by their hashes too: other operands have taken the first ones' place */
-  PetscBool stays[3];    /* operands of which no process has seen other values, at the present numeric phase */
-  PetscBool again;       /* the numeric phase is not the first one */
-  PetscBool zeros;       /* C has those of a symbolic phase, is assembled, and no numeric phase has ended since */
-  PetscBool pending;     /* the symbolic phase has left C not assembled, and no numeric phase was there yet */
+  PetscBool  unsorted[3]; /* operands whose rows or columns of others a copy has in order */
+  PetscBool  hashes;      /* patterns are known by their hashes too: other operands have taken the first ones' place */
+  PetscBool  stays[3];    /* operands of which no process has seen other values, at the present numeric phase */
+  PetscBool  again;       /* the numeric phase is not the first one */
+  PetscCount work;        /* by which the device was chosen or not: HybOperandsWork() */
+  PetscBool  zeros;       /* C has those of a symbolic phase, is assembled, and no numeric phase has ended since */
+  PetscBool  pending;     /* the symbolic phase has left C not assembled, and no numeric phase was there yet */
   /* a parallel numeric phase ends with an assembly: when it began, on some process, entries had been set in C and not
      assembled, or C let new entries in (then MATAIJ's assembly sums the states of the blocks' patterns) */
   PetscBool          assemble;
@@ -82,7 +83,7 @@ typedef struct {
 typedef struct {
   int        blocks;
   PetscInt   n;
-  PetscCount work;      /* nonzeros of all operands, here */
+  PetscCount work;      /* nonzeros of all operands, here; HybOperandsWork() may add to it */
   HybArena   sent;      /* device copies of operands that are not ours, and sorted ones */
   PetscBool  copied[3]; /* csr has copies in ascending order */
   Mat        mat[3], block[3][2];
@@ -106,6 +107,7 @@ static inline PetscErrorCode HybMatProductBlocks(Mat A, int blocks, Mat block[2]
 /* operands.c. Not collective, but for an error of the first. */
 PETSC_INTERN PetscErrorCode HybOperandsMats(Mat C, int blocks, HybOperands *);
 PETSC_INTERN PetscErrorCode HybOperandsGet(Mat C, PetscBool values, HybOperands *);
+PETSC_INTERN PetscErrorCode HybOperandsWork(Mat C, const HybChoices *, HybProductType, HybOperands *);
 PETSC_INTERN PetscErrorCode HybOperandsSend(HybOperands *, const HybExec *, PetscBool values);
 PETSC_INTERN PetscErrorCode HybOperandsRestore(HybOperands *);
 PETSC_INTERN PetscErrorCode HybOperandsNote(HybMatProduct *, HybOperands *);
