@@ -26,29 +26,56 @@ static PetscErrorCode Quiet(PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The problem of one unknown: kept until PetscFinalize(), for making it takes longer than its solves, of which each
+   level has three after new values */
+static struct {
+  Vec v[TINY_WORK + 2]; /* right-hand side, solution, work */
+  PC  pc;
+} tiny_;
+
+static PetscErrorCode TinyDestroy(void)
+{
+  PetscFunctionBegin;
+  PetscCall(PCDestroy(&tiny_.pc));
+  for (int k = 0; k < TINY_WORK + 2; k++) PetscCall(VecDestroy(&tiny_.v[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TinyCreate(void)
+{
+  PC pc;
+
+  PetscFunctionBegin;
+  if (tiny_.pc) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int k = 0; k < TINY_WORK + 2; k++)
+    if (!tiny_.v[k]) PetscCall(VecCreateSeq(PETSC_COMM_SELF, 1, &tiny_.v[k]));
+  PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
+  PetscCall(PCSetType(pc, PCNONE));
+  PetscCall(PetscRegisterFinalize(TinyDestroy));
+  tiny_.pc = pc;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* one unknown: x after so many steps from zero, for the right-hand side 1 and the matrix a */
 static PetscErrorCode TinySolve(KSP ksp, PetscReal a, PetscInt steps, PetscScalar *x)
 {
-  struct _p_KSP was;
-  Mat           A;
-  Vec v[TINY_WORK + 2], *const work = v + 2;
-  PC                 pc;
+  struct _p_KSP      was;
+  Mat                A;
   PetscErrorCode     ierr, second;
   const PetscScalar *value;
 
   PetscFunctionBegin;
+  PetscCall(TinyCreate());
   PetscCall(MatCreateConstantDiagonal(PETSC_COMM_SELF, 1, 1, 1, 1, a, &A));
-  for (int k = 0; k < TINY_WORK + 2; k++) PetscCall(VecCreateSeq(PETSC_COMM_SELF, 1, &v[k]));
-  PetscCall(PCCreate(PETSC_COMM_SELF, &pc));
-  PetscCall(PCSetType(pc, PCNONE));
-  PetscCall(PCSetOperators(pc, A, A));
-  PetscCall(VecSet(v[0], 1));
-  PetscCall(VecSet(v[1], 0));
+  PetscCall(PCSetOperators(tiny_.pc, A, A));
+  PetscCall(MatDestroy(&A)); /* the preconditioner's */
+  PetscCall(VecSet(tiny_.v[0], 1));
+  PetscCall(VecSet(tiny_.v[1], 0));
   was             = *ksp;
-  ksp->pc         = pc;
-  ksp->vec_rhs    = v[0];
-  ksp->vec_sol    = v[1];
-  ksp->work       = work;
+  ksp->pc         = tiny_.pc;
+  ksp->vec_rhs    = tiny_.v[0];
+  ksp->vec_sol    = tiny_.v[1];
+  ksp->work       = tiny_.v + 2;
   ksp->max_it     = steps;
   ksp->guess_zero = PETSC_TRUE;
   ierr            = Quiet(PETSC_TRUE);
@@ -66,12 +93,9 @@ static PetscErrorCode TinySolve(KSP ksp, PetscReal a, PetscInt steps, PetscScala
   ksp->its        = was.its;
   ksp->reason     = was.reason;
   ksp->rnorm      = was.rnorm;
-  second          = VecGetArrayRead(v[1], &value);
+  second          = VecGetArrayRead(tiny_.v[1], &value);
   *x              = second ? 0 : *value;
-  if (!second) second = VecRestoreArrayRead(v[1], &value);
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&A));
-  for (int k = 0; k < TINY_WORK + 2; k++) PetscCall(VecDestroy(&v[k]));
+  if (!second) second = VecRestoreArrayRead(tiny_.v[1], &value);
   PetscCall(ierr);
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
