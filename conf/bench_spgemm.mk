@@ -12,11 +12,13 @@ bench-spgemm: $(BUILD)/benchmarks/bench_spgemm $(if $(filter 1,$(CUDA)),$(CUDA_L
 ## make bench-spgemm    times and checks sparse products on a GPU, BENCH_SPGEMM_ARGS="-backend ... -methods auto,hash
 ##                      -only 27-pt"
 
-# The benchmark of a matrix type as a PETSc user sees it: it links PETSc alone
-$(BUILD)/benchmarks/bench_mat: $(BUILD)/benchmarks/bench_mat.o
+# The benchmarks of a matrix type as a PETSc user sees it: they link PETSc alone
+$(BUILD)/benchmarks/bench_mat $(BUILD)/benchmarks/bench_steps: %: %.o
 	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm
-.PHONY: bench-mat
+.PHONY: bench-mat bench-steps
 bench-mat: $(BUILD)/benchmarks/bench_mat
+bench-steps: $(BUILD)/benchmarks/bench_steps
 
 ## make bench-mat       builds the benchmark of a matrix type as a PETSc user sees it (benchmarks/bench_mat.c says how
 ##                      to run it)
+## make bench-steps     builds the benchmark of the first, the second and the hundredth time (benchmarks/bench_steps.c)
