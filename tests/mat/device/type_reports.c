@@ -8,7 +8,7 @@
 TEST np=1,2 -mat_aijhybridgpu_view_memory
 TEST np=1,2 @emulated -mat_aijhybridgpu_view_memory
 TEST np=1,2 @emulated -mat_aijhybridgpu_view_memory -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_tile_precision half
-TEST np=1 @emulated -mat_aijhybridgpu_view_memory -mat_aijhybridgpu_plan_min 0
+TEST np=1 @emulated -mat_aijhybridgpu_view_memory -mat_aijhybridgpu_plan_min 0 -mat_aijhybridgpu_tuning plan_after=1
 TEST np=1 @emulated -mat_aijhybridgpu_view_memory -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 3000
 */
 #include "mattest.h"
