@@ -82,6 +82,7 @@ uint64_t Nanoseconds(void)
 
 cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *p)
 {
+  Count("cudaIpcGetMemHandle");
   Array *a = Find(p);
   if (Off()) return Refuse(cudaErrorNotSupported);
   if (!a || a->ptr != p || a->freed || a->managed || a->reserved || a->pool != &plain_[0]) return Refuse(cudaErrorInvalidValue);
@@ -108,6 +109,7 @@ cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t *handle, void *p)
 
 cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t handle, unsigned)
 {
+  Count("cudaIpcOpenMemHandle");
   Ticket t;
   char   path[64];
   *p = nullptr;
@@ -134,6 +136,7 @@ cudaError_t cudaIpcOpenMemHandle(void **p, cudaIpcMemHandle_t handle, unsigned)
 
 cudaError_t cudaIpcCloseMemHandle(void *p)
 {
+  Count("cudaIpcCloseMemHandle");
   Array *a = Find(p);
   if (!a || !opened_.count(a)) return Refuse(cudaErrorInvalidValue);
   DrainAll();

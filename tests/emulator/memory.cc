@@ -38,7 +38,7 @@ size_t                            total_;
 static bool                              inside_;
 static size_t                            queued_;
 cudaError_t                       error_;
-unsigned long long                bytes_to_host_, bytes_to_device_;
+unsigned long long                bytes_to_host_, bytes_to_device_, launches_;
 static unsigned long long         waits_;
 thread_local int                  card_;
 static struct sigaction                  before_;
@@ -348,20 +348,6 @@ static void Watch(double seconds)
   setitimer(ITIMER_VIRTUAL, &t, nullptr);
 }
 
-/* HYB_EMULATOR_LAUNCHES: a file that gets, at the process's end, how many kernels ran */
-static struct Launches {
-  long n;
-  ~Launches()
-  {
-    const char *name = getenv("HYB_EMULATOR_LAUNCHES");
-    FILE       *f    = name ? fopen(name, "a") : nullptr;
-
-    if (!f) return;
-    fprintf(f, "%ld launches\n", n);
-    fclose(f);
-  }
-} launches_;
-
 static void Run(Operation *o)
 {
   static const char *limit = getenv("HYB_EMULATOR_SECONDS");
@@ -370,7 +356,7 @@ static void Run(Operation *o)
   running             = Running{o->what.c_str(), o->file.c_str(), o->line, o->kernel};
   for (Array *a : o->arrays) Open(a);
   Watch(limit ? atof(limit) : 200);
-  launches_.n += o->kernel;
+  if (o->kernel) launches_++;
   if (o->kernel) RunKernel(o->grid, o->block, o->dynamic, o->run);
   else if (o->run) o->run();
   for (Array *a : open_)
@@ -513,6 +499,7 @@ void Launch(const void *kernel, const char *name, const char *args, const char *
     known.push_back(uses[k]);
   }
   Operation *o = Queue(s, name, std::move(known), std::move(thread));
+  Count(name);
   o->kernel    = true;
   o->file      = file;
   o->line      = line;

@@ -81,7 +81,7 @@ extern EmuPool                     plain_[2]; /* cudaMalloc and cudaMallocAsync;
 extern std::vector<EmuPool *>      pools_;
 extern size_t                      total_; /* of the card */
 extern cudaError_t                 error_;
-extern unsigned long long          bytes_to_host_, bytes_to_device_; /* copied so far */
+extern unsigned long long          bytes_to_host_, bytes_to_device_, launches_; /* copied so far; kernels that ran */
 extern thread_local int            card_;                            /* the thread's current one */
 
 void        Start(void);
@@ -102,6 +102,7 @@ void        Share(Array *);
 void        Protect(Array *, int protection);
 void        Retire(Array *); /* freed: its addresses stay forbidden for a while */
 std::string Name(const Array *);
+void        Count(const char *what, size_t bytes = 0); /* a call of CUDA's, or a kernel by name: counts.cc */
 void        Unshare(Array *); /* before it is retired: its pages are no other process's any more */
 } // namespace emu
 #endif

@@ -20,9 +20,12 @@ static cudaError_t Set(cudaError_t e)
 
 cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
 {
-  EmuStream *s = Get(stream);
-  Array     *a = New(bytes, pool, s);
-  *p           = a ? a->ptr : nullptr;
+  Count("cudaMallocFromPoolAsync", bytes);
+  EmuStream   *s    = Get(stream);
+  const size_t held = pool->reserved;
+  Array       *a    = New(bytes, pool, s);
+  if (pool->reserved > held) Count("a pool grows", pool->reserved - held);
+  *p = a ? a->ptr : nullptr;
   if (!a) return Set(cudaErrorMemoryAllocation);
   Operation *o = Queue(s, "cudaMallocFromPoolAsync", {}, {});
   a->born      = o->clock.at[s->number];
@@ -37,6 +40,7 @@ cudaError_t cudaMallocAsync(void **p, size_t bytes, cudaStream_t s)
 
 cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
 {
+  Count("cudaFreeAsync");
   EmuStream *s = Get(stream);
   Array     *a = Find(p);
   if (!a || a->ptr != p) Fail("cudaFreeAsync of %p, which is no array's start", p);
@@ -55,6 +59,7 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
 
 cudaError_t cudaFree(void *p)
 {
+  Count("cudaFree");
   if (!p) return cudaSuccess;
   Start();
   DrainAll();
@@ -76,15 +81,18 @@ static cudaError_t MallocNow(void **p, size_t bytes, EmuPool *pool)
 }
 cudaError_t cudaMalloc(void **p, size_t bytes)
 {
+  Count("cudaMalloc", bytes);
   return MallocNow(p, bytes, &plain_[0]);
 }
 cudaError_t cudaMallocManaged(void **p, size_t bytes, unsigned)
 {
+  Count("cudaMallocManaged", bytes);
   plain_[1].managed = true;
   return MallocNow(p, bytes, &plain_[1]);
 }
 cudaError_t cudaMallocHost(void **p, size_t bytes)
 {
+  Count("cudaMallocHost", bytes);
   *p = calloc(bytes ? bytes : 1, 1);
   if (!*p) return Set(cudaErrorMemoryAllocation);
   emu::Repair(*p, bytes);
@@ -93,6 +101,7 @@ cudaError_t cudaMallocHost(void **p, size_t bytes)
 }
 cudaError_t cudaFreeHost(void *p)
 {
+  Count("cudaFreeHost");
   DrainAll();
   if (p && !pinned_.erase((char *)p)) return Set(cudaErrorInvalidValue);
   free(p);
@@ -100,12 +109,14 @@ cudaError_t cudaFreeHost(void *p)
 }
 cudaError_t cudaHostRegister(void *p, size_t bytes, unsigned)
 {
+  Count("cudaHostRegister", bytes);
   if (bytes > lockmost_) return Set(cudaErrorMemoryAllocation);
   pinned_[(char *)p] = bytes;
   return cudaSuccess;
 }
 cudaError_t cudaHostUnregister(void *p)
 {
+  Count("cudaHostUnregister");
   DrainAll();
   return Set(pinned_.erase((char *)p) ? cudaSuccess : cudaErrorInvalidValue);
 }
@@ -128,16 +139,19 @@ cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, cudaMemPoolAttr a, void 
 }
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, cudaMemPoolAttr a, void *v)
 {
+  Count("cudaMemPoolGetAttribute");
   *(uint64_t *)v = a == cudaMemPoolAttrReservedMemCurrent ? pool->reserved : a == cudaMemPoolAttrUsedMemCurrent ? pool->used : pool->threshold;
   return cudaSuccess;
 }
 cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t keep)
 {
+  Count("cudaMemPoolTrimTo");
   pool->reserved = std::max(pool->used, std::min(pool->reserved, keep));
   return cudaSuccess;
 }
 cudaError_t cudaMemGetInfo(size_t *f, size_t *t)
 {
+  Count("cudaMemGetInfo");
   Start();
   size_t held = 0;
   for (const EmuPool *p : pools_)
@@ -164,6 +178,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, cudaMemcpy
   if (fromdevice && !todevice) bytes_to_host_ += bytes;
   if (todevice && !fromdevice) bytes_to_device_ += bytes;
   const char *what   = kind == cudaMemcpyHostToDevice ? "cudaMemcpyAsync to the device" : todevice ? "cudaMemcpyAsync on the device" : "cudaMemcpyAsync to the host";
+  Count(what, bytes);
   (void)Queue(s, what, std::move(uses), [=, early = std::move(early)]() {
     size_t at;
     if (fromdevice && !todevice && emu::Unwritten(src, bytes, &at)) Fail("%zu bytes are copied to the host from byte %td of %s, but byte %zu of them was never written", bytes, (const char *)src - Find(src)->ptr, Name(Find(src)).c_str(), at);
@@ -182,11 +197,13 @@ cudaError_t cudaMemcpy(void *dst, const void *src, size_t bytes, cudaMemcpyKind 
 }
 cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t s)
 {
+  Count("cudaMemsetAsync", bytes);
   if (bytes) (void)Queue(Get(s), "cudaMemsetAsync", {emu::Use{dst, bytes, true}}, [=]() { memset(dst, value, bytes); });
   return cudaSuccess;
 }
 cudaError_t cudaMemPrefetchAsync(const void *p, size_t bytes, cudaMemLocation, unsigned, cudaStream_t s)
 {
+  Count("cudaMemPrefetchAsync", bytes);
   Array *a = Find(p);
   if (!a || !a->managed) return Set(cudaErrorInvalidValue);
   Operation *o = Queue(Get(s), "cudaMemPrefetchAsync", {emu::Use{p, bytes, false}}, {});
@@ -198,6 +215,7 @@ cudaError_t cudaMemPrefetchAsync(const void *p, size_t bytes, cudaMemLocation, u
 }
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *at, const void *p)
 {
+  Count("cudaPointerGetAttributes");
   const Array *a = Find(p);
   memset(at, 0, sizeof(*at));
   at->type          = a ? (a->managed ? cudaMemoryTypeManaged : cudaMemoryTypeDevice) : Pinned(p) ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered;
@@ -208,6 +226,7 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes *at, const void *p)
 /* Streams and events */
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
 {
+  Count("cudaStreamCreateWithFlags");
   Start();
   for (int k = 1; k < Streams; k++)
     if (!taken_[k]) {
@@ -226,6 +245,7 @@ cudaError_t cudaStreamCreate(cudaStream_t *s)
 /* whose turn it is is left to the seed */
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *s, unsigned flags, int)
 {
+  Count("cudaStreamCreateWithPriority");
   return cudaStreamCreateWithFlags(s, flags);
 }
 cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
@@ -236,6 +256,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
+  Count("cudaStreamSynchronize");
   EmuStream *s = Get(stream);
   if (s->graph) Fail("cudaStreamSynchronize of a stream that is being captured");
   Legacy(s, true);
@@ -254,6 +275,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
+  Count("cudaStreamEndCapture");
   EmuStream *s = Get(stream);
   *graph       = s->graph;
   s->graph     = nullptr;
@@ -272,6 +294,7 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus *
 }
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long)
 {
+  Count("cudaGraphInstantiate");
   *exec = new EmuGraph(*graph);
   return cudaSuccess;
 }
@@ -282,11 +305,13 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 {
+  Count("cudaGraphExecDestroy");
   delete exec;
   return cudaSuccess;
 }
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
+  Count("cudaGraphLaunch");
   EmuStream *s = Get(stream);
   for (const Operation &g : exec->operations) {
     std::vector<emu::Use> uses = g.uses;
@@ -303,16 +328,19 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 }
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned)
 {
+  Count("cudaStreamWaitEvent");
   Get(stream)->clock.Join(e->clock);
   return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t s, void (*f)(void *), void *data)
 {
+  Count("cudaLaunchHostFunc");
   (void)Queue(Get(s), "cudaLaunchHostFunc", {}, [=]() { f(data); });
   return cudaSuccess;
 }
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
 {
+  Count("cudaEventCreateWithFlags");
   *e           = new EmuEvent();
   (*e)->timing = !(flags & cudaEventDisableTiming);
   return cudaSuccess;
@@ -323,11 +351,13 @@ cudaError_t cudaEventCreate(cudaEvent_t *e)
 }
 cudaError_t cudaEventDestroy(cudaEvent_t e)
 {
+  Count("cudaEventDestroy");
   delete e;
   return cudaSuccess;
 }
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
 {
+  Count("cudaEventRecord");
   EmuStream *s = Get(stream);
   Legacy(s, true);
   if (e->timing) {
@@ -341,6 +371,7 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
 }
 cudaError_t cudaEventSynchronize(cudaEvent_t e)
 {
+  Count("cudaEventSynchronize");
   const Clock c = e->clock;
   Start();
   Drain(c);
@@ -350,6 +381,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e)
 /* of those with timing */
 cudaError_t cudaEventQuery(cudaEvent_t e)
 {
+  Count("cudaEventQuery");
   if (!e->timing) return Set(cudaErrorInvalidValue);
   return e->passed && *e->passed == 0 ? cudaErrorNotReady : cudaSuccess;
 }
@@ -432,12 +464,14 @@ cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int)
 }
 cudaError_t cudaDeviceSynchronize(void)
 {
+  Count("cudaDeviceSynchronize");
   Start();
   DrainAll();
   return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void *kernel, cudaFuncAttribute a, int v)
 {
+  Count("cudaFuncSetAttribute");
   if (a == cudaFuncAttributeMaxDynamicSharedMemorySize) {
     if (v < 0 || v > 227 * 1024) return Set(cudaErrorInvalidValue);
     dynamic_limit_[kernel] = v;
@@ -473,12 +507,14 @@ CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp 
 }
 CUresult cuMemAddressReserve(CUdeviceptr *p, size_t bytes, size_t, CUdeviceptr, unsigned long long)
 {
+  Count("cuMemAddressReserve");
   Array *a = bytes && bytes % Granule == 0 ? NewRange(bytes) : nullptr;
   *p       = (CUdeviceptr)(a ? a->ptr : nullptr);
   return a ? CUDA_SUCCESS : bytes % Granule ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_OUT_OF_MEMORY;
 }
 CUresult cuMemAddressFree(CUdeviceptr p, size_t bytes)
 {
+  Count("cuMemAddressFree");
   Array         *a;
   const CUresult e = Range(p, bytes, "cuMemAddressFree", &a);
   if (e) return e;
@@ -489,6 +525,7 @@ CUresult cuMemAddressFree(CUdeviceptr p, size_t bytes)
 }
 CUresult cuMemCreate(CUmemGenericAllocationHandle *h, size_t bytes, const CUmemAllocationProp *, unsigned long long)
 {
+  Count("cuMemCreate", bytes);
   size_t f, t;
   if (!bytes || bytes % Granule) return CUDA_ERROR_INVALID_VALUE;
   (void)cudaMemGetInfo(&f, &t);
@@ -505,6 +542,7 @@ static void Drop(Handle *h)
 }
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 {
+  Count("cuMemRelease");
   Handle *h = (Handle *)handle;
   if (h->released) Fail("cuMemRelease of one handle twice");
   h->released = true;
@@ -514,6 +552,7 @@ CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
 static std::map<Array *, std::vector<Handle *>> behind_;
 CUresult                                        cuMemMap(CUdeviceptr p, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle, unsigned long long)
 {
+  Count("cuMemMap", bytes);
   Array         *a;
   Handle        *h = (Handle *)handle;
   const CUresult e = Range(p, bytes, "cuMemMap", &a);
@@ -527,6 +566,7 @@ CUresult                                        cuMemMap(CUdeviceptr p, size_t b
 }
 CUresult cuMemSetAccess(CUdeviceptr p, size_t bytes, const CUmemAccessDesc *desc, size_t n)
 {
+  Count("cuMemSetAccess");
   Array         *a;
   const CUresult e = Range(p, bytes, "cuMemSetAccess", &a);
   if (e) return e;
@@ -538,6 +578,7 @@ CUresult cuMemSetAccess(CUdeviceptr p, size_t bytes, const CUmemAccessDesc *desc
 }
 CUresult cuMemUnmap(CUdeviceptr p, size_t bytes)
 {
+  Count("cuMemUnmap");
   Array         *a;
   const CUresult e = Range(p, bytes, "cuMemUnmap", &a);
   if (e) return e;

@@ -264,6 +264,10 @@ typedef struct _HybCommOps {
   PetscErrorCode (*add)(const HybExec *, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, PetscBool scalars, const void *v, void *to);
   /* on exec's stream: to[k] = entry number from[k] of the sources, k < n; where that is negative to[k] stays */
   PetscErrorCode (*collect)(const HybExec *, PetscCount n, const PetscInt *from, const HybCommSources *, HybScalar *to);
+  /* what such lists are made of: number[k] = k, k < n, which entries that are moved carry, to[k] = -1, k < m; and from
+     what they came to, from[k] = to[k] */
+  PetscErrorCode (*number)(const HybExec *, PetscCount n, HybScalar *number, PetscCount m, HybScalar *to);
+  PetscErrorCode (*numbered)(const HybExec *, PetscCount n, const HybScalar *to, PetscInt *from);
   /* *side executes on a side stream, after what exec's stream holds now. From join() on exec's stream waits for it;
      join() is called after an error too. No memory is allocated or freed between the two. */
   PetscErrorCode (*fork)(const HybExec *, HybExec *side);

@@ -65,12 +65,29 @@ static PetscErrorCode HybCommCollect_Host(const HybExec *exec, PetscCount n, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybCommNumber_Host(const HybExec *exec, PetscCount n, HybScalar *number, PetscCount m, HybScalar *to)
+{
+  PetscFunctionBegin;
+  for (PetscCount k = 0; k < n; k++) number[k] = (HybScalar)k;
+  for (PetscCount k = 0; k < m; k++) to[k] = -1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCommNumbered_Host(const HybExec *exec, PetscCount n, const HybScalar *to, PetscInt *from)
+{
+  PetscFunctionBegin;
+  for (PetscCount k = 0; k < n; k++) from[k] = (PetscInt)PetscRealPart(to[k]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 const HybCommOps HybCommHost = {
-  .open    = HybCommOpen_Host,
-  .close   = HybCommOpen_Host,
-  .send    = HybCommSend_Host,
-  .sent    = HybCommSent_Host,
-  .receive = HybCommReceive_Host,
-  .add     = HybCommAdd_Host,
-  .collect = HybCommCollect_Host,
+  .open     = HybCommOpen_Host,
+  .close    = HybCommOpen_Host,
+  .send     = HybCommSend_Host,
+  .sent     = HybCommSent_Host,
+  .receive  = HybCommReceive_Host,
+  .add      = HybCommAdd_Host,
+  .collect  = HybCommCollect_Host,
+  .number   = HybCommNumber_Host,
+  .numbered = HybCommNumbered_Host,
 };

@@ -199,6 +199,41 @@ static PetscErrorCode HybCommCollect_CUDA(const HybExec *exec, PetscCount n, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static __global__ void CommNumber(PetscCount n, HybScalar *number, PetscCount m, HybScalar *to)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+
+  if (k < n) number[k] = (HybScalar)(PetscReal)k;
+  if (k < m) to[k] = (HybScalar)(PetscReal)-1;
+}
+
+static PetscErrorCode HybCommNumber_CUDA(const HybExec *exec, PetscCount n, HybScalar *number, PetscCount m, HybScalar *to)
+{
+  PetscFunctionBegin;
+  PetscCall(exec->backend->enter());
+  HYB_LAUNCH(CommNumber, HybBlocks(n > m ? n : m, COMM_THREADS), COMM_THREADS, 0, exec->stream, n, number, m, to);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static __global__ void CommNumbered(PetscCount n, const HybScalar *__restrict__ to, PetscInt *__restrict__ from)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+
+#if defined(PETSC_USE_COMPLEX)
+  if (k < n) from[k] = (PetscInt)to[k].real();
+#else
+  if (k < n) from[k] = (PetscInt)to[k];
+#endif
+}
+
+static PetscErrorCode HybCommNumbered_CUDA(const HybExec *exec, PetscCount n, const HybScalar *to, PetscInt *from)
+{
+  PetscFunctionBegin;
+  PetscCall(exec->backend->enter());
+  HYB_LAUNCH(CommNumbered, HybBlocks(n, COMM_THREADS), COMM_THREADS, 0, exec->stream, n, to, from);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What goes beside is short, and what it goes beside may fill the card for long: so it goes first, block by block */
 static struct {
   cudaStream_t stream;
@@ -249,6 +284,8 @@ const HybCommOps        HybCommCUDA = {
          .mult        = HybPeerMult_CUDA,
          .add         = HybCommAdd_CUDA,
          .collect     = HybCommCollect_CUDA,
+         .number      = HybCommNumber_CUDA,
+         .numbered    = HybCommNumbered_CUDA,
          .fork        = HybCommFork_CUDA,
          .join        = HybCommJoin_CUDA,
 };

@@ -6,14 +6,15 @@
   where an entry ends depends on the patterns alone. So these steps are composed, once, into one list for each array
   that says where its entries come from:
 
-    second numeric phase the steps run on operands whose values are their entries' numbers, A's blocks before B's before
-                           F: what an array holds afterwards is its list
-    from then on           rows to be sent, L and Z   collected from A's and B's blocks
-                           exchange                   put and wait at once: nothing is queued between
-                           R and Y                    collected from B's blocks and what came, where it came
+    at first      the steps run on operands whose values are their entries' numbers, A's blocks before B's before F:
+                  what an array holds afterwards is its list
+    each phase    rows to be sent, L and Z   collected from A's and B's blocks
+                  exchange                   put and wait at once: nothing is queued between
+                  R and Y                    collected from B's blocks and what came, where it came
 
-  Numbers pass through HybScalar, in which so small ones are exact. Each process decides for itself: what travels is the
-  same.
+  Numbers pass through HybScalar, in which so small ones are exact. Nothing of this is the host's, and nothing waits: to
+  make the lists is two launches more than to do the steps, so the first phase does it, and the second one costs what
+  all later ones do. Each process decides for itself: what travels is the same.
 
   Memory: an integer for each entry of those arrays, which lie one behind the other. Cost: a number read, and an entry
   read and written, for each entry of them.
@@ -62,6 +63,21 @@ static PetscCount CollectSizes(const HybParMultiply *s, const HybParCSR *A, cons
   return size[0] + size[1] + size[2] + size[3] + size[4];
 }
 
+/* Where the arrays were, which are not needed any more: these go */
+static PetscErrorCode CollectFree(HybParMultiply *s, int n, HybScalar *old[])
+{
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < n; k++) {
+    const PetscErrorCode later = HybArenaFree(&s->keep, &old[k]);
+
+    if (!ierr) ierr = later;
+  }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The steps, of numbers. What they write is written again by the numeric phase that this is the beginning of. */
 static PetscErrorCode CollectTrace(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, HybScalar *number)
 {
@@ -84,92 +100,59 @@ static PetscErrorCode CollectTrace(HybParMultiply *s, const HybParCSR *A, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* what making the lists takes: numbers and lists of the host, the numbers where the backend executes */
+/* what making the lists takes: the lists and their arrays, those before the exchange first, and the sources' numbers */
 typedef struct {
-  HybScalar *host, *number;
-  PetscInt  *list;
+  PetscCount n; /* entries of all arrays */
+  PetscInt  *from;
+  HybScalar *to, *number;
 } CollectRoom;
 
 /* all of it, so that where there is no memory nothing has changed yet */
-static PetscErrorCode CollectTake(HybParMultiply *s, PetscCount sources, const PetscCount arrays[2], CollectRoom *room)
-{
-  const HybExec   *x    = &s->exec;
-  const PetscCount most = PetscMax(arrays[0], arrays[1]);
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, PetscMax(sources, most), sizeof(HybScalar), &room->host));
-  PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, most, sizeof(PetscInt), &room->list));
-  PetscCall(HybArenaAlloc(&s->work, x->result, sources, sizeof(HybScalar), &room->number));
-  for (int when = 0; when < 2; when++) {
-    PetscCall(HybArenaAlloc(&s->keep, x->result, arrays[when], sizeof(PetscInt), &s->collect.from[when]));
-    PetscCall(HybArenaAlloc(&s->keep, x->result, arrays[when], sizeof(HybScalar), &s->collect.to[when]));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* the arrays' lists, one behind the other */
-static PetscErrorCode CollectLists(HybParMultiply *s, HybScalar *values, PetscInt *list)
+static PetscErrorCode CollectTake(HybParMultiply *s, PetscCount sources, CollectRoom *room)
 {
   const HybExec *x = &s->exec;
-  CollectArrays  c;
 
   PetscFunctionBegin;
-  for (int when = 0; when < 2; when++) {
-    const PetscCount n = CollectList(s, when, &c);
-
-    for (int k = 0; k < c.n; k++) PetscCall(x->backend->copy(x, values + c.at[k], c.of[k]->a, sizeof(HybScalar) * (size_t)c.of[k]->nnz, HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(x->backend->sync(x));
-    for (int k = 0; k < c.n; k++)
-      for (PetscCount e = c.at[k]; e < c.at[k + 1]; e++) list[e] = e - c.at[k] < c.of[k]->nnz ? (PetscInt)PetscRealPart(values[e]) : -1;
-    PetscCall(x->backend->copy(x, s->collect.from[when], list, sizeof(PetscInt) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
-    PetscCall(x->backend->sync(x)); /* the list is written anew */
-    s->collect.n[when] = n;
-    if (!when) s->collect.nsent = c.at[1];
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The arrays are where they are collected to; those between are not needed any more. An error comes when that is so. */
-static PetscErrorCode CollectMove(HybParMultiply *s)
-{
-  HybScalar     *old[8];
-  int            n = 0;
-  CollectArrays  c;
-  PetscErrorCode ierr = PETSC_SUCCESS;
-
-  PetscFunctionBegin;
-  if (s->some && s->xperm) { /* else it is Y's */
-    old[n++] = s->X.a;
-    s->X.a   = NULL;
-  }
-  for (int when = 0; when < 2; when++) {
-    (void)CollectList(s, when, &c);
-    for (int k = 0; k < c.n; k++) {
-      old[n++]   = c.of[k]->a;
-      c.of[k]->a = s->collect.to[when] + c.at[k];
-    }
-  }
-  s->rows->early  = PETSC_TRUE;
-  s->collect.made = PETSC_TRUE;
-  for (int k = 0; k < n; k++) {
-    const PetscErrorCode later = HybArenaFree(&s->keep, &old[k]);
-
-    if (!ierr) ierr = later;
-  }
-  PetscCall(ierr);
+  PetscCall(HybArenaAlloc(&s->work, x->result, sources, sizeof(HybScalar), &room->number));
+  PetscCall(HybArenaAlloc(&s->keep, x->result, room->n, sizeof(PetscInt), &room->from));
+  PetscCall(HybArenaAlloc(&s->keep, x->result, room->n, sizeof(HybScalar), &room->to));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode CollectMakeIn(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, PetscCount sources, const CollectRoom *room)
 {
   const HybExec *x = &s->exec;
+  HybScalar     *old[8];
+  int            n  = 0;
+  PetscCount     at = 0;
+  CollectArrays  c;
+  PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
-  for (PetscCount k = 0; k < sources; k++) room->host[k] = (HybScalar)k;
-  PetscCall(x->backend->copy(x, room->number, room->host, sizeof(HybScalar) * (size_t)sources, HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(CollectTrace(s, A, B, room->number));
-  PetscCall(CollectLists(s, room->host, room->list));
-  PetscCall(CollectMove(s));
+  for (int when = 0; when < 2; when++) {
+    s->collect.n[when]    = CollectList(s, when, &c);
+    s->collect.from[when] = room->from + at;
+    s->collect.to[when]   = room->to + at;
+    at += s->collect.n[when];
+    if (!when) s->collect.nsent = c.at[1];
+    for (int k = 0; k < c.n; k++) {
+      old[n++]   = c.of[k]->a;
+      c.of[k]->a = s->collect.to[when] + c.at[k];
+    }
+  }
+  if (s->some && !s->xperm) s->X.a = s->Y.a; /* one array */
+  ierr = x->backend->comm->number(x, sources, room->number, room->n, room->to);
+  if (!ierr) ierr = CollectTrace(s, A, B, room->number);
+  if (!ierr) ierr = x->backend->comm->numbered(x, room->n, room->to, room->from);
+  if (!ierr && s->some && s->xperm) {
+    old[n++] = s->X.a;
+    s->X.a   = NULL;
+  }
+  s->collect.made = (PetscBool)!ierr;
+  if (!ierr) s->rows->early = PETSC_TRUE;
+  later = CollectFree(s, n, old);
+  PetscCall(ierr);
+  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -181,30 +164,31 @@ PetscBool HybParCollectTakes(HybParMultiply *s, const HybParCSR *A, const HybPar
   return (PetscBool)(s->exec.backend->device && CollectSizes(s, A, B, size) <= COLLECT_MOST && CollectList(s, 0, &c) + CollectList(s, 1, &c) <= COLLECT_MOST);
 }
 
-/* Not collective. Nothing is made of a product that is large, where a launch costs nothing, or without memory for it:
-   then the steps go on. */
+/* Not collective, once. Nothing is made of a product that is large, where a launch costs nothing, or without memory for
+   it: then the steps go on. */
 PetscErrorCode HybParCollectMake(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B)
 {
   CollectArrays    c;
-  CollectRoom      room;
+  CollectRoom      room = {.from = NULL, .to = NULL};
   PetscCount       size[HYB_COMM_SOURCES];
-  const PetscCount n = CollectSizes(s, A, B, size), arrays[2] = {CollectList(s, 0, &c), CollectList(s, 1, &c)};
+  const PetscCount n = CollectSizes(s, A, B, size);
   PetscErrorCode   ierr, later;
 
   PetscFunctionBegin;
-  if (!HybParCollectTakes(s, A, B)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (s->collect.tried || !HybParCollectTakes(s, A, B)) PetscFunctionReturn(PETSC_SUCCESS);
+  s->collect.tried = PETSC_TRUE;
+  room.n           = CollectList(s, 0, &c);
+  room.n += CollectList(s, 1, &c);
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  ierr = CollectTake(s, n, arrays, &room);
+  ierr = CollectTake(s, n, &room);
   PetscCall(PetscPopErrorHandler());
   if (!ierr)
     ierr = CollectMakeIn(s, A, B, n, &room);
-  else if (ierr == PETSC_ERR_MEM)
-    ierr = PETSC_SUCCESS;
-  later = HybArenaReset(&s->work);
-  for (int when = 0; when < 2 && !s->collect.made; when++) {
-    (void)HybArenaFree(&s->keep, &s->collect.from[when]);
-    (void)HybArenaFree(&s->keep, &s->collect.to[when]);
+  else {
+    (void)HybArenaFree(&s->keep, &room.from);
+    if (ierr == PETSC_ERR_MEM) ierr = PETSC_SUCCESS;
   }
+  later = HybArenaReset(&s->work);
   PetscCall(ierr);
   PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);

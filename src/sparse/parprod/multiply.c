@@ -220,11 +220,7 @@ PetscErrorCode HybParMultiplyAdopt(HybParMultiply *s, const HybParCSR *A, HybPar
 static PetscErrorCode HybParMultiplyPick(HybParMultiply *s, PetscBool sameA, PetscBool stays, const HybParCSR *A, const HybParCSR *B)
 {
   PetscFunctionBegin;
-  if (s->numerics == 1 && !s->collect.made && !s->inner.made) { /* it is one that is repeated */
-    PetscCall(HybParCollectMake(s, A, B));
-    if (s->collect.made && stays) PetscCall(HybParCollectCame(s, A, B, s->F.a));
-    s->Rcurrent = stays;
-  }
+  if (!s->inner.made) PetscCall(HybParCollectMake(s, A, B));
   if (s->collect.made)
     PetscCall(HybParCollectOwn(s, sameA, stays, A, B));
   else if (!stays)

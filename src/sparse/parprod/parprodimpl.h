@@ -45,7 +45,7 @@ typedef struct {
   PetscBool Rcurrent; /* and so have R and Y */
   PetscInt  numerics; /* phases that ended well here, no more than two are counted */
   struct {            /* few launches (collect.c): before the exchange, and after it */
-    PetscBool  made;
+    PetscBool  made, tried;
     PetscCount nsent, n[2]; /* to be sent, and before L */
     PetscInt  *from[2];
     HybScalar *to[2];

@@ -1,0 +1,128 @@
+/*
+  stepcounts.h: what a step of a program costs, counted: calls of CUDA's functions and launches, by the emulator
+  (HybEmulatorCount()), and messages and collectives, by MPI's profiling interface. A program that includes this has
+  MPI's functions go through it, those of the libraries that it loads as well.
+
+    StepBegin(&s), StepEnd(&s): all that was called between is added to s, by name
+*/
+#ifndef AIJHYBRIDGPU_TESTS_STEPCOUNTS_H
+#define AIJHYBRIDGPU_TESTS_STEPCOUNTS_H
+#include "mattest.h"
+#undef MPI_Allreduce
+#undef MPI_Iallreduce
+#undef MPI_Allgather
+#undef MPI_Allgatherv
+#undef MPI_Alltoall
+#undef MPI_Barrier
+#undef MPI_Ibarrier
+#undef MPI_Bcast
+#undef MPI_Exscan
+#undef MPI_Scan
+#undef MPI_Reduce
+#undef MPI_Comm_dup
+#undef MPI_Comm_split
+#undef MPI_Comm_split_type
+#undef MPI_Isend
+#undef MPI_Issend
+#undef MPI_Send
+#undef MPI_Start
+#undef MPI_Startall
+
+#define STEP_NAMES 512
+
+typedef struct {
+  const char        *name;
+  unsigned long long n, bytes;
+} StepCount;
+typedef struct {
+  int       n;
+  StepCount of[STEP_NAMES];
+} Step;
+
+static Step StepMPI; /* so far */
+/* the emulator's, NULL: there is none */
+static const char *(*StepEmulator)(int, unsigned long long *, unsigned long long *);
+
+static StepCount *StepFind(Step *s, const char *name)
+{
+  for (int k = 0; k < s->n; k++)
+    if (s->of[k].name == name || !strcmp(s->of[k].name, name)) return &s->of[k];
+  if (s->n == STEP_NAMES) {
+    printf("More names than %d are counted\n", STEP_NAMES);
+    abort();
+  }
+  s->of[s->n].name = name;
+  s->of[s->n].n = s->of[s->n].bytes = 0;
+  return &s->of[s->n++];
+}
+
+static void StepAdd(Step *s, const char *name, unsigned long long n, unsigned long long bytes)
+{
+  StepCount *c = StepFind(s, name);
+
+  c->n += n;
+  c->bytes += bytes;
+}
+
+static void StepMessage(const char *name, int count, MPI_Datatype type)
+{
+  int size = 1;
+
+  PMPI_Type_size(type, &size);
+  StepAdd(&StepMPI, name, 1, (unsigned long long)count * (unsigned long long)size);
+}
+
+#define STEP_COLLECTIVE(name, parameters, arguments, count, type) \
+  int name parameters                                             \
+  {                                                               \
+    StepMessage(#name, count, type);                              \
+    return P##name arguments;                                     \
+  }
+STEP_COLLECTIVE(MPI_Allreduce, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), (a, b, n, t, op, comm), n, t)
+STEP_COLLECTIVE(MPI_Iallreduce, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm, MPI_Request *r), (a, b, n, t, op, comm, r), n, t)
+STEP_COLLECTIVE(MPI_Allgather, (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm comm), (a, n, t, b, m, u, comm), m, u)
+STEP_COLLECTIVE(MPI_Allgatherv, (const void *a, int n, MPI_Datatype t, void *b, const int *m, const int *at, MPI_Datatype u, MPI_Comm comm), (a, n, t, b, m, at, u, comm), n, t)
+STEP_COLLECTIVE(MPI_Alltoall, (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm comm), (a, n, t, b, m, u, comm), m, u)
+STEP_COLLECTIVE(MPI_Barrier, (MPI_Comm comm), (comm), 0, MPI_INT)
+STEP_COLLECTIVE(MPI_Ibarrier, (MPI_Comm comm, MPI_Request *r), (comm, r), 0, MPI_INT)
+STEP_COLLECTIVE(MPI_Bcast, (void *a, int n, MPI_Datatype t, int root, MPI_Comm comm), (a, n, t, root, comm), n, t)
+STEP_COLLECTIVE(MPI_Exscan, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), (a, b, n, t, op, comm), n, t)
+STEP_COLLECTIVE(MPI_Scan, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), (a, b, n, t, op, comm), n, t)
+STEP_COLLECTIVE(MPI_Reduce, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm comm), (a, b, n, t, op, root, comm), n, t)
+STEP_COLLECTIVE(MPI_Comm_dup, (MPI_Comm comm, MPI_Comm *to), (comm, to), 0, MPI_INT)
+STEP_COLLECTIVE(MPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *to), (comm, color, key, to), 0, MPI_INT)
+STEP_COLLECTIVE(MPI_Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *to), (comm, type, key, info, to), 0, MPI_INT)
+STEP_COLLECTIVE(MPI_Isend, (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm comm, MPI_Request *r), (a, n, t, to, tag, comm, r), n, t)
+STEP_COLLECTIVE(MPI_Issend, (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm comm, MPI_Request *r), (a, n, t, to, tag, comm, r), n, t)
+STEP_COLLECTIVE(MPI_Send, (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm comm), (a, n, t, to, tag, comm), n, t)
+STEP_COLLECTIVE(MPI_Start, (MPI_Request *r), (r), 0, MPI_INT)
+STEP_COLLECTIVE(MPI_Startall, (int n, MPI_Request *r), (n, r), 0, MPI_INT)
+
+/* all that was counted so far, with sign */
+static void StepSum(Step *s, int sign)
+{
+  unsigned long long n, bytes;
+  const char        *name;
+
+  for (int k = 0; k < StepMPI.n; k++) StepAdd(s, StepMPI.of[k].name, (unsigned long long)sign * StepMPI.of[k].n, (unsigned long long)sign * StepMPI.of[k].bytes);
+  for (int k = 0; StepEmulator && (name = (*StepEmulator)(k, &n, &bytes)); k++) StepAdd(s, name, (unsigned long long)sign * n, (unsigned long long)sign * bytes);
+}
+
+static PetscErrorCode StepOpen(void)
+{
+  void *library = NULL;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestLibrary("-mat_aijhybridgpu_cuda_library", &library));
+  if (library) *(void **)&StepEmulator = dlsym(library, "HybEmulatorCount");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+static void StepBegin(Step *s)
+{
+  StepSum(s, -1);
+}
+static void StepEnd(Step *s)
+{
+  StepSum(s, 1);
+}
+#endif
