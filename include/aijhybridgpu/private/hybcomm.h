@@ -96,7 +96,10 @@ struct _HybHalo {
   PetscBool   scalars; /* the exchange in progress moves HybScalar, else PetscInt */
   /* Set by users whose work between Begin and End takes no longer than a kernel's start: an exchange by peer access
      then waits in Begin. Processes may differ. */
-  PetscBool   early;
+  PetscBool early;
+  /* Set, on all processes, by users who move values of its rows, or of its entries, again and again: for what is made
+     from then on peer access is made ready at once, where that is open, and costs no agreement. */
+  PetscBool   lasting;
   HybExchange forward, reverse;
 };
 

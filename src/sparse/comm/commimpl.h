@@ -26,6 +26,9 @@ extern void   HybCommWaitEnd(double began);
    longer than that does */
 #define HYB_COMM_LARGE ((size_t)128 << 10)
 
+/* Exchanges that come in any case of what lasts: they count from the first */
+#define HYB_COMM_CERTAIN 2
+
 /* What people are told of the ways of messages; a reason follows */
 #define HYB_COMM_BY_AWARE   "GPU-aware MPI: "
 #define HYB_COMM_BY_BUFFERS "MPI from page-locked buffers: "
@@ -81,9 +84,9 @@ static inline PetscBool HybExchangeIsShort(HybExchange e, size_t unit)
 {
   return (PetscBool)((size_t)e->longest * unit < (size_t)HybTuningGet()->comm_aware_min);
 }
-/* Collective. keepghost: End may be asked to keep what comes; else it is always told where to. before: what this
-   process has done to come here, and what that is. */
-extern PetscErrorCode HybExchangeCreate(HybComm, const HybExec *, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *);
+/* Collective. keepghost: End may be asked to keep what comes; else it is always told where to. lasting: exchanges of it
+   come again and again. before: what this process has done to come here, and what that is. */
+extern PetscErrorCode HybExchangeCreate(HybComm, const HybExec *, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool keepghost, PetscBool lasting, HybExchange *);
 extern PetscErrorCode HybExchangeDestroy(HybExchange *);
 /* src: units at index[] (where src is), or as they are where that is NULL */
 extern PetscErrorCode HybExchangeBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src, PetscBool host);
@@ -92,7 +95,13 @@ extern PetscErrorCode HybExchangeEnd(HybExchange, const HybExec *, PetscErrorCod
 /* peer.c. Collective: after it, comm->way says what serves; the exchange goes by peer access if e->peer. An error is
    one of all. before: this process's, which then leaves all with messages. */
 extern PetscErrorCode HybPeerExchangeMake(HybExchange, const HybExec *, PetscErrorCode before);
-extern PetscErrorCode HybPeerExchangeDestroy(HybExchange);
+/* The same of an exchange that is being made, whose agreements serve: before and after the one of its sizes, by which
+   less[] has become the largest of all. After, which meets the neighbours, is followed by another. making is NULL at
+   first. */
+typedef struct _HybPeerMaking *HybPeerMaking;
+extern PetscErrorCode          HybPeerBefore(HybExchange, const HybExec *, HybPeerMaking *making, PetscInt64 less[2]);
+extern PetscErrorCode          HybPeerAfter(HybExchange, PetscErrorCode before, HybPeerMaking *making, const PetscInt64 less[2]);
+extern PetscErrorCode          HybPeerExchangeDestroy(HybExchange);
 extern PetscErrorCode HybPeerBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src);
 extern PetscErrorCode HybPeerEnd(HybExchange, const HybExec *, PetscErrorCode before, void **result);
 extern PetscErrorCode HybPeerStatus(HybExchange); /* not collective, of an exchange by peer access */

@@ -98,39 +98,80 @@ static PetscErrorCode HybExchangeMake(HybExchange e, PetscBool keepghost, PetscB
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool keepghost, HybExchange *exchange)
+/* not collective: the object, before anything is agreed upon */
+static PetscErrorCode HybExchangeNew(HybComm comm, const HybExec *exec, const HybPeers *to, const HybPeers *from, PetscBool lasting, HybExchange *exchange)
 {
-  HybExchange      e;
-  const HybTuning *tuning  = HybTuningGet();
-  const PetscBool  aware   = (PetscBool)(HybCommAware && tuning->comm != HYB_COMM_MPI && comm->size > 1);
-  PetscInt64       most[4] = {0, !exec->backend->device, !aware, 0};
-  PetscBool        large;
-  PetscErrorCode   ierr;
+  HybExchange e;
+
+  PetscFunctionBegin;
+  PetscCall(PetscNew(&e));
+  *exchange = e;
+  e->comm   = comm;
+  e->to     = to;
+  e->from   = from;
+  if (lasting) e->times = HYB_COMM_CERTAIN;
+  PetscCall(HybArenaInit(&e->arena, exec));
+  PetscCall(HybArenaInit(&e->tables, exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what processes tell each other when one is made, so that all decide alike: the largest of each */
+enum {
+  MOST,     /* units that one moves */
+  HOST,     /* there is no device here */
+  UNAWARE,  /* nor a GPU-aware MPI */
+  LONGEST,  /* message */
+  NOPART,   /* of the segment is free, */
+  UNLOCKED, /* since there is no page-locked memory */
+  ANSWERS
+};
+
+/* Peer access for one that lasts, after the processes have told each other: with the part that each took before, or, the
+   first time on this communicator, by agreements of its own. What fails is agreed upon next. */
+static PetscErrorCode HybExchangeAtOnce(HybExchange e, const HybExec *exec, HybPeerMaking *making, PetscInt64 most[ANSWERS])
+{
+  PetscFunctionBegin;
+  e->asked = (PetscBool)!most[HOST];
+  if (!e->asked) most[NOPART] = 1;
+  if (*making)
+    PetscCall(HybPeerAfter(e, PETSC_SUCCESS, making, most + NOPART));
+  else if (e->asked && !e->comm->peer)
+    PetscCall(HybPeerExchangeMake(e, exec, PETSC_SUCCESS));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool keepghost, PetscBool lasting, HybExchange *exchange)
+{
+  HybExchange      e             = NULL;
+  HybPeerMaking    making        = NULL;
+  const HybTuning *tuning        = HybTuningGet();
+  const PetscBool  may           = HybExchangeMayPeer(tuning);
+  const PetscBool  aware         = (PetscBool)(HybCommAware && tuning->comm != HYB_COMM_MPI && comm->size > 1);
+  const PetscBool  atonce        = (PetscBool)(lasting && may && comm->size > 1 && HYB_COMM_CERTAIN >= tuning->comm_after);
+  PetscInt64       most[ANSWERS] = {[HOST] = !exec->backend->device, [UNAWARE] = !aware, [NOPART] = 1};
+  PetscErrorCode   ierr          = before;
 
   PetscFunctionBegin;
   *exchange = NULL;
-  if (!before) { /* else they may not be there */
-    most[0] = (PetscInt64)PetscMax(to->offset[to->n], from->offset[from->n]);
-    for (PetscMPIInt k = 0; k < to->n; k++) most[3] = PetscMax(most[3], (PetscInt64)(to->offset[k + 1] - to->offset[k]));
+  if (!ierr) { /* else they may not be there */
+    most[MOST] = (PetscInt64)PetscMax(to->offset[to->n], from->offset[from->n]);
+    for (PetscMPIInt k = 0; k < to->n; k++) most[LONGEST] = PetscMax(most[LONGEST], (PetscInt64)(to->offset[k + 1] - to->offset[k]));
+    ierr = HybExchangeNew(comm, exec, to, from, lasting, &e);
   }
-  PetscCall(HybCommAgreeMax(comm, before, what, 4, most));
-  large = (PetscBool)(most[0] >= (PetscInt64)(HYB_COMM_LARGE / HYB_COMM_UNIT));
-  ierr  = PetscNew(&e);
+  if (!ierr && atonce && !most[HOST] && HybPeerIsOpen(comm)) ierr = HybPeerBefore(e, exec, &making, most + NOPART);
+  ierr = HybCommAgreeMax(comm, ierr, what, ANSWERS, most);
   if (!ierr) {
-    *exchange  = e;
-    e->large   = large;
-    e->longest = most[3];
-    e->comm    = comm;
-    e->to      = to;
-    e->from    = from;
-    e->may     = (PetscBool)(!most[2] && exec->backend->device && exec->backend->comm && exec->backend->comm->segment);
-    ierr       = HybArenaInit(&e->arena, exec);
-    if (!ierr) ierr = HybArenaInit(&e->tables, exec);
-    if (!ierr) ierr = HybExchangeMake(e, keepghost, (PetscBool)(!large || comm->size == 1 || most[1] || !HybExchangeMayPeer(tuning)));
-  }
-  ierr = HybCommAgree(comm, ierr, "Room for messages");
-  if (ierr) (void)HybExchangeDestroy(exchange);
+    e->large   = (PetscBool)(most[MOST] >= (PetscInt64)(HYB_COMM_LARGE / HYB_COMM_UNIT));
+    e->longest = most[LONGEST];
+    e->may     = (PetscBool)(!most[UNAWARE] && exec->backend->device && exec->backend->comm && exec->backend->comm->segment);
+    if (atonce) ierr = HybExchangeAtOnce(e, exec, &making, most);
+    if (!ierr) ierr = HybExchangeMake(e, keepghost, (PetscBool)(e->asked ? !e->peer : !e->large || comm->size == 1 || most[HOST] || !may));
+    ierr = HybCommAgree(comm, ierr, "Room for messages");
+  } else if (making)
+    (void)HybPeerAfter(e, ierr, &making, most + NOPART);
+  if (ierr) (void)HybExchangeDestroy(&e);
   PetscCall(ierr);
+  *exchange = e;
   PetscCall(PetscCommGetNewTag(comm->mpi, &e->tag));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -133,7 +133,7 @@ PetscErrorCode HybHaloCreate(HybComm comm, const HybExec *exec, const PetscInt *
   PetscFunctionBegin;
   *halo = NULL;
   PetscCall(HybHaloCreateRows(comm, exec, PETSC_SUCCESS, ranges, nghost, ghost, &h));
-  ierr = HybExchangeCreate(comm, &h->arena.exec, HybHaloThere(h), "A halo's lists", &h->to, &h->from, PETSC_TRUE, &h->forward);
+  ierr = HybExchangeCreate(comm, &h->arena.exec, HybHaloThere(h), "A halo's lists", &h->to, &h->from, PETSC_TRUE, h->lasting, &h->forward);
   if (ierr) (void)HybHaloDestroy(&h);
   PetscCall(ierr);
   *halo = h;
@@ -248,7 +248,7 @@ PetscErrorCode HybHaloRoom(HybHalo h, HybScalar **ghost)
 PetscErrorCode HybHaloReverseBegin(HybHalo h, const HybExec *exec, PetscBool scalars, const void *ghost)
 {
   PetscFunctionBegin;
-  if (!h->reverse) PetscCall(HybExchangeCreate(h->comm, &h->arena.exec, h->row ? PETSC_SUCCESS : HybHaloLists(h), "A halo's lists", &h->from, &h->to, PETSC_TRUE, &h->reverse));
+  if (!h->reverse) PetscCall(HybExchangeCreate(h->comm, &h->arena.exec, h->row ? PETSC_SUCCESS : HybHaloLists(h), "A halo's lists", &h->from, &h->to, PETSC_TRUE, h->lasting, &h->reverse));
   h->reverse->early = h->early;
   PetscCall(HybExchangeBegin(h->reverse, exec, scalars ? sizeof(HybScalar) : sizeof(PetscInt), NULL, ghost, PETSC_FALSE));
   h->scalars = scalars;
@@ -269,7 +269,7 @@ void HybHaloAbandon(HybHalo h, const HybExec *exec, PetscBool reverse, PetscErro
 {
   if (reverse && !h->reverse) { /* the others are about to agree upon its making, by this */
     (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
-    (void)HybExchangeCreate(h->comm, &h->arena.exec, why ? why : PETSC_ERR_LIB, "A product with a vector", &h->from, &h->to, PETSC_TRUE, &h->reverse);
+    (void)HybExchangeCreate(h->comm, &h->arena.exec, why ? why : PETSC_ERR_LIB, "A product with a vector", &h->from, &h->to, PETSC_TRUE, h->lasting, &h->reverse);
     (void)PetscPopErrorHandler();
   } else
     HybExchangeAbandon(reverse ? h->reverse : h->forward, exec);

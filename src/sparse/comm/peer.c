@@ -338,34 +338,40 @@ static PetscErrorCode HybPeerTableMake(HybExchange e, const HybPeers *u, const P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* *found: has every process a part of its segment for it? An error is one of all. */
-static PetscErrorCode HybPeerMake(HybExchange e, HybPeers *u, PetscBool *found)
+/* What making an exchange's part of the segments takes: it is not collective until all have agreed that each has one */
+struct _HybPeerMaking {
+  HybPeers     u;
+  Place       *mine, *theirs;
+  MPI_Request *request;
+  PetscBool    found;
+};
+
+static void HybPeerMakingFree(HybPeerMaking *making)
 {
-  Place         *mine = NULL, *theirs = NULL;
-  MPI_Request   *request = NULL;
-  PetscInt64     less[2];
-  PetscErrorCode ierr;
+  HybPeerMaking m = *making;
+
+  *making = NULL;
+  if (!m) return;
+  (void)PetscFree(m->request);
+  (void)HybPeersFree(&m->u);
+  (void)PetscFree(m);
+}
+
+PetscErrorCode HybPeerBefore(HybExchange e, const HybExec *exec, HybPeerMaking *making, PetscInt64 less[2])
+{
+  HybPeerMaking m;
 
   PetscFunctionBegin;
-  ierr = HybPeerNeighbours(e, u);
-  if (!ierr) ierr = HybArenaAlloc(&e->tables, HYB_MEM_HOST, u->n, sizeof(*mine), &mine);
-  if (!ierr) ierr = HybArenaAlloc(&e->tables, HYB_MEM_HOST, u->n, sizeof(*theirs), &theirs);
-  if (!ierr) ierr = HybPeersRequests(u, u, sizeof(Place), &request);
-  if (!ierr) ierr = HybPeerRegion(e, u, found);
-  less[0] = !*found;
+  e->arena.exec.stream = e->tables.exec.stream = exec->stream;
+  PetscCall(PetscNew(&m));
+  *making = m;
+  PetscCall(HybPeerNeighbours(e, &m->u));
+  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_HOST, m->u.n, sizeof(*m->mine), &m->mine));
+  PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_HOST, m->u.n, sizeof(*m->theirs), &m->theirs));
+  PetscCall(HybPeersRequests(&m->u, &m->u, sizeof(Place), &m->request));
+  PetscCall(HybPeerRegion(e, &m->u, &m->found));
+  less[0] = !m->found;
   less[1] = e->unlocked;
-  ierr    = HybCommAgreeMax(e->comm, ierr, "A part of the segment", 2, less);
-  if (!ierr) {
-    *found      = (PetscBool)!less[0];
-    e->unlocked = (PetscBool)(less[1] != 0);
-    if (*found) {
-      HybPeerPlaces(e, u, mine);
-      ierr = HybPeersExchange(e->comm, u, u, sizeof(Place), mine, theirs, request);
-    }
-  }
-  PetscCall(PetscFree(request));
-  PetscCall(ierr);
-  if (*found) PetscCall(HybCommAgree(e->comm, HybPeerTableMake(e, u, theirs), "Tables of peer access"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -381,33 +387,56 @@ static PetscErrorCode HybPeerUnmake(HybExchange e)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybPeerAfter(HybExchange e, PetscErrorCode before, HybPeerMaking *making, const PetscInt64 less[2])
+{
+  HybPeerMaking  m    = *making;
+  PetscErrorCode ierr = before, later;
+
+  PetscFunctionBegin;
+  if (!ierr && !less[0]) {
+    HybPeerPlaces(e, &m->u, m->mine);
+    ierr = HybPeersExchange(e->comm, &m->u, &m->u, sizeof(Place), m->mine, m->theirs, m->request);
+    if (!ierr) ierr = HybPeerTableMake(e, &m->u, m->theirs);
+  }
+  if (!before) e->unlocked = (PetscBool)(less[1] != 0);
+  if (!ierr && !less[0]) {
+    e->npeers = m->u.n;
+    e->peers  = m->u.rank;
+    m->u.rank = NULL;
+  } else {
+    later = HybPeerUnmake(e);
+    if (!ierr) ierr = later;
+  }
+  HybPeerMakingFree(making);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Another process has had an error in making it */
+static void HybPeerAgain(HybExchange e)
+{
+  (void)HYB_QUIETLY(HybPeerUnmake(e));
+  (void)PetscFree(e->peers);
+  e->npeers = 0;
+}
+
 PetscErrorCode HybPeerExchangeMake(HybExchange e, const HybExec *exec, PetscErrorCode before)
 {
-  HybPeers u           = {0};
-  PetscInt64 not [2]   = {before != PETSC_SUCCESS, !exec->backend->device};
-  PetscBool      found = PETSC_FALSE;
+  HybPeerMaking  making = NULL;
+  PetscInt64 not [2]    = {before != PETSC_SUCCESS, !exec->backend->device}, less[2] = {1, 0};
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  e->arena.exec.stream = e->tables.exec.stream = exec->stream;
   if (e->comm->size > 1) {
     PetscCall(HybCommMax(e->comm, 2, not ));
     if (not [0]) PetscFunctionReturn(PETSC_SUCCESS); /* the next exchange asks again */
     if (not [1]) PetscCall(HybPeerTell(e->comm, PETSC_FALSE, "a process has no device"));
     if (!not [1] && !e->comm->peer) PetscCall(HybPeerOpen(e->comm, exec));
     if (!not [1] && e->comm->peer->open) {
-      ierr = HybPeerMake(e, &u, &found);
-      if (!ierr && found) {
-        e->npeers = u.n;
-        e->peers  = u.rank;
-        u.rank    = NULL;
-      } else {
-        const PetscErrorCode later = HybPeerUnmake(e);
-
-        /* found is alike on all */
-        if (!ierr) ierr = HybCommAgree(e->comm, later, "Giving back what peer access was to have");
-      }
-      (void)HybPeersFree(&u);
+      ierr = HybPeerBefore(e, exec, &making, less);
+      ierr = HybCommAgreeMax(e->comm, ierr, "A part of the segment", 2, less);
+      ierr = HybCommAgree(e->comm, HybPeerAfter(e, ierr, &making, less), "Tables of peer access");
+      if (ierr) HybPeerAgain(e);
       PetscCall(ierr);
     }
   }

@@ -60,7 +60,7 @@ PetscErrorCode HybPeerProbe(HybComm comm, const HybExec *exec, PetscBool *all)
   PetscFunctionBegin;
   PetscCall(HybPeerAll(comm, HYB_QUIETLY(HybPeerProbeMake(comm, exec, &p)), all));
   if (*all) {
-    ierr = HYB_QUIETLY(HybExchangeCreate(comm, exec, PETSC_SUCCESS, "A probe", &p.everybody, &p.everybody, PETSC_TRUE, &e));
+    ierr = HYB_QUIETLY(HybExchangeCreate(comm, exec, PETSC_SUCCESS, "A probe", &p.everybody, &p.everybody, PETSC_TRUE, PETSC_FALSE, &e));
     if (!ierr) ierr = HYB_QUIETLY(HybPeerExchangeMake(e, exec, PETSC_SUCCESS)); /* at once */
     if (!ierr && !e->peer) ierr = PETSC_ERR_LIB;
     if (!ierr) e->patience = PetscMin(HybTuningGet()->comm_timeout, PROBE_SECONDS);

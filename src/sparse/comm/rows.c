@@ -14,6 +14,7 @@
 
 typedef struct {
   const HybPeers *to, *from;         /* in rows */
+  PetscBool       lasting;           /* as the halo's */
   const PetscInt *rows;              /* to be sent, where the backend executes; NULL: all */
   PetscInt       *length[2], *at[2]; /* of the host: of each row sent, received; where it begins */
   MPI_Request    *request;           /* freed by PetscFree() */
@@ -102,7 +103,7 @@ static PetscErrorCode HybRowsMake(HybRows r, const HybExec *exec, HybArena *keep
 
   PetscFunctionBegin;
   PetscCall(HybPeersExchange(r->comm, m->to, m->from, sizeof(PetscInt), m->length[0], m->length[1], m->request));
-  PetscCall(HybExchangeCreate(r->comm, exec, HybRowsRoom(r, exec, keep, m, N, values, R), "Room for rows of other processes", &r->to, &r->from, PETSC_FALSE, &r->values));
+  PetscCall(HybExchangeCreate(r->comm, exec, HybRowsRoom(r, exec, keep, m, N, values, R), "Room for rows of other processes", &r->to, &r->from, PETSC_FALSE, m->lasting, &r->values));
   ierr = HybExchangeBegin(r->values, exec, sizeof(PetscInt), NULL, m->S.j, PETSC_FALSE);
   if (!ierr) ierr = HybExchangeEnd(r->values, exec, PETSC_SUCCESS, R->j, NULL);
   if (values) {
@@ -162,7 +163,7 @@ static PetscErrorCode HybRowsMove(HybComm comm, const HybExec *exec, PetscErrorC
 
 PetscErrorCode HybRowsFetch(HybHalo h, const HybExec *exec, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
 {
-  HybRowsMaking m = {.to = &h->to, .from = &h->from, .rows = h->there};
+  HybRowsMaking m = {.to = &h->to, .from = &h->from, .lasting = h->lasting, .rows = h->there};
 
   PetscFunctionBegin;
   PetscCall(HybRowsMove(h->comm, exec, before ? before : HybRowsSizes(A, colmap ? h->n : h->nsend), keep, &m, A, begin, colmap, N, ascending, R, rows));
@@ -171,7 +172,7 @@ PetscErrorCode HybRowsFetch(HybHalo h, const HybExec *exec, PetscErrorCode befor
 
 PetscErrorCode HybRowsShip(HybHalo h, const HybExec *exec, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
 {
-  HybRowsMaking m = {.to = &h->from, .from = &h->to};
+  HybRowsMaking m = {.to = &h->from, .from = &h->to, .lasting = h->lasting};
 
   PetscFunctionBegin;
   PetscCall(HybRowsMove(h->comm, exec, before ? before : HybRowsSizes(A, h->nghost), keep, &m, A, begin, colmap, N, ascending, R, rows));

@@ -186,7 +186,8 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, PetscErro
   PetscCall(HybArenaInit(&s->inner.keep, &s->exec));
   s->made = PETSC_TRUE;
   PetscCall(HybHaloCreateRows(comm, &s->exec, before ? before : later, B->rows, A->O.n, A->garray, &s->halo));
-  ierr = HybParMultiplySent(s, B, &begin);
+  s->halo->lasting = PETSC_TRUE;
+  ierr             = HybParMultiplySent(s, B, &begin);
   PetscCall(HybRowsFetch(s->halo, &s->exec, ierr, &s->keep, &s->sent.row, begin, NULL, B->columns[comm->size], PETSC_TRUE, &s->F, &s->rows));
   ierr = HybArenaFree(&s->keep, &s->sent.row.j); /* values alone are sent from now on */
   if (!ierr) ierr = HybArenaFree(&s->keep, &s->sent.row.i);
