@@ -4,7 +4,8 @@
   end where PETSc waits three times a step, and without PETSc's vectors.
 
   PETSc's set-up stays the driver: for its length the estimator's solve, its set-up and the function that asks for
-  eigenvalues are ours, which are in a table that anybody may write. Eigenvalues come from the LAPACK that PETSc uses,
+  eigenvalues are ours, which are in a table that anybody may write. On several processes with a device each the host
+  waits once a step, for a sum over all of them (../../../arnoldi.c). Eigenvalues come from the LAPACK that PETSc uses,
   as PETSc's do. Where the process breaks down, or a step leaves hardly more than rounding, PETSc's own functions do
   it all, as they do for estimators that are not plain GMRES: other options, CG for matrices known to be SPD.
 */
@@ -43,6 +44,7 @@ typedef void (*HybGeev)(const char *, const char *, const PetscBLASInt *, PetscS
 static struct {
   KSP            ksp;
   struct _KSPOps ops;     /* the estimator's own */
+  HybExec        exec;    /* of a parallel matrix: where its arrays are; else empty */
   PetscBool      skipped; /* its own set-up was left out */
   PetscBool      found;   /* H is of this solve */
   PetscInt       steps;
@@ -91,9 +93,12 @@ static PetscErrorCode EstimatorSolve(KSP e)
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(e->pc, &A, NULL));
-  PetscCall(HybMatGetSmootherExec(A, &x));
+  if (Estimate.exec.backend)
+    x = Estimate.exec;
+  else
+    PetscCall(HybMatGetSmootherExec(A, &x));
   PetscCall(HybArenaInit(&work, &x));
-  ierr   = EstimatorArnoldi(e, A, &x, &work, &done);
+  ierr   = Estimate.exec.backend ? HybArnoldiPar(A, &x, &work, e->vec_rhs, Estimate.steps, Estimate.H, &done) : EstimatorArnoldi(e, A, &x, &work, &done);
   second = HybArenaReset(&work);
   PetscCall(ierr);
   PetscCall(second);
@@ -165,52 +170,86 @@ static PetscErrorCode EstimatorOrthogonalizes(KSP e, PetscBool *once)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* is it GMRES as KSPCHEBYSHEV makes it, for Jacobi and a matrix of ours on a device? */
-static PetscErrorCode EstimatorIsPlain(KSP ksp, KSP e, PetscBool *plain)
+/* Not collective: is the preconditioner Jacobi, and the matrix ours and on a device? */
+static PetscErrorCode EstimatorSuits(KSP ksp, PetscBool *suits)
 {
-  Mat          A, P;
+  Mat          A, P, local;
   HybExec      x;
   PCJacobiType type;
-  PetscBool    jacobi, gmres, useabs, fix, set, spd, mult, ascends, once = PETSC_FALSE;
-  PetscMPIInt  size;
-  PetscInt     restart;
+  PetscBool    jacobi, useabs, fix, set, spd, mult;
 
   PetscFunctionBegin;
-  *plain = PETSC_FALSE;
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
+  *suits = PETSC_FALSE;
   PetscCall(KSPGetOperators(ksp, &A, &P));
-  if (size > 1 || A != P || !Geev()) PetscFunctionReturn(PETSC_SUCCESS);
+  if (A != P || !Geev()) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMatGetLocal(A, &local));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
-  PetscCall(HybMatHasMult(A, &mult));
   PetscCall(MatIsSPDKnown(P, &set, &spd));
   /* one that is kept has the diagonal of older values */
-  if (!jacobi || !mult || (set && spd) || ksp->pc->reusepreconditioner) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!local || !jacobi || (set && spd) || ksp->pc->reusepreconditioner) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMatHasMult(local, &mult));
   PetscCall(PCJacobiGetType(ksp->pc, &type));
   PetscCall(PCJacobiGetUseAbs(ksp->pc, &useabs));
   PetscCall(PCJacobiGetFixDiagonal(ksp->pc, &fix));
-  if (type != PC_JACOBI_DIAGONAL || useabs || !fix) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMatGetSmootherExec(A, &x));
-  if (!x.backend->device) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMatAscends(A, &x, &ascends));
+  if (!mult || type != PC_JACOBI_DIAGONAL || useabs || !fix) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMatGetSmootherExec(local, &x));
+  if (x.backend->device) PetscCall(local == A ? HybMatAscends(A, &x, suits) : HybMatAscendsPar(A, &x, suits));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the same of all processes; *x: of a parallel matrix, where its arrays are to be */
+static PetscErrorCode EstimatorMay(KSP ksp, HybExec *x, PetscBool *may)
+{
+  PetscErrorCode ierr = EstimatorSuits(ksp, may);
+  int not []          = {ierr != PETSC_SUCCESS, !*may};
+  PetscMPIInt size;
+  Mat         A;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
+  if (size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, not, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)ksp)));
+  PetscCall(ierr);
+  PetscCheck(!not [0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot estimate eigenvalues, and says why");
+  *may = (PetscBool) !not [1];
+  if (size == 1 || !*may) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
+  PetscCall(HybMatParArraysBegin(A, x, may));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is it GMRES as KSPCHEBYSHEV makes it? All of it is alike on all processes. */
+static PetscErrorCode EstimatorIsPlain(KSP ksp, KSP e, PetscBool *plain)
+{
+  Mat       A;
+  PetscBool gmres, once = PETSC_FALSE;
+  PetscInt  restart;
+
+  PetscFunctionBegin;
+  *plain = PETSC_FALSE;
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
   /* as PETSc would a moment later */
   if (ksp->setfromoptionscalled && !e->setfromoptionscalled) PetscCall(KSPSetFromOptions(e));
   if (!((PetscObject)e)->type_name) PetscCall(KSPSetType(e, KSPGMRES));
   PetscCall(PetscObjectTypeCompare((PetscObject)e, KSPGMRES, &gmres));
-  if (!gmres || !ascends) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!gmres) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGMRESGetRestart(e, &restart));
   PetscCall(EstimatorOrthogonalizes(e, &once));
-  *plain = (PetscBool)(e->max_it >= 1 && e->max_it <= PetscMin(restart, HYB_KRYLOV_STEPS) && e->max_it * 3 <= A->rmap->n && once && !e->numbermonitors && !e->guess && e->guess_zero && !e->calc_ritz && e->rtol <= 1e-12 && e->pc_side_set != PC_RIGHT && e->pc_side_set != PC_SYMMETRIC && (e->normtype_set == KSP_NORM_DEFAULT || e->normtype_set == KSP_NORM_PRECONDITIONED) && e->ops->computeeigenvalues && e->ops->solve);
+  *plain = (PetscBool)(e->max_it >= 1 && e->max_it <= PetscMin(restart, HYB_KRYLOV_STEPS) && e->max_it * 3 <= A->rmap->N && once && !e->numbermonitors && !e->guess && e->guess_zero && !e->calc_ritz && e->rtol <= 1e-12 && e->pc_side_set != PC_RIGHT && e->pc_side_set != PC_SYMMETRIC && (e->normtype_set == KSP_NORM_DEFAULT || e->normtype_set == KSP_NORM_PRECONDITIONED) && e->ops->computeeigenvalues && e->ops->solve);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybEstimatorBegin(KSP ksp, KSP e, PetscBool *ours)
 {
+  HybExec x = {NULL, NULL, HYB_MEM_HOST};
+
   PetscFunctionBegin;
   *ours = PETSC_FALSE;
   if (!e || Estimate.ksp) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(EstimatorIsPlain(ksp, e, ours));
+  PetscCall(EstimatorMay(ksp, &x, ours));
+  if (*ours) PetscCall(EstimatorIsPlain(ksp, e, ours));
   if (!*ours) PetscFunctionReturn(PETSC_SUCCESS);
   Estimate.ksp               = e;
+  Estimate.exec              = x;
   Estimate.ops               = *e->ops;
   Estimate.skipped           = PETSC_FALSE;
   Estimate.found             = PETSC_FALSE;

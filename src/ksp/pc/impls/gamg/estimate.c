@@ -113,13 +113,26 @@ static PetscErrorCode HybEstimateMay(Mat A, const HybExec *x, PetscMPIInt size, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* H: the Hessenberg matrix of all steps; *done: how many there were */
-static PetscErrorCode HybEstimateArnoldi(const HybExec *x, HybArena *work, const HybCSR *A, PetscInt longest, PetscScalar *H, PetscInt *done)
+/* The matrix's own plan, if it has the sums of any other one; else NULL */
+static PetscErrorCode HybEstimateKept(Mat A, const HybExec *x, HybSpMV **mult)
 {
-  const HybKrylovOps *ops = x->backend->krylov;
+  HybCSR csr;
+
+  PetscFunctionBegin;
+  PetscCall(HybMatGetMult(A, x, PETSC_FALSE, &csr, mult));
+  if ((*mult)->bs != 1 || strcmp((*mult)->name, "auto")) *mult = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* H: the Hessenberg matrix of all steps; *done: how many there were. What comes next multiplies with A again: so A gets
+   the plan that its next product would make, at once where it pays for these. */
+static PetscErrorCode HybEstimateArnoldi(Mat mat, const HybExec *x, HybArena *work, const HybCSR *A, PetscInt longest, PetscScalar *H, PetscInt *done)
+{
+  const HybKrylovOps *ops    = x->backend->krylov;
+  const PetscBool     plan   = (PetscBool)(A->m >= ESTIMATE_PLAN);
+  HybSpMV             mult   = {.method = NULL}, *kept = NULL;
   HybScalar          *dinv, *b;
-  HybSpMV             mult;
-  PetscErrorCode      ierr, second;
+  PetscErrorCode      ierr = PETSC_SUCCESS, second;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->m, sizeof(*dinv), &dinv));
@@ -127,71 +140,18 @@ static PetscErrorCode HybEstimateArnoldi(const HybExec *x, HybArena *work, const
   PetscCall((*x->backend->csr->getdiagonal)(x, A, dinv));
   PetscCall((*ops->reciprocal)(x, work, A->m, dinv, 1.0, dinv, NULL)); /* PCJACOBI takes 1 for a zero */
   PetscCall((*ops->noise)(x, 0, A->m, b));
-  PetscCall(HybSpMVInit(&mult, x, "auto", 1));
-  mult.once    = (PetscBool)(A->m < ESTIMATE_PLAN);
-  mult.longest = longest;
-  ierr         = HybSpMVSetUp(&mult, A);
-  if (!ierr) ierr = HybKrylovArnoldi(&mult, work, A, dinv, b, ESTIMATE_STEPS, H, done);
+  if (x->backend->device && plan) PetscCall(HybEstimateKept(mat, x, &kept));
+  if (!kept) {
+    PetscCall(HybSpMVInit(&mult, x, "auto", 1));
+    mult.once    = (PetscBool)!plan;
+    mult.longest = longest;
+    ierr         = HybSpMVSetUp(&mult, A);
+  }
+  if (!ierr) ierr = HybKrylovArnoldi(kept ? kept : &mult, work, A, dinv, b, ESTIMATE_STEPS, H, done);
   second = HybSpMVDestroy(&mult);
   PetscCall(ierr);
   PetscCall(second);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybEstimateParMult(void *ctx, PetscErrorCode before, const HybScalar *x, HybScalar *y)
-{
-  PetscFunctionBegin;
-  PetscCall(HybMatParMultArrays((Mat)ctx, before, x, y));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* one message more tells how many processes have an error */
-static PetscErrorCode HybEstimateParSum(void *ctx, PetscErrorCode before, PetscInt n, HybScalar *v)
-{
-  HybScalar sums[HYB_KRYLOV_STEPS + 2];
-
-  PetscFunctionBegin;
-  for (PetscInt k = 0; k < n; k++) sums[k] = v[k];
-  sums[n] = before ? 1 : 0;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sums, (PetscMPIInt)(n + 1), MPIU_SCALAR, MPIU_SUM, PetscObjectComm((PetscObject)ctx)));
-  PetscCall(before);
-  PetscCheck(sums[n] == 0.0, PETSC_COMM_SELF, PETSC_ERR_LIB, "The estimate of eigenvalues failed on another process, which says why");
-  for (PetscInt k = 0; k < n; k++) v[k] = sums[k];
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* the reciprocals of the diagonal, and the noise */
-static PetscErrorCode HybEstimateParVectors(Mat A, const HybExec *x, HybArena *work, HybScalar **dinv, HybScalar **b)
-{
-  const HybKrylovOps *ops = x->backend->krylov;
-  HybParCSR           csr;
-  PetscErrorCode      ierr, later;
-
-  PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->rmap->n, sizeof(**dinv), dinv));
-  PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->rmap->n, sizeof(**b), b));
-  ierr = HybMatGetParCSR(A, x, PETSC_TRUE, &csr);
-  if (!ierr) ierr = (*x->backend->csr->getdiagonal)(x, &csr.D, *dinv);
-  later = HybMatRestoreParCSR(A, x, &csr);
-  PetscCall(ierr);
-  PetscCall(later);
-  if (!A->rmap->n) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall((*ops->reciprocal)(x, work, A->rmap->n, *dinv, 1.0, *dinv, NULL)); /* PCJACOBI takes 1 for a zero */
-  PetscCall((*ops->noise)(x, A->rmap->rstart, A->rmap->n, *b));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* on several processes; as HybEstimateArnoldi() */
-static PetscErrorCode HybEstimateArnoldiPar(Mat A, const HybExec *x, HybArena *work, PetscScalar *H, PetscInt *done)
-{
-  const HybKrylovPar op   = {.mult = HybEstimateParMult, .sum = HybEstimateParSum, .ctx = A};
-  HybScalar         *dinv = NULL, *b = NULL;
-  PetscErrorCode     ierr = HybEstimateParVectors(A, x, work, &dinv, &b);
-
-  PetscFunctionBegin;
-  ierr = HybKrylovArnoldiPar(x, work, &op, ierr, A->rmap->n, dinv, b, ESTIMATE_STEPS, H, done);
-  if (ierr) (void)HybMatParForget(A); /* an error of one is one of all by now */
-  PetscCall(ierr);
+  if (x->backend->device && !plan) PetscCall(HybEstimateKept(mat, x, &kept));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -251,12 +211,12 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscMPIInt 
   *found = PETSC_FALSE;
   PetscCall(HybArenaInit(&work, x));
   if (size > 1) {
-    ierr = HybEstimateArnoldiPar(A, x, &work, H, &done);
+    ierr = HybArnoldiPar(A, x, &work, NULL, ESTIMATE_STEPS, H, &done);
     (void)HybArenaReset(&work);
     PetscCall(ierr);
   } else {
     PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, &csr));
-    ierr = HybEstimateArnoldi(x, &work, &csr, longest, H, &done);
+    ierr = HybEstimateArnoldi(A, x, &work, &csr, longest, H, &done);
     (void)HybArenaReset(&work);
     PetscCall(HybMatRestoreCSR(A, x, &csr));
     PetscCall(ierr);
