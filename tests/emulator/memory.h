@@ -103,6 +103,8 @@ void        Protect(Array *, int protection);
 void        Retire(Array *); /* freed: its addresses stay forbidden for a while */
 std::string Name(const Array *);
 void        Count(const char *what, size_t bytes = 0); /* a call of CUDA's, or a kernel by name: counts.cc */
+void        PoolTakes(const void *pool, const void *p, size_t bytes);
+void        PoolGets(const void *pool, const void *p);
 void        Unshare(Array *); /* before it is retired: its pages are no other process's any more */
 } // namespace emu
 #endif

@@ -21,12 +21,11 @@ static cudaError_t Set(cudaError_t e)
 cudaError_t cudaMallocFromPoolAsync(void **p, size_t bytes, cudaMemPool_t pool, cudaStream_t stream)
 {
   Count("cudaMallocFromPoolAsync", bytes);
-  EmuStream   *s    = Get(stream);
-  const size_t held = pool->reserved;
-  Array       *a    = New(bytes, pool, s);
-  if (pool->reserved > held) Count("a pool grows", pool->reserved - held);
-  *p = a ? a->ptr : nullptr;
+  EmuStream *s = Get(stream);
+  Array     *a = New(bytes, pool, s);
+  *p           = a ? a->ptr : nullptr;
   if (!a) return Set(cudaErrorMemoryAllocation);
+  if (pool != &plain_[0] && pool != &plain_[1]) PoolTakes(pool, a->ptr, bytes);
   Operation *o = Queue(s, "cudaMallocFromPoolAsync", {}, {});
   a->born      = o->clock.at[s->number];
   if (a->managed) o->run = [a]() { Open(a); };
@@ -51,6 +50,7 @@ cudaError_t cudaFreeAsync(void *p, cudaStream_t stream)
   for (int t = 0; t < Streams; t++)
     if (!Before(t, a->last[t], o->clock)) Fail("%s is freed on stream %d while %s, queued on stream %d, uses it", Name(a).c_str(), s->number, a->user.c_str(), t);
   a->freeing = true;
+  PoolGets(a->pool, a->ptr);
   a->pool->used -= a->bytes;
   if (a->managed) Share(a);
   o->run = [a]() { Retire(a); };

@@ -38,7 +38,7 @@ typedef enum {
   OWN,   /* the first numeric phase, of a pattern to which the program added values of its own */
   OTHER, /* the same with another first operand, of another pattern: the symbolic phase is repeated */
   WIDER, /* as AGAIN, into a result that has got more entries */
-  LISTS  /* the second numeric phase, every call of it: a device makes lists there, without which it goes on */
+  LISTS  /* the first numeric phase, every call of it: a device makes lists there, without which it goes on */
 } Phase;
 
 /* What a failed product has left is one of these two results, or nothing that can be used: on all processes alike */
@@ -76,19 +76,22 @@ static PetscErrorCode Widen(Mat C, PetscScalar v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* times: numeric phases besides the first one, since later ones go other ways (parprod/collect.c) */
+/* times: numeric phases besides the first one, since later ones go other ways */
 static PetscErrorCode Prepare(MatProductType type, Phase phase, int times, Mat A, Mat P, Mat *other, Mat hostother, Mat *C)
 {
   PetscFunctionBeginUser;
   *other = NULL;
   *C     = NULL;
   if (phase == FIRST) PetscFunctionReturn(PETSC_SUCCESS);
-  if (phase == OWN) {
+  if (phase == OWN || phase == LISTS) {
     PetscCall(MatProductCreate(A, P, NULL, C));
     PetscCall(MatProductSetType(*C, type));
     PetscCall(MatProductSetFromOptions(*C));
     PetscCall(MatProductSymbolic(*C));
-    PetscCall(Widen(*C, 7.0));
+    if (phase == OWN)
+      PetscCall(Widen(*C, 7.0));
+    else
+      PetscCall(MatCopy(hostother, A, DIFFERENT_NONZERO_PATTERN));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatTestProduct(type, A, P, NULL, C));
@@ -113,7 +116,7 @@ static int MayBeServed(void)
 /* hostA is the first operand, and hostother what it is when the product comes again */
 static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat hostP, Mat hostother)
 {
-  static const char *names[] = {"", " again", " after values of the program's own", " again, of another pattern", " again, into a wider pattern", " for the second time"};
+  static const char *names[] = {"", " again", " after values of the program's own", " again, of another pattern", " again, into a wider pattern", " after the symbolic phase"};
 
   int      fired = 1, k, n = 0, without = 0;
   PetscInt every = 1;

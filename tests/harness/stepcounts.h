@@ -1,9 +1,10 @@
 /*
   stepcounts.h: what a step of a program costs, counted: calls of CUDA's functions and launches, by the emulator
   (HybEmulatorCount()), and messages and collectives, by MPI's profiling interface. A program that includes this has
-  MPI's functions go through it, those of the libraries that it loads as well.
+  MPI's functions go through it, those of the libraries that it loads as well. Numbers alone: the emulator knows no
+  driver's times.
 
-    StepBegin(&s), StepEnd(&s): all that was called between is added to s, by name
+    StepBegin(&s), StepEnd(&s): all that was called between is added to s, by name; StepSums() sorts it by kind
 */
 #ifndef AIJHYBRIDGPU_TESTS_STEPCOUNTS_H
 #define AIJHYBRIDGPU_TESTS_STEPCOUNTS_H
@@ -42,6 +43,7 @@ typedef struct {
 static Step StepMPI; /* so far */
 /* the emulator's, NULL: there is none */
 static const char *(*StepEmulator)(int, unsigned long long *, unsigned long long *);
+static unsigned long long (*StepWaits)(void);
 
 static StepCount *StepFind(Step *s, const char *name)
 {
@@ -106,6 +108,7 @@ static void StepSum(Step *s, int sign)
 
   for (int k = 0; k < StepMPI.n; k++) StepAdd(s, StepMPI.of[k].name, (unsigned long long)sign * StepMPI.of[k].n, (unsigned long long)sign * StepMPI.of[k].bytes);
   for (int k = 0; StepEmulator && (name = (*StepEmulator)(k, &n, &bytes)); k++) StepAdd(s, name, (unsigned long long)sign * n, (unsigned long long)sign * bytes);
+  if (StepWaits) StepAdd(s, "waits", (unsigned long long)sign * (*StepWaits)(), 0);
 }
 
 static PetscErrorCode StepOpen(void)
@@ -115,6 +118,7 @@ static PetscErrorCode StepOpen(void)
   PetscFunctionBeginUser;
   PetscCall(MatTestLibrary("-mat_aijhybridgpu_cuda_library", &library));
   if (library) *(void **)&StepEmulator = dlsym(library, "HybEmulatorCount");
+  if (library) *(void **)&StepWaits = dlsym(library, "HybEmulatorWaits");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 static void StepBegin(Step *s)
@@ -124,5 +128,56 @@ static void StepBegin(Step *s)
 static void StepEnd(Step *s)
 {
   StepSum(s, 1);
+}
+
+/* kinds of what is counted; SLOW: calls that take the driver long: memory that is not a pool's, other processes'
+   memory, page-locked memory, streams, graphs */
+typedef enum {
+  STEP_LAUNCHES,
+  STEP_CALLS,
+  STEP_SLOW,
+  STEP_WAITS,
+  STEP_ALLOCATIONS,
+  STEP_ALLOCATED,
+  STEP_COPIES,
+  STEP_COPIED,
+  STEP_MESSAGES,
+  STEP_SENT,
+  STEP_COLLECTIVES,
+  STEP_KINDS
+} StepKind;
+static const char *const StepKinds[STEP_KINDS] = {"launches", "calls of CUDA", "slow calls", "waits", "allocations", "bytes allocated", "copies over the bus", "bytes copied", "messages", "bytes sent", "collectives"};
+
+static void StepSums(const Step *s, unsigned long long sum[STEP_KINDS])
+{
+  static const char *const slow[] = {"cudaMalloc", "cudaFree", "cudaMallocManaged", "cudaMallocHost", "cudaFreeHost", "cudaHostRegister", "cudaHostUnregister", "cudaStreamCreateWithFlags", "cudaStreamCreateWithPriority", "cudaGraphInstantiate", "cudaDeviceSynchronize", "cuMemCreate", "cuMemMap", "cuMemUnmap", "cudaIpcGetMemHandle", "cudaIpcOpenMemHandle", "cudaIpcCloseMemHandle", "a pool grows"};
+
+  for (int k = 0; k < STEP_KINDS; k++) sum[k] = 0;
+  for (int k = 0; k < s->n; k++) {
+    const StepCount *c    = &s->of[k];
+    const char      *name = c->name;
+
+    if (!strcmp(name, "waits"))
+      sum[STEP_WAITS] += c->n;
+    else if (!strncmp(name, "MPI_", 4)) {
+      const PetscBool message = (PetscBool)(strstr(name, "send") || strstr(name, "Send") || strstr(name, "Start"));
+
+      sum[message ? STEP_MESSAGES : STEP_COLLECTIVES] += c->n;
+      if (message) sum[STEP_SENT] += c->bytes;
+    } else if (!strncmp(name, "cu", 2) || !strcmp(name, "a pool grows")) {
+      sum[STEP_CALLS] += c->n;
+      for (size_t l = 0; l < PETSC_STATIC_ARRAY_LENGTH(slow); l++)
+        if (!strcmp(name, slow[l])) sum[STEP_SLOW] += c->n;
+      if (!strcmp(name, "cudaMallocFromPoolAsync")) {
+        sum[STEP_ALLOCATIONS] += c->n;
+        sum[STEP_ALLOCATED] += c->bytes;
+      }
+      if (strstr(name, "to the device") || strstr(name, "to the host")) {
+        sum[STEP_COPIES] += c->n;
+        sum[STEP_COPIED] += c->bytes;
+      }
+    } else
+      sum[STEP_LAUNCHES] += c->n;
+  }
 }
 #endif

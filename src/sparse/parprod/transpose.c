@@ -107,7 +107,8 @@ PetscErrorCode HybParTransposeSymbolic(HybParTranspose *t, HybComm comm, PetscEr
   PetscCall(HybArenaInit(&t->work, &t->exec));
   t->made = PETSC_TRUE;
   PetscCall(HybHaloCreateRows(comm, &t->exec, before ? before : later, A->columns, A->O.n, A->garray, &t->halo));
-  ierr = HybParTransposeSent(t, A, &begin);
+  t->halo->lasting = PETSC_TRUE;
+  ierr             = HybParTransposeSent(t, A, &begin);
   PetscCall(HybRowsShip(t->halo, &t->exec, ierr, &t->keep, &t->S, begin, NULL, A->rows[comm->size], PETSC_TRUE, &t->R, &t->rows));
   ierr = HybParTransposeReceived(t, A);
   if (!ierr) ierr = HybParTransposeHere(t, A);
