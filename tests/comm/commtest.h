@@ -61,10 +61,19 @@ static void LayoutDraw(PetscInt most, int kind, int empty)
   }
 }
 
+/* -lasting: halos that are used again and again, for which peer access is made ready with them */
+static PetscBool HaloLasts(void)
+{
+  PetscBool lasting = PETSC_FALSE;
+
+  (void)PetscOptionsGetBool(NULL, NULL, "-lasting", &lasting, NULL);
+  return lasting;
+}
+
 static PetscErrorCode HaloMake(HybComm comm, HybHalo *halo)
 {
   PetscFunctionBegin;
-  PetscCall(HybHaloCreate(comm, HybTestExec(), L.ranges, L.nghost[Rank], L.ghost[Rank], halo));
+  PetscCall(HybHaloCreate(comm, HybTestExec(), L.ranges, L.nghost[Rank], L.ghost[Rank], HaloLasts(), halo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

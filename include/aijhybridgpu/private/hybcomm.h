@@ -104,8 +104,8 @@ struct _HybHalo {
 };
 
 /* Process r owns entries ranges[r] to ranges[r+1]-1, as in a PetscLayout. ghost, on the host: nghost global numbers,
-   strictly ascending, none of them owned by this process. */
-extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
+   strictly ascending, none of them owned by this process. lasting: see above. */
+extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, PetscBool lasting, HybHalo *);
 /* A halo for rows alone, which cannot exchange entries. before: an error of this process. HybHaloThere(), not
    collective, fills `there`. */
 extern PetscErrorCode HybHaloCreateRows(HybComm, const HybExec *, PetscErrorCode before, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);

@@ -125,7 +125,7 @@ PetscErrorCode HybHaloThere(HybHalo h)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybHaloCreate(HybComm comm, const HybExec *exec, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *halo)
+PetscErrorCode HybHaloCreate(HybComm comm, const HybExec *exec, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, PetscBool lasting, HybHalo *halo)
 {
   HybHalo        h = NULL;
   PetscErrorCode ierr;
@@ -133,7 +133,8 @@ PetscErrorCode HybHaloCreate(HybComm comm, const HybExec *exec, const PetscInt *
   PetscFunctionBegin;
   *halo = NULL;
   PetscCall(HybHaloCreateRows(comm, exec, PETSC_SUCCESS, ranges, nghost, ghost, &h));
-  ierr = HybExchangeCreate(comm, &h->arena.exec, HybHaloThere(h), "A halo's lists", &h->to, &h->from, PETSC_TRUE, h->lasting, &h->forward);
+  h->lasting = lasting;
+  ierr       = HybExchangeCreate(comm, &h->arena.exec, HybHaloThere(h), "A halo's lists", &h->to, &h->from, PETSC_TRUE, lasting, &h->forward);
   if (ierr) (void)HybHaloDestroy(&h);
   PetscCall(ierr);
   *halo = h;

@@ -144,7 +144,7 @@ static PetscErrorCode HybParAggRowHalo(HybParAgg p, HybArena *work, const HybPar
   if (!ierr) ierr = HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)V->O.n * bs, sizeof(PetscInt), &ghost);
   PetscCall(HybCommAgree(p->comm, ierr, "The unknowns of a graph"));
   for (PetscInt k = 0; k < V->O.n * bs; k++) ghost[k] = V->garray[k / bs] * bs + k % bs;
-  PetscCall(HybHaloCreate(p->comm, &p->exec, p->rows, V->O.n * bs, ghost, &p->rowhalo));
+  PetscCall(HybHaloCreate(p->comm, &p->exec, p->rows, V->O.n * bs, ghost, PETSC_FALSE, &p->rowhalo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -164,7 +164,7 @@ static PetscErrorCode HybParAggMake(HybParAgg p, HybParAggMaking *m, PetscErrorC
     p->halo = halo;
     p->lent = PETSC_TRUE;
   } else
-    PetscCall(HybHaloCreate(p->comm, &p->exec, p->ranges, m->A.O.n, m->A.garray, &p->halo));
+    PetscCall(HybHaloCreate(p->comm, &p->exec, p->ranges, m->A.O.n, m->A.garray, PETSC_FALSE, &p->halo));
   if (p->block.bs > 1) PetscCall(HybParAggRowHalo(p, &m->work, &m->A));
   PetscCall(HybCommAgree(p->comm, HybParAggGraph(p, m), "A graph"));
   PetscCall(HybParAggLook(p, m, &found->proper));

@@ -55,7 +55,7 @@ static PetscErrorCode HybNamedBegin(HybParAgg p, HybParAggNamed *t, PetscInt n)
 {
   PetscFunctionBegin;
   PetscCall(HybCommAgree(p->comm, HybNamedTable(p, t, n), "Aggregates of other processes"));
-  PetscCall(HybHaloCreate(p->comm, &p->exec, p->cranges, t->nlist, t->garray, &t->halo));
+  PetscCall(HybHaloCreate(p->comm, &p->exec, p->cranges, t->nlist, t->garray, PETSC_FALSE, &t->halo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -72,7 +72,7 @@ static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, Pet
   if (fails) (void)HybMPIHaloDestroy(m);
   PetscCall(ierr);
   PetscCheck(!fails, PETSC_COMM_SELF, PETSC_ERR_LIB, "Memory for a halo failed on another process, which says why");
-  PetscCall(HybHaloCreate(m->comm, x, A->cmap->range, n, garray, &m->halo));
+  PetscCall(HybHaloCreate(m->comm, x, A->cmap->range, n, garray, PETSC_TRUE, &m->halo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
