@@ -43,7 +43,8 @@ static PetscErrorCode HybArnoldiVectors(Mat A, const HybExec *x, HybArena *work,
   later = HybMatRestoreParCSR(A, x, &csr);
   PetscCall(ierr);
   PetscCall(later);
-  if (A->rmap->n) PetscCall((*ops->reciprocal)(x, work, A->rmap->n, *dinv, 1.0, *dinv, NULL)); /* PCJACOBI takes 1 for a zero */
+  /* PCJACOBI takes 1 for a zero */
+  if (A->rmap->n) PetscCall((*ops->reciprocal)(x, work, A->rmap->n, *dinv, 1.0, *dinv, NULL));
   if (b) {
     PetscCall(HybVecGet(x, work, b, PETSC_TRUE, PETSC_FALSE, start));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -53,7 +54,7 @@ static PetscErrorCode HybArnoldiVectors(Mat A, const HybExec *x, HybArena *work,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybArnoldiPar(Mat A, const HybExec *x, HybArena *work, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done)
+PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *x, HybArena *work, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done)
 {
   const HybKrylovPar op    = {.mult = HybArnoldiMult, .sum = HybArnoldiSum, .ctx = A};
   HybScalar         *dinv  = NULL;

@@ -22,7 +22,7 @@ PETSC_INTERN PetscErrorCode HybEstimatorBegin(KSP, KSP estimator, PetscBool *our
 PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
 /* arnoldi.c. Collective, after HybMatParArraysBegin() has said yes and where: HybKrylovArnoldi() with Jacobi for a
    parallel matrix, which begins with b, NULL: with PETSc's noise. An error of one process is one of all. */
-PETSC_INTERN PetscErrorCode HybArnoldiPar(Mat A, const HybExec *, HybArena *work, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done);
+PETSC_INTERN PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *, HybArena *work, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done);
 /*
   A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x?
   r is the vector that it will be applied to. Then *cycle is lent until End, its finest level's matrix is A, and nothing

@@ -7,8 +7,8 @@ Each way is taken in turn: peer access where each process has a card, MPI where 
 cards whose memory others cannot map, which is no error; memory of the card for messages, where it is said that MPI
 takes it, on several nodes or as asked.
 
-Peer access is made ready for the third exchange of a kind (-mat_aijhybridgpu_comm_after 2), or for the first, or with the
-halo (-lasting).
+Peer access is made ready for the third exchange of a kind (-mat_aijhybridgpu_comm_after 2), or for the first, or with
+the halo (-lasting).
 
 TEST np=1,4+2,3 -mat_aijhybridgpu_comm_after 0
 TEST np=2,3

@@ -82,7 +82,7 @@ extern std::vector<EmuPool *>      pools_;
 extern size_t                      total_; /* of the card */
 extern cudaError_t                 error_;
 extern unsigned long long          bytes_to_host_, bytes_to_device_, launches_; /* copied so far; kernels that ran */
-extern thread_local int            card_;                            /* the thread's current one */
+extern thread_local int            card_;                                       /* the thread's current one */
 
 void        Start(void);
 void        Watch(void); /* accesses by the host */

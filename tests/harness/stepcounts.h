@@ -97,7 +97,7 @@ STEP_COLLECTIVE(MPI_Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info
 STEP_COLLECTIVE(MPI_Isend, (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm comm, MPI_Request *r), (a, n, t, to, tag, comm, r), n, t)
 STEP_COLLECTIVE(MPI_Issend, (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm comm, MPI_Request *r), (a, n, t, to, tag, comm, r), n, t)
 STEP_COLLECTIVE(MPI_Send, (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm comm), (a, n, t, to, tag, comm), n, t)
-STEP_COLLECTIVE(MPI_Start, (MPI_Request *r), (r), 0, MPI_INT)
+STEP_COLLECTIVE(MPI_Start, (MPI_Request * r), (r), 0, MPI_INT)
 STEP_COLLECTIVE(MPI_Startall, (int n, MPI_Request *r), (n, r), 0, MPI_INT)
 
 /* all that was counted so far, with sign */

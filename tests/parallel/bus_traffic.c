@@ -1,8 +1,9 @@
 /*
   What crosses the bus in a parallel product that is repeated: of messages, values that other processes need, once down
-  and once up, and nothing that stays on its process; by peer access less, those of P^T alone. Counted by the emulator or, on a device, by PETSc's log. The operands live on
-  the device; meanwhile the host does not touch what does. Beside that the results, with other values of one operand or
-  both, written by either side, and with other patterns. And processes that share a card which is believed to be too
+  and once up, and nothing that stays on its process; by peer access less, those of P^T alone. Counted by the emulator
+  or, on a device, by PETSc's log. The operands live on the device; meanwhile the host does not touch what does. Beside
+  that the results, with other values of one operand or both, written by either side, and with other patterns. And
+  processes that share a card which is believed to be too
   small: an error of each, operands as they were, and smaller products afterwards.
 
   A P: the rows of P that others' rows of A name. P^T B: what P has in others' columns goes to their owners, and then

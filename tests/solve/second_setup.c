@@ -1,10 +1,10 @@
 /*
-  The second step of Newton's method costs what the third one does: set-ups by PCGAMG with new values in the same matrix,
-  with and without solves between them, those solves, and repetitions of products of matrices. Of each step all is
-  counted that takes time on a card or between processes: launches and other calls, those among them that take the driver
-  long, waits, memory, copies over the bus, messages and collectives. The second step of each may have at most a quarter
-  more of any than the third, and so may the fourth and the fifth. A solver in the process before has loaded and opened
-  what is the process's. Results are MATAIJ's.
+  The second step of Newton's method costs what the third one does: set-ups by PCGAMG with new values in the same
+  matrix, with and without solves between them, those solves, and repetitions of products of matrices. Of each step all
+  is counted that takes time on a card or between processes: launches and other calls, those among them that take the
+  driver long, waits, memory, copies over the bus, messages and collectives. The second step of each may have at most a
+  quarter more of any than the third, and so may the fourth and the fifth. A solver in the process before has loaded and
+  opened what is the process's. Results are MATAIJ's.
 
 TEST np=1,2,4 @emulated
 

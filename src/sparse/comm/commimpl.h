@@ -102,13 +102,13 @@ typedef struct _HybPeerMaking *HybPeerMaking;
 extern PetscErrorCode          HybPeerBefore(HybExchange, const HybExec *, HybPeerMaking *making, PetscInt64 less[2]);
 extern PetscErrorCode          HybPeerAfter(HybExchange, PetscErrorCode before, HybPeerMaking *making, const PetscInt64 less[2]);
 extern PetscErrorCode          HybPeerExchangeDestroy(HybExchange);
-extern PetscErrorCode HybPeerBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src);
-extern PetscErrorCode HybPeerEnd(HybExchange, const HybExec *, PetscErrorCode before, void **result);
-extern PetscErrorCode HybPeerStatus(HybExchange); /* not collective, of an exchange by peer access */
-extern PetscErrorCode HybPeerMult(HybExchange, const HybExec *, const HybPeerProduct *);
-extern void           HybPeerAbandon(HybExchange, const HybExec *);
-extern void           HybPeerForget(HybExchange);
-extern PetscErrorCode HybPeerClose(HybComm);
+extern PetscErrorCode          HybPeerBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src);
+extern PetscErrorCode          HybPeerEnd(HybExchange, const HybExec *, PetscErrorCode before, void **result);
+extern PetscErrorCode          HybPeerStatus(HybExchange); /* not collective, of an exchange by peer access */
+extern PetscErrorCode          HybPeerMult(HybExchange, const HybExec *, const HybPeerProduct *);
+extern void                    HybPeerAbandon(HybExchange, const HybExec *);
+extern void                    HybPeerForget(HybExchange);
+extern PetscErrorCode          HybPeerClose(HybComm);
 /* *all: has it succeeded on every process? */
 extern PetscErrorCode HybPeerAll(HybComm, PetscErrorCode, PetscBool *all);
 /* probe.c, of exchanges with everybody; peer.c asks for it by comm->probe */

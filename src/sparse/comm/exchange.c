@@ -126,8 +126,8 @@ enum {
   ANSWERS
 };
 
-/* Peer access for one that lasts, after the processes have told each other: with the part that each took before, or, the
-   first time on this communicator, by agreements of its own. What fails is agreed upon next. */
+/* Peer access for one that lasts, after the processes have told each other: with the part that each took before, or,
+   the first time on this communicator, by agreements of its own. What fails is agreed upon next. */
 static PetscErrorCode HybExchangeAtOnce(HybExchange e, const HybExec *exec, HybPeerMaking *making, PetscInt64 most[ANSWERS])
 {
   PetscFunctionBegin;
@@ -257,8 +257,9 @@ static PetscErrorCode HybExchangeSends(HybExchange e, PetscBool empty)
 
 /*
   Does an exchange go by peer access? What that needs takes as long as two or three exchanges by messages: neighbours
-  are told places, tables go to the card, and once for a communicator its cards' memory is mapped. A product's first
-  phases use what they make twice. So it is made when it is asked for once more, or at once for what is large. All
+  are told places, tables go to the card, and once for a communicator its cards' memory is mapped. What is used twice
+  and goes has nothing of it. So it is made when it is asked for once more, or at once for what is large; for what lasts
+  it is made with the exchange, whose agreements serve. All
   processes count alike, and a process that has an error meets the others here.
 */
 static PetscErrorCode HybExchangeChoose(HybExchange e, const HybExec *exec, PetscErrorCode before)

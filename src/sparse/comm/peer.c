@@ -13,9 +13,9 @@
   later. By then its reader is done: every neighbour is told every number, and this process's put comes after its wait
   for the exchange between, which a neighbour begins after its reading.
 
-  All processes decide together whether this way is open, when the first exchange comes that is asked for often enough
-  (exchange.c): one node, a card for each, segments that all can map, and a probe that comes through. Else, and for
-  exchanges for which a segment has no room left, MPI serves.
+  All processes decide together whether this way is open, when the first exchange comes that lasts, or is asked for
+  often enough (exchange.c): one node, a card for each, segments that all can map, and a probe that comes through. Else,
+  and for exchanges for which a segment has no room left, MPI serves.
 
   What fails is told by the numbers and known to the host at the end of a later exchange, as is usual for a device: what
   the product got instead of entries is all ones, no number.
@@ -422,8 +422,8 @@ static void HybPeerAgain(HybExchange e)
 
 PetscErrorCode HybPeerExchangeMake(HybExchange e, const HybExec *exec, PetscErrorCode before)
 {
-  HybPeerMaking  making = NULL;
-  PetscInt64 not [2]    = {before != PETSC_SUCCESS, !exec->backend->device}, less[2] = {1, 0};
+  HybPeerMaking making = NULL;
+  PetscInt64 not [2] = {before != PETSC_SUCCESS, !exec->backend->device}, less[2] = {1, 0};
   PetscErrorCode ierr;
 
   PetscFunctionBegin;

@@ -61,7 +61,7 @@ static const HybOption TuningTable[] = {
   WORDS(comm, PETSC_FALSE, 0, 0, "auto mpi peer petsc gpuaware", "How the cards of several processes exchange entries; auto: by peer access, else by GPU-aware MPI, else by MPI from the host; petsc: PETSc's own scatter"),
   NUMBER(comm_timeout, PETSC_FALSE, 3600, 1, 0, "Seconds that a process waits on its card for another's entries before it gives up with an error"),
   NUMBER(comm_segment, PETSC_TRUE, 128, 1, 65536, "MiB of each card that the node's other processes can reach by peer access"),
-  NUMBER(comm_after, PETSC_TRUE, 2, 0, 0, "Exchanges of a halo, or of a product's rows, that go by messages before peer access is set up for them"),
+  NUMBER(comm_after, PETSC_TRUE, 2, 0, 0, "Exchanges that go by messages before peer access is set up for them; for those of matrices' products two count in advance"),
   NUMBER(comm_aware_min, PETSC_TRUE, 16384, 0, 0, "With a GPU-aware MPI, exchanges go through page-locked buffers if all messages are shorter than this number of bytes"),
 };
 

@@ -98,7 +98,7 @@ static PetscErrorCode EstimatorSolve(KSP e)
   else
     PetscCall(HybMatGetSmootherExec(A, &x));
   PetscCall(HybArenaInit(&work, &x));
-  ierr   = Estimate.exec.backend ? HybArnoldiPar(A, &x, &work, e->vec_rhs, Estimate.steps, Estimate.H, &done) : EstimatorArnoldi(e, A, &x, &work, &done);
+  ierr   = Estimate.exec.backend ? HybEstimatorArnoldi(A, &x, &work, e->vec_rhs, Estimate.steps, Estimate.H, &done) : EstimatorArnoldi(e, A, &x, &work, &done);
   second = HybArenaReset(&work);
   PetscCall(ierr);
   PetscCall(second);

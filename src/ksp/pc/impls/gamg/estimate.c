@@ -128,9 +128,9 @@ static PetscErrorCode HybEstimateKept(Mat A, const HybExec *x, HybSpMV **mult)
    the plan that its next product would make, at once where it pays for these. */
 static PetscErrorCode HybEstimateArnoldi(Mat mat, const HybExec *x, HybArena *work, const HybCSR *A, PetscInt longest, PetscScalar *H, PetscInt *done)
 {
-  const HybKrylovOps *ops    = x->backend->krylov;
-  const PetscBool     plan   = (PetscBool)(A->m >= ESTIMATE_PLAN);
-  HybSpMV             mult   = {.method = NULL}, *kept = NULL;
+  const HybKrylovOps *ops  = x->backend->krylov;
+  const PetscBool     plan = (PetscBool)(A->m >= ESTIMATE_PLAN);
+  HybSpMV             mult = {.method = NULL}, *kept = NULL;
   HybScalar          *dinv, *b;
   PetscErrorCode      ierr = PETSC_SUCCESS, second;
 
@@ -211,7 +211,7 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscMPIInt 
   *found = PETSC_FALSE;
   PetscCall(HybArenaInit(&work, x));
   if (size > 1) {
-    ierr = HybArnoldiPar(A, x, &work, NULL, ESTIMATE_STEPS, H, &done);
+    ierr = HybEstimatorArnoldi(A, x, &work, NULL, ESTIMATE_STEPS, H, &done);
     (void)HybArenaReset(&work);
     PetscCall(ierr);
   } else {
