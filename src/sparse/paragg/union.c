@@ -111,7 +111,10 @@ static PetscErrorCode HybParAggUniteBlocks(HybParAgg p, HybParAggMaking *m, cons
   if (O.nnz) PetscCall(x->backend->copy(x, O.j, m->A.O.j, sizeof(PetscInt) * (size_t)O.nnz, HYB_COPY_DEVICE_TO_DEVICE));
   PetscCall((*ops->mapcolumns)(x, O.nnz, u->map, O.j));
   O.n = u->n;
-  if (!m->edges) D.a = O.a = NULL;
+  if (!m->edges)
+    D.a = O.a = NULL;
+  else if (!O.a) /* the transpose alone has entries, which need weights */
+    PetscCall(HybArenaAlloc(&m->work, HYB_WORK(x), 1, sizeof(HybScalar), &O.a));
   PetscCall(HybAggUnion(x, &m->work, &m->work, &O, &S, &m->A.O));
   PetscCall(HybAggUnionTransposed(x, &m->work, &m->work, &D, &m->A.D));
   PetscCall(HybArenaFree(&m->work, &O.j));
