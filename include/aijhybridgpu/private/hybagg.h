@@ -108,7 +108,7 @@ typedef struct _HybAggOps {
   PetscErrorCode (*look)(const HybExec *, HybArena *work, const HybCSR *G, HybAggLook *);
   /* place[v] = the position of vertex v in this order of the n vertices whose rows begin at gi; n entries */
   PetscErrorCode (*permutation)(const HybExec *, HybArena *work, PetscInt n, HybAggOrder, const PetscInt *gi, PetscInt *place);
-  /* The aggregates of G, whose pattern is symmetric and has its diagonal: MISK's of distance 1, or MIS's; longest as in
+  /* The aggregates of G, whose pattern is symmetric: MISK's of distance 1, or MIS's; longest as in
      the rules. parent and lead from keep, in the workspace's memory. */
   PetscErrorCode (*aggregates)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder, PetscInt longest, HybAggregates *);
   /* The graph of aggregates: two are joined where members of theirs are; Q->i and Q->j from keep, in the workspace's
@@ -122,9 +122,9 @@ typedef struct _HybAggOps {
      (memory exec->result). */
   PetscErrorCode (*unsmoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybAggregates *, const HybAggBlock *, const HybScalar *q, HybCSR *P);
   /* P = P0 - omega D^-1 A P0: a row has nvec entries for all aggregates that its entries of A lead to, zeros too, and
-     so P0's, since A has its diagonal; a zero there counts as the inverse 0 (VecReciprocal()). A may have the rows of
-     the first vertices alone. P->i, P->j, P->a from keep (memory exec->result), columns ascending. longest: entries of
-     A's longest row, 0: nobody knows. */
+     P0's, to which none leads where A lacks its diagonal; a zero there, or no entry, counts as the inverse 0
+     (VecReciprocal()). A may have the rows of the first vertices alone. P->i, P->j, P->a from keep (memory
+     exec->result), columns ascending. longest: entries of A's longest row, 0: nobody knows. */
   PetscErrorCode (*smoothed)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt longest, const HybAggregates *, const HybAggBlock *, const HybScalar *q, PetscReal omega, HybCSR *P);
 
   /* Of several unknowns a vertex. The graph: vertices u and v are joined where any entry of A is in the block of their

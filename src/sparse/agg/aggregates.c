@@ -12,6 +12,11 @@
         for u in row w:  u belongs to v if it is undecided
       for w in row v:  w belongs to v if it is undecided                    hops = 1
 
+  Where rows have no diagonal entry, two steps need not lead to a neighbour. It is then left undecided, may become a
+  root itself, which it stays, or be reached by another one: neighbours of roots are gone through once more at the end.
+  One is alone if two steps lead from it nowhere but back; of one step, if its row has fewer than two entries: a root
+  beside it takes it all the same.
+
   Aggregates are numbered by their roots, ascending: a pass counts roots, another one translates.
 
   The order is a shuffled one as a rule, so that vertices and their neighbours' rows are in no cache: they are asked for
@@ -23,9 +28,20 @@
 
 #define HYB_AGG_AHEAD 16 /* vertices */
 
+static inline PetscBool HybAggAlone(const HybCSR *G, int hops, PetscInt v)
+{
+  const PetscInt *gi = G->i;
+
+  if (hops == 1) return (PetscBool)(gi[v + 1] - gi[v] < 2);
+  for (PetscInt e = gi[v]; e < gi[v + 1]; e++)
+    if (gi[G->j[e] + 1] - gi[G->j[e]] > 1) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
 static void HybAggTake(const HybCSR *G, int hops, const PetscInt *order, PetscInt *parent)
 {
   const PetscInt *gi = G->i, *gj = G->j;
+  PetscBool       passed = PETSC_FALSE; /* a neighbour of a root was left undecided */
 
   for (PetscInt k = 0; k < G->m; k++) {
     const PetscInt v = order[k];
@@ -34,7 +50,7 @@ static void HybAggTake(const HybCSR *G, int hops, const PetscInt *order, PetscIn
       __builtin_prefetch(&parent[order[k + HYB_AGG_AHEAD]]);
       __builtin_prefetch(&gi[order[k + HYB_AGG_AHEAD]]);
     }
-    if (parent[v] >= 0 || gi[v + 1] - gi[v] < 2) continue;
+    if (parent[v] >= 0 || HybAggAlone(G, hops, v)) continue;
     if (hops == 1) {
       for (PetscInt e = gi[v]; e < gi[v + 1]; e++) {
         if (parent[gj[e]] < 0) parent[gj[e]] = v;
@@ -47,10 +63,17 @@ static void HybAggTake(const HybCSR *G, int hops, const PetscInt *order, PetscIn
         for (PetscInt f = gi[w]; f < gi[w + 1]; f++) {
           if (parent[gj[f]] < 0) parent[gj[f]] = v;
         }
-        parent[w] = v;
+        if (parent[w] < 0)
+          passed = PETSC_TRUE;
+        else if (parent[w] != w)
+          parent[w] = v;
       }
     }
     parent[v] = v;
+  }
+  for (PetscInt v = 0; v < G->m && passed; v++) {
+    for (PetscInt e = gi[v]; parent[v] == v && e < gi[v + 1]; e++)
+      if (parent[gj[e]] != gj[e]) parent[gj[e]] = v;
   }
 }
 

@@ -18,12 +18,16 @@
 
 namespace {
 
-/* vertices that are alone take no part */
-__global__ void Keys(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ place, PetscInt *__restrict__ key)
+/* vertices that are alone take no part; aggregates.c says which are */
+__global__ void Keys(PetscInt n, int hops, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ place, PetscInt *__restrict__ key)
 {
   const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
-  if (v < n) key[v] = gi[v + 1] - gi[v] < 2 ? PETSC_MAX_INT : place[v] + 1;
+  if (v >= n) return;
+  bool alone = hops == 2 || gi[v + 1] - gi[v] < 2;
+
+  for (PetscInt e = gi[v]; hops == 2 && alone && e < gi[v + 1]; e++) alone = gi[gj[e] + 1] - gi[gj[e]] < 2;
+  key[v] = alone ? PETSC_MAX_INT : place[v] + 1;
 }
 
 __global__ void Flags(PetscInt n, const PetscInt *__restrict__ key, PetscInt *__restrict__ flag)
@@ -62,9 +66,10 @@ __global__ void Near(PetscInt nc, const PetscInt *__restrict__ gi, const PetscIn
   }
 }
 
-/* G threads a vertex: all but those with long rows, or the listed ones */
+/* G threads a vertex: all but those with long rows, or the listed ones. A root may have one beside it, whose it is
+   not. */
 template <int G>
-__global__ void Parents(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ nrows, const PetscInt *__restrict__ near, const PetscInt *__restrict__ leadplace, PetscInt *__restrict__ parent)
+__global__ void Parents(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ nrows, const PetscInt *__restrict__ number, const PetscInt *__restrict__ near, const PetscInt *__restrict__ leadplace, PetscInt *__restrict__ parent)
 {
   const int      rank = HybGroup<G>::rank();
   const PetscInt last = rows ? *nrows : n;
@@ -72,7 +77,7 @@ __global__ void Parents(PetscInt n, const PetscInt *__restrict__ gi, const Petsc
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
   for (PetscCount k = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); k < last; k += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
     const PetscInt v = rows ? rows[k] : (PetscInt)k, begin = gi[v], end = gi[v + 1];
-    PetscInt       own = near[v];
+    PetscInt       own = number[v + 1] > number[v] ? number[v] : near[v];
 
     if (!rows && end - begin > AGG_LONG) continue;
     if (own < 0) {
@@ -128,7 +133,7 @@ PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybAre
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
   PetscCall(HybAggPermutation_CUDA(exec, work, n, order, gi, place));
   PetscCall(HybAggLongRows(exec, work, G, longest, &l));
-  HYB_LAUNCH(Keys, blocks, AGG_THREADS, 0, exec->stream, n, gi, (const PetscInt *)place, key);
+  HYB_LAUNCH(Keys, blocks, AGG_THREADS, 0, exec->stream, n, hops, gi, gj, (const PetscInt *)place, key);
   PetscCall(HybAggRoots_CUDA(exec, work, G, &l, hops, key, parent, &agg->rounds));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(PetscInt), &number));
   HYB_LAUNCH(Flags, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)key, parent);
@@ -146,10 +151,10 @@ PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybAre
   }
   PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {
     HYB_LAUNCH((Parents<W>), HybBlocks(n, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, n, gi, gj,
-               none, none, (const PetscInt *)key, (const PetscInt *)leadplace, parent);
+               none, none, (const PetscInt *)number, (const PetscInt *)key, (const PetscInt *)leadplace, parent);
     return PETSC_SUCCESS;
   }));
-  if (l.room) HYB_LAUNCH((Parents<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)key, (const PetscInt *)leadplace, parent);
+  if (l.room) HYB_LAUNCH((Parents<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)number, (const PetscInt *)key, (const PetscInt *)leadplace, parent);
   if (hops == 1) HYB_LAUNCH(Smallest, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)parent, lead);
   PetscCall(HybArenaFree(work, &leadplace));
   PetscCall(HybArenaFree(work, &number));

@@ -9,6 +9,9 @@
     for k in row r of A, c = parent[j[k] / bs]:  sum[c][.] += a[k] q[j[k]][.]
     P(r, c nvec + .) = -omega (sum[c][.] / A(r,r)),  and q[r][.] more where c = parent[r / bs]
 
+  Row r need not lead to parent[r / bs] where it lacks its diagonal entry: it is named last then, as MatAYPX() inserts
+  what A P0 has not.
+
   Gustavson's marker tells where in the row a parent is. Sums start at -0, which adds nothing.
 
   One unknown and one vector: mark[c] holds the place of c's entry in P, which belongs to this row if it is not before
@@ -87,11 +90,12 @@ PetscErrorCode HybAggUnsmoothed_Host(const HybExec *exec, HybArena *keep, HybAre
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the aggregates that row r leads to, in the order of A's entries, into list (NULL: only counted), which has room for
-   one more */
+/* the aggregates that row r leads to, in the order of A's entries, and its own one, into list (NULL: only counted),
+   which has room for one more */
 static inline __attribute__((always_inline)) PetscInt HybSmoothRow(PetscInt bs, const HybSmooth *w, PetscInt r, PetscInt *list)
 {
   const PetscInt *aj = w->A->j, *parent = w->parent, end = w->A->i[r + 1];
+  const PetscInt  own  = parent[r / bs];
   PetscInt       *mark = w->mark, n = 0, behind = 0; /* the first column behind the vertex */
 
   for (PetscInt k = w->A->i[r]; k < end; k++) {
@@ -105,6 +109,11 @@ static inline __attribute__((always_inline)) PetscInt HybSmoothRow(PetscInt bs, 
     if (list) list[n] = c;
     n += mark[c] != r;
     mark[c] = r;
+  }
+  if (own >= 0 && mark[own] != r) {
+    if (list) list[n] = own;
+    n++;
+    mark[own] = r;
   }
   return n;
 }
@@ -211,6 +220,10 @@ static PetscErrorCode HybSmoothOnes(const HybSmooth *w)
       mark[c] = e;
       pj[e]   = c;
       pa[e] += aa[k] * q[v];
+    }
+    if (own >= 0 && mark[own] < start) {
+      mark[own] = end;
+      pj[end++] = own;
     }
     if (d != (HybScalar)0) d = (HybScalar)1 / d;
     for (PetscInt e = start; e < end; e++) {

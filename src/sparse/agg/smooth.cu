@@ -8,6 +8,8 @@
   how many threads and how much shared memory a row gets; rows beyond the last class are sorted together by the device's
   own sort, see smoothlong.cu.
 
+  A row whose own parent is none of them has it besides, among them: count has told fill.
+
     classes     rows by length; one where rows are known to be much alike
     count       entries of P: sort, count places where the parent changes      scan -> P->i
     fill        sort, list where parents begin, sum
@@ -26,6 +28,7 @@
 namespace {
 
 #define SMOOTH_PLACE 10        /* bits of a place in the row */
+#define SMOOTH_OWN   (1 << 12) /* more than the parents of a row of a class */
 #define SMOOTH_PAIR  32        /* rows up to this length are counted by comparing pairs */
 #define SMOOTH_FEW   (1 << 17) /* rows up to which all may be taken by more threads than they need */
 const uint64_t SMOOTH_NONE = ~(uint64_t)0, PLACES = (1 << SMOOTH_PLACE) - 1;
@@ -67,6 +70,18 @@ __global__ void Lengths(PetscInt n, const PetscInt *__restrict__ ai, PetscInt *_
   if (r < n) length[r] = ai[r + 1] - ai[r];
 }
 
+/* What a row's threads count: parents, and, above these, entries that lead to the own one; how many parents P has. Rows
+   have no more than fit below. */
+static __device__ __forceinline__ PetscInt Own(bool own)
+{
+  return own ? SMOOTH_OWN : 0;
+}
+
+static __device__ __forceinline__ PetscInt WithOwn(PetscInt found, PetscInt own)
+{
+  return found % SMOOTH_OWN + (own >= 0 && found < SMOOTH_OWN);
+}
+
 /* of ONE */
 template <int G, int MOST>
 __global__ void CountOne(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
@@ -78,7 +93,7 @@ __global__ void CountOne(AggSmooth s, PetscInt nrows, const PetscInt *__restrict
   PetscInt *const list = all + HybGroup<G>::index() * MOST;
 
   for (PetscCount k = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); k < nrows; k += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
-    const PetscInt r = rows ? rows[k] : (PetscInt)k, begin = s.ai[r];
+    const PetscInt r = rows ? rows[k] : (PetscInt)k, begin = s.ai[r], own = s.parent[r];
     const int      n     = (int)(s.ai[r + 1] - begin);
     PetscInt       found = 0;
 
@@ -94,14 +109,14 @@ __global__ void CountOne(AggSmooth s, PetscInt nrows, const PetscInt *__restrict
         int            f = 0;
 
         while (f < e && list[f] != c) f++;
-        found += c >= 0 && f == e;
+        found += (c >= 0 && f == e) + Own(c == own);
       }
     } else {
       HybGroupSort<G>(list, (unsigned)n);
-      for (int e = rank; e < n; e += G) found += list[e] != PETSC_MAX_INT && (e == 0 || list[e] != list[e - 1]);
+      for (int e = rank; e < n; e += G) found += (list[e] != PETSC_MAX_INT && (e == 0 || list[e] != list[e - 1])) + Own(list[e] == own);
     }
     found = HybGroup<G>::reduce(found, scratch, HybSum());
-    if (rank == 0) count[r] = found;
+    if (rank == 0) count[r] = WithOwn(found, own);
     HybGroup<G>::sync();
   }
 }
@@ -147,13 +162,13 @@ __global__ void Count(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ 
   uint64_t *const pair = allpairs + HybGroup<G>::index() * MOST;
 
   for (PetscCount k = (PetscCount)blockIdx.x * HybGroup<G>::GROUPS + HybGroup<G>::index(); k < nrows; k += (PetscCount)gridDim.x * HybGroup<G>::GROUPS) {
-    const PetscInt r     = rows ? rows[k] : (PetscInt)k;
+    const PetscInt r = rows ? rows[k] : (PetscInt)k, own = s.parent[r / s.bs];
     const int      runs  = Runs<G>(s, r, (int)(s.ai[r + 1] - s.ai[r]), pair, scratch, nullptr);
-    int            found = 0;
+    PetscInt       found = 0;
 
-    for (int e = HybGroup<G>::rank(); e < runs; e += G) found += Head(pair, e, runs);
-    found = HybGroup<G>::reduce(found, scratch, HybSum());
-    if (HybGroup<G>::rank() == 0) count[r] = found * s.nvec;
+    for (int e = HybGroup<G>::rank(); e < runs; e += G) found += Head(pair, e, runs) + Own(pair[e] != SMOOTH_NONE && (PetscInt)(pair[e] >> SMOOTH_PLACE) == own);
+    found = HybGroup<G>::reduce((int)found, scratch, HybSum());
+    if (HybGroup<G>::rank() == 0) count[r] = WithOwn(found, own) * s.nvec;
     HybGroup<G>::sync();
   }
 }
@@ -202,6 +217,7 @@ __global__ void Fill(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ r
       parents += here;
     }
     HybGroup<G>::sync();
+    const bool lacks = s.pi[r + 1] - out > parents * nvec; /* its own parent */
     for (int h = rank; h < parents * nvec; h += G) {
       const int      p = h / nvec, t = h % nvec, from = begins[p], to = p + 1 < parents ? begins[p + 1] : runs;
       const PetscInt c     = (PetscInt)(pair[from] >> SMOOTH_PLACE);
@@ -226,9 +242,18 @@ __global__ void Fill(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ r
           if (v >= limit) break;
         }
       }
-      sum           = AggSmoothValue(s, sum, alldiagonals[group]);
-      s.pj[out + h] = c * nvec + t;
-      s.pa[out + h] = c == own ? sum + s.q[(PetscCount)r * nvec + t] : sum;
+      const PetscInt place = out + h + (lacks && c > own ? nvec : 0);
+
+      sum         = AggSmoothValue(s, sum, alldiagonals[group]);
+      s.pj[place] = c * nvec + t;
+      s.pa[place] = c == own ? sum + s.q[(PetscCount)r * nvec + t] : sum;
+    }
+    for (int t = rank; lacks && t < nvec; t += G) {
+      int before = 0;
+
+      while (before < parents && (PetscInt)(pair[begins[before]] >> SMOOTH_PLACE) < own) before++;
+      s.pj[out + before * nvec + t] = own * nvec + t;
+      s.pa[out + before * nvec + t] = s.q[(PetscCount)r * nvec + t];
     }
     HybGroup<G>::sync();
   }

@@ -8,7 +8,8 @@
       count: a place where the key changes adds nvec to its row
       fill:  such places are numbered by a scan: the number, less that of the row's first, is the place in the row of P
 
-  Entries whose vertex belongs to no aggregate come last in their row.
+  Entries whose vertex belongs to no aggregate come last in their row. The row's own parent is counted at once; where no
+  entry leads to it, it is put in place between the others.
 
   Memory: 48 bytes for each entry of a batch, whose entries are a quarter of A's or those of the longest row. Time: that
   of the sort.
@@ -19,14 +20,14 @@ namespace {
 
 const PetscInt SMOOTHLONG_SHARE = 4; /* a batch has at most this part of A's entries */
 
-/* count, where it is asked for, starts at 0 */
-__global__ void LongLengths(PetscInt nrows, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ ai, PetscInt *__restrict__ length, PetscInt *__restrict__ count)
+/* count, where it is asked for, starts with the own parent */
+__global__ void LongLengths(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ rows, PetscInt *__restrict__ length, PetscInt *__restrict__ count)
 {
   const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
   if (k >= nrows) return;
-  length[k] = ai[rows[k] + 1] - ai[rows[k]];
-  if (count) count[rows[k]] = 0;
+  length[k] = s.ai[rows[k] + 1] - s.ai[rows[k]];
+  if (count) count[rows[k]] = s.parent[rows[k] / s.bs] < 0 ? 0 : s.nvec;
 }
 
 /* a block a row; offset: where the entries of the batch's rows begin */
@@ -48,11 +49,14 @@ static __device__ __forceinline__ bool Head(PetscInt k, const uint64_t *key, int
   return (PetscInt)(key[k] & ((((uint64_t)1) << bits) - 1)) < nc && (k == 0 || key[k] != key[k - 1]);
 }
 
-__global__ void LongCount(PetscInt n, int bits, PetscInt nc, PetscInt nvec, const uint64_t *__restrict__ key, const PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
+__global__ void LongCount(AggSmooth s, PetscInt n, int bits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
 {
   const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
-  if (k < n && Head((PetscInt)k, key, bits, nc)) HybAtomicAdd(&count[rows[key[k] >> bits]], nvec);
+  if (k >= n || !Head((PetscInt)k, key, bits, s.nc)) return;
+  const PetscInt r = rows[key[k] >> bits];
+
+  if ((PetscInt)(key[k] & ((((uint64_t)1) << bits) - 1)) != s.parent[r / s.bs]) HybAtomicAdd(&count[r], s.nvec);
 }
 
 __global__ void LongHeads(PetscInt n, int bits, PetscInt nc, const uint64_t *__restrict__ key, PetscInt *__restrict__ head)
@@ -62,22 +66,55 @@ __global__ void LongHeads(PetscInt n, int bits, PetscInt nc, const uint64_t *__r
   if (k < n) head[k] = Head((PetscInt)k, key, bits, nc);
 }
 
+/* has row r of P more parents than its entries lead to? */
+static __device__ __forceinline__ bool LongLacks(const AggSmooth &s, PetscInt r, PetscInt parents)
+{
+  return s.pi[r + 1] - s.pi[r] > parents * s.nvec;
+}
+
 __global__ void LongFill(AggSmooth s, PetscInt n, int bits, const uint64_t *__restrict__ key, const PetscCount *__restrict__ entry, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ number)
 {
   const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
   if (k >= n || !Head((PetscInt)k, key, bits, s.nc)) return;
   const PetscInt b = (PetscInt)(key[k] >> bits), r = rows[b], c = (PetscInt)(key[k] & ((((uint64_t)1) << bits) - 1));
-  const PetscInt d = RowLowerBound(s.aj, s.ai[r], s.ai[r + 1], r);
+  const PetscInt d = RowLowerBound(s.aj, s.ai[r], s.ai[r + 1], r), own = s.parent[r / s.bs];
+  const PetscInt behind = c > own && LongLacks(s, r, number[offset[b + 1]] - number[offset[b]]);
 
   for (PetscInt t = 0; t < s.nvec; t++) {
-    const PetscInt at  = s.pi[r] + (number[k] - number[offset[b]]) * s.nvec + t;
+    const PetscInt at  = s.pi[r] + (number[k] - number[offset[b]] + behind) * s.nvec + t;
     HybScalar      sum = HybMul(s.aa[entry[k]], s.q[(PetscCount)s.aj[entry[k]] * s.nvec + t]);
 
     for (PetscCount e = k + 1; e < n && key[e] == key[k]; e++) sum = sum + HybMul(s.aa[entry[e]], s.q[(PetscCount)s.aj[entry[e]] * s.nvec + t]);
     sum      = AggSmoothValue(s, sum, d < s.ai[r + 1] && s.aj[d] == r ? s.aa[d] : HybScalar(0));
     s.pj[at] = c * s.nvec + t;
-    s.pa[at] = c == s.parent[r / s.bs] ? sum + s.q[(PetscCount)r * s.nvec + t] : sum;
+    s.pa[at] = c == own ? sum + s.q[(PetscCount)r * s.nvec + t] : sum;
+  }
+}
+
+/* own parents that no entry leads to */
+__global__ void LongOwn(AggSmooth s, PetscInt nrows, int bits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ number)
+{
+  const PetscCount b = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (b >= nrows || !LongLacks(s, rows[b], number[offset[b + 1]] - number[offset[b]])) return;
+  const PetscInt own  = s.parent[rows[b] / s.bs];
+  const uint64_t mine = ((uint64_t)b << bits) | (uint64_t)own;
+  PetscInt       from = offset[b], to = offset[b + 1];
+
+  while (from < to) {
+    const PetscInt mid = from + (to - from) / 2;
+
+    if (key[mid] < mine)
+      from = mid + 1;
+    else
+      to = mid;
+  }
+  for (PetscInt t = 0; t < s.nvec; t++) {
+    const PetscInt at = s.pi[rows[b]] + (number[from] - number[offset[b]]) * s.nvec + t;
+
+    s.pj[at] = own * s.nvec + t;
+    s.pa[at] = s.q[(PetscCount)rows[b] * s.nvec + t];
   }
 }
 
@@ -101,7 +138,7 @@ PetscErrorCode Batch(const HybExec *exec, HybArena *work, const AggSmooth *s, Pe
   HYB_LAUNCH(LongKeys, nrows, AGG_THREADS, 0, exec->stream, *s, bits, rows, (const PetscInt *)offset, key, entry);
   PetscCall(HybSortPairs64Count(exec, work, n, key, sorted, entry, sortedentry, 0, all));
   if (count)
-    HYB_LAUNCH(LongCount, blocks, AGG_THREADS, 0, exec->stream, n, bits, s->nc, s->nvec, (const uint64_t *)sorted, rows, count);
+    HYB_LAUNCH(LongCount, blocks, AGG_THREADS, 0, exec->stream, *s, n, bits, (const uint64_t *)sorted, rows, count);
   else {
     PetscInt *head = (PetscInt *)key; /* which has served */
 
@@ -109,6 +146,7 @@ PetscErrorCode Batch(const HybExec *exec, HybArena *work, const AggSmooth *s, Pe
     HYB_LAUNCH(LongHeads, blocks, AGG_THREADS, 0, exec->stream, n, bits, s->nc, (const uint64_t *)sorted, head);
     PetscCall(HybScanCounts(exec, work, n, head, number, nullptr, nullptr));
     HYB_LAUNCH(LongFill, blocks, AGG_THREADS, 0, exec->stream, *s, n, bits, (const uint64_t *)sorted, (const PetscCount *)sortedentry, rows, (const PetscInt *)offset, (const PetscInt *)number);
+    HYB_LAUNCH(LongOwn, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, *s, nrows, bits, (const uint64_t *)sorted, rows, (const PetscInt *)offset, (const PetscInt *)number);
     PetscCall(HybArenaFree(work, &number));
   }
   PetscCall(HybArenaFree(work, &sortedentry));
@@ -129,7 +167,7 @@ PetscErrorCode HybAggSmoothLong(const HybExec *exec, HybArena *work, const AggSm
   if (!nrows) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nrows, sizeof(PetscInt), &length));
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, nrows, sizeof(PetscInt), &host));
-  HYB_LAUNCH(LongLengths, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, nrows, rows, s->ai, length, count);
+  HYB_LAUNCH(LongLengths, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, *s, nrows, rows, length, count);
   PetscCall(exec->backend->copy(exec, host, length, (size_t)nrows * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
   for (PetscInt first = 0, last; first < nrows; first = last) {
