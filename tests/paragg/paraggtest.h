@@ -32,6 +32,13 @@ static inline int Owner(PetscInt v)
   return r;
 }
 
+/* which rows have no entry of their own */
+static enum {
+  DIAGONAL,
+  NODIAGONAL,
+  SOMEDIAGONAL
+} Bare;
+
 /* kind 0: a chain, 1: with chords, 2: any edges, and vertices alone, 3: also processes without vertices; empty: one of
    these, or -1 */
 static inline PetscErrorCode DrawGraph(PetscInt most, int kind, int empty)
@@ -45,7 +52,7 @@ static inline PetscErrorCode DrawGraph(PetscInt most, int kind, int empty)
     const PetscInt degree = kind == 0 ? 1 : kind == 1 ? 2
                                                       : HybTestRandomInt(0, 4);
 
-    T.edge[v][v] = PETSC_TRUE;
+    T.edge[v][v] = (PetscBool)(Bare == DIAGONAL || (Bare == SOMEDIAGONAL && HybTestRandomInt(0, 2)));
     for (PetscInt e = 0; e < degree; e++) {
       PetscInt u = kind == 0 ? v + 1 : kind == 1 ? v + 1 + 5 * e
                                                  : HybTestRandomInt(0, T.N);
@@ -137,7 +144,7 @@ static inline void WeakEdges(const HybAggFilter *f)
     }
   for (PetscInt v = 0; v < T.N; v++)
     for (PetscInt u = 0; u < T.N; u++) {
-      if (T.edge[v][u] && (!T.edge[u][v] || !T.edge[v][v])) W.proper = PETSC_FALSE;
+      if (T.edge[v][u] && !T.edge[u][v]) W.proper = PETSC_FALSE;
       if (!W.whole[v][u] || (Owner(v) != Rank && Owner(u) != Rank)) continue;
       W.nclose += u != v && fabs(s[v][u] - f->threshold) <= HYB_AGG_CLOSE;
       W.nwhole += Owner(v) == Rank;
@@ -154,34 +161,42 @@ static inline void CheckFound(const HybParAggFound *found)
   HybTestCheck(found->close == W.nclose, "%d entries are close to the threshold, not %d", (int)found->close, (int)W.nclose);
 }
 
-/* PETSc's sweeps on the graph of `reach`. Again: on one of aggregates, where each sweep counts the vertices alone as
-   decided once more, and PETSc ends when it has counted as many as there are; where it never does: when all are. */
+/* PETSc's sweeps on the graph of `reach`, and how many vertices it counts as decided: one alone when its turn comes,
+   and once more when a root takes it afterwards. Again: on a graph of aggregates, where one alone is counted in each
+   sweep. PETSc ends when it has counted as many as there are; where it never does: when all are decided. */
 static inline void Sweeps(PetscBool again)
 {
-  PetscInt told[VERTICES], order[VERTICES], left = 1, alone = 0;
+  PetscInt  told[VERTICES], order[VERTICES], done = 0, left = 1;
+  PetscBool alone[VERTICES], removed[VERTICES];
 
   for (PetscInt v = 0; v < T.N; v++) {
-    PetscInt degree = 0;
+    PetscInt own = 0, others = 0;
 
-    for (PetscInt u = 0; u < T.N; u++) degree += T.edge[v][u];
+    for (PetscInt u = 0; u < T.N; u++)
+      if (T.reach[v][u]) (*(Owner(u) == Owner(v) ? &own : &others))++;
+    alone[v]    = (PetscBool)(own < 2 && !others);
+    removed[v]  = PETSC_FALSE;
     told[v]     = -2;
-    T.state[v]  = degree < 2 ? -3 : -2;
+    T.state[v]  = -2;
     T.parent[v] = -1;
-    if (again && degree < 2) alone++;
   }
   for (int r = 0; r < Size; r++)
     for (PetscInt v = T.ranges[r]; v < T.ranges[r + 1]; v++) order[T.ranges[r] + T.place[v]] = v;
-  for (int sweep = 0; left && left != alone * (sweep - 1); sweep++) {
+  while (left && done != T.N) {
     for (PetscInt k = 0; k < T.N; k++) {
       const PetscInt v = order[k], begin = T.ranges[Owner(v)], end = T.ranges[Owner(v) + 1];
-      PetscBool      may = (PetscBool)(T.state[v] == -2);
+      PetscBool      may = (PetscBool)(T.state[v] == -2 && (again || !removed[v]));
 
       for (PetscInt u = end; u < T.N && may; u++)
         if (T.reach[v][u] && told[u] == -2) may = PETSC_FALSE;
       if (!may) continue;
+      done++;
+      removed[v] = alone[v];
+      if (alone[v]) continue;
       T.state[v] = T.parent[v] = v;
       for (PetscInt u = begin; u < end; u++) {
         if (!T.reach[v][u] || T.state[u] != -2) continue;
+        done++;
         T.state[u]  = -1;
         T.parent[u] = v;
       }
@@ -191,12 +206,21 @@ static inline void Sweeps(PetscBool again)
     for (PetscInt v = 0; v < T.N; v++) {
       for (PetscInt u = 0; u < T.N && T.state[v] == -2; u++) {
         if (Owner(u) == Owner(v) || !T.reach[v][u] || told[u] < 0) continue;
+        done++;
         T.state[v]  = -1;
         T.parent[v] = u;
       }
-      left += T.state[v] == -2;
+      left += T.state[v] == -2 && !alone[v];
     }
   }
+}
+
+/* Is v a ghost of this process's part of the graph of `reach`? Else PETSc's process does not give it to a root. */
+static inline PetscBool IsGhost(int r, PetscInt v)
+{
+  for (PetscInt x = T.ranges[r]; x < T.ranges[r + 1]; x++)
+    if (T.reach[x][v]) return PETSC_TRUE;
+  return PETSC_FALSE;
 }
 
 /* the aggregates that these sweeps, and what is handed over after them, make */
@@ -205,14 +229,14 @@ static inline void AggregatesOf(int hops, PetscBool again)
   HybTestCall(Places());
   for (PetscInt v = 0; v < T.N; v++)
     for (PetscInt u = 0; u < T.N; u++) {
-      T.reach[v][u] = T.edge[v][u];
+      T.reach[v][u] = (PetscBool)(hops == 1 && T.edge[v][u]);
       for (PetscInt w = 0; w < T.N && hops == 2 && !T.reach[v][u]; w++) T.reach[v][u] = (PetscBool)(T.edge[v][w] && T.edge[w][u]);
     }
   Sweeps(again);
   memcpy(T.native, T.parent, sizeof(T.native));
   for (PetscInt v = 0; v < T.N && hops == 2; v++)
-    for (PetscInt u = 0; u < T.N; u++)
-      if (T.state[u] >= 0 && T.edge[v][u]) T.parent[v] = u;
+    for (PetscInt u = 0; u < T.N && T.state[v] < 0; u++)
+      if (T.state[u] >= 0 && T.edge[v][u]) T.parent[v] = Owner(u) == Owner(v) || IsGhost(Owner(u), v) ? u : -1;
   T.nc = 0;
   for (int r = 0; r <= Size; r++) T.crange[r] = 0;
   for (PetscInt v = 0; v < T.N; v++) {
@@ -385,6 +409,25 @@ static inline PetscErrorCode SameP(const HybParCSR *P, const HybAggBlock *block,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Has P0 a row with entries, and the smoothed one none in their places? It ends with an error then. */
+static inline PetscBool IsOutside(const HybAggBlock *block, RowOfPFn rowofp)
+{
+  const PetscInt n       = T.nc * block->nvec;
+  PetscScalar   *row     = (PetscScalar *)RefAlloc(n + 1, sizeof(PetscScalar));
+  PetscBool     *there   = (PetscBool *)RefAlloc(2 * n + 1, sizeof(PetscBool));
+  PetscBool      outside = PETSC_FALSE;
+
+  for (PetscInt r = 0; r < T.N * block->bs; r++) {
+    memset(there, 0, 2 * sizeof(*there) * (size_t)n);
+    for (int smoothed = 0; smoothed < 2; smoothed++) (void)(*rowofp)(r, (PetscBool)smoothed, 0.6, row, there + smoothed * n);
+    for (PetscInt c = 0; c < n; c++)
+      if (there[c] && !there[n + c]) outside = PETSC_TRUE;
+  }
+  free(row);
+  free(there);
+  return outside;
+}
+
 /* a problem where it is to be */
 static struct {
   HybArena            data, out[2];
@@ -395,6 +438,7 @@ static struct {
   const HybAggFilter *edges; /* &filter, or NULL: all edges stay */
   HybHalo             halo;  /* lent, or NULL */
   PetscBool           unite; /* edges have one direction */
+  PetscBool           outside;
   /* there is one already when a program's hierarchy is made: its making is not what is tested */
   HybComm comm;
   int     hops, distance;
@@ -436,7 +480,8 @@ static inline PetscErrorCode RunWith(const HybAggBlock *block, const HybScalar *
   HybTestCheck(n == T.crange[Rank + 1] - T.crange[Rank] && N == T.nc, "%d aggregates of %d, not %d of %d", (int)n, (int)N, (int)(T.crange[Rank + 1] - T.crange[Rank]), (int)T.nc);
   if (HybTestFailed()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybParAggTentative(F.agg, PETSC_SUCCESS, b, NULL, NULL, F.coarse, &doubtful));
-  for (int smoothed = 0; smoothed < 2; smoothed++) {
+  F.outside = IsOutside(block, rowofp);
+  for (int smoothed = 0; smoothed < (F.outside ? 1 : 2); smoothed++) {
     PetscCall(HybParAggProlongator(F.agg, ierr, smoothed ? &F.A : NULL, 0.6, F.out, &P));
     ierr = SameP(&P, block, (PetscBool)smoothed, 0.6, tol, rowofp);
     for (int k = 0; k < 2; k++) {
@@ -447,6 +492,23 @@ static inline PetscErrorCode RunWith(const HybAggBlock *block, const HybScalar *
   }
   PetscCall(HybCommAgree(F.comm, ierr, "What this process did by itself"));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* after the others, since nothing can follow it */
+static inline void Refused(void)
+{
+  HybParCSR      P;
+  PetscErrorCode ierr;
+  int            codes[2];
+
+  if (!F.outside) return;
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  ierr = HybParAggProlongator(F.agg, PETSC_SUCCESS, &F.A, 0.6, F.out, &P);
+  (void)PetscPopErrorHandler();
+  codes[0] = ierr == PETSC_ERR_ARG_OUTOFRANGE;
+  codes[1] = ierr != PETSC_SUCCESS;
+  (void)MPI_Allreduce(MPI_IN_PLACE, &codes[0], 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD);
+  HybTestCheck(codes[0] && codes[1], "a prolongator with entries that PETSc has no place for is made");
 }
 
 /* A caller's halo, after whatever came before: its next exchanges tell nobody of that, and the graph does not need it

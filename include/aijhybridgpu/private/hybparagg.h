@@ -17,8 +17,8 @@ typedef struct _HybParAgg *HybParAgg;
 
 /* What was seen when a graph was made */
 typedef struct {
-  /* The rules hold for it, on all processes: every row has its diagonal entry, (j,i) is there where (i,j) is, also of
-     the edges that are left, and PETSc takes no entries of several vertices for one block */
+  /* The rules hold for it, on all processes: (j,i) is there where (i,j) is, also of the edges that are left, and PETSc
+     takes no entries of several vertices for one block */
   PetscBool proper;
   /* Where weak edges were left out, of this process: entries in the rows of the graph of its vertices, those that are
      left of them, and entries of its vertices' edges, in both directions, that are close (HybAggFiltered) */

@@ -29,6 +29,11 @@
 
   One step needs no far of others: it is their states.
 
+  Where rows lack their own entry (p->bare) PETSc's rules take other turns, which vertex.h follows: who is alone, and
+  who stays another process's. Of one step PETSc counts a vertex alone as decided when its turn comes, and again when a
+  root takes it afterwards. It ends when it has counted as many as there are: some may be undecided then, which belong
+  to no aggregate. Or it has counted past that, and never ends; here the sweeps go on until all are decided.
+
   Memory: about 12 integers a vertex while it runs. Time: as many sweeps as processes stand in a chain of descending
   neighbours, and some more, each of a few passes over the graph, two messages to each neighbour and one sum.
 
@@ -41,8 +46,8 @@ typedef struct {
   HybArena  work;
   PetscInt  n, all;                                                                  /* own vertices; others' too */
   PetscInt *place, *now, *flag, *number, *told, *key, *near, *far, *coarse, *beside; /* see vertex.h */
-  /* of all processes: vertices that PETSc counts in each sweep */
-  PetscInt64 alone;
+  /* own vertices alone; how often PETSc has counted such */
+  PetscInt alone, counted;
 } HybParAggFinding;
 
 /* far, by what was told */
@@ -84,14 +89,30 @@ static PetscErrorCode HybParAggTable(HybParAgg p, HybParAggFinding *f)
     if (!made) PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), (PetscCount)bytes, 1, &table));
   }
   if (n) PetscCall((*x->backend->agg->permutation)(x, &f->work, n, p->order, p->G.i, f->place));
-  PetscCall(HybEachStart(p, all, (HybStepStart){.n = n, .gi = p->G.i, .now = f->now, .told = f->told, .parent = p->parent}));
-  /* others' vertices as undecided as the own ones */
-  if (n) PetscCall(HybParAggReach(p, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* new roots, and who belongs to them; told then has the own states */
-static PetscErrorCode HybParAggSweep(HybParAgg p, HybParAggFinding *f)
+/* Collective, and its error is this process's alone: all are undecided, or alone */
+static PetscErrorCode HybParAggUndecided(HybParAgg p, HybParAggFinding *f, PetscErrorCode ierr)
+{
+  const PetscInt *length = NULL;
+
+  PetscFunctionBegin;
+  if (p->bare && p->hops == 2) {
+    if (!ierr) ierr = HybEachLength(p, f->n, (HybStepLength){.gi = p->G.i, .length = f->coarse});
+    ierr   = HybParAggGhosts(p, ierr, sizeof(PetscInt), f->coarse);
+    length = f->coarse;
+  }
+  PetscCall(ierr);
+  PetscCall(HybEachStart(p, f->all, (HybStepStart){.n = f->n, .gi = p->G.i, .gj = p->G.j, .length = length, .now = f->now, .told = f->told, .parent = p->parent}));
+  /* others' vertices as undecided as the own ones */
+  if (f->n) PetscCall(HybParAggReach(p, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* new roots, and who belongs to them; told then has the own states. counts: so many own vertices were alone when their
+   turn came; NULL: nobody asks */
+static PetscErrorCode HybParAggSweep(HybParAgg p, HybParAggFinding *f, PetscInt *counts)
 {
   const HybExec  *x  = &p->exec;
   const PetscInt *gi = p->G.i, *gj = p->G.j;
@@ -100,7 +121,8 @@ static PetscErrorCode HybParAggSweep(HybParAgg p, HybParAggFinding *f)
   PetscCall(HybEachKey(p, f->all, (HybStepKey){.n = f->n, .end = p->end, .gi = gi, .gj = gj, .place = f->place, .now = f->now, .far = f->far, .key = f->key}));
   if (f->n) PetscCall((*x->backend->paragg->roots)(x, &f->work, &p->G, p->longest, p->hops, f->key));
   PetscCall(HybEachNear(p, f->all, (HybStepNear){.n = f->n, .hops = p->hops, .gi = gi, .gj = gj, .key = f->key, .near = f->near}));
-  PetscCall(HybEachTake(p, f->n, (HybStepTake){.begin = p->begin, .gi = gi, .gj = gj, .place = f->place, .key = f->key, .near = f->near, .now = f->now, .told = f->told, .parent = p->parent}));
+  PetscCall(HybEachTake(p, f->n, (HybStepTake){.begin = p->begin, .gi = gi, .gj = gj, .place = f->place, .key = f->key, .near = f->near, .now = f->now, .told = f->told, .parent = p->parent, .flag = counts ? f->flag : NULL}));
+  if (counts && f->n) PetscCall((*x->backend->paragg->number)(x, &f->work, f->n, f->flag, f->number, counts));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -128,39 +150,36 @@ static PetscErrorCode HybParAggTell(HybParAgg p, HybParAggFinding *f, PetscError
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective: see nested.c */
-static PetscErrorCode HybParAggAlone(HybParAgg p, HybParAggFinding *f, PetscErrorCode ierr)
+/* A sweep, and what was told after it. *left: own vertices that are undecided then; *uncounted: for PETSc. Where rows
+   have their own entries nobody takes those alone: on a graph of aggregates they are counted in each sweep. */
+static PetscErrorCode HybParAggStep(HybParAgg p, HybParAggFinding *f, PetscErrorCode ierr, PetscBool first, PetscInt64 *left, PetscInt64 *uncounted)
 {
-  PetscInt64 sum[2];
-  PetscInt   alone = 0;
+  const PetscBool some   = (PetscBool)(p->bare && p->hops == 1);
+  PetscInt        counts = p->again ? f->alone : 0, mine = 0;
 
   PetscFunctionBegin;
-  if (!ierr) ierr = HybParAggMark(p, f, PETSC_TRUE, &alone);
-  sum[0] = alone;
-  PetscCall(HybParAggSum(p, ierr, "Aggregates that are joined with none", 1, sum));
-  f->alone = sum[0];
+  if (!ierr) ierr = HybParAggSweep(p, f, some ? &counts : NULL);
+  ierr = HybParAggTell(p, f, ierr, PETSC_TRUE);
+  if (!ierr && some) ierr = HybParAggMark(p, f, PETSC_TRUE, &f->alone);
+  if (!ierr) ierr = HybParAggLeave(p, f, &mine);
+  if (first || p->again) f->counted += counts;
+  *left      = mine;
+  *uncounted = mine + f->alone - f->counted;
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybParAggRoots(HybParAgg p, HybParAggFinding *f, PetscErrorCode ierr, int *sweeps)
 {
-  PetscInt64 left[2] = {1, 0};
+  PetscInt64 left[3] = {1, 1, 0};
 
   PetscFunctionBegin;
   ierr     = HybParAggTell(p, f, ierr, PETSC_FALSE);
-  f->alone = 0;
-  if (p->again) {
-    PetscCall(HybParAggAlone(p, f, ierr));
-    ierr = PETSC_SUCCESS;
-  }
-  for (*sweeps = 0; left[0] && left[0] != f->alone * (*sweeps - 1); ++*sweeps) {
-    PetscInt mine = 0;
-
-    if (!ierr) ierr = HybParAggSweep(p, f);
-    ierr = HybParAggTell(p, f, ierr, PETSC_TRUE);
-    if (!ierr) ierr = HybParAggLeave(p, f, &mine);
-    left[0] = mine;
-    PetscCall(HybParAggSum(p, ierr, "A sweep for roots of aggregates", 1, left));
+  f->alone = f->counted = 0;
+  if (!ierr && p->again && !p->bare) ierr = HybParAggMark(p, f, PETSC_TRUE, &f->alone);
+  for (*sweeps = 0; left[0] && left[1]; ++*sweeps) {
+    ierr = HybParAggStep(p, f, ierr, (PetscBool) !*sweeps, &left[0], &left[1]);
+    PetscCall(HybParAggSum(p, ierr, "A sweep for roots of aggregates", 2, left));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -200,10 +219,46 @@ static PetscErrorCode HybParAggRanges(HybParAgg p, PetscErrorCode ierr, PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* what HybStepAsk asks, which others answer for their ghosts; arrays from f->work */
+static PetscErrorCode HybParAggAsk(HybParAgg p, HybParAggFinding *f, PetscInt **asks, PetscInt **kept)
+{
+  const HybExec    *x    = &p->exec;
+  const PetscMPIInt size = p->comm->size;
+  const size_t      room = (size_t)size + 1;
+  PetscInt         *ranges;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), 2 * (PetscCount)f->all, sizeof(PetscInt), asks));
+  PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), f->all, sizeof(PetscInt), kept));
+  PetscCall(HybArenaAlloc(&f->work, HYB_WORK(x), 2 * (PetscCount)room, sizeof(PetscInt), &ranges));
+  PetscCall(x->backend->copy(x, ranges, p->ranges, sizeof(PetscInt) * room, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(x->backend->copy(x, ranges + room, p->cranges, sizeof(PetscInt) * room, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(HybEachAsk(p, f->n, (HybStepAsk){.size = size, .cbegin = p->cbegin, .cend = p->cend, .ranges = ranges, .cranges = ranges + room, .now = f->now, .beside = f->beside, .asks = *asks}));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective */
+static PetscErrorCode HybParAggKept(HybParAgg p, HybParAggFinding *f, PetscErrorCode ierr, const PetscInt **kept)
+{
+  const char *const what = "Members of other processes' aggregates";
+  PetscInt         *asks = NULL, *found = NULL;
+
+  PetscFunctionBegin;
+  if (!ierr) ierr = HybParAggAsk(p, f, &asks, &found);
+  ierr = HybParAggGhosts(p, ierr, 2 * sizeof(PetscInt), asks);
+  if (!ierr) ierr = HybEachAnswer(p, f->all, (HybStepAnswer){.n = f->n, .gi = p->G.i, .gj = p->G.j, .gid = p->gid, .asks = asks, .kept = found});
+  PetscCall(HybCommAgree(p->comm, ierr, what));
+  ierr = HybHaloReverseBegin(p->halo, &p->exec, PETSC_FALSE, found + f->n);
+  if (!ierr) ierr = HybHaloReverseEnd(p->halo, &p->exec, PETSC_SUCCESS, found);
+  PetscCall(HybCommAgree(p->comm, ierr, what));
+  *kept = found;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* from roots to aggregates */
 static PetscErrorCode HybParAggParents(HybParAgg p, HybParAggFinding *f)
 {
-  const PetscInt *gi = p->G.i, *gj = p->G.j;
+  const PetscInt *gi = p->G.i, *gj = p->G.j, *kept = NULL;
   PetscErrorCode  ierr;
 
   PetscFunctionBegin;
@@ -211,7 +266,11 @@ static PetscErrorCode HybParAggParents(HybParAgg p, HybParAggFinding *f)
   ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), f->coarse);
   if (!ierr) ierr = HybEachBeside(p, f->all, (HybStepBeside){.n = f->n, .hops = p->hops, .gi = gi, .gj = gj, .coarse = f->coarse, .beside = f->beside});
   if (p->hops == 2) ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), f->beside);
-  if (!ierr) ierr = HybEachParent(p, f->n, (HybStepParent){.begin = p->begin, .end = p->end, .cbegin = p->cbegin, .cend = p->cend, .hops = p->hops, .gi = gi, .gj = gj, .now = f->now, .far = f->far, .coarse = f->coarse, .beside = f->beside, .parent = p->parent, .kind = p->kind});
+  if (p->hops == 2 && p->bare) {
+    PetscCall(HybParAggKept(p, f, ierr, &kept));
+    ierr = PETSC_SUCCESS;
+  }
+  if (!ierr) ierr = HybEachParent(p, f->n, (HybStepParent){.begin = p->begin, .end = p->end, .cbegin = p->cbegin, .cend = p->cend, .hops = p->hops, .gi = gi, .gj = gj, .now = f->now, .far = f->far, .coarse = f->coarse, .beside = f->beside, .kept = kept, .parent = p->parent, .kind = p->kind});
   ierr = HybParAggGhosts(p, ierr, sizeof(PetscInt), p->parent);
   if (!ierr) ierr = HybEachLead(p, f->n, (HybStepLead){.n = f->n, .hops = p->hops, .gi = gi, .gj = gj, .gid = p->gid, .now = f->now, .number = f->number, .parent = p->parent, .coarse = f->coarse, .lead = p->lead, .first = p->first});
   PetscCall(HybCommAgree(p->comm, ierr, "The members of aggregates"));
@@ -225,6 +284,7 @@ static PetscErrorCode HybParAggFindIn(HybParAgg p, HybParAggFinding *f, int *swe
 
   PetscFunctionBegin;
   if (!ierr) ierr = HybArenaCalloc(&f->work, HYB_MEM_HOST, p->comm->size + 1, sizeof(PetscInt64), &counts);
+  ierr = HybParAggUndecided(p, f, ierr);
   PetscCall(HybParAggRoots(p, f, ierr, sweeps)); /* there is a sweep at least, and a sum */
   PetscCall(HybParAggRanges(p, HybParAggCount(p, f), counts));
   PetscCall(HybParAggParents(p, f));

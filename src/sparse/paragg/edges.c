@@ -9,8 +9,8 @@
     rows of others' ones     what they have for own vertices; their diagonal
 
   which is filtered as that of one process. Both ends compute an edge's number from the same ones, so they agree about
-  it. What PETSc leaves is symmetric, which is looked at, and every vertex has its diagonal or has lost all its entries,
-  as it does where its diagonal is 0.
+  it. What PETSc leaves is symmetric, which is looked at. A vertex has lost all its entries where its diagonal is 0, or
+  not there.
 
   The weights across came with the rows that graph.c looked at: each process shipped its off-diagonal block, transposed,
   to the owners of its columns.
@@ -90,7 +90,9 @@ static PetscErrorCode HybParAggFilter(HybParAgg p, HybParAggMaking *m, const Hyb
   found->proper = f.paired;
   if (!f.paired) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall((*x->backend->agg->look)(x, &m->work, &p->G, &look));
-  found->proper = (PetscBool)(look.symmetric && look.nodiagonal == look.empty && !f.nodiagonal);
+  found->proper = look.symmetric;
+  p->bare       = (PetscBool)(look.nodiagonal > look.empty);
+  p->lacks      = (PetscBool)(p->lacks || f.nodiagonal); /* others' diagonals are all there */
   PetscCall(x->backend->copy(x, &left, p->G.i + m->M.m, sizeof(left), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->sync(x));
   found->whole = m->M.nnz;

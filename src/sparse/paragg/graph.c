@@ -72,14 +72,15 @@ static PetscErrorCode HybParAggMatch(HybParAgg p, HybParAggMaking *m, const HybC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective, and so is its answer: *proper, what this process has seen before, and what all have */
+/* Collective, and so are its answers: *proper and p->bare, what this process has seen before, and what all have */
 static PetscErrorCode HybParAggAll(HybParAgg p, PetscBool *proper)
 {
-  PetscInt64 fails = !*proper;
+  PetscInt64 seen[2] = {!*proper, p->bare};
 
   PetscFunctionBegin;
-  PetscCall(HybCommMax(p->comm, 1, &fails));
-  *proper = (PetscBool)!fails;
+  PetscCall(HybCommMax(p->comm, 2, seen));
+  *proper = (PetscBool)!seen[0];
+  p->bare = (PetscBool)(seen[1] != 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -97,8 +98,9 @@ static PetscErrorCode HybParAggLook(HybParAgg p, HybParAggMaking *m, PetscBool *
   /* at the graph, whose two parts between processes are each other's transposes: it is symmetric where the diagonal
      block is, and no row of others has an entry of the diagonal */
   if (m->A.D.m && !m->edges) {
-    ierr = (*x->backend->agg->look)(x, &m->work, &p->G, &look);
-    look.nodiagonal -= m->A.O.n;
+    ierr       = (*x->backend->agg->look)(x, &m->work, &p->G, &look);
+    p->bare    = (PetscBool)(look.nodiagonal > m->A.O.n);
+    p->lacks   = (PetscBool)(p->lacks || p->bare);
     p->longest = look.longest;
   }
   /* the global numbers of T's columns are the first ones of gid */
@@ -106,7 +108,7 @@ static PetscErrorCode HybParAggLook(HybParAgg p, HybParAggMaking *m, PetscBool *
   ierr  = HybParAggMatch(p, m, &R, &match);
   later = HybRowsDestroy(&rows);
   PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "The edges of a graph between processes"));
-  if (look.nodiagonal || !look.symmetric || !match) *proper = PETSC_FALSE;
+  if (!look.symmetric || !match) *proper = PETSC_FALSE;
   PetscCall(HybParAggAll(p, proper));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -11,9 +11,8 @@
     parent(v) = the aggregate of v's aggregate, which its owner tells
     the first of PETSc's list is the smallest member: rows of members go home as those of L did
 
-  From the second round on PETSc counts a vertex that has no neighbour as decided once more in every sweep, and ends
-  when it has counted as many as there are: some vertices may be undecided then, which belong to no aggregate. Or it has
-  counted past that, and never ends; here the sweeps go on until all are decided.
+  From the second round on PETSc counts a vertex that has no neighbour as decided once more in every sweep; aggregates.c
+  says what comes of that.
 
   Memory: L and what comes, as pairs of numbers, three times; Q and what aggregates.c needs for it. Time: O(nnz),
   sorting, and for each round a dozen exchanges with the neighbours and as many agreements, besides the sweeps.
@@ -182,7 +181,7 @@ static PetscErrorCode HybNestedNext(HybParAgg p, HybParAggNamed *t, HybParAgg *n
   PetscCall(HybNamedHome(p, t, ierr, &L, number, p->cranges[p->comm->size]));
   ierr = HybNestedBlocks(p, t, &Q);
   PetscCall(HybParAggCreate(p->mpi, &p->exec, ierr, &Q, NULL, &one, PETSC_FALSE, NULL, &found, next));
-  PetscCheck(found.proper, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The graph of aggregates is not symmetric, or lacks entries of its diagonal");
+  PetscCheck(found.proper, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The graph of aggregates is not symmetric");
   (*next)->again = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -16,6 +16,8 @@ struct _HybParAgg {
   HybCSR      G;       /* the graph, see vertex.h */
   PetscInt    longest; /* entries of its longest row; 0: nobody knows */
   PetscBool   whole;   /* its rows of own vertices are A's, D's columns and then O's */
+  PetscBool   bare;    /* some vertex with edges, of any process, has none to itself */
+  PetscBool   lacks;   /* some own row of A has no diagonal entry */
   PetscInt   *gid, N;
   PetscInt   *ranges, *cranges;         /* of the host: whose vertices, whose aggregates */
   PetscInt    begin, end, cbegin, cend; /* of these this process's */

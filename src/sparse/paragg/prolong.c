@@ -110,6 +110,22 @@ static PetscErrorCode HybParAggJoined(HybParAgg p, HybParAggProl *r, const HybPa
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* As PETSc's parallel products take no new entries, its set-up ends with an error where P0 has one that A P0 has not */
+static PetscErrorCode HybParAggWithin(HybParAgg p, HybParAggProl *r, const HybCSR *A, const PetscInt *local)
+{
+  const HybExec *x = &p->exec;
+  PetscInt      *flag, *number, outside = 0;
+
+  PetscFunctionBegin;
+  if (!p->lacks) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&r->work, HYB_WORK(x), A->m, sizeof(PetscInt), &flag));
+  PetscCall(HybArenaAlloc(&r->work, HYB_WORK(x), A->m, sizeof(PetscInt), &number));
+  PetscCall(HybEachOutside(p, A->m, (HybStepOutside){.bs = p->block.bs, .ai = A->i, .aj = A->j, .local = local, .flag = flag}));
+  PetscCall((*x->backend->paragg->number)(x, &r->work, A->m, flag, number, &outside));
+  PetscCheck(!outside, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Inserting a new nonzero into the smoothed prolongator: %" PetscInt_FMT " rows without a diagonal entry have none for their own aggregate, where PETSc's set-up on several processes ends with this error too. Use -pc_gamg_agg_nsmooths 0, or store the diagonal", outside);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* rows of P0, which name the aggregates of own vertices, or smoothed, of all, by this process's numbers */
 static PetscErrorCode HybParAggRowsOfP(HybParAgg p, HybParAggProl *r, const HybParCSR *A, PetscReal omega, HybCSR *P)
 {
@@ -132,6 +148,7 @@ static PetscErrorCode HybParAggRowsOfP(HybParAgg p, HybParAggProl *r, const HybP
   PetscCall(HybParAggRowsOfQ(p, r, agg.n, &q));
   if (A) {
     PetscCall(HybParAggJoined(p, r, A, &M));
+    PetscCall(HybParAggWithin(p, r, &M, agg.parent));
     PetscCall((*ops->smoothed)(x, &r->work, &r->work, &M, p->whole ? p->longest : 0, &agg, &p->block, q, omega, P));
   } else
     PetscCall((*ops->unsmoothed)(x, &r->work, &r->work, &agg, &p->block, q, P));

@@ -6,7 +6,7 @@
   prolong.c and graph.c say when which step comes and why.
 
   A process's vertices come first, 0..n-1, those of others that have an edge to one of them follow, n..all-1, ascending
-  by their global numbers gid. The graph has a row for each: of an own vertex all its neighbours and itself, of
+  by their global numbers gid. The graph has a row for each: of an own vertex its neighbours and as a rule itself, of
   another's the own vertices that it is joined to, and, where weak edges were left out, itself.
 
     n; all          own vertices; others' too
@@ -22,6 +22,8 @@
     cbegin, cend    the own aggregates' numbers are cbegin..cend-1
     coarse          all: of a root its aggregate, else -1
     beside          all: of the root beside this vertex, or itself, its aggregate; -1: none
+    length          all: entries of each row, or NULL: rows have their own entries, or there is one hop
+    asks; kept      2 all; all: see below; kept NULL: rows have their own entries
     lead, first     of each own aggregate the first of PETSc's list: here, its global number
     kind            n: see below, or NULL
     member          own aggregates, counted from 0, of own vertices and then of others' that are members
@@ -77,12 +79,26 @@ HYB_VERTEX_FUNCTION PetscInt HybVertexKindOfOne(PetscInt cbegin, PetscInt cend, 
                                                   : 0;
 }
 
-/* a vertex that has no neighbour belongs to no aggregate; of others nothing is known yet */
-HYB_STEP(Start, v, PetscInt n, *now, *told, *parent; const PetscInt *gi)
+/* A vertex that has no neighbour belongs to no aggregate; of others nothing is known yet. Where rows lack their own
+   entry, one of one hop is alone with an own neighbour, not with another process's; of two hops, length being given,
+   with neighbours that have no other one. */
+HYB_STEP(Start, v, PetscInt n, *now, *told, *parent; const PetscInt *gi, *gj, *length)
 {
+  PetscBool alone = PETSC_TRUE;
+
   s->parent[v] = -1;
   s->told[v]   = HYB_VERTEX_UNDECIDED;
-  if (v < s->n) s->now[v] = s->gi[v + 1] - s->gi[v] < 2 ? HYB_VERTEX_ALONE : HYB_VERTEX_UNDECIDED;
+  if (v >= s->n) return;
+  if (s->length)
+    for (PetscInt e = s->gi[v]; e < s->gi[v + 1] && alone; e++) alone = (PetscBool)(s->length[s->gj[e]] < 2);
+  else
+    alone = (PetscBool)(s->gi[v + 1] - s->gi[v] < 2 && (s->gi[v + 1] == s->gi[v] || s->gj[s->gi[v]] < s->n));
+  s->now[v] = alone ? HYB_VERTEX_ALONE : HYB_VERTEX_UNDECIDED;
+}
+
+HYB_STEP(Length, v, PetscInt *length; const PetscInt *gi)
+{
+  s->length[v] = s->gi[v + 1] - s->gi[v];
 }
 
 /* by what was told. Two hops: of own vertices' rows, others tell of theirs. One: the neighbour itself. */
@@ -116,10 +132,10 @@ HYB_STEP(Key, v, PetscInt n, end, *key; const PetscInt *gi, *gj, *place, *now, *
   s->key[v] = open ? s->place[v] + 1 : PETSC_MAX_INT;
 }
 
-/* new roots are more than `hops` steps apart, so there is one beside a vertex at most (two hops), or itself (one) */
+/* no two new roots are `hops` steps apart, so there is one beside a vertex at most (two hops), or itself (one) */
 HYB_STEP(Near, w, PetscInt n, *near; int hops; const PetscInt *gi, *gj, *key)
 {
-  PetscInt root = w < s->n && s->key[w] == 0 ? w : -1;
+  PetscInt root = s->hops == 1 && w < s->n && s->key[w] == 0 ? w : -1;
 
   if (s->hops == 2)
     for (PetscInt e = s->gi[w]; e < s->gi[w + 1]; e++)
@@ -127,12 +143,14 @@ HYB_STEP(Near, w, PetscInt n, *near; int hops; const PetscInt *gi, *gj, *key)
   s->near[w] = root;
 }
 
-/* an undecided vertex within reach of new roots belongs to the one that comes first in the shuffle */
-HYB_STEP(Take, v, PetscInt begin, *now, *told, *parent; const PetscInt *gi, *gj, *place, *key, *near)
+/* An undecided vertex within reach of new roots belongs to the one that comes first in the shuffle, and so does one
+   alone, of one hop. flag, or NULL: was it alone when its turn came? */
+HYB_STEP(Take, v, PetscInt begin, *now, *told, *parent, *flag; const PetscInt *gi, *gj, *place, *key, *near)
 {
-  if (s->now[v] == HYB_VERTEX_UNDECIDED) {
-    PetscInt first = -1;
+  const PetscBool alone = (PetscBool)(s->now[v] == HYB_VERTEX_ALONE);
+  PetscInt        first = -1;
 
+  if (s->now[v] == HYB_VERTEX_UNDECIDED || alone) {
     if (s->key[v] == 0) {
       s->now[v]    = s->begin + v;
       s->parent[v] = s->begin + v;
@@ -148,6 +166,7 @@ HYB_STEP(Take, v, PetscInt begin, *now, *told, *parent; const PetscInt *gi, *gj,
       }
     }
   }
+  if (s->flag) s->flag[v] = alone && (first < 0 || s->place[first] > s->place[v]);
   s->told[v] = s->now[v];
 }
 
@@ -181,26 +200,57 @@ HYB_STEP(Coarse, v, PetscInt cbegin, *coarse; const PetscInt *now, *number)
   s->coarse[v] = s->now[v] >= 0 ? s->cbegin + s->number[v] : -1;
 }
 
-/* two hops: by what others told of their roots */
+/* two hops: by what others told of their roots; a root's is its own, though one may be beside it where rows lack their
+   own entry */
 HYB_STEP(Beside, w, PetscInt n, *beside; int hops; const PetscInt *gi, *gj, *coarse)
 {
   PetscInt c = s->coarse[w];
 
-  if (s->hops == 2 && w < s->n)
+  if (s->hops == 2 && w < s->n && c < 0)
     for (PetscInt e = s->gi[w]; e < s->gi[w + 1]; e++)
       if (s->coarse[s->gj[e]] >= 0) c = s->coarse[s->gj[e]];
   s->beside[w] = c;
 }
 
+/* Two hops, where rows lack their own entry: PETSc's process of a root takes a vertex beside it from another process
+   only if that is a ghost of its part of the square graph. So who has one asks whether two steps lead from it to any
+   vertex of that process, whose vertices are from..to-1; -1: nothing is asked. */
+HYB_STEP(Ask, v, PetscInt size, cbegin, cend, *asks; const PetscInt *ranges, *cranges, *now, *beside)
+{
+  const PetscInt c    = s->now[v] >= 0 ? -1 : s->beside[v];
+  PetscInt       rank = 0;
+
+  s->asks[2 * (size_t)v]     = -1;
+  s->asks[2 * (size_t)v + 1] = -1;
+  if (c < 0 || (c >= s->cbegin && c < s->cend)) return;
+  while (rank + 1 < s->size && s->cranges[rank + 1] <= c) rank++;
+  s->asks[2 * (size_t)v]     = s->ranges[rank];
+  s->asks[2 * (size_t)v + 1] = s->ranges[rank + 1];
+}
+
+/* by way of own vertices */
+HYB_STEP(Answer, w, PetscInt n, *kept; const PetscInt *gi, *gj, *gid, *asks)
+{
+  const PetscInt from = s->asks[2 * (size_t)w], to = s->asks[2 * (size_t)w + 1];
+  PetscInt       found = 0;
+
+  for (PetscInt e = s->gi[w]; e < s->gi[w + 1] && from >= 0 && !found; e++) {
+    const PetscInt y = s->gj[e];
+
+    for (PetscInt d = s->gi[y]; y < s->n && d < s->gi[y + 1]; d++) found |= s->gid[s->gj[d]] >= from && s->gid[s->gj[d]] < to;
+  }
+  s->kept[w] = found;
+}
+
 /* from roots to aggregates. Two hops: a neighbour of a root is that root's, whoever took it; a root of another process
    that took this vertex is beside one of its neighbours. One hop: it is one of them. */
-HYB_STEP(Parent, v, PetscInt begin, end, cbegin, cend, *parent, *kind; int hops; const PetscInt *gi, *gj, *now, *far, *coarse, *beside)
+HYB_STEP(Parent, v, PetscInt begin, end, cbegin, cend, *parent, *kind; int hops; const PetscInt *gi, *gj, *now, *far, *coarse, *beside, *kept)
 {
   const PetscInt root = s->parent[v];
   PetscInt       c    = -1;
 
   if (s->hops == 2 && s->beside[v] >= 0)
-    c = s->beside[v];
+    c = s->kept && s->now[v] < 0 && (s->beside[v] < s->cbegin || s->beside[v] >= s->cend) && !s->kept[v] ? -1 : s->beside[v];
   else if (root >= s->begin && root < s->end)
     c = s->coarse[root - s->begin];
   else if (root >= 0)
@@ -333,6 +383,16 @@ HYB_STEP(Match, k, const PetscInt *ri, *rj, *row, *oi, *oj, *garray; const HybSc
   s->flag[k] = missing;
 }
 
+/* flag: rows of P0 whose aggregate no entry of A's row leads to, by this process's numbers */
+HYB_STEP(Outside, r, PetscInt bs, *flag; const PetscInt *ai, *aj, *local)
+{
+  const PetscInt c     = s->local[r / s->bs];
+  PetscBool      found = (PetscBool)(c < 0);
+
+  for (PetscInt e = s->ai[r]; e < s->ai[r + 1] && !found; e++) found = (PetscBool)(s->local[s->aj[e] / s->bs] == c);
+  s->flag[r] = !found;
+}
+
 /* its kind as a number that goes with a row's entries */
 HYB_STEP(Kind, v, const PetscInt *parent, *kind; HybScalar * to)
 {
@@ -355,7 +415,7 @@ HYB_STEP(ToRows, r, PetscInt rows, nvec; const HybScalar *from; HybScalar * to)
 }
 
 /* all steps */
-#define HYB_VERTEX_STEPS(STEP) STEP(Start) STEP(Reach) STEP(Key) STEP(Near) STEP(Take) STEP(Leave) STEP(Mark) STEP(Coarse) STEP(Beside) STEP(Parent) STEP(Lead) STEP(Compose) STEP(Smallest) STEP(Within) STEP(First) STEP(Entry) STEP(Local) STEP(Column) STEP(Beyond) STEP(Match) STEP(Kind) STEP(Translations) STEP(ToColumns) STEP(ToRows)
+#define HYB_VERTEX_STEPS(STEP) STEP(Start) STEP(Length) STEP(Reach) STEP(Key) STEP(Near) STEP(Take) STEP(Leave) STEP(Mark) STEP(Coarse) STEP(Beside) STEP(Ask) STEP(Answer) STEP(Parent) STEP(Lead) STEP(Compose) STEP(Smallest) STEP(Within) STEP(First) STEP(Entry) STEP(Local) STEP(Column) STEP(Beyond) STEP(Match) STEP(Outside) STEP(Kind) STEP(Translations) STEP(ToColumns) STEP(ToRows)
 
 #define HYB_STEP_NUMBER(Step) HYB_STEP_##Step,
 enum {

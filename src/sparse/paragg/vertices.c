@@ -77,6 +77,7 @@ PetscErrorCode HybParAggVertices(HybParAgg p, HybArena *work, const HybParCSR *A
     PetscCall((*x->backend->agg->collapse)(x, work, work, &N, bs, &none, &narrow));
     o.aligned = narrow.aligned;
   }
-  *proper = (PetscBool) !(d.nodiagonal || (d.aligned && o.aligned && (d.broken || o.broken)));
+  *proper  = (PetscBool) !(d.aligned && o.aligned && (d.broken || o.broken));
+  p->lacks = (PetscBool)(d.nodiagonal > 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
