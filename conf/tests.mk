@@ -126,7 +126,7 @@ tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB) $(YIELD_LIB)
 	  { grep -h '^ *TEST ' $$s || echo "TEST np=1"; } | grep -e '$(TEST_LINES)' | while read -r _ np options; do \
 	    for n in $(TEST_NP); do \
 	      k=$$((k + 1)); \
-	      o=$$(echo "$$options" | sed '$(if $(TEST_WHOLE),s/ -every [0-9]*//;)s|@emulated|$(EMULATED_OPTIONS)|'); \
+	      o=$$(echo "$$options" | sed '$(if $(TEST_WHOLE),s/ -every [0-9]*//;)s|@emulated|$(EMULATED_OPTIONS)|; s|@matrices|-matrices $(MATRICES)|'); \
 	      echo "$$t-np$$n-$$k$(TEST_NAME) $(TEST_SECONDS) $(PRELOAD) $(if $(filter-out mpiexec,$(MPIEXEC)),$(MPIEXEC),mpiexec) -n $$n $(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${o:+ $$o}"; \
 	    done; \
 	  done; \

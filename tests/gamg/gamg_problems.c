@@ -122,7 +122,7 @@ static const struct {
   {"Neumann, near-null space attached", ALL },
   {"random graph, vertices alone",      ALL },
   {"denser random graph",               ALL },
-  {"rows without a diagonal entry",     NONE},
+  {"rows without a diagonal entry",     ALL },
   {"a zero on the diagonal",            ALL },
   {"n < 50",                            ALL },
   {"all vertices alone",                ALL },

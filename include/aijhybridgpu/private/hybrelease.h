@@ -55,6 +55,7 @@
 /* what somebody has read PETSc's source for: another release is left to PETSc until he has again */
 #define HYB_KNOWN_GAMG_PARALLEL PETSC_VERSION_LT(3, 27, 0) /* what PCGAMG does on several processes */
 #define HYB_KNOWN_GAMG_ALIKE    PETSC_VERSION_LT(3, 27, 0) /* all levels are smoothed alike */
+#define HYB_KNOWN_GAMG_DIAGONAL PETSC_VERSION_LT(3, 27, 0) /* what it does with rows without a diagonal entry */
 #define HYB_KNOWN_GAMG_MISK     PETSC_VERSION_GE(3, 26, 0) /* MIS-k on several processes */
 /* PCGAMG's driver with an injection's indices */
 #define HYB_KNOWN_INJECTION (PETSC_VERSION_GE(3, 26, 0) && PETSC_VERSION_LT(3, 27, 0))

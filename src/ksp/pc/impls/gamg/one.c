@@ -17,8 +17,7 @@ static PetscErrorCode HybGAMGOneBegin(PC pc, HybGAMG *h, Mat A, const char **why
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the graph without weak edges, of the whole one with its weights; added to what is looked for: rows of A without
-   their diagonal, and edges on one side */
+/* the graph without weak edges, of the whole one with its weights */
 static PetscErrorCode HybGAMGFilter(PC pc, HybGAMG *h, PetscBool unites, HybArena *whole, HybArena *work, const HybCSR *all, HybAggLook *look)
 {
   const HybAggOps *ops  = h->exec.backend->agg;
@@ -36,14 +35,13 @@ static PetscErrorCode HybGAMGFilter(PC pc, HybGAMG *h, PetscBool unites, HybAren
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall((*ops->look)(&h->exec, work, &h->graph.csr, look));
-  look->nodiagonal -= look->empty; /* a vertex that lost all is alone */
-  look->nodiagonal += found.nodiagonal;
+  look->nodiagonal = found.nodiagonal;
   PetscCall(HybGAMGInfoEdges(pc, h, h->graph.csr.nnz, both.nnz, found.close));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* of the graph: A's pattern, or that of vertices of several unknowns, or what a threshold leaves, which stay in
-   h->graph.arena */
+/* of the graph, but for its rows without a diagonal entry, which are A's: A's pattern, or that of vertices of several
+   unknowns, or what a threshold leaves, which stay in h->graph.arena */
 static PetscErrorCode HybGAMGLookIn(PC pc, HybGAMG *h, PetscBool unites, HybArena *whole, HybArena *work, const HybCSR *A, HybAggLook *look)
 {
   const HybAggOps *ops    = h->exec.backend->agg;
@@ -60,10 +58,7 @@ static PetscErrorCode HybGAMGLookIn(PC pc, HybGAMG *h, PetscBool unites, HybAren
     PetscCall(HybGAMGFilter(pc, h, unites, whole, work, &all, look));
   } else
     PetscCall((*ops->look)(&h->exec, work, &h->graph.csr, look));
-  if (h->block.bs > 1 && filter)
-    look->nodiagonal += h->graph.collapsed.nodiagonal;
-  else if (h->block.bs > 1)
-    look->nodiagonal = h->graph.collapsed.nodiagonal;
+  if (h->block.bs > 1) look->nodiagonal = h->graph.collapsed.nodiagonal;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -77,6 +72,7 @@ static PetscErrorCode HybGAMGOneLook(PC pc, HybGAMG *h, Mat A, PetscBool unites,
   HybCSR         csr;
   HybArena       whole, work;
   HybAggLook     look = {0};
+  PetscBool      unknown;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -91,9 +87,10 @@ static PetscErrorCode HybGAMGOneLook(PC pc, HybGAMG *h, Mat A, PetscBool unites,
   PetscCall(HybMatRestoreCSR(A, &h->exec, &csr));
   PetscCall(ierr);
   h->graph.longest = look.longest;
-  *sided           = (PetscBool)(!HybGAMGHasThreshold(pc) && !look.symmetric && !look.nodiagonal);
-  if (look.nodiagonal)
-    *wrong = "rows without an entry of the diagonal";
+  unknown          = (PetscBool)(look.nodiagonal && !HYB_KNOWN_GAMG_DIAGONAL);
+  *sided           = (PetscBool)(!HybGAMGHasThreshold(pc) && !look.symmetric && !unknown);
+  if (unknown)
+    *wrong = "rows without a diagonal entry, and nobody has compared what this PETSc does with them";
   else if (!look.symmetric)
     *wrong = "a pattern that is not symmetric";
   else

@@ -95,7 +95,7 @@ static PetscErrorCode HybGAMGSeveralGraph(PC pc, HybGAMG *h, Mat A, PetscBool un
   PetscCall(ierr);
   PetscCall(HybGAMGAgree(pc, later));
   if (filter && found.proper) PetscCall(HybGAMGInfoEdges(pc, h, found.left, found.whole, found.close));
-  if (!found.proper) *wrong = h->block.bs > 1 ? "rows without an entry of the diagonal, a pattern that is not symmetric, or entries of several vertices that PETSc may take for one block" : "rows without an entry of the diagonal, or a pattern that is not symmetric";
+  if (!found.proper) *wrong = h->block.bs > 1 ? "a pattern that is not symmetric, or entries of several vertices that PETSc may take for one block" : "a pattern that is not symmetric";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
