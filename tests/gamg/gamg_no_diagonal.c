@@ -83,7 +83,7 @@ static PetscScalar Value(void)
 /* of the block between two vertices */
 static PetscErrorCode Join(Mat A, PetscInt i, PetscInt j)
 {
-  const PetscInt bs    = T.bs;
+  const PetscInt  bs   = T.bs;
   const PetscBool full = (PetscBool)(bs == 1 || Pick(2)), one = (PetscBool)(T.sided && Pick(3) == 0);
 
   PetscFunctionBeginUser;
@@ -100,8 +100,10 @@ static PetscErrorCode Join(Mat A, PetscInt i, PetscInt j)
 
 static PetscErrorCode Graph(Mat *A)
 {
-  const PetscInt n = T.n, bs = T.bs, edges = T.shape < 3 || T.shape == 4 ? n : T.shape == 5 ? 2 * n : n * (1 + Pick(3)), but = Pick(n * bs);
-  PetscInt       local = PETSC_DECIDE;
+  const PetscInt n = T.n, bs = T.bs, edges = T.shape < 3 || T.shape == 4 ? n : T.shape == 5 ? 2 * n
+                                                                                            : n * (1 + Pick(3)),
+                 but = Pick(n * bs);
+  PetscInt local     = PETSC_DECIDE;
 
   PetscFunctionBeginUser;
   PetscCall(PetscSplitOwnership(PETSC_COMM_WORLD, &local, &T.n));
@@ -379,7 +381,7 @@ int main(int argc, char **argv)
   PetscInt  runs = 10, seed = 1, only = -1;
   PetscBool few = PETSC_FALSE, real = PETSC_FALSE;
   char      folder[PETSC_MAX_PATH_LEN] = "../shared/matrices";
-  int       code = 1;
+  int       code                       = 1;
 
   PetscFunctionBeginUser;
   PetscCall(Begin(&argc, &argv, &only, &few));

@@ -8,7 +8,8 @@
 
     two steps   low(w) = min of key over row w;  M = min of low over row v;  M = 0: v is out;  M = key(v): v is a root
     one step    M = min of key over row v and v itself; the keys to come are written beside those of the round, and both
-                change places. A vertex stays in the list one round longer than it is undecided, until both have its state
+                change places. A vertex stays in the list one round longer than it is undecided, until both have its
+                state
 
   States only ever go from undecided to one of the others, and the set does not depend on when a vertex is decided: it
   is the sequential loop's. Lists keep the work small: of the vertices that are undecided, and of the rows w with 0 <
