@@ -18,6 +18,17 @@
 typedef void (*GeqrfFn)(PetscBLASInt *, PetscBLASInt *, PetscScalar *, PetscBLASInt *, PetscScalar *, PetscScalar *, PetscBLASInt *, PetscBLASInt *);
 typedef void (*OrgqrFn)(PetscBLASInt *, PetscBLASInt *, PetscBLASInt *, PetscScalar *, PetscBLASInt *, PetscScalar *, PetscScalar *, PetscBLASInt *, PetscBLASInt *);
 
+/* numbers whose squares are none, and one whose inverse is none */
+#if defined(PETSC_USE_REAL_SINGLE)
+  #define TINY     1e-25
+  #define HUGE     1e25
+  #define DENORMAL 1e-40
+#else
+  #define TINY     1e-180
+  #define HUGE     1e200
+  #define DENORMAL 1e-310
+#endif
+
 /* aggregates as PETSc keeps them: a linked list for each vertex, empty but for roots */
 typedef struct {
   PetscInt  n, nc;
@@ -105,7 +116,8 @@ static inline PetscInt *Shuffle(PetscInt n)
 
   for (PetscInt k = 0; k < n; k++) order[k] = k;
   for (PetscInt k = 0; k < n; k++) {
-    const PetscInt t = (PetscInt)(erand48(state) * n) % n;
+    /* of a PetscReal, as PETSc's draw is */
+    const PetscInt t = (PetscInt)((PetscReal)erand48(state) * (PetscReal)n) % n;
 
     if (!target[t] && t != k) {
       const PetscInt v = order[t];

@@ -42,10 +42,10 @@ static void Columns(void)
 
     for (PetscInt v = 0; v < T.N; v++) {
       if (T.parent[v] < 0 || T.coarse[T.parent[v]] != c) continue;
-      sum += PetscRealPart(V.b[v] * V.b[v]);
-      if (v != T.first[c]) others += PetscRealPart(V.b[v] * V.b[v]);
+      sum += PetscSqr(PetscRealPart(V.b[v]));
+      if (v != T.first[c]) others += PetscSqr(PetscRealPart(V.b[v]));
     }
-    V.R[c] = others == 0 ? V.b[T.first[c]] : -copysign(sqrt(sum), PetscRealPart(V.b[T.first[c]]));
+    V.R[c] = others == 0 ? V.b[T.first[c]] : -PetscCopysignReal(PetscSqrtReal(sum), PetscRealPart(V.b[T.first[c]]));
     for (PetscInt v = 0; v < T.N; v++)
       if (T.parent[v] >= 0 && T.coarse[T.parent[v]] == c) V.q[v] = others == 0 ? v == T.first[c] : V.b[v] / V.R[c];
   }
@@ -77,7 +77,7 @@ static PetscInt RowOfP(PetscInt v, PetscBool smoothed, PetscReal omega, PetscSca
     if (c < 0 || (smoothed ? !W.whole[v][u] || Lacks[v][u] : u != v)) continue;
     expected += !there[c];
     there[c] = PETSC_TRUE;
-    if (smoothed) row[c] -= V.a[v][v] == 0. ? 0. : omega / V.a[v][v] * V.a[v][u] * V.q[u];
+    if (smoothed) row[c] -= V.a[v][v] == (PetscScalar)0 ? 0 : omega / V.a[v][v] * V.a[v][u] * V.q[u];
   }
   if (own >= 0 && there[own]) row[own] += V.q[v];
   return expected;
@@ -86,7 +86,7 @@ static PetscInt RowOfP(PetscInt v, PetscBool smoothed, PetscReal omega, PetscSca
 static PetscErrorCode Run(void *ctx)
 {
   PetscFunctionBegin;
-  PetscCall(RunWith(&One, V.ones ? NULL : F.b, 1e-12, RowOfP));
+  PetscCall(RunWith(&One, V.ones ? NULL : F.b, ROUNDING, RowOfP));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -113,7 +113,7 @@ static PetscErrorCode SameCoarse(void)
 
   PetscFunctionBegin;
   PetscCall(HybTestDownloadArray(T.crange[Rank + 1] - T.crange[Rank], sizeof(PetscScalar), F.coarse, R));
-  for (PetscInt c = T.crange[Rank]; c < T.crange[Rank + 1]; c++) HybTestCheck(PetscAbsScalar(R[c - T.crange[Rank]] - V.R[c]) < 1e-12, "the next level's vector is %g at %d, not %g", (double)PetscRealPart(R[c - T.crange[Rank]]), (int)c, (double)PetscRealPart(V.R[c]));
+  for (PetscInt c = T.crange[Rank]; c < T.crange[Rank + 1]; c++) HybTestCheck(PetscAbsScalar(R[c - T.crange[Rank]] - V.R[c]) < ROUNDING, "the next level's vector is %g at %d, not %g", (double)PetscRealPart(R[c - T.crange[Rank]]), (int)c, (double)PetscRealPart(V.R[c]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -28,13 +28,13 @@ static void Entry(PetscInt r, PetscInt c)
   B.a[r][c]     = DrawValue(Nice, (PetscBool)(r == c));
 }
 
-/* sums of moduli, row by row */
+/* sums of moduli, row by row; of blocks those of real parts */
 static void Weights(PetscInt bs)
 {
   for (PetscInt v = 0; v < T.N; v++)
     for (PetscInt u = 0; u < T.N; u++) {
       W.weight[v][u] = 0;
-      for (PetscInt e = 0; e < bs * bs; e++) W.weight[v][u] += PetscAbsScalar(B.a[v * bs + e / bs][u * bs + e % bs]);
+      for (PetscInt e = 0; e < bs * bs; e++) W.weight[v][u] += bs > 1 ? PetscAbsReal(PetscRealPart(B.a[v * bs + e / bs][u * bs + e % bs])) : PetscAbsScalar(B.a[v][u]);
     }
 }
 
@@ -224,7 +224,7 @@ static PetscInt RowOfP(PetscInt r, PetscBool smoothed, PetscReal omega, PetscSca
     for (PetscInt t = 0; t < nvec; t++) {
       expected += !there[c * nvec + t];
       there[c * nvec + t] = PETSC_TRUE;
-      if (smoothed) row[c * nvec + t] -= (B.a[r][r] == 0. ? 0. : omega / B.a[r][r]) * B.a[r][k] * B.q[k * nvec + t];
+      if (smoothed) row[c * nvec + t] -= (B.a[r][r] == (PetscScalar)0 ? 0 : omega / B.a[r][r]) * B.a[r][k] * B.q[k * nvec + t];
     }
   }
   for (PetscInt t = 0; t < nvec; t++)

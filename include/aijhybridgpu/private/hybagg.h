@@ -8,6 +8,17 @@
 
 HYB_EXTERN_C_BEGIN
 
+/* Near-null vectors are real, as PETSc's GAMG has them: of complex numbers this is read */
+#if !defined(PETSC_USE_COMPLEX)
+  #define HYB_AGG_REAL(v) (v)
+#elif defined(__cplusplus)
+  #define HYB_AGG_REAL(v)      ((v).real())
+  #define HYB_AGG_IMAGINARY(v) ((v).imag())
+#else
+  #define HYB_AGG_REAL(v)      PetscRealPart(v)
+  #define HYB_AGG_IMAGINARY(v) PetscImaginaryPart(v)
+#endif
+
 /* Counts of a square pattern, which decide whether the rules hold for it */
 typedef struct {
   PetscCount nodiagonal; /* rows without an entry of the diagonal */
@@ -76,7 +87,7 @@ typedef struct {
 
 /* Counts of a filtered graph. An edge is close if its number is so close to the threshold that rounding decides, unless
    weights are exact. */
-#define HYB_AGG_CLOSE 1e-10
+#define HYB_AGG_CLOSE (sizeof(PetscReal) == sizeof(float) ? 1e-4 : 1e-10)
 typedef struct {
   PetscCount nodiagonal; /* rows without an entry of the diagonal */
   PetscCount close;      /* entries beside the diagonal that are close */
@@ -142,8 +153,8 @@ typedef struct _HybAggOps {
   PetscErrorCode (*tentative)(const HybExec *, HybArena *work, const HybAggregates *, const HybAggLists *, const HybAggBlock *, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *q, HybScalar *coarse, PetscInt *doubtful);
 
   /* The graph without weak edges. The weights of the edges between vertices of several unknowns, for G from collapse:
-     G->a from keep, the sums of the moduli in each block, row by row, as PETSc's MatCreateGraph() adds them. Of other
-     processes' vertices there may be columns alone. */
+     G->a from keep, the sums of the moduli in each block, row by row, as PETSc's MatCreateGraph() adds them: of complex
+     entries of several unknowns those of the real parts. Of other processes' vertices there may be columns alone. */
   PetscErrorCode (*weights)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G);
   /* What PETSc's GAMG leaves of the graph of W, with the same rounding: W is a matrix of one unknown a vertex, or such
      a graph with its weights. G->i and G->j from keep, in the workspace's memory, G->a is NULL. */

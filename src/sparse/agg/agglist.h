@@ -17,14 +17,9 @@
   OP(unsmoothed, Unsmoothed)   \
   OP(smoothed, Smoothed)       \
   OP(collapse, Collapse)       \
-  HYB_AGG_REAL_OPS(OP)
-
-/* those for real numbers */
-#if defined(PETSC_USE_COMPLEX)
-  #define HYB_AGG_REAL_OPS(OP)
-#else
-  #define HYB_AGG_REAL_OPS(OP) OP(tentative, Tentative) OP(weights, Weights) OP(filter, Filter)
-#endif
+  OP(tentative, Tentative)     \
+  OP(weights, Weights)         \
+  OP(filter, Filter)
 
 /* the type of a function that the table's member points to */
 #define HYB_AGG_TYPE(member) __typeof__(*((const HybAggOps *)0)->member)

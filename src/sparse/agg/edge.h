@@ -5,16 +5,29 @@
 #include "aijhybridgpu/private/hybagg.h"
 #include <math.h>
 
-#if !defined(PETSC_USE_COMPLEX)
-  #if defined(__cplusplus)
-    #define HYB_EDGE_FUNCTION static __host__ __device__ __forceinline__
-  #else
-    #define HYB_EDGE_FUNCTION static inline
-  #endif
+#if defined(__cplusplus)
+  #define HYB_EDGE_FUNCTION static __host__ __device__ __forceinline__
+#else
+  #define HYB_EDGE_FUNCTION static inline
+#endif
 
+/* of a matrix of one unknown a vertex; of a real number, complex or not, without rounding */
 HYB_EDGE_FUNCTION PetscReal HybEdgeModulus(HybScalar a)
 {
+#if defined(PETSC_USE_COMPLEX)
+  const PetscReal re = HYB_AGG_REAL(a) < 0 ? -HYB_AGG_REAL(a) : HYB_AGG_REAL(a), im = HYB_AGG_IMAGINARY(a);
+
+  return im == 0 ? re : PetscHypotReal(re, im);
+#else
   return a < 0 ? -a : a;
+#endif
+}
+
+/* of an entry of a block of so many unknowns; of several PETSc takes the real part alone */
+HYB_EDGE_FUNCTION PetscReal HybEdgePart(PetscInt bs, HybScalar a)
+{
+  if (bs == 1) return HybEdgeModulus(a);
+  return HYB_AGG_REAL(a) < 0 ? -HYB_AGG_REAL(a) : HYB_AGG_REAL(a);
 }
 
 /* a is A's entry, b the one across the diagonal */
@@ -26,7 +39,7 @@ HYB_EDGE_FUNCTION PetscReal HybEdgeWeight(PetscBool symmetrize, HybScalar a, Hyb
 /* of a vertex, by the weight on its diagonal: VecReciprocal(), then VecSqrtAbs() */
 HYB_EDGE_FUNCTION PetscReal HybEdgeScale(PetscReal weight)
 {
-  return weight == 0 ? (PetscReal)0 : (PetscReal)sqrt((PetscReal)1 / weight);
+  return weight == 0 ? (PetscReal)0 : PetscSqrtReal((PetscReal)1 / weight);
 }
 
 /* rows are scaled first, then columns */
@@ -43,7 +56,6 @@ HYB_EDGE_FUNCTION PetscBool HybEdgeStays(const HybAggFilter *f, PetscBool diagon
 
 HYB_EDGE_FUNCTION PetscBool HybEdgeClose(const HybAggFilter *f, PetscReal strength)
 {
-  return (PetscBool)(HybEdgeModulus(strength - f->threshold) <= (PetscReal)HYB_AGG_CLOSE);
+  return (PetscBool)(PetscAbsReal(strength - f->threshold) <= (PetscReal)HYB_AGG_CLOSE);
 }
-#endif
 #endif

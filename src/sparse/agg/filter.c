@@ -11,6 +11,9 @@
   number goes too. By -pc_gamg_low_memory_threshold_filter MatFilter() does it, which leaves the diagonal alone, and
   what is not a number.
 
+  Of complex numbers moduli are taken, the transpose is the plain one; where vertices have several unknowns the weights
+  are sums of the real parts' moduli (edge.h).
+
   With the transpose w(r,c) = |a(r,c)| + |a(c,r)|. The partner is found as look.c does: each row has a pointer to its
   first entry that was not met. An entry without a partner ends it: what PETSc makes of such patterns is not done here.
 
@@ -19,7 +22,6 @@
 #include "agghost.h"
 #include "edge.h"
 
-#if !defined(PETSC_USE_COMPLEX)
 PetscErrorCode HybAggWeights_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt bs, HybCSR *G)
 {
   PetscInt *place;
@@ -33,7 +35,7 @@ PetscErrorCode HybAggWeights_Host(const HybExec *exec, HybArena *keep, HybArena 
       place[G->j[e]] = e;
       G->a[e]        = 0;
     }
-    for (PetscInt k = A->i[v * bs]; k < A->i[v * bs + bs]; k++) G->a[place[A->j[k] / bs]] += HybEdgeModulus(A->a[k]);
+    for (PetscInt k = A->i[v * bs]; k < A->i[v * bs + bs]; k++) G->a[place[A->j[k] / bs]] += HybEdgePart(bs, A->a[k]);
   }
   PetscCall(HybArenaFree(work, &place));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -138,4 +140,3 @@ PetscErrorCode HybAggFilter_Host(const HybExec *exec, HybArena *keep, HybArena *
   PetscCall(HybArenaFree(work, &scale));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif

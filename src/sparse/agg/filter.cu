@@ -11,7 +11,6 @@
 #include "aggops.cuh"
 #include "edge.h"
 
-#if !defined(PETSC_USE_COMPLEX)
 namespace {
 
 /* sums of the kernels */
@@ -45,7 +44,7 @@ __global__ void Weights(PetscInt n, PetscCount nnz, PetscInt bs, const PetscInt 
   for (PetscInt r = v * bs; r < v * bs + bs; r++) {
     const PetscInt end = ai[r + 1];
 
-    for (PetscInt k = RowLowerBound(aj, ai[r], end, first); k < end && aj[k] - first < bs; k++) sum += HybEdgeModulus(aa[k]);
+    for (PetscInt k = RowLowerBound(aj, ai[r], end, first); k < end && aj[k] - first < bs; k++) sum += HybEdgePart(bs, aa[k]);
   }
   ga[e] = sum;
 }
@@ -194,4 +193,3 @@ PetscErrorCode HybAggFilter_CUDA(const HybExec *exec, HybArena *keep, HybArena *
   PetscCall(HybArenaFree(work, &scale));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif

@@ -15,7 +15,6 @@
 #include "agghost.h"
 #include "column.h"
 
-#if !defined(PETSC_USE_COMPLEX)
 PetscErrorCode HybAggColumns_Host(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybScalar *b, HybScalar *q, HybScalar *coarse)
 {
   const PetscInt  n = agg->n, nc = agg->nc;
@@ -30,7 +29,7 @@ PetscErrorCode HybAggColumns_Host(const HybExec *exec, HybArena *work, const Hyb
       if (parent[v] >= 0) size[parent[v]]++;
     }
     for (PetscInt c = 0; c < nc; c++) coarse[c] = HybAggOnes(size[c]);
-    for (PetscInt v = 0; v < n; v++) q[v] = parent[v] >= 0 ? 1 / coarse[parent[v]] : 0;
+    for (PetscInt v = 0; v < n; v++) q[v] = parent[v] >= 0 ? 1 / HYB_AGG_REAL(coarse[parent[v]]) : 0;
     PetscCall(HybArenaFree(work, &size));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -40,25 +39,24 @@ PetscErrorCode HybAggColumns_Host(const HybExec *exec, HybArena *work, const Hyb
   for (PetscInt v = 0; v < n; v++) {
     const PetscInt c = parent[v];
 
-    if (c >= 0 && v != lead[c]) most[c] = HybAggLarger(most[c], b[v]);
+    if (c >= 0 && v != lead[c]) most[c] = HybAggLarger(most[c], HYB_AGG_REAL(b[v]));
   }
   for (PetscInt c = 0; c < nc; c++) {
-    scale[c]  = HybAggScale(most[c], b[lead[c]]);
+    scale[c]  = HybAggScale(most[c], HYB_AGG_REAL(b[lead[c]]));
     coarse[c] = 0; /* the sum of squares */
   }
   for (PetscInt v = 0; v < n; v++) {
     const PetscInt c = parent[v];
 
-    if (c >= 0) coarse[c] = HybAggAddSquare(coarse[c], b[v], scale[c]);
+    if (c >= 0) coarse[c] = HybAggAddSquare(HYB_AGG_REAL(coarse[c]), HYB_AGG_REAL(b[v]), scale[c]);
   }
-  for (PetscInt c = 0; c < nc; c++) coarse[c] = HybAggNorm(most[c], b[lead[c]], coarse[c], scale[c]);
+  for (PetscInt c = 0; c < nc; c++) coarse[c] = HybAggNorm(most[c], HYB_AGG_REAL(b[lead[c]]), HYB_AGG_REAL(coarse[c]), scale[c]);
   for (PetscInt v = 0; v < n; v++) {
     const PetscInt c = parent[v];
 
-    q[v] = c < 0 ? 0 : HybAggEntry(most[c], (PetscBool)(v == lead[c]), b[v], coarse[c]);
+    q[v] = c < 0 ? 0 : HybAggEntry(most[c], (PetscBool)(v == lead[c]), HYB_AGG_REAL(b[v]), HYB_AGG_REAL(coarse[c]));
   }
   PetscCall(HybArenaFree(work, &scale));
   PetscCall(HybArenaFree(work, &most));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif

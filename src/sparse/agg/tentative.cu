@@ -11,7 +11,6 @@
 #include "aggops.cuh"
 #include "column.h"
 
-#if !defined(PETSC_USE_COMPLEX)
 namespace {
 
 __global__ void Sizes(PetscInt n, const PetscInt *__restrict__ parent, PetscInt *__restrict__ size)
@@ -32,7 +31,7 @@ __global__ void OnesEntries(PetscInt n, const PetscInt *__restrict__ parent, con
 {
   const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
-  if (v < n) q[v] = parent[v] >= 0 ? 1 / coarse[parent[v]] : 0;
+  if (v < n) q[v] = parent[v] >= 0 ? 1 / HYB_AGG_REAL(coarse[parent[v]]) : 0;
 }
 
 /* G lanes an aggregate */
@@ -44,18 +43,18 @@ __global__ void Columns(PetscInt nc, const PetscInt *__restrict__ begin, const P
 
   if (c >= nc) return;
   const PetscInt  from = begin[c], to = begin[c + 1], first = lead[c];
-  const PetscReal head = b[first];
+  const PetscReal head = HYB_AGG_REAL(b[first]);
   PetscReal       most = 0, sum = 0;
 
   for (PetscInt k = from + rank; k < to; k += G) {
     const PetscInt v = member[k];
 
-    if (v != first) most = HybAggLarger(most, b[v]);
+    if (v != first) most = HybAggLarger(most, HYB_AGG_REAL(b[v]));
   }
   most                  = HybSubwarpReduce<G>(most, [](PetscReal x, PetscReal y) { return HybAggLarger(x, y); });
   const PetscReal scale = HybAggScale(most, head);
   for (PetscInt k = from; k < to; k += G) {
-    const PetscReal mine = k + rank < to ? b[member[k + rank]] : 0;
+    const PetscReal mine = k + rank < to ? HYB_AGG_REAL(b[member[k + rank]]) : 0;
 
     for (int g = 0; g < G; g++) {
       const PetscReal x = HybShfl(HybSubwarpMask<G>(), mine, g, G);
@@ -68,7 +67,7 @@ __global__ void Columns(PetscInt nc, const PetscInt *__restrict__ begin, const P
   for (PetscInt k = from + rank; k < to; k += G) {
     const PetscInt v = member[k];
 
-    q[v] = HybAggEntry(most, (PetscBool)(v == first), b[v], r);
+    q[v] = HybAggEntry(most, (PetscBool)(v == first), HYB_AGG_REAL(b[v]), r);
   }
 }
 
@@ -102,4 +101,3 @@ PetscErrorCode HybAggColumns_CUDA(const HybExec *exec, HybArena *work, const Hyb
   PetscCall(HybArenaFree(work, &lists.begin));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif

@@ -28,6 +28,9 @@
   With a factor of the caller's (PETSc's LAPACK) every block is factored by that on the host: R is then PETSc's to the
   last bit on every level, and so is Q where the vectors depend on each other and Q is rounding.
 
+  Near-null vectors are real, and so are Q and R: of complex numbers PETSc's LAPACK factors the same with imaginary
+  parts that stay 0.
+
   Memory: the largest block, twice. Time: O(n bs nvec^2).
 
   Reference: G. H. Golub, C. F. Van Loan, Matrix Computations, 5.1 and 5.2; LAPACK Working Note 203 for the signs.
@@ -35,8 +38,7 @@
 #include "agghost.h"
 #include "column.h"
 
-#if !defined(PETSC_USE_COMPLEX)
-  #define HYB_BLOCK_PARTS 32
+#define HYB_BLOCK_PARTS 32
 
 static PetscReal HybBlockAddParts(PetscReal *part)
 {
@@ -52,13 +54,13 @@ static PetscReal HybBlockNorm(PetscInt from, PetscInt m, const PetscReal *x)
 
   for (PetscInt k = from; k < m; k++) part[k % HYB_BLOCK_PARTS] += x[k] * x[k];
   sum = HybBlockAddParts(part);
-  if (!HybAggExtreme(sum)) return sqrt(sum);
+  if (!HybAggExtreme(sum)) return PetscSqrtReal(sum);
   for (PetscInt k = from; k < m; k++) most = HybAggLarger(most, x[k]);
   if (most == 0) return 0;
   scale = HybAggScale(most, 0);
   for (int l = 0; l < HYB_BLOCK_PARTS; l++) part[l] = 0;
   for (PetscInt k = from; k < m; k++) part[k % HYB_BLOCK_PARTS] = HybAggAddSquare(part[k % HYB_BLOCK_PARTS], x[k], scale);
-  return sqrt(HybBlockAddParts(part)) / scale;
+  return PetscSqrtReal(HybBlockAddParts(part)) / scale;
 }
 
 /* x -= tau v (v^T x) from row j on, v(j) = 1; did that change x? */
@@ -149,7 +151,7 @@ PetscErrorCode HybAggTentative_Host(const HybExec *exec, HybArena *work, const H
       PetscReal *to = B + (size_t)t * rows;
 
       for (PetscInt k = 0; k < m; k += bs) {
-        for (PetscInt u = 0; u < bs; u++) to[k + u] = b ? b[(size_t)t * ld + (size_t)member[k / bs] * bs + u] : (PetscReal)(u == t);
+        for (PetscInt u = 0; u < bs; u++) to[k + u] = b ? HYB_AGG_REAL(b[(size_t)t * ld + (size_t)member[k / bs] * bs + u]) : (PetscReal)(u == t);
       }
       for (PetscInt k = m; k < rows; k++) to[k] = 0;
     }
@@ -169,4 +171,3 @@ PetscErrorCode HybAggTentative_Host(const HybExec *exec, HybArena *work, const H
   if (doubtful) *doubtful = found;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif

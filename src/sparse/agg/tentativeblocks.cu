@@ -14,7 +14,6 @@
 #include "aggops.cuh"
 #include "column.h"
 
-#if !defined(PETSC_USE_COMPLEX)
 namespace {
 
 struct Blocks {
@@ -30,9 +29,15 @@ static __device__ __forceinline__ PetscCount BlockRow(const Blocks &a, const Pet
   return (PetscCount)member[k / a.bs] * a.bs + k % a.bs;
 }
 
-static __device__ __forceinline__ HybScalar BlockEntry(const Blocks &a, PetscCount row, PetscInt t)
+static __device__ __forceinline__ PetscReal BlockEntry(const Blocks &a, PetscCount row, PetscInt t)
 {
-  return a.b ? a.b[(PetscCount)t * ((PetscCount)a.n * a.bs) + row] : HybScalar((PetscInt)(row % a.bs) == t ? 1 : 0);
+  return a.b ? HYB_AGG_REAL(a.b[(PetscCount)t * ((PetscCount)a.n * a.bs) + row]) : PetscReal((PetscInt)(row % a.bs) == t ? 1 : 0);
+}
+
+/* entry t of q's row k of an aggregate; of complex numbers the real part, the other one is 0 */
+static __device__ __forceinline__ PetscReal &BlockQ(const Blocks &a, const PetscInt *member, PetscInt k, PetscInt t)
+{
+  return reinterpret_cast<PetscReal *>(a.q + BlockRow(a, member, k) * a.nvec + t)[0];
 }
 
 /* the first row behind row j that is this lane's */
@@ -49,39 +54,31 @@ static __device__ PetscReal WarpNorm(const Blocks &a, const PetscInt *member, Pe
   PetscReal sum = 0, most = 0;
 
   for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) {
-    const PetscReal x = a.q[BlockRow(a, member, k) * a.nvec + j];
+    const PetscReal x = BlockQ(a, member, k, j);
 
     sum = sum + x * x;
   }
   sum = HybSubwarpSum<HYB_WARP>(sum);
-  if (!HybAggExtreme(sum)) return sqrt(sum);
-  for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) most = HybAggLarger(most, a.q[BlockRow(a, member, k) * a.nvec + j]);
+  if (!HybAggExtreme(sum)) return PetscSqrtReal(sum);
+  for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) most = HybAggLarger(most, BlockQ(a, member, k, j));
   most = HybSubwarpReduce<HYB_WARP>(most, [](PetscReal x, PetscReal y) { return HybAggLarger(x, y); });
   if (most == 0) return 0;
   const PetscReal scale = HybAggScale(most, 0);
   sum                   = 0;
-  for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) sum = HybAggAddSquare(sum, a.q[BlockRow(a, member, k) * a.nvec + j], scale);
-  return sqrt(HybSubwarpSum<HYB_WARP>(sum)) / scale;
+  for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) sum = HybAggAddSquare(sum, BlockQ(a, member, k, j), scale);
+  return PetscSqrtReal(HybSubwarpSum<HYB_WARP>(sum)) / scale;
 }
 
 /* column c -= tau v (v^T column c), v being what column j has below row j, and 1; did that change it? */
 static __device__ bool WarpReflect(const Blocks &a, const PetscInt *member, PetscInt j, PetscInt c, PetscInt m, PetscReal tau, int lane)
 {
   const bool owner = lane == j % HYB_WARP;
-  PetscReal  sum   = owner ? a.q[BlockRow(a, member, j) * a.nvec + c] : 0;
+  PetscReal  sum   = owner ? BlockQ(a, member, j, c) : 0;
 
-  for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) {
-    const HybScalar *const row = a.q + BlockRow(a, member, k) * a.nvec;
-
-    sum = sum + row[j] * row[c];
-  }
+  for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) sum = sum + BlockQ(a, member, k, j) * BlockQ(a, member, k, c);
   const PetscReal w = tau * HybSubwarpSum<HYB_WARP>(sum);
-  if (owner) a.q[BlockRow(a, member, j) * a.nvec + c] -= w;
-  for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) {
-    HybScalar *const row = a.q + BlockRow(a, member, k) * a.nvec;
-
-    row[c] -= row[j] * w;
-  }
+  if (owner) BlockQ(a, member, j, c) -= w;
+  for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) BlockQ(a, member, k, c) -= BlockQ(a, member, k, j) * w;
   return w != 0;
 }
 
@@ -99,7 +96,7 @@ static __device__ bool WarpTriangle(const Blocks &a, const PetscInt *member, Pet
   bool             doubtful = false;
 
   for (PetscInt t = 0; t < a.nvec; t++) {
-    const PetscReal r = lane <= t && lane < steps ? a.q[BlockRow(a, member, lane) * a.nvec + t] : 0;
+    const PetscReal r = lane <= t && lane < steps ? BlockQ(a, member, lane, t) : 0;
 
     if (lane < a.nvec) a.coarse[(PetscCount)t * ld + (PetscCount)c * a.nvec + lane] = r;
     const PetscReal most = HybSubwarpReduce<HYB_WARP>(HybAggLarger(0, r), [](PetscReal x, PetscReal y) { return HybAggLarger(x, y); });
@@ -122,15 +119,15 @@ __global__ void Factor(Blocks a, PetscInt *__restrict__ list, PetscInt *__restri
   for (PetscInt k = lane; k < m; k += HYB_WARP) {
     const PetscCount row = BlockRow(a, member, k);
 
-    for (PetscInt t = 0; t < a.nvec; t++) a.q[row * a.nvec + t] = BlockEntry(a, row, t);
+    for (PetscInt t = 0; t < a.nvec; t++) BlockQ(a, member, k, t) = BlockEntry(a, row, t);
   }
   for (PetscInt j = 0; j < steps; j++) {
-    const PetscReal norm = WarpNorm(a, member, j, m, lane), alpha = HybShfl(HYB_FULL_MASK, lane == j ? (PetscReal)a.q[BlockRow(a, member, j) * a.nvec + j] : (PetscReal)0, (int)j);
+    const PetscReal norm = WarpNorm(a, member, j, m, lane), alpha = HybShfl(HYB_FULL_MASK, lane == j ? BlockQ(a, member, j, j) : (PetscReal)0, (int)j);
     PetscReal       beta = alpha, tau = 0, divisor;
 
     if (norm != 0) {
       HybAggReflect(alpha, norm, &beta, &tau, &divisor);
-      for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) a.q[BlockRow(a, member, k) * a.nvec + j] /= divisor;
+      for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) BlockQ(a, member, k, j) /= divisor;
       for (PetscInt t = j + 1; t < a.nvec; t++) {
         const bool changed = WarpReflect(a, member, j, t, m, tau, lane);
 
@@ -138,26 +135,26 @@ __global__ void Factor(Blocks a, PetscInt *__restrict__ list, PetscInt *__restri
       }
     }
     if (lane != j) continue;
-    a.q[BlockRow(a, member, j) * a.nvec + j] = beta;
-    s.tau                                    = tau;
-    s.alpha                                  = alpha;
-    s.norm                                   = norm;
+    BlockQ(a, member, j, j) = beta;
+    s.tau                   = tau;
+    s.alpha                 = alpha;
+    s.norm                  = norm;
   }
   const bool doubtful = WarpTriangle(a, member, (PetscInt)c, m, s, lane);
   if (lane == 0 && doubtful) list[HybAtomicAdd(nlist, 1)] = (PetscInt)c;
   for (PetscInt k = lane; k < m; k += HYB_WARP)
-    for (PetscInt t = steps; t < a.nvec; t++) a.q[BlockRow(a, member, k) * a.nvec + t] = 0;
+    for (PetscInt t = steps; t < a.nvec; t++) BlockQ(a, member, k, t) = 0;
   for (PetscInt j = steps - 1; j >= 0; j--) {
     const PetscReal tau = HybShfl(HYB_FULL_MASK, s.tau, (int)j);
 
     for (PetscInt t = j + 1; t < a.nvec && tau != 0; t++) WarpReflect(a, member, j, t, m, tau, lane);
     for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) {
-      HybScalar *const x = a.q + BlockRow(a, member, k) * a.nvec + j;
+      PetscReal &x = BlockQ(a, member, k, j);
 
-      *x = tau == 0 ? 0 : -tau * *x;
+      x = tau == 0 ? 0 : -tau * x;
     }
-    if (lane == j) a.q[BlockRow(a, member, j) * a.nvec + j] = 1 - tau;
-    if (lane < j) a.q[BlockRow(a, member, lane) * a.nvec + j] = 0;
+    if (lane == j) BlockQ(a, member, j, j) = 1 - tau;
+    if (lane < j) BlockQ(a, member, lane, j) = 0;
   }
 }
 
@@ -173,7 +170,7 @@ __global__ void Sizes(Blocks a, PetscInt nlist, const PetscInt *__restrict__ lis
 
 /* a block a listed aggregate, whose columns lie one behind the other from offset nvec on: B, or Q and R that came
    back */
-__global__ void Pack(Blocks a, const PetscInt *__restrict__ list, const PetscCount *__restrict__ offset, HybScalar *__restrict__ packed)
+__global__ void Pack(Blocks a, const PetscInt *__restrict__ list, const PetscCount *__restrict__ offset, PetscReal *__restrict__ packed)
 {
   const PetscInt        c = list[blockIdx.x], m = (a.begin[c + 1] - a.begin[c]) * a.bs;
   const PetscInt *const member = a.member + a.begin[c];
@@ -182,11 +179,11 @@ __global__ void Pack(Blocks a, const PetscInt *__restrict__ list, const PetscCou
   for (PetscCount e = threadIdx.x; e < rows * a.nvec; e += AGG_THREADS) {
     const PetscInt k = (PetscInt)(e % rows);
 
-    packed[offset[blockIdx.x] * a.nvec + e] = k < m ? BlockEntry(a, BlockRow(a, member, k), (PetscInt)(e / rows)) : HybScalar(0);
+    packed[offset[blockIdx.x] * a.nvec + e] = k < m ? BlockEntry(a, BlockRow(a, member, k), (PetscInt)(e / rows)) : PetscReal(0);
   }
 }
 
-__global__ void Unpack(Blocks a, const PetscInt *__restrict__ list, const PetscCount *__restrict__ offset, const HybScalar *__restrict__ packed, const HybScalar *__restrict__ R)
+__global__ void Unpack(Blocks a, const PetscInt *__restrict__ list, const PetscCount *__restrict__ offset, const PetscReal *__restrict__ packed, const PetscReal *__restrict__ R)
 {
   const PetscInt        c = list[blockIdx.x], m = (a.begin[c + 1] - a.begin[c]) * a.bs;
   const PetscInt *const member = a.member + a.begin[c];
@@ -195,7 +192,7 @@ __global__ void Unpack(Blocks a, const PetscInt *__restrict__ list, const PetscC
   for (PetscCount e = threadIdx.x; e < rows * a.nvec; e += AGG_THREADS) {
     const PetscInt k = (PetscInt)(e % rows);
 
-    if (k < m) a.q[BlockRow(a, member, k) * a.nvec + e / rows] = packed[offset[blockIdx.x] * a.nvec + e];
+    if (k < m) BlockQ(a, member, k, (PetscInt)(e / rows)) = packed[offset[blockIdx.x] * a.nvec + e];
   }
   for (PetscInt e = (PetscInt)threadIdx.x; e < a.nvec * a.nvec; e += AGG_THREADS) a.coarse[(PetscCount)(e / a.nvec) * ((PetscCount)a.nc * a.nvec) + (PetscCount)c * a.nvec + e % a.nvec] = R[(PetscCount)blockIdx.x * a.nvec * a.nvec + e];
 }
@@ -205,7 +202,7 @@ PetscErrorCode Again(const HybExec *exec, HybArena *work, const Blocks &a, Petsc
 {
   const HybBackend *be = exec->backend;
   PetscCount       *size, *offset, *hostoffset, rows;
-  HybScalar        *packed, *R, *hostpacked, *hostR;
+  PetscReal        *packed, *R, *hostpacked, *hostR;
   size_t            bytes, Rbytes;
 
   PetscFunctionBegin;
@@ -214,12 +211,12 @@ PetscErrorCode Again(const HybExec *exec, HybArena *work, const Blocks &a, Petsc
   HYB_LAUNCH(Sizes, HybBlocks(nlist, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, nlist, list, size);
   PetscCall(HybScanCounts64(exec, work, nlist, size, offset, nullptr, &rows));
   PetscCall(HybArenaFree(work, &size));
-  bytes  = (size_t)rows * a.nvec * sizeof(HybScalar);
-  Rbytes = (size_t)nlist * a.nvec * a.nvec * sizeof(HybScalar);
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, rows, a.nvec * sizeof(HybScalar), &packed));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nlist, (size_t)a.nvec * a.nvec * sizeof(HybScalar), &R));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, rows, a.nvec * sizeof(HybScalar), &hostpacked));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, nlist, (size_t)a.nvec * a.nvec * sizeof(HybScalar), &hostR));
+  bytes  = (size_t)rows * a.nvec * sizeof(PetscReal);
+  Rbytes = (size_t)nlist * a.nvec * a.nvec * sizeof(PetscReal);
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, rows, a.nvec * sizeof(PetscReal), &packed));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nlist, (size_t)a.nvec * a.nvec * sizeof(PetscReal), &R));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, rows, a.nvec * sizeof(PetscReal), &hostpacked));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, nlist, (size_t)a.nvec * a.nvec * sizeof(PetscReal), &hostR));
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)nlist + 1, sizeof(PetscCount), &hostoffset));
   HYB_LAUNCH(Pack, nlist, AGG_THREADS, 0, exec->stream, a, list, (const PetscCount *)offset, packed);
   PetscCall(be->copy(exec, hostoffset, offset, ((size_t)nlist + 1) * sizeof(PetscCount), HYB_COPY_DEVICE_TO_HOST));
@@ -228,7 +225,7 @@ PetscErrorCode Again(const HybExec *exec, HybArena *work, const Blocks &a, Petsc
   for (PetscInt l = 0; l < nlist; l++) PetscCall((*factor)(ctx, (PetscInt)(hostoffset[l + 1] - hostoffset[l]), a.nvec, hostpacked + hostoffset[l] * a.nvec, hostR + (size_t)l * a.nvec * a.nvec));
   PetscCall(be->copy(exec, packed, hostpacked, bytes, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(be->copy(exec, R, hostR, Rbytes, HYB_COPY_HOST_TO_DEVICE));
-  HYB_LAUNCH(Unpack, nlist, AGG_THREADS, 0, exec->stream, a, list, (const PetscCount *)offset, (const HybScalar *)packed, (const HybScalar *)R);
+  HYB_LAUNCH(Unpack, nlist, AGG_THREADS, 0, exec->stream, a, list, (const PetscCount *)offset, (const PetscReal *)packed, (const PetscReal *)R);
   PetscCall(HybArenaFree(work, &hostoffset));
   PetscCall(HybArenaFree(work, &hostR));
   PetscCall(HybArenaFree(work, &hostpacked));
@@ -265,4 +262,3 @@ PetscErrorCode HybAggTentative_CUDA(const HybExec *exec, HybArena *work, const H
   if (doubtful) *doubtful = found;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif

@@ -128,12 +128,10 @@ const HybBackend HybBackendHost = {
   .spmv      = HybSpMVMethodsHost,
   .spgemm    = HybSpGEMMMethodsHost,
   .ptap      = HybPtAPMethodsHost,
-#if !defined(PETSC_USE_COMPLEX)
-  .agg    = &HybAggHost,
-  .paragg = &HybParAggHost,
-#endif
-  .krylov = &HybKrylovHost,
-  .cycle  = &HybCycleHost,
-  .comm   = &HybCommHost,
-  .local  = &HybLocalHost,
+  .agg       = &HybAggHost,
+  .paragg    = &HybParAggHost,
+  .krylov    = &HybKrylovHost,
+  .cycle     = &HybCycleHost,
+  .comm      = &HybCommHost,
+  .local     = &HybLocalHost,
 };

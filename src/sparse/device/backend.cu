@@ -77,15 +77,13 @@ static const HybBackend HybBackendCUDA = {
   .spmv      = HybSpMVMethodsCUDA,
   .spgemm    = HybSpGEMMMethodsCUDA,
   .ptap      = HybPtAPMethodsCUDA,
-#if !defined(PETSC_USE_COMPLEX) /* PETSc's GAMG is left to itself */
-  .agg    = &HybAggCUDA,
-  .paragg = &HybParAggCUDA,
-#endif
-  .krylov = &HybKrylovCUDA,
-  .cycle  = &HybCycleCUDA,
-  .comm   = &HybCommCUDA,
-  .local  = &HybLocalCUDA,
-  .expect = HybDeviceExpect,
+  .agg       = &HybAggCUDA,
+  .paragg    = &HybParAggCUDA,
+  .krylov    = &HybKrylovCUDA,
+  .cycle     = &HybCycleCUDA,
+  .comm      = &HybCommCUDA,
+  .local     = &HybLocalCUDA,
+  .expect    = HybDeviceExpect,
 };
 
 extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const HybStamp *stamp, const HybServices *services, const HybBackend **backend, char *message, size_t length)

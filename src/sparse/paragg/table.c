@@ -4,18 +4,17 @@
 #include "paraggimpl.h"
 #include "../agg/agghost.h"
 
-#if !defined(PETSC_USE_COMPLEX)
-  #define HYB_STEP_LOOP(Step)                                                                       \
-    static PetscErrorCode HybParAgg##Step##_Host(const HybExec *exec, PetscInt n, const void *args) \
-    {                                                                                               \
-      const HybStep##Step s = *(const HybStep##Step *)args;                                         \
-                                                                                                    \
-      PetscFunctionBegin;                                                                           \
-      for (PetscInt k = 0; k < n; k++) HybVertex##Step(&s, k);                                      \
-      PetscFunctionReturn(PETSC_SUCCESS);                                                           \
-    }
+#define HYB_STEP_LOOP(Step)                                                                       \
+  static PetscErrorCode HybParAgg##Step##_Host(const HybExec *exec, PetscInt n, const void *args) \
+  {                                                                                               \
+    const HybStep##Step s = *(const HybStep##Step *)args;                                         \
+                                                                                                  \
+    PetscFunctionBegin;                                                                           \
+    for (PetscInt k = 0; k < n; k++) HybVertex##Step(&s, k);                                      \
+    PetscFunctionReturn(PETSC_SUCCESS);                                                           \
+  }
 HYB_VERTEX_STEPS(HYB_STEP_LOOP)
-  #define HYB_STEP_NAME(Step) HybParAgg##Step##_Host,
+#define HYB_STEP_NAME(Step) HybParAgg##Step##_Host,
 static const HybParAggEach Loops[] = {HYB_VERTEX_STEPS(HYB_STEP_NAME)};
 
 static PetscErrorCode HybParAggRoots_Host(const HybExec *exec, HybArena *work, const HybCSR *G, PetscInt longest, int hops, PetscInt *key)
@@ -42,4 +41,3 @@ const HybParAggOps HybParAggHost = {
   .number = HybParAggNumber_Host,
   .lists  = HybAggListsByKind_Host,
 };
-#endif

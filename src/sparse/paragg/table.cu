@@ -9,24 +9,23 @@ HYB_EXTERN_C_BEGIN
 extern const HybParAggOps HybParAggCUDA;
 HYB_EXTERN_C_END
 
-#if !defined(PETSC_USE_COMPLEX)
 namespace {
 
-  #define EACH(Step)                                                                                                 \
-    __global__ void Each##Step(PetscInt n, HybStep##Step s)                                                          \
-    {                                                                                                                \
-      const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;                                       \
-                                                                                                                     \
-      if (k < n) HybVertex##Step(&s, (PetscInt)k);                                                                   \
-    }                                                                                                                \
-    PetscErrorCode Launch##Step(const HybExec *exec, PetscInt n, const void *s)                                      \
-    {                                                                                                                \
-      PetscFunctionBegin;                                                                                            \
-      HYB_LAUNCH(Each##Step, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, *(const HybStep##Step *)s); \
-      PetscFunctionReturn(PETSC_SUCCESS);                                                                            \
-    }
+#define EACH(Step)                                                                                                 \
+  __global__ void Each##Step(PetscInt n, HybStep##Step s)                                                          \
+  {                                                                                                                \
+    const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;                                       \
+                                                                                                                   \
+    if (k < n) HybVertex##Step(&s, (PetscInt)k);                                                                   \
+  }                                                                                                                \
+  PetscErrorCode Launch##Step(const HybExec *exec, PetscInt n, const void *s)                                      \
+  {                                                                                                                \
+    PetscFunctionBegin;                                                                                            \
+    HYB_LAUNCH(Each##Step, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, *(const HybStep##Step *)s); \
+    PetscFunctionReturn(PETSC_SUCCESS);                                                                            \
+  }
 HYB_VERTEX_STEPS(EACH)
-  #define LAUNCH(Step) Launch##Step,
+#define LAUNCH(Step) Launch##Step,
 const HybParAggEach Launches[] = {HYB_VERTEX_STEPS(LAUNCH)};
 
 } // namespace
@@ -62,6 +61,3 @@ static PetscErrorCode HybParAggNumber_CUDA(const HybExec *exec, HybArena *work, 
 }
 
 const HybParAggOps HybParAggCUDA = {.each = Launches, .roots = HybParAggRoots_CUDA, .number = HybParAggNumber_CUDA, .lists = HybAggListsByKind};
-#else
-const HybParAggOps HybParAggCUDA = {};
-#endif

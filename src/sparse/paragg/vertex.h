@@ -327,11 +327,11 @@ HYB_STEP(Entry, v, PetscInt nlist; const PetscInt *gid, *parent, *member, *list,
   else if (k < 0)
     s->q[v] = 0;
   else if (!s->b)
-    s->q[v] = (HybScalar)1 / s->listr[k];
-  else if (s->listr[k] == (HybScalar)0)
+    s->q[v] = (PetscReal)1 / HYB_AGG_REAL(s->listr[k]);
+  else if (HYB_AGG_REAL(s->listr[k]) == 0)
     s->q[v] = s->listfirst[k] == s->gid[v] ? 1 : 0;
   else
-    s->q[v] = s->b[v] / s->listr[k];
+    s->q[v] = HYB_AGG_REAL(s->b[v]) / HYB_AGG_REAL(s->listr[k]);
 }
 
 /* the number of its aggregate here: own ones first, then those of others that are listed */
