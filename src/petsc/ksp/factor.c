@@ -1,7 +1,7 @@
 /*
-  The QR factorization of an aggregate's near-null vectors by the LAPACK that PETSc uses: dgeqrf and dorgqr, called as
-  PETSc calls them. On the host all aggregates are factored by it, from a device those in which rounding decides a sign
-  or a vector, so that it is the same rounding as PETSc's.
+  The QR factorization of an aggregate's near-null vectors by the LAPACK that PETSc uses: dgeqrf and dorgqr, or their
+  like of other numbers, called as PETSc calls them. On the host all aggregates are factored by it, from a device those
+  in which rounding decides a sign or a vector, so that it is the same rounding as PETSc's.
 
   The plugin links no LAPACK. libpetsc does, so its functions are found by name in the running process.
 */
@@ -24,7 +24,7 @@ static struct {
   HybOrgqr  orgqr;
 } Lapack;
 
-static PetscErrorCode HybGAMGFactorAligned(PetscInt bs, PetscInt m, PetscInt n, PetscReal *B, PetscReal *R)
+static PetscErrorCode HybGAMGFactorAligned(PetscInt bs, PetscInt m, PetscInt n, PetscScalar *B, PetscReal *R)
 {
   PetscBLASInt M, N, nwork, info = 0;
   PetscScalar  tau[HYB_AGG_VECTORS], *work;
@@ -37,7 +37,7 @@ static PetscErrorCode HybGAMGFactorAligned(PetscInt bs, PetscInt m, PetscInt n, 
   PetscCall(PetscFPTrapPush(PETSC_FP_TRAP_OFF));
   (*Lapack.geqrf)(&M, &N, B, &M, tau, work, &nwork, &info);
   for (PetscInt c = 0; c < n && !info; c++)
-    for (PetscInt k = 0; k < n; k++) R[c * n + k] = k <= c ? B[(size_t)c * m + k] : 0;
+    for (PetscInt k = 0; k < n; k++) R[c * n + k] = k <= c ? PetscRealPart(B[(size_t)c * m + k]) : 0;
   if (!info) (*Lapack.orgqr)(&M, &N, &N, B, &M, tau, work, &nwork, &info);
   PetscCall(PetscFPTrapPop());
   PetscCall(PetscFree(work));
@@ -46,21 +46,24 @@ static PetscErrorCode HybGAMGFactorAligned(PetscInt bs, PetscInt m, PetscInt n, 
 }
 
 /* Blocks of several aggregates come one behind the other. LAPACK's rounding may go by where one begins: OpenBLAS's is
-   another at odd multiples of 8 bytes. PETSc's blocks begin as all of its memory does. */
+   another at odd multiples of 8 bytes. PETSc's blocks begin as all of its memory does. Of complex numbers it factors
+   real ones as complex ones. */
 static PetscErrorCode HybGAMGFactor(void *ctx, PetscInt m, PetscInt n, PetscReal *B, PetscReal *R)
 {
   const size_t   size = (size_t)m * n;
-  PetscReal     *copy = B;
+  PetscScalar   *copy = (PetscScalar *)(void *)B;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  if ((uintptr_t)B % PETSC_MEMALIGN) {
+  if (PetscDefined(USE_COMPLEX) || (uintptr_t)B % PETSC_MEMALIGN) {
     PetscCall(PetscMalloc1(size, &copy));
-    PetscCall(PetscArraycpy(copy, B, size));
+    for (size_t k = 0; k < size; k++) copy[k] = B[k];
   }
   ierr = HybGAMGFactorAligned(*(PetscInt *)ctx, m, n, copy, R);
-  if (!ierr && copy != B) PetscCall(PetscArraycpy(B, copy, size));
-  if (copy != B) PetscCall(PetscFree(copy));
+  if ((void *)copy != (void *)B) {
+    for (size_t k = 0; k < size && !ierr; k++) B[k] = PetscRealPart(copy[k]);
+    PetscCall(PetscFree(copy));
+  }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

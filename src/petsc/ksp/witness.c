@@ -45,7 +45,17 @@
   #define WITNESS_EDGES     8  /* vertices of the second example */
   #define WITNESS_MOST      32 /* and their unknowns */
   #define WITNESS_LIMIT     0.25
-  #define WITNESS_QR        1e-9 /* by which QR factorizations may differ; other signs differ by more than 1e-3 */
+  /* by which QR factorizations and smoothed entries may differ, other signs and steps differ by more than 1e-3; the
+     weights of the second example are multiples of UNIT, so that their sums are exact */
+  #if PetscDefined(USE_REAL_SINGLE)
+    #define WITNESS_QR   2e-4
+    #define WITNESS_TOL  1e-5
+    #define WITNESS_UNIT (1.0 / (1 << 16))
+  #else
+    #define WITNESS_QR   1e-9
+    #define WITNESS_TOL  1e-12
+    #define WITNESS_UNIT (1.0 / (1 << 24))
+  #endif
 
 static const HybExec WitnessExec = {&HybBackendHost, NULL, HYB_MEM_HOST};
 
@@ -60,15 +70,25 @@ static PetscBool HybWitnessEdge(PetscInt u, PetscInt v)
   return (PetscBool)(a % 11 == 2 && (b - a) % 9 == 4);
 }
 
+/* times i, where there is such a number */
+static PetscScalar HybWitnessImaginary(PetscReal a)
+{
+  #if PetscDefined(USE_COMPLEX)
+  return a * PETSC_i;
+  #else
+  return 0 * a;
+  #endif
+}
+
 /* entry of row r and column c, bs unknowns a vertex; 0: not stored */
 static PetscScalar HybWitnessEntry(PetscInt bs, PetscInt r, PetscInt c)
 {
   const PetscInt v = r / bs, u = c / bs;
 
-  if (r == c) return 9.0 + r % 3;
+  if (r == c) return 9.0 + r % 3 + HybWitnessImaginary(0.5 * (r % 2));
   if (u == v) return (c - r == 1 || r - c == 1) && bs > 1 ? 0.25 : 0;
   if (!HybWitnessEdge(u, v) || r % bs != (v + 2 * u) % bs || c % bs != (u + 2 * v) % bs) return 0;
-  return -1.0 - (u * v) % 7 / 4.0;
+  return -1.0 - (u * v) % 7 / 4.0 + HybWitnessImaginary((u + v) % 3 / 4.0);
 }
 
 static PetscErrorCode HybWitnessCSR(HybArena *arena, PetscInt bs, HybCSR *A)
@@ -261,7 +281,7 @@ static PetscErrorCode HybWitnessSmoothMore(const HybWitness *w, const HybCSR *P1
     ierr = HybGAMGSmoothMore(w->W, 1.4 / WITNESS_EMAX, &Q);
     if (!ierr) ierr = HybMatGetCSR(Q, &WitnessExec, PETSC_TRUE, &csr);
     if (ierr) break;
-    ierr = HybWitnessLike(P, &csr, 1e-12, &same);
+    ierr = HybWitnessLike(P, &csr, WITNESS_TOL, &same);
     if (same) *nsmooths = n;
     PetscCall(HybMatRestoreCSR(Q, &WitnessExec, &csr));
   }
@@ -299,7 +319,7 @@ static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, HybW
   if (ierr && references < 2) P = NULL;
   (void)MatDestroy(&P0);
   for (PetscInt n = 0; n < 2 && *nsmooths < 0 && !ierr; n++) {
-    ierr = HybWitnessLike(P, n ? &P1 : &w->P0, 1e-12, &same);
+    ierr = HybWitnessLike(P, n ? &P1 : &w->P0, WITNESS_TOL, &same);
     if (same) *nsmooths = n;
   }
   if (!ierr && *nsmooths < 0) ierr = HybWitnessSmoothMore(w, &P1, P, nsmooths);
@@ -339,10 +359,11 @@ static PetscReal HybWitnessWeight(PetscInt v, PetscInt u)
 
 /* The entry (r,c) of blocks of both signs, whose moduli add up to the weights exactly: they are multiples of a power of
    two, and the first of a block makes up for what is missing; 0 where the weight is. The edge's entries are all alike,
-   a vertex's own ones are on the diagonal. */
+   a vertex's own ones are on the diagonal. Of complex ones the real parts' do; one unknown's entry is imaginary, half
+   of the time. */
 static PetscScalar HybWitnessEdgeEntry(PetscInt bs, PetscInt r, PetscInt c)
 {
-  const PetscReal unit = 1.0 / (1 << 24), w = HybWitnessWeight(r / bs, c / bs);
+  const PetscReal unit = WITNESS_UNIT, w = HybWitnessWeight(r / bs, c / bs);
   const PetscInt  own = r / bs == c / bs, others = own ? bs - 1 : bs * bs - 1;
   PetscReal       share = PetscFloorReal(w / (others + 1) / unit) * unit, a;
 
@@ -350,7 +371,9 @@ static PetscScalar HybWitnessEdgeEntry(PetscInt bs, PetscInt r, PetscInt c)
     a = w - others * share;
   else
     a = own && r != c ? 0 : share;
-  return (r + c) / 2 % 3 == 1 ? -a : a;
+  if ((r + c) / 2 % 3 == 1) a = -a;
+  if (PetscDefined(USE_COMPLEX) && bs == 1) return (r + c) % 2 ? HybWitnessImaginary(a) : a;
+  return a + HybWitnessImaginary(3);
 }
 
 static PetscErrorCode HybWitnessEdgesCSR(HybArena *arena, PetscInt bs, HybCSR *A)

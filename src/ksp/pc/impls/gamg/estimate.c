@@ -164,19 +164,24 @@ static void HybSingularValues(PetscInt m, PetscInt n, PetscScalar *H, PetscReal 
     moved = PETSC_FALSE;
     for (PetscInt p = 0; p < n; p++) {
       for (PetscInt q = p + 1; q < n; q++) {
-        PetscScalar *x = H + p * m, *y = H + q * m;
-        PetscReal    xx = 0, yy = 0, xy = 0, zeta, t, c;
+        PetscScalar *x = H + p * m, *y = H + q * m, product = 0;
+        PetscReal    xx = 0, yy = 0, xy, zeta, t, c;
 
         for (PetscInt k = 0; k < m; k++) {
-          xx += x[k] * x[k];
-          yy += y[k] * y[k];
-          xy += x[k] * y[k];
+          xx += PetscRealPart(PetscConj(x[k]) * x[k]);
+          yy += PetscRealPart(PetscConj(y[k]) * y[k]);
+          product += PetscConj(x[k]) * y[k];
         }
-        if (PetscAbsReal(xy) <= PETSC_MACHINE_EPSILON * PetscSqrtReal(xx) * PetscSqrtReal(yy)) continue;
+        if (PetscAbsScalar(product) <= PETSC_MACHINE_EPSILON * PetscSqrtReal(xx) * PetscSqrtReal(yy)) continue;
         moved = PETSC_TRUE;
-        zeta  = (yy - xx) / (2 * xy);
-        t     = (zeta < 0 ? -1 : 1) / (PetscAbsReal(zeta) + PetscSqrtReal(1 + zeta * zeta));
-        c     = 1 / PetscSqrtReal(1 + t * t);
+        xy    = PetscRealPart(product);
+        if (PetscImaginaryPart(product) != 0) { /* y turned so that the product is real */
+          xy = PetscAbsScalar(product);
+          for (PetscInt k = 0; k < m; k++) y[k] *= PetscConj(product) / xy;
+        }
+        zeta = (yy - xx) / (2 * xy);
+        t    = (zeta < 0 ? -1 : 1) / (PetscAbsReal(zeta) + PetscSqrtReal(1 + zeta * zeta));
+        c    = 1 / PetscSqrtReal(1 + t * t);
         for (PetscInt k = 0; k < m; k++) {
           const PetscScalar old = x[k];
 
@@ -191,7 +196,7 @@ static void HybSingularValues(PetscInt m, PetscInt n, PetscScalar *H, PetscReal 
   for (PetscInt p = 0; p < n; p++) {
     PetscReal norm = 0;
 
-    for (PetscInt k = 0; k < m; k++) norm += H[p * m + k] * H[p * m + k];
+    for (PetscInt k = 0; k < m; k++) norm += PetscRealPart(PetscConj(H[p * m + k]) * H[p * m + k]);
     norm      = PetscSqrtReal(norm);
     *smallest = PetscMin(*smallest, norm);
     *largest  = PetscMax(*largest, norm);

@@ -8,9 +8,8 @@
 #include "aijhybridgpu/private/hybparagg.h"
 #include "aijhybridgpu/private/hybmat.h"
 
-/* The rules of aggregation are those of 3.21 and later, near-null vectors are real, limits of rounding those of
-   doubles */
-#if HYB_HAS_GAMG && PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX)
+/* The rules of aggregation are those of 3.21 and later, limits of rounding those of doubles and of single precision */
+#if HYB_HAS_GAMG && (PetscDefined(USE_REAL_DOUBLE) || PetscDefined(USE_REAL_SINGLE))
   #define HYB_GAMG 1
 #else
   #define HYB_GAMG 0
@@ -61,8 +60,8 @@ struct _HybGAMG {
 
   struct { /* the near-null vectors of the level that is made next */
     HybArena arena;
-    /* Live where arena.exec executes. NULL: all ones, or one for each unknown of a vertex (translations), or still in
-       pc_gamg->data */
+    /* Live where arena.exec executes; of complex ones the real parts are meant. NULL: all ones, or one for each
+       unknown of a vertex (translations), or still in pc_gamg->data */
     HybScalar *b;
   } near;
 

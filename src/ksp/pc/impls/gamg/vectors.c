@@ -48,19 +48,41 @@ static PetscErrorCode HybGAMGCopy(const HybExec *from, const HybExec *to, void *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same between PETSc's real numbers on the host and vectors' entries: from, or to, is NULL for the former. */
+static PetscErrorCode HybGAMGCopyReal(const HybExec *from, const HybExec *to, void *dst, const void *src, size_t n)
+{
+  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  #if PetscDefined(USE_COMPLEX)
+  PetscScalar   *all;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(n + 1, &all));
+  for (size_t k = 0; !from && k < n; k++) all[k] = ((const PetscReal *)src)[k];
+  ierr = HybGAMGCopy(from ? from : &host, to ? to : &host, to ? dst : all, from ? src : all, n * sizeof(*all));
+  if (!ierr && to) ierr = to->backend->sync(to); /* before the copy goes */
+  for (size_t k = 0; !ierr && !to && k < n; k++) ((PetscReal *)dst)[k] = PetscRealPart(all[k]);
+  PetscCall(PetscFree(all));
+  PetscCall(ierr);
+  #else
+  PetscFunctionBegin;
+  PetscCall(HybGAMGCopy(from ? from : &host, to ? to : &host, dst, src, n * sizeof(PetscReal)));
+  #endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* PETSc's functions will read pc_gamg->data */
 PetscErrorCode HybGAMGDataToHost(PC pc, HybGAMG *h, PetscInt rows)
 {
-  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
-  PC_GAMG      *gamg = HybGAMGData(pc);
-  const size_t  n    = (size_t)rows * gamg->data_cell_cols;
-  PetscReal    *data;
+  PC_GAMG     *gamg = HybGAMGData(pc);
+  const size_t n    = (size_t)rows * gamg->data_cell_cols;
+  PetscReal   *data;
 
   PetscFunctionBegin;
   if (!h->setup.dummy || gamg->data != h->setup.dummy) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc1(n + 1, &data));
   if (h->near.b) {
-    PetscErrorCode ierr = HybGAMGCopy(&h->near.arena.exec, &host, data, h->near.b, n * sizeof(*data));
+    PetscErrorCode ierr = HybGAMGCopyReal(&h->near.arena.exec, NULL, data, h->near.b, n);
 
     if (ierr) (void)PetscFree(data);
     PetscCall(ierr);
@@ -219,9 +241,9 @@ static PetscBool HybGAMGAreTranslations(PetscInt rows, const HybAggBlock *block,
 
 PetscErrorCode HybGAMGSend(PC pc, HybGAMG *h, PetscInt rows)
 {
-  const HybExec    host = {&HybBackendHost, NULL, HYB_MEM_HOST}, *from = &host;
-  const PetscCount n   = (PetscCount)rows * h->block.nvec;
-  const void      *src = NULL;
+  const PetscCount n    = (PetscCount)rows * h->block.nvec;
+  const HybExec   *from = NULL; /* PETSc's are real */
+  const void      *src  = NULL;
   HybArena         near;
   HybScalar       *b;
   PetscErrorCode   ierr;
@@ -239,7 +261,7 @@ PetscErrorCode HybGAMGSend(PC pc, HybGAMG *h, PetscInt rows)
   if (!src) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaInit(&near, &h->exec));
   ierr = HybArenaAlloc(&near, HYB_WORK(&h->exec), n, sizeof(*b), &b);
-  if (!ierr) ierr = HybGAMGCopy(from, &h->exec, b, src, (size_t)n * sizeof(*b));
+  if (!ierr) ierr = from ? HybGAMGCopy(from, &h->exec, b, src, (size_t)n * sizeof(*b)) : HybGAMGCopyReal(NULL, &h->exec, b, src, (size_t)n);
   if (ierr) (void)HybArenaReset(&near);
   PetscCall(ierr);
   PetscCall(HybGAMGNear(h, near, b));
