@@ -36,14 +36,16 @@ typedef enum {
   HYB_CG_BETAOLD, /* z r, of the cgproducts() before */
   HYB_CG_DPI,     /* p A p; before the first, 0 */
   HYB_CG_DPIOLD,
-  HYB_CG_ZZ,      /* z z */
-  HYB_CG_RR,      /* r r */
-  HYB_CG_STOPPED, /* 1: p A p is 0, not finite, or has changed its sign: x and r stay as they were */
+  HYB_CG_ZZ,      /* |z|^2 */
+  HYB_CG_RR,      /* |r|^2 */
+  HYB_CG_STOPPED, /* 1: p A p is 0, not finite, or its real part changed its sign: x and r stay as they were */
   HYB_CG_NUMBERS
 } HybCGNumber;
 typedef struct {
   HybScalar *s;       /* HYB_CG_NUMBERS numbers, then 3 HYB_KRYLOV_SUMS partial sums */
   int       *arrived; /* one counter */
+  /* inner products conjugate their second factor, that of a Hermitian matrix; else, of a complex symmetric one, none */
+  PetscBool hermitian;
 } HybCG;
 
 /* Sums are taken in an order that depends on n alone: the same from run to run. */
@@ -64,7 +66,7 @@ typedef struct _HybKrylovOps {
      sum of squares alone, in h[(steps+1) steps]. k = -1 makes u_0 of w = b. scale is not used. n > 0. */
   PetscErrorCode (*project)(const HybExec *, const HybKrylovBasis *, PetscInt k, const HybScalar *w, HybScalar *g);
   PetscErrorCode (*update)(const HybExec *, const HybKrylovBasis *, PetscInt k, PetscReal s, const HybScalar *c, const HybScalar *w);
-  /* The conjugate gradient method; NULL with complex numbers. Nothing waits. cgproducts: z r, z z and r r; cgdirection:
+  /* The conjugate gradient method; NULL on the host. Nothing waits. cgproducts: z r, |z|^2 and |r|^2; cgdirection:
      p = z + (beta/betaold) p, or p = z if betaold is 0, as it is at first; cgcurvature: p w; cgupdate: x += a p, r -= a
      w with a = beta/(p w), unless HYB_CG_STOPPED. All launches are the same in each iteration. */
   PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);

@@ -377,21 +377,35 @@ static PetscErrorCode HybKrylovReciprocal_CUDA(const HybExec *exec, HybArena *wo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if !defined(PETSC_USE_COMPLEX)
+static __device__ __forceinline__ PetscReal CGReal(const HybScalar &v)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return v.real();
+#else
+  return v;
+#endif
+}
+
+/* a term of an inner product of the method's kind */
+static __device__ __forceinline__ HybScalar CGTerm(const HybCG &cg, const HybScalar &a, const HybScalar &b)
+{
+  return HybMul(a, cg.hermitian ? HybConj(b) : b);
+}
+
 /* sums of up to three products at once, in the blocks' order */
 template <int K>
-static __device__ __forceinline__ bool CGSums(const PetscReal (&mine)[K], PetscReal *sums, int *arrived, PetscReal (&total)[K])
+static __device__ __forceinline__ bool CGSums(const HybScalar (&mine)[K], HybScalar *sums, int *arrived, HybScalar (&total)[K])
 {
-  HYB_SHARED(PetscReal, scratch, HYB_WARP);
+  HYB_SHARED(HybScalar, scratch, HYB_WARP);
   HYB_SHARED(int, last, 1);
-  #pragma unroll
+#pragma unroll
   for (int k = 0; k < K; k++) {
-    const PetscReal sum = HybBlockSum<KRYLOV_THREADS>(mine[k], scratch);
+    const HybScalar sum = HybBlockSum<KRYLOV_THREADS>(mine[k], scratch);
     if (threadIdx.x == 0) sums[k * HYB_KRYLOV_SUMS + blockIdx.x] = sum;
     __syncthreads();
   }
   if (!KrylovLast(arrived, last) || threadIdx.x >= HYB_WARP) return false;
-  #pragma unroll
+#pragma unroll
   for (int k = 0; k < K; k++) total[k] = KrylovTotal(sums + k * HYB_KRYLOV_SUMS);
   return threadIdx.x == 0;
 }
@@ -399,15 +413,15 @@ static __device__ __forceinline__ bool CGSums(const PetscReal (&mine)[K], PetscR
 static __global__ __launch_bounds__(KRYLOV_THREADS) void CGProducts(PetscCount n, HybCG cg, bool aligned, const HybScalar *z, const HybScalar *r)
 {
   HybChainWait();
-  PetscReal sum[3] = {0, 0, 0}, total[3];
+  HybScalar sum[3] = {HybScalar(0), HybScalar(0), HybScalar(0)}, total[3];
 
   for (PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK; i < n; i += (PetscCount)gridDim.x * KRYLOV_THREADS * KRYLOV_PACK) {
     const KrylovPack a = KrylovLoad(z, i, n, aligned), b = KrylovLoad(r, i, n, aligned);
-  #pragma unroll
+#pragma unroll
     for (int q = 0; q < KRYLOV_PACK; q++) {
-      sum[0] += a.v[q] * b.v[q];
-      sum[1] += a.v[q] * a.v[q];
-      sum[2] += b.v[q] * b.v[q];
+      sum[0] = sum[0] + CGTerm(cg, a.v[q], b.v[q]);
+      sum[1] = sum[1] + HybMul(a.v[q], HybConj(a.v[q]));
+      sum[2] = sum[2] + HybMul(b.v[q], HybConj(b.v[q]));
     }
   }
   if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) {
@@ -426,11 +440,11 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount 
 
   if (i >= n) return;
   a = KrylovLoad(z, i, n, aligned);
-  if (cg.s[HYB_CG_BETAOLD] != 0) {
-    const PetscReal  b = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_BETAOLD];
+  if (cg.s[HYB_CG_BETAOLD] != HybScalar(0)) {
+    const HybScalar  b = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_BETAOLD];
     const KrylovPack c = KrylovLoad(p, i, n, aligned);
-  #pragma unroll
-    for (int q = 0; q < KRYLOV_PACK; q++) a.v[q] = a.v[q] + b * c.v[q];
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) a.v[q] = a.v[q] + HybMul(b, c.v[q]);
   }
   KrylovStore(p, i, n, aligned, a);
 }
@@ -438,18 +452,19 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount 
 static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount n, HybCG cg, bool aligned, const HybScalar *p, const HybScalar *w)
 {
   HybChainWait();
-  PetscReal sum[1] = {0}, total[1];
+  HybScalar sum[1] = {HybScalar(0)}, total[1];
 
   for (PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK; i < n; i += (PetscCount)gridDim.x * KRYLOV_THREADS * KRYLOV_PACK) {
     const KrylovPack a = KrylovLoad(p, i, n, aligned), b = KrylovLoad(w, i, n, aligned);
-  #pragma unroll
-    for (int q = 0; q < KRYLOV_PACK; q++) sum[0] += a.v[q] * b.v[q];
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) sum[0] = sum[0] + CGTerm(cg, a.v[q], b.v[q]);
   }
   if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) {
-    const PetscReal before = cg.s[HYB_CG_DPI], now = total[0];
-    cg.s[HYB_CG_DPIOLD]  = before;
-    cg.s[HYB_CG_DPI]     = now;
-    cg.s[HYB_CG_STOPPED] = now == 0 || !(now - now == 0) || (before != 0 && (now < 0) != (before < 0)) ? 1 : 0;
+    const PetscReal before = CGReal(cg.s[HYB_CG_DPI]), now = CGReal(total[0]);
+    const bool      zero = total[0] == HybScalar(0), finite = total[0] - total[0] == HybScalar(0);
+    cg.s[HYB_CG_DPIOLD]  = cg.s[HYB_CG_DPI];
+    cg.s[HYB_CG_DPI]     = total[0];
+    cg.s[HYB_CG_STOPPED] = HybScalar(zero || !finite || (before < 0 && now > 0) || (before > 0 && now < 0) ? 1 : 0);
   }
 }
 
@@ -457,15 +472,15 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, 
 {
   HybChainWait();
   const PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
-  const PetscReal  a = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI];
+  const HybScalar  a = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI];
 
-  if (i >= n || cg.s[HYB_CG_STOPPED] != 0) return;
+  if (i >= n || cg.s[HYB_CG_STOPPED] != HybScalar(0)) return;
   const KrylovPack pp = KrylovLoad(p, i, n, aligned), ww = KrylovLoad(w, i, n, aligned);
   KrylovPack       xx = KrylovLoad(x, i, n, aligned), rr = KrylovLoad(r, i, n, aligned);
-  #pragma unroll
+#pragma unroll
   for (int q = 0; q < KRYLOV_PACK; q++) {
-    xx.v[q] = xx.v[q] + a * pp.v[q];
-    rr.v[q] = rr.v[q] - a * ww.v[q];
+    xx.v[q] = xx.v[q] + HybMul(a, pp.v[q]);
+    rr.v[q] = rr.v[q] - HybMul(a, ww.v[q]);
   }
   KrylovStore(x, i, n, aligned, xx);
   KrylovStore(r, i, n, aligned, rr);
@@ -500,20 +515,17 @@ static PetscErrorCode HybKrylovCGUpdate_CUDA(const HybExec *exec, const HybCG *c
   HYB_LAUNCH_CHAINED(n, CGUpdate, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, aligned, p, w, x, r);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
 
 extern const HybKrylovOps HybKrylovCUDA;
 const HybKrylovOps        HybKrylovCUDA = {
-         .noise      = HybKrylovNoise_CUDA,
-         .reciprocal = HybKrylovReciprocal_CUDA,
-         .start      = HybKrylovStart_CUDA,
-         .step       = HybKrylovStep_CUDA,
-         .project    = HybKrylovProject_CUDA,
-         .update     = HybKrylovUpdate_CUDA,
-#if !defined(PETSC_USE_COMPLEX)
-  .cgproducts  = HybKrylovCGProducts_CUDA,
-  .cgdirection = HybKrylovCGDirection_CUDA,
-  .cgcurvature = HybKrylovCGCurvature_CUDA,
-  .cgupdate    = HybKrylovCGUpdate_CUDA,
-#endif
+         .noise       = HybKrylovNoise_CUDA,
+         .reciprocal  = HybKrylovReciprocal_CUDA,
+         .start       = HybKrylovStart_CUDA,
+         .step        = HybKrylovStep_CUDA,
+         .project     = HybKrylovProject_CUDA,
+         .update      = HybKrylovUpdate_CUDA,
+         .cgproducts  = HybKrylovCGProducts_CUDA,
+         .cgdirection = HybKrylovCGDirection_CUDA,
+         .cgcurvature = HybKrylovCGCurvature_CUDA,
+         .cgupdate    = HybKrylovCGUpdate_CUDA,
 };

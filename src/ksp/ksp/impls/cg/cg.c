@@ -11,6 +11,8 @@
              x += (beta/dpi) p;  r -= (beta/dpi) w                      unless dpi says that PETSc would stop
              z = M r;  beta = z r, |z|                                  wait: what PETSc tests on the way, then its test
 
+  Products are those of PETSc's kind: for complex numbers with conjugates, unless KSPCGSetType() says symmetric.
+
   What PETSc finds before it changes x (p A p is 0, changes its sign or is not finite) the kernels find as well, and
   change nothing. One application of M is in vain then, and one where the norm of r ends the iterations, which PETSc
   tests before it makes z.
@@ -43,6 +45,8 @@ static struct {
   PetscErrorCode (*solve)(KSP);
   PetscErrorCode (*reset)(KSP);
   PetscErrorCode (*destroy)(KSP);
+  PetscErrorCode (*setfromoptions)(KSP, HybOptionItems);
+  PetscErrorCode (*settype)(KSP, KSPCGType);
   HybSetRealFn setradius, settarget;
   PetscErrorCode (*getobjective)(KSP, PetscReal *);
 } petsc;
@@ -102,6 +106,31 @@ static PetscErrorCode HybKSPCGFree(void *pointer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Which inner products: PETSc has no function that tells, so whoever says it is heard */
+static PetscErrorCode KSPCGSetType_Hyb(KSP ksp, KSPCGType type)
+{
+  HybKSPCG *cg;
+
+  PetscFunctionBegin;
+  PetscCall((*petsc.settype)(ksp, type));
+  PetscCall(HybKSPCGGet(ksp, &cg));
+  PetscCall(HybKSPCGForget(cg)); /* its launches are of the other kind */
+  cg->numbers.hermitian = (PetscBool)(type == KSP_CG_HERMITIAN);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPSetFromOptions_CG_Hyb(KSP ksp, HybOptionItems items)
+{
+  KSPCGType type;
+  PetscBool set;
+
+  PetscFunctionBegin;
+  PetscCall((*petsc.setfromoptions)(ksp, items));
+  PetscCall(PetscOptionsGetEnum(((PetscObject)ksp)->options, ((PetscObject)ksp)->prefix, "-ksp_cg_type", KSPCGTypes, (PetscEnum *)&type, &set));
+  if (set) PetscCall(KSPCGSetType_Hyb(ksp, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* a radius, or a target of the objective function */
 static PetscErrorCode HybKSPCGTrust(KSP ksp, HybSetRealFn petscs, PetscReal value)
 {
@@ -157,7 +186,6 @@ static PetscErrorCode KSPDestroy_CG_Hyb(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if !defined(PETSC_USE_COMPLEX)
 /* one solve */
 typedef struct {
   KSP          ksp;
@@ -168,7 +196,7 @@ typedef struct {
   HybScalar   *sum;                  /* where x is while it iterates */
   PetscBool    null;                 /* constants are A's null space */
   PetscBool    vain;                 /* PETSc would not have made the last z */
-  PetscReal    host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
+  PetscScalar  host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
 } Solve;
 
 /* dp and beta, as of the last wait */
@@ -176,11 +204,11 @@ static PetscReal SolveNorm(const Solve *s)
 {
   switch (s->ksp->normtype) {
   case KSP_NORM_PRECONDITIONED:
-    return PetscSqrtReal(s->host[HYB_CG_ZZ]);
+    return PetscSqrtReal(PetscRealPart(s->host[HYB_CG_ZZ]));
   case KSP_NORM_UNPRECONDITIONED:
-    return PetscSqrtReal(s->host[HYB_CG_RR]);
+    return PetscSqrtReal(PetscRealPart(s->host[HYB_CG_RR]));
   default:
-    return PetscSqrtReal(PetscAbsReal(s->host[HYB_CG_BETA]));
+    return PetscSqrtReal(PetscAbsScalar(s->host[HYB_CG_BETA]));
   }
 }
 
@@ -339,17 +367,17 @@ static PetscErrorCode SolveTest(Solve *s, PetscInt its)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* beta is 0, or changed its sign: as PETSc finds at an iteration's begin */
+/* beta is 0, or changed its sign, where that is real: as PETSc finds at an iteration's begin */
 static PetscErrorCode SolveBeta(Solve *s, PetscInt i)
 {
   KSP             ksp  = s->ksp;
-  const PetscReal beta = s->host[HYB_CG_BETA], old = s->host[HYB_CG_BETAOLD];
+  const PetscReal beta = PetscRealPart(s->host[HYB_CG_BETA]), old = PetscRealPart(s->host[HYB_CG_BETAOLD]);
 
   PetscFunctionBegin;
-  if (beta == 0) {
+  if (s->host[HYB_CG_BETA] == (PetscScalar)0) {
     ksp->reason = KSP_CONVERGED_ATOL;
     PetscCall(PetscInfo(ksp, "converged due to beta = 0\n"));
-  } else if (i > 0 && beta * old < 0) {
+  } else if (!PetscDefined(USE_COMPLEX) && i > 0 && beta * old < 0) {
     PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite preconditioner, beta %g, betaold %g", (double)beta, (double)old);
     ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
     PetscCall(PetscInfo(ksp, "diverging due to indefinite preconditioner\n"));
@@ -361,17 +389,17 @@ static PetscErrorCode SolveBeta(Solve *s, PetscInt i)
 static PetscErrorCode SolveStopped(Solve *s)
 {
   KSP             ksp = s->ksp;
-  const PetscReal dpi = s->host[HYB_CG_DPI], old = s->host[HYB_CG_DPIOLD];
+  const PetscReal dpi = PetscRealPart(s->host[HYB_CG_DPI]), old = PetscRealPart(s->host[HYB_CG_DPIOLD]);
 
   PetscFunctionBegin;
-  KSPCheckDot(ksp, dpi);
-  #if HYB_HAS_NEG_CURVE
+  KSPCheckDot(ksp, s->host[HYB_CG_DPI]);
+#if HYB_HAS_NEG_CURVE
   if (ksp->converged_neg_curve) {
     ksp->reason = KSP_CONVERGED_NEG_CURVE;
     PetscCall(PetscInfo(ksp, "converged due to negative curvature: %g\n", (double)dpi));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  #endif
+#endif
   PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite matrix, dpi %g, dpiold %g", (double)dpi, (double)old);
   ksp->reason = KSP_DIVERGED_INDEFINITE_MAT;
   PetscCall(PetscInfo(ksp, "diverging due to indefinite matrix\n"));
@@ -397,18 +425,18 @@ static PetscErrorCode SolveIterate(Solve *s)
   PetscCall(SolveTest(s, 0));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   do {
-    const PetscReal beta = s->host[HYB_CG_BETA];
+    const PetscScalar beta = s->host[HYB_CG_BETA];
 
     ksp->its = i + 1;
     PetscCall(SolveBeta(s, i));
     if (ksp->reason) break;
     PetscCall(SolveIteration(s));
-    if (s->host[HYB_CG_STOPPED] != 0) {
+    if (s->host[HYB_CG_STOPPED] != (PetscScalar)0) {
       s->vain = PETSC_TRUE;
       PetscCall(SolveStopped(s));
       break;
     }
-    s->cg->objective -= (PetscReal)0.5 * (beta / s->host[HYB_CG_DPI]) * beta;
+    s->cg->objective -= PetscRealPart((PetscReal)0.5 * (beta / s->host[HYB_CG_DPI]) * beta);
     PetscCall(SolveTest(s, i + 1));
     if (ksp->reason) break;
     i++;
@@ -451,9 +479,9 @@ static PetscErrorCode SolveObjective(Solve *s)
   if (ksp->guess_zero) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetOperators(ksp, &A, NULL));
   PetscCall(MatResidual(A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0]));
-  PetscCall(VecTDot(ksp->work[0], ksp->vec_sol, &xr));
-  PetscCall(VecTDot(ksp->vec_rhs, ksp->vec_sol, &xb));
-  s->cg->objective = (PetscReal)0.5 * (xr - xb);
+  PetscCall(s->cg->numbers.hermitian ? VecDot(ksp->work[0], ksp->vec_sol, &xr) : VecTDot(ksp->work[0], ksp->vec_sol, &xr));
+  PetscCall(s->cg->numbers.hermitian ? VecDot(ksp->vec_rhs, ksp->vec_sol, &xb) : VecTDot(ksp->vec_rhs, ksp->vec_sol, &xb));
+  s->cg->objective = (PetscReal)0.5 * PetscRealPart(xr - xb);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -487,11 +515,11 @@ static PetscErrorCode SolveArrays(Solve *s)
   PetscCall(HybVecRestore(exec, &s->work, &s->b));
   PetscCall(ierr);
   /* PETSc's mark of a failed preconditioner, which was made in a vector that was lent */
-  #if HYB_HAS_VECFLAG
+#if HYB_HAS_VECFLAG
   if (ksp->reason == KSP_DIVERGED_PC_FAILED) PetscCall(VecFlag(ksp->vec_sol, 1));
-  #else
+#else
   if (ksp->reason == KSP_DIVERGED_PC_FAILED) PetscCall(VecSetInf(ksp->vec_sol));
-  #endif
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -505,9 +533,9 @@ static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *const
   PetscFunctionBegin;
   *plain = (PetscBool)(!cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && !ksp->calc_sings && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->reason != KSP_DIVERGED_PC_FAILED && ksp->pc_side == PC_LEFT);
   *plain = (PetscBool)(*plain && (ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_UNPRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL));
-  #if HYB_HAS_DIAGONALSCALE
+#if HYB_HAS_DIAGONALSCALE
   *plain = (PetscBool)(*plain && !ksp->pc->diagonalscale); /* PETSc's says that it cannot */
-  #endif
+#endif
   if (!*plain) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
@@ -516,7 +544,6 @@ static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *const
   *plain     = (PetscBool)(size == 1 && (!null || (null->has_cnst && !null->n && !null->remove)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
 
 static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
 {
@@ -525,7 +552,6 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
   PetscFunctionBegin;
   PetscCall(HybKSPCGGet(ksp, &cg));
   cg->ours = PETSC_FALSE;
-#if !defined(PETSC_USE_COMPLEX)
   {
     PetscBool      may = PETSC_FALSE;
     Solve          s   = {.ksp = ksp, .cg = cg};
@@ -555,7 +581,6 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
-#endif
   PetscCall((*petsc.solve)(ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -574,6 +599,13 @@ PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGSetRadius_C", &petsc.setradius));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGSetObjectiveTarget_C", &petsc.settarget));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGGetObjFcn_C", &petsc.getobjective));
+  if (PetscDefined(USE_COMPLEX)) {
+    PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGSetType_C", &petsc.settype));
+    PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGSetType_C", KSPCGSetType_Hyb));
+    petsc.setfromoptions     = ksp->ops->setfromoptions;
+    ksp->ops->setfromoptions = KSPSetFromOptions_CG_Hyb;
+    cg->numbers.hermitian    = PETSC_TRUE; /* PETSc's default */
+  }
   if (petsc.setradius) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGSetRadius_C", KSPCGSetRadius_Hyb));
   if (petsc.settarget) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGSetObjectiveTarget_C", KSPCGSetObjectiveTarget_Hyb));
   if (petsc.getobjective) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGGetObjFcn_C", KSPCGGetObjFcn_Hyb));
