@@ -19,26 +19,14 @@
 #include "aijhybridgpu/private/hybmat.h"
 #include "../../../smoothers.h"
 
-#if defined(PETSC_USE_COMPLEX)
-PetscErrorCode HybEstimatorBegin(KSP ksp, KSP estimator, PetscBool *ours)
-{
-  PetscFunctionBegin;
-  (void)ksp;
-  (void)estimator;
-  *ours = PETSC_FALSE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#define NAME_(x) #x
+#define NAME(x)  NAME_(x)
 
-PetscErrorCode HybEstimatorEnd(void)
-{
-  PetscFunctionBegin;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#if PetscDefined(USE_COMPLEX)
+typedef void (*HybGeev)(const char *, const char *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscScalar *, PetscScalar *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscReal *, PetscBLASInt *);
 #else
-  #define NAME_(x) #x
-  #define NAME(x)  NAME_(x)
-
 typedef void (*HybGeev)(const char *, const char *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscScalar *, PetscScalar *, PetscScalar *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscBLASInt *);
+#endif
 
 /* the estimate that is under way: one at a time */
 static struct {
@@ -127,6 +115,10 @@ static PetscErrorCode EstimatorEigenvalues(KSP e, PetscInt nmax, PetscReal *r, P
   const PetscInt n  = Estimate.steps;
   PetscBLASInt   bn = (PetscBLASInt)n, lwork = 5 * (HYB_KRYLOV_STEPS + 1), one = 1, info = 0;
   PetscScalar    square[HYB_KRYLOV_STEPS * HYB_KRYLOV_STEPS], work[5 * (HYB_KRYLOV_STEPS + 1)], none = 0;
+#if PetscDefined(USE_COMPLEX)
+  PetscScalar found[HYB_KRYLOV_STEPS];
+  PetscReal   rwork[2 * HYB_KRYLOV_STEPS];
+#endif
 
   PetscFunctionBegin;
   if (!Estimate.found) {
@@ -137,7 +129,15 @@ static PetscErrorCode EstimatorEigenvalues(KSP e, PetscInt nmax, PetscReal *r, P
   for (PetscInt q = 0; q < n; q++)
     for (PetscInt k = 0; k < n; k++) square[q * n + k] = Estimate.H[q * (n + 1) + k];
   PetscCall(PetscFPTrapPush(PETSC_FP_TRAP_OFF));
+#if PetscDefined(USE_COMPLEX)
+  (*Geev())("N", "N", &bn, square, &bn, found, &none, &one, &none, &one, work, &lwork, rwork, &info);
+  for (PetscInt k = 0; k < n; k++) {
+    r[k] = PetscRealPart(found[k]);
+    c[k] = PetscImaginaryPart(found[k]);
+  }
+#else
   (*Geev())("N", "N", &bn, square, &bn, r, c, &none, &one, &none, &one, work, &lwork, &info);
+#endif
   PetscCall(PetscFPTrapPop());
   PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_LIB, "LAPACK's eigenvalues of a Hessenberg matrix of %" PetscInt_FMT " rows: geev returned %" PetscBLASInt_FMT, n, info);
   *neig = n;
@@ -148,7 +148,7 @@ static PetscErrorCode EstimatorEigenvalues(KSP e, PetscInt nmax, PetscReal *r, P
 static PetscErrorCode EstimatorOrthogonalizes(KSP e, PetscBool *once)
 {
   PetscFunctionBegin;
-  #if !HYB_HAS_ORTHOGONALIZE
+#if !HYB_HAS_ORTHOGONALIZE
   {
     KSPGMRESCGSRefinementType refinement;
     PetscErrorCode (*orthogonalization)(KSP, PetscInt);
@@ -157,7 +157,7 @@ static PetscErrorCode EstimatorOrthogonalizes(KSP e, PetscBool *once)
     PetscCall(KSPGMRESGetOrthogonalization(e, &orthogonalization));
     *once = (PetscBool)(refinement == KSP_GMRES_CGS_REFINE_NEVER && orthogonalization == KSPGMRESClassicalGramSchmidtOrthogonalization);
   }
-  #else
+#else
   {
     KSPOrthogonalizationCGSRefinementType refinement;
     KSPOrthogonalizationFn               *orthogonalization;
@@ -166,7 +166,7 @@ static PetscErrorCode EstimatorOrthogonalizes(KSP e, PetscBool *once)
     PetscCall(KSPOrthogonalizationGet(e, &orthogonalization));
     *once = (PetscBool)(refinement == KSP_ORTHOGONALIZATION_CGS_REFINE_NEVER && orthogonalization == KSPOrthogonalizationClassicalGramSchmidt);
   }
-  #endif
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -273,4 +273,3 @@ PetscErrorCode HybEstimatorEnd(void)
   if (Estimate.skipped) e->setupstage = KSP_SETUP_NEW;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-#endif
