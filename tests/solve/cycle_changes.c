@@ -238,7 +238,7 @@ static PetscErrorCode Indefinite(Pair *p)
   const PetscReal by[] = {-0.3, -1.0, -9.0, 0.0};
 
   PetscFunctionBeginUser;
-  if (PetscDefined(USE_COMPLEX) || SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS); /* PETSc's KSPCG on both sides */
+  if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS); /* PETSc's KSPCG on both sides */
   p->tol = 1e-6;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(by); k++) {
     char what[48];

@@ -310,8 +310,8 @@ static PetscErrorCode HybMGCoarseInverse(KSP ksp, PetscInt m, Mat *X, PetscBool 
   PetscCall(MatNorm(*X, NORM_FROBENIUS, &size[0]));
   PetscCall(KSPGetOperators(ksp, &A, NULL));
   PetscCall(CoarseNorm(A, &size[1]));
-  /* 1e-8, squared; NaN is not. Of a singular matrix an inverse is noise, whose norm hides all else. */
-  *good = (PetscBool)(error <= 1e-16 * norm && norm < PETSC_MAX_REAL && size[0] * size[1] <= HYB_MG_CONDITION);
+  /* of squares; NaN is not. Of a singular matrix an inverse is noise, whose norm hides all else. */
+  *good = (PetscBool)(error <= HYB_MG_INVERSE_SQUARE * norm && norm < PETSC_MAX_REAL && size[0] * size[1] <= HYB_MG_CONDITION);
   PetscCall(VecRestoreArrayRead(x, &xa));
   PetscCall(VecRestoreArrayRead(y, &ya));
   PetscCall(VecDestroy(&b));

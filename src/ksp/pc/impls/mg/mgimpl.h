@@ -12,12 +12,20 @@
 #include "aijhybridgpu/private/hybmat.h"
 #include "../../../smoothers.h"
 
-#define HYB_MG_NAME      "HybMG"
-#define HYB_MG_LEVELS    PETSC_MG_MAXLEVELS
-#define HYB_MG_INVERSE   200  /* the most rows of a coarsest level whose inverse is made */
-#define HYB_MG_CONDITION 1e11 /* the largest condition, by Frobenius norms, of one whose inverse is used */
-#define HYB_MG_SMOOTHER  24   /* the most steps of a smoother */
-#define HYB_MG_INNER     3    /* the most solvers inside the coarsest level's, one in another */
+#define HYB_MG_NAME    "HybMG"
+#define HYB_MG_LEVELS  PETSC_MG_MAXLEVELS
+#define HYB_MG_INVERSE 200 /* the most rows of a coarsest level whose inverse is made */
+/* of one whose inverse is used: the largest condition, by Frobenius norms, and the square of the error that is allowed
+   in a solution */
+#if defined(PETSC_USE_REAL_SINGLE)
+  #define HYB_MG_CONDITION      1e5
+  #define HYB_MG_INVERSE_SQUARE 1e-7
+#else
+  #define HYB_MG_CONDITION      1e11
+  #define HYB_MG_INVERSE_SQUARE 1e-16
+#endif
+#define HYB_MG_SMOOTHER 24 /* the most steps of a smoother */
+#define HYB_MG_INNER    3  /* the most solvers inside the coarsest level's, one in another */
 
 /* An object of PETSC's as it was: the same number and the same state are the same contents */
 typedef struct {
