@@ -1,11 +1,12 @@
 /*
   hybchain.cuh: launches of which the next one does not wait for the last one's end.
 
-  HYB_LAUNCH_CHAINED() is HYB_LAUNCH() of a kernel that calls HybChainWait(). While a chain is captured (HybDeviceChain()) its blocks come to the
-  card while the kernel before it still ends, and wait there: a small kernel's launch takes no time of its own then.
-  Every thread calls it, before it writes anything, and before it reads what a kernel of a chain may have written: all
-  but matrices and plans. Vectors are no `const __restrict__` there, nor read by HybLoadReadOnly(): the compiler moves
-  such loads before the wait. work: entries or nonzeros; large kernels gain nothing (tuning's chain).
+  HYB_LAUNCH_CHAINED() is HYB_LAUNCH() of a kernel that calls HybChainWait(). While a chain is captured
+  (HybDeviceChain()) its blocks come to the card while the kernel before it still ends, and wait there: a small kernel's
+  launch takes no time of its own then. Every thread calls it, before it writes anything, and before it reads what a
+  kernel of a chain may have written: all but matrices and plans. Vectors are no `const __restrict__` there, nor read by
+  HybLoadReadOnly(): the compiler moves such loads before the wait. work: entries or nonzeros; large kernels gain
+  nothing (tuning's chain).
 */
 #ifndef AIJHYBRIDGPU_HYBCHAIN_CUH
 #define AIJHYBRIDGPU_HYBCHAIN_CUH
