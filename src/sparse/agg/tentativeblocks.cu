@@ -34,10 +34,17 @@ static __device__ __forceinline__ PetscReal BlockEntry(const Blocks &a, PetscCou
   return a.b ? HYB_AGG_REAL(a.b[(PetscCount)t * ((PetscCount)a.n * a.bs) + row]) : PetscReal((PetscInt)(row % a.bs) == t ? 1 : 0);
 }
 
-/* entry t of q's row k of an aggregate; of complex numbers the real part, the other one is 0 */
+/* q's row k of an aggregate, an entry each REALS numbers: of complex ones the real part, the other one is 0 */
+constexpr PetscInt REALS = sizeof(HybScalar) / sizeof(PetscReal);
+
+static __device__ __forceinline__ PetscReal *BlockQRow(const Blocks &a, const PetscInt *member, PetscInt k)
+{
+  return reinterpret_cast<PetscReal *>(a.q + BlockRow(a, member, k) * a.nvec);
+}
+
 static __device__ __forceinline__ PetscReal &BlockQ(const Blocks &a, const PetscInt *member, PetscInt k, PetscInt t)
 {
-  return reinterpret_cast<PetscReal *>(a.q + BlockRow(a, member, k) * a.nvec + t)[0];
+  return BlockQRow(a, member, k)[REALS * t];
 }
 
 /* the first row behind row j that is this lane's */
@@ -75,10 +82,18 @@ static __device__ bool WarpReflect(const Blocks &a, const PetscInt *member, Pets
   const bool owner = lane == j % HYB_WARP;
   PetscReal  sum   = owner ? BlockQ(a, member, j, c) : 0;
 
-  for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) sum = sum + BlockQ(a, member, k, j) * BlockQ(a, member, k, c);
+  for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) {
+    const PetscReal *const row = BlockQRow(a, member, k);
+
+    sum = sum + row[REALS * j] * row[REALS * c];
+  }
   const PetscReal w = tau * HybSubwarpSum<HYB_WARP>(sum);
   if (owner) BlockQ(a, member, j, c) -= w;
-  for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) BlockQ(a, member, k, c) -= BlockQ(a, member, k, j) * w;
+  for (PetscInt k = LaneRow(j, lane); k < m; k += HYB_WARP) {
+    PetscReal *const row = BlockQRow(a, member, k);
+
+    row[REALS * c] -= row[REALS * j] * w;
+  }
   return w != 0;
 }
 
@@ -118,8 +133,9 @@ __global__ void Factor(Blocks a, PetscInt *__restrict__ list, PetscInt *__restri
 
   for (PetscInt k = lane; k < m; k += HYB_WARP) {
     const PetscCount row = BlockRow(a, member, k);
+    PetscReal *const q   = BlockQRow(a, member, k);
 
-    for (PetscInt t = 0; t < a.nvec; t++) BlockQ(a, member, k, t) = BlockEntry(a, row, t);
+    for (PetscInt t = 0; t < a.nvec; t++) q[REALS * t] = BlockEntry(a, row, t);
   }
   for (PetscInt j = 0; j < steps; j++) {
     const PetscReal norm = WarpNorm(a, member, j, m, lane), alpha = HybShfl(HYB_FULL_MASK, lane == j ? BlockQ(a, member, j, j) : (PetscReal)0, (int)j);
