@@ -349,6 +349,77 @@ static PetscErrorCode Graphs(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* G without its rows' own entries, or without so many of them: all but each third */
+static void Strip(const RefMat *G, PetscBool all, RefMat *S)
+{
+  PetscInt  *ci = (PetscInt *)RefAlloc(G->csr.nnz, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc(G->csr.nnz, sizeof(PetscInt));
+  PetscCount n = 0;
+
+  for (PetscInt r = 0; r < G->csr.m; r++)
+    for (PetscInt k = G->csr.i[r]; k < G->csr.i[r + 1]; k++) {
+      if (G->csr.j[k] == r && (all || r % 3)) continue;
+      ci[n]   = r;
+      cj[n++] = G->csr.j[k];
+    }
+  RefCOO(G->csr.m, G->csr.n, n, ci, cj, NULL, S);
+  free(S->mag);
+  free(S->terms);
+  S->mag   = NULL;
+  S->terms = NULL;
+  free(ci);
+  free(cj);
+}
+
+static PetscErrorCode TestStripped(const char *name, const RefMat *G, PetscBool every)
+{
+  char   text[128];
+  RefMat S;
+
+  PetscFunctionBegin;
+  for (int all = 0; all < 2; all++) {
+    Strip(G, (PetscBool)all, &S);
+    snprintf(text, sizeof(text), "%s without %s diagonal entries", name, all ? "its" : "most");
+    PetscCall(TestGraph(text, &S, every));
+    RefMatDestroy(&S);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode NoDiagonals(void)
+{
+  static const PetscInt sizes[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 40, 131};
+  char                  name[64];
+  RefMat                A, G;
+
+  PetscFunctionBegin;
+  for (int shape = 0; shape < 7; shape++) {
+    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
+      SmallGraph(shape, sizes[k], &G);
+      snprintf(name, sizeof(name), "shape %d of %" PetscInt_FMT, shape, sizes[k]);
+      PetscCall(TestStripped(name, &G, PETSC_FALSE));
+      RefMatDestroy(&G);
+    }
+  }
+  SmallGraph(1, HybTestSize(2100, 1200), &G);
+  PetscCall(TestStripped("a large star", &G, PETSC_TRUE));
+  RefMatDestroy(&G);
+  for (int k = 0; k < 4; k++) {
+    static const char *const names[] = {"5-point", "a power law", "random rows", "a dense row"};
+
+    switch (k) {
+    case 0: HybTestMatStencil(5, 33, 32, 1, &A); break;
+    case 1: HybTestMatPowerLaw(700, 700, 3, &A); break;
+    case 2: HybTestMatRandom(900, 900, 0, 3, &A); break;
+    default: HybTestMatDenseRow(1200, 1200, 77, 4, &A);
+    }
+    GraphOf(&A, PETSC_FALSE, &G);
+    RefMatDestroy(&A);
+    PetscCall(TestStripped(names[k], &G, PETSC_TRUE));
+    RefMatDestroy(&G);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* graphs that the rules do not hold for: found to be such */
 static PetscErrorCode Looks(void)
 {
@@ -521,6 +592,7 @@ static PetscErrorCode Body(void)
   PetscFunctionBegin;
   PetscCall(Shuffles());
   PetscCall(Graphs());
+  PetscCall(NoDiagonals());
   PetscCall(Looks());
   PetscCall(Errors());
   PetscCall(Faults());

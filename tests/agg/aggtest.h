@@ -178,16 +178,18 @@ static inline void CoarsenOnce(const RefMat *G, int hops, HybAggOrder kind, List
     RefSpGEMM(G, G, &S);
     IndependentSet(&S.csr, order, l, state);
     RefMatDestroy(&S);
+    for (PetscInt v = 0; v < n; v++) parent[v] = -1;
     for (PetscInt root = 0; root < n; root++)
       for (PetscInt v = l->head[root]; v >= 0; v = l->next[v]) parent[v] = root;
-    /* a root takes its neighbours from the others' lists to the end of its own */
+    /* A root takes its neighbours from the others' lists to the end of its own, and those in none, which are alone in
+       the square where rows lack their own entry. A neighbour may be a root there. */
     for (PetscInt root = 0; root < n; root++) {
       if (state[root] != 'r') continue;
       for (PetscInt e = G->csr.i[root]; e < G->csr.i[root + 1]; e++) {
         const PetscInt v = G->csr.j[e];
 
-        if (state[v] != 'd' || parent[v] == root) continue;
-        ListsRemove(l, parent[v], v);
+        if (state[v] == 'r' || parent[v] == root) continue;
+        if (parent[v] >= 0) ListsRemove(l, parent[v], v);
         ListsAppend(l, root, v);
         parent[v] = root;
       }
