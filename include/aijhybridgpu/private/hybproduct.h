@@ -36,7 +36,7 @@ extern PetscErrorCode HybProductSetBlockSize(HybProduct, PetscInt bs);
 extern PetscErrorCode HybProductSetPattern(HybProduct);
 /* operands of the pattern given to symbolic, any values */
 extern PetscErrorCode HybProductNumeric(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result);
-/* Has the last numeric phase succeeded without allocating memory? */
+/* Has the last numeric phase succeeded without allocating memory, and can the next one? */
 extern PetscBool HybProductWasFrugal(HybProduct);
 /* the stream of later phases, see HybBackend.use() */
 extern PetscErrorCode HybProductSetStream(HybProduct, void *stream);

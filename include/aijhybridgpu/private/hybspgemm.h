@@ -41,6 +41,7 @@ typedef struct {
   PetscBool reuse, planned;
   PetscInt  numerics; /* numeric phases before this one */
   PetscReal spent;    /* microseconds that numeric phases without a plan have cost, as the method estimates it */
+  PetscBool due;      /* the next numeric phase makes the plan */
   /* Workspace while a plan is made: C->a, if the next numeric phase writes all of it; else NULL */
   void  *unwritten;
   size_t unwrittenbytes;

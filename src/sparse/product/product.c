@@ -88,11 +88,14 @@ PetscErrorCode HybProductCreate(const HybExec *x, HybProductType type, const cha
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a plan that was given back since will be missed, or made again */
+/* A plan that was given back since will be missed, or made again; one that is due takes memory, clears some of it, and
+   waits. */
 PetscBool HybProductWasFrugal(HybProduct p)
 {
   PetscCount lost = 0;
 
+  for (PetscInt s = 0; s < p->nstages; s++)
+    if (p->stage[s].due) return PETSC_FALSE;
   return (PetscBool)(p->frugal && !HybProductGetCounter(p, "plans given back", &lost) && lost == p->lost);
 }
 

@@ -49,6 +49,7 @@ static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
   mm->counted = mm->planned = mm->permutes = mm->placed = PETSC_FALSE;
   mm->numerics                                          = 0;
   mm->spent                                             = 0;
+  mm->due                                               = PETSC_FALSE;
   mm->counters.n                                        = 0;
   second                                                = HybArenaResetBoth(&mm->work, &mm->keep);
   PetscCall(first);
@@ -231,6 +232,7 @@ PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
       (*mm->method->plancost)(mm, A, B, C, &plan, &phase);
       mm->spent += phase;
     }
+    mm->due = (PetscBool)(!mm->planned && mm->method->plan && HybSpGEMMPlanPays(mm, A, B, C));
   }
   second = HybArenaReset(&mm->work);
   PetscCall(ierr);

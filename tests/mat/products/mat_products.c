@@ -7,6 +7,7 @@ TEST np=1
 TEST np=1 -mat_aijhybridgpu_spgemm rowmerge
 TEST np=1 -mat_seqaij_type seqaijhybridgpu
 TEST np=2
+TEST np=2 @emulated
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=4
