@@ -45,7 +45,7 @@ static const HybOption list[] = {
   {.name = "-mat_aijhybridgpu_promote", .kind = HYB_OPTION_WORD, .at = AT(promotenever), .words = "auto never",
    .text = "Values of a matrix move to the device once the program changes them by operations that run there; never: they stay"},
   {.name = "-mat_aijhybridgpu_plan_min", .tuning = PETSC_TRUE, .kind = HYB_OPTION_NUMBER, .at = AT(planmin), .value = 1000000, .words = "a number of nonzeros",
-   .text = "Patterns with this many nonzeros or more get their plan at the second product with a vector, others at the first"},
+   .text = "Patterns with this many nonzeros or more get their plan after some products with a vector, others at the first"},
   {.name = "-mat_aijhybridgpu_narrow_min", .tuning = PETSC_TRUE, .kind = HYB_OPTION_NUMBER, .at = AT(narrowmin), .value = 4096, .words = "a number of rows",
    .text = "Results of the device with fewer rows become AIJ's by PETSc's own loops over rows"},
   {.name = "-mat_aijhybridgpu_ahead", .tuning = PETSC_TRUE, .kind = HYB_OPTION_FLAG, .at = AT(ahead), .value = 1,

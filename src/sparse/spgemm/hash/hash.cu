@@ -4,7 +4,7 @@
 
     symbolic   count every row; scan; columns, and values where the operands have them     (one synchronisation)
     plan       of a Galerkin product: by masks (../maskrows.cu), if rows of C are short, else by places; of others by
-               terms (../hash/terms.cu), or by places, before the second numeric phase
+               terms (../hash/terms.cu), or by places, once phases without have cost as much
     numeric    values
 
   It takes any operands. Terms or places are given back between numeric phases to who finds no memory, unless columns
