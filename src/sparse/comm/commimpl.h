@@ -19,7 +19,7 @@ extern void   HybCommWaitEnd(double began);
   } while (0)
 
 /* bytes for which exchanges have room from the first */
-#define HYB_COMM_UNIT (PetscMax(PetscMax(sizeof(HybScalar), sizeof(PetscInt)), (size_t)8))
+#define HYB_COMM_UNIT (PetscMax(sizeof(HybScalar), 2 * sizeof(PetscInt)))
 #define HYB_COMM_MOST ((size_t)64) /* and which they can be given room for */
 
 /* Peer access is made ready at once for exchanges in which some process moves so many bytes: by messages they take

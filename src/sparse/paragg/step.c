@@ -8,7 +8,7 @@
 #include "paraggimpl.h"
 
 /* what every exchange has room for from the first */
-#define HYB_PARAGG_UNIT (PetscMax(PetscMax(sizeof(HybScalar), sizeof(PetscInt)), (size_t)8))
+#define HYB_PARAGG_UNIT (PetscMax(sizeof(HybScalar), 2 * sizeof(PetscInt)))
 
 PetscErrorCode HybParAggExchange(HybParAgg p, HybHalo halo, PetscErrorCode before, size_t unit, const void *array, void *ghost)
 {
