@@ -150,7 +150,8 @@ static bool AheadMay(void)
 
     if (n != last) quiet = 0;
     last = n;
-    if (quiet >= idle || n - newest_.load(std::memory_order_relaxed) < again) return !pthread_mutex_lock(&calls_);
+    /* not a lock that waits: a process may end within a capture, and waits for this thread */
+    if ((quiet >= idle || n - newest_.load(std::memory_order_relaxed) < again) && !pthread_mutex_trylock(&calls_)) return true;
     quiet++;
     usleep(100);
   }
