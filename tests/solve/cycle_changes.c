@@ -236,7 +236,7 @@ static PetscErrorCode Odd(Pair *p)
 static PetscErrorCode Indefinite(Pair *p)
 {
   /* by -1 a solve of complex numbers takes fifteen iterations or sixteen, by rounding */
-  const PetscReal by[] = {-0.3, PetscDefined(USE_COMPLEX) ? -0.5 : -1.0, -9.0, 0.0};
+  const PetscReal by[] = {-0.3, PetscDefined(USE_COMPLEX) ? -0.3 : -1.0, -9.0, 0.0};
 
   PetscFunctionBeginUser;
   if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS); /* PETSc's KSPCG on both sides */
