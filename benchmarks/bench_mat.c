@@ -31,31 +31,12 @@
   #include <petscdevice.h>
 #endif
 
-#if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
-  #define PETSC_SUCCESS 0
-#endif
-
 static PetscInt       points = 7, n = 96, repeat = 10;
 static PetscMPIInt    size = 1;
 static PetscLogDouble todevice0, tohost0;
 static const char    *type;
 
 #include "bench_problems.h"
-
-static PetscErrorCode Synchronize(void)
-{
-  PetscFunctionBeginUser;
-#if defined(PETSC_HAVE_CUDA)
-  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) { /* a PETSc with CUDA may run without a card */
-    PetscDeviceContext dctx;
-
-    PetscCall(PetscDeviceContextGetCurrentContext(&dctx));
-    PetscCall(PetscDeviceContextSynchronize(dctx));
-  }
-#endif
-  if (size > 1) PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* what this process has logged of the bus so far */
 static void Bus(PetscLogDouble *todevice, PetscLogDouble *tohost)

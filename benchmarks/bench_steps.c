@@ -30,21 +30,6 @@ static char        tag[64];
 
 #include "bench_problems.h"
 
-static PetscErrorCode Synchronize(void)
-{
-  PetscFunctionBeginUser;
-#if defined(PETSC_HAVE_CUDA)
-  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) { /* a PETSc with CUDA may run without a card */
-    PetscDeviceContext dctx;
-
-    PetscCall(PetscDeviceContextGetCurrentContext(&dctx));
-    PetscCall(PetscDeviceContextSynchronize(dctx));
-  }
-#endif
-  if (size > 1) PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 #define TIMED_TO(ms, statement)        \
   do {                                 \
     PetscLogDouble t0_, t1_;           \
