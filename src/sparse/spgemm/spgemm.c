@@ -167,21 +167,6 @@ static PetscErrorCode HybSpGEMMListen(MPI_Comm comm, int line, const char *funct
   return n;
 }
 
-/* Is it time for a plan? Where nobody has said that numeric phases follow, those without it have cost as much as it
-   will: whatever their number is in the end, the sum is at most twice the better of "at once" and "never". */
-static PetscBool HybSpGEMMPlanPays(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C)
-{
-  const PetscInt after = HybTuningGet()->plan_after;
-  PetscReal      plan, phase;
-
-  if (mm->reuse) return PETSC_TRUE;
-  if (!mm->numerics) return PETSC_FALSE;
-  if (after >= 0) return (PetscBool)(mm->numerics >= after);
-  if (!mm->method->plancost) return PETSC_TRUE;
-  (*mm->method->plancost)(mm, A, B, C, &plan, &phase);
-  return (PetscBool)(mm->spent >= plan);
-}
-
 PetscErrorCode HybSpGEMMPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C)
 {
   PetscErrorCode ierr, second;
@@ -189,7 +174,7 @@ PetscErrorCode HybSpGEMMPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, co
 
   PetscFunctionBegin;
   PetscCheck(mm->method, PETSC_COMM_SELF, PETSC_ERR_ORDER, "HybSpGEMMSymbolic() comes before HybSpGEMMPlan()");
-  if (mm->planned || !HybSpGEMMPlanPays(mm, A, B, C)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (mm->planned || !(mm->reuse || mm->due)) PetscFunctionReturn(PETSC_SUCCESS);
   mm->planned = PETSC_TRUE; /* also after an error: there is a way without */
   if (!mm->method->plan) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscPushErrorHandler(HybSpGEMMListen, words));
@@ -204,6 +189,22 @@ PetscErrorCode HybSpGEMMPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, co
   PetscCheck(!ierr, PETSC_COMM_SELF, ierr, "The plan of numeric phases of the SpGEMM method %s cannot be made: %s", mm->method->name, words);
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A numeric phase has ended well. Does the next one make the plan? Where nobody has said that phases follow, those
+   without it have cost as much as it will: whatever their number is in the end, the sum is at most twice the better of
+   "at once" and "never". */
+static void HybSpGEMMPhaseEnded(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybCSR *C)
+{
+  const PetscInt after = HybTuningGet()->plan_after;
+  PetscReal      plan = 0, phase = 0;
+
+  mm->numerics++;
+  mm->due = PETSC_FALSE;
+  if (mm->planned || !mm->method->plan) return;
+  if (mm->method->plancost) (*mm->method->plancost)(mm, A, B, C, &plan, &phase);
+  mm->spent += phase;
+  mm->due = (PetscBool)(after >= 0 ? mm->numerics >= after : mm->spent >= plan);
 }
 
 PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
@@ -224,16 +225,7 @@ PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   mm->unwrittenbytes = 0;
   PetscCall(ierr);
   ierr = mm->method->numeric(mm, A, B, C);
-  if (!ierr) {
-    mm->numerics++;
-    if (!mm->planned && mm->method->plancost) {
-      PetscReal plan, phase;
-
-      (*mm->method->plancost)(mm, A, B, C, &plan, &phase);
-      mm->spent += phase;
-    }
-    mm->due = (PetscBool)(!mm->planned && mm->method->plan && HybSpGEMMPlanPays(mm, A, B, C));
-  }
+  if (!ierr) HybSpGEMMPhaseEnded(mm, A, B, C);
   second = HybArenaReset(&mm->work);
   PetscCall(ierr);
   PetscCall(second);
