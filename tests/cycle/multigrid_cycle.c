@@ -330,8 +330,8 @@ static PetscErrorCode Apply(There *t, const char *what)
   PetscCall(HybTestUploadArray(&t->arena, m, sizeof(PetscScalar), hb, &b));
   PetscCall(HybTestUploadArray(&t->arena, m, sizeof(PetscScalar), hx, &x));
   PetscCall(HybTestUploadArray(&t->arena, m, sizeof(PetscScalar), hx, &again));
-  HybTestCall(HybCycleApply(&t->cycle, b, x));
-  HybTestCall(HybCycleApply(&t->cycle, b, again));
+  HybTestCall(HybCycleApply(&t->cycle, PETSC_SUCCESS, b, x));
+  HybTestCall(HybCycleApply(&t->cycle, PETSC_SUCCESS, b, again));
   RefVisit(p, 0, hb, hx, PETSC_TRUE);
   PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), x, found));
   for (PetscInt k = 0; k < m; k++) norm = PetscMax(norm, PetscAbsScalar(hx[k]));

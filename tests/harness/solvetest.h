@@ -383,6 +383,7 @@ static inline PetscErrorCode SolveBegin(int argc, char **argv)
   static char *all[64];
   char       **a = all;
   int          n = 0;
+  PetscBool    device;
 
   MatTestCards(argc, argv);
   for (; n < argc && n < 60; n++) all[n] = argv[n];
@@ -396,7 +397,9 @@ static inline PetscErrorCode SolveBegin(int argc, char **argv)
   Cycles = PETSC_TRUE;
   /* without these nobody hears who changes a smoother */
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_smoothers", &Cycles, NULL));
-  Cycles = (PetscBool)(Cycles && SolveSize == 1);
+  /* cycles of several processes are on devices */
+  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &device));
+  Cycles = (PetscBool)(Cycles && (SolveSize == 1 || device));
   Covers = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

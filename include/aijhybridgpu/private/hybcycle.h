@@ -42,6 +42,13 @@ typedef struct {
   int       *arrived; /* one counter, 0 at first; read on a device alone */
 } HybCycleSums;
 
+/* a level's matrices: the one it smooths, and those from and to the next coarser level */
+typedef enum {
+  HYB_CYCLE_A,
+  HYB_CYCLE_P,
+  HYB_CYCLE_R
+} HybCyclePart;
+
 typedef struct {
   HybExec       exec;
   PetscInt      n; /* levels above the coarsest; level[0] is the finest. At least one. */
@@ -52,7 +59,11 @@ typedef struct {
   HybScalar       *b, *x;
   const HybScalar *inverse;
   PetscErrorCode (*solve)(void *ctx, const HybScalar *b, HybScalar *x);
-  void *ctx;
+  /* NULL: one process. Else vectors are this process's parts, of A, P and R the numbers m, n and nnz alone are read,
+     and mult() is a product with a level's matrix. It is called after an error too, which is `before`: those who wait
+     for entries of this process are told. inverse is of a coarsest level that one process has whole, or none. */
+  PetscErrorCode (*mult)(void *ctx, PetscErrorCode before, PetscInt level, HybCyclePart, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
+  void *ctx; /* of solve() and mult() */
   /* For a singular matrix on the finest level, whose null space are the constants. zeromean: the mean of each
      smoother's D^-1 (b - A x) is subtracted; zerosum: the mean of b is. q and sums are work for that. */
   PetscBool    zeromean, zerosum;
@@ -92,12 +103,13 @@ typedef struct _HybCycleOps {
 } HybCycleOps;
 
 /*
-  x = the result of one cycle for the right-hand side b, from x = 0. All plans are set up. Nothing is waited for on a
+  x = the result of one cycle for the right-hand side b, from x = 0. All plans are set up. before: an error of this
+  process, which is returned; of several, all come here. Nothing is waited for on a
   device, unless solve() does. From the second application on, levels below the finest are one launch
   of a graph, where they can be: whoever moves an array of these levels, or makes another plan, calls HybCycleMoved()
   before the next application. Numbers in arrays may change at will.
 */
-extern PetscErrorCode HybCycleApply(HybCycle *, const HybScalar *b, HybScalar *x);
+extern PetscErrorCode HybCycleApply(HybCycle *, PetscErrorCode before, const HybScalar *b, HybScalar *x);
 extern PetscErrorCode HybCycleMoved(HybCycle *);
 /* The same application, launch by launch, on the stream of the HybExec, which the caller captures. The recording is
    valid while b and x stay where they are and stamp does not change. HybCycleIsRecordable(): may it be captured? */

@@ -25,6 +25,9 @@
   are the same each time, and the smoothers' numbers are read from memory. The finest level's launches name the
   caller's vectors and are made one by one.
 
+  Several processes. Each has its part of every vector, and products are the caller's, who moves what they need of
+  others. A process that fails goes on to the end, where each product tells those who wait for its entries.
+
   Memory: four vectors a level, two on the finest. Time: a product with A for each step but the first from zero, one for
   the residual, one with P and one with R.
 
@@ -38,171 +41,179 @@ typedef struct {
   const HybExec     *exec;
   const HybCycleOps *ops;
   PetscBool          recorded; /* somebody captures all of it */
+  PetscErrorCode     failed;   /* the first error of this process: nothing is done any more, and the others are told */
 } Visit;
 
-/* the plan is another function's too: it is used on the visit's stream */
-static PetscErrorCode CycleMult(const Visit *v, HybSpMV *mult, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
-{
-  void *const    stream = mult->exec.stream;
-  PetscErrorCode ierr;
+/* what this process does alone, with n entries */
+#define CYCLE_DO(v, n, call)                         \
+  do {                                               \
+    if (!(v)->failed && (n) > 0) (v)->failed = call; \
+  } while (0)
 
-  PetscFunctionBegin;
-  mult->exec.stream = v->exec->stream;
-  ierr              = HybSpMVApply(mult, A, x, mode, y, z);
-  mult->exec.stream = stream;
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
+/* the plan is another function's too: it is used on the visit's stream */
+#define CYCLE_BY_PLAN(v, plan, call)          \
+  do {                                        \
+    void *const stream = (plan)->exec.stream; \
+                                              \
+    (plan)->exec.stream = (v)->exec->stream;  \
+    CYCLE_DO(v, 1, call);                     \
+    (plan)->exec.stream = stream;             \
+  } while (0)
+
+/* a product with the matrix that level k has for this */
+static void CycleMult(Visit *v, PetscInt k, HybCyclePart part, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  const HybCycle      *c    = v->cycle;
+  const HybCycleLevel *l    = &c->level[k];
+  HybSpMV *const       plan = part == HYB_CYCLE_A ? l->mult : part == HYB_CYCLE_P ? l->interpolate
+                                                                                  : l->restriction;
+  const HybCSR *const  csr  = part == HYB_CYCLE_A ? &l->A : part == HYB_CYCLE_P ? &l->P
+                                                                                : &l->R;
+
+  if (c->mult) { /* after an error too: others wait for this process's entries */
+    const PetscErrorCode ierr = c->mult(c->ctx, v->failed, k, part, x, mode, y, z);
+
+    if (!v->failed) v->failed = ierr;
+  } else if (csr->i)
+    CYCLE_BY_PLAN(v, plan, HybSpMVApply(plan, csr, x, mode, y, z));
+  else
+    CYCLE_DO(v, 1, v->ops->multtranspose(v->exec, &l->P, x, z));
 }
 
-static PetscErrorCode CycleStep(const Visit *v, const HybCycleLevel *l, const HybScalar *x, const HybSpMVStep *step)
+static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVStep *step)
 {
-  void *const    stream = l->mult->exec.stream;
-  PetscErrorCode ierr;
+  const HybCycleLevel *l = &v->cycle->level[k];
 
-  PetscFunctionBegin;
-  if (HybSpMVHasStep(l->mult)) {
-    l->mult->exec.stream = v->exec->stream;
-    ierr                 = HybSpMVApplyStep(l->mult, &l->A, x, step);
-    l->mult->exec.stream = stream;
-    PetscCall(ierr);
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (!v->cycle->mult && HybSpMVHasStep(l->mult)) {
+    CYCLE_BY_PLAN(v, l->mult, HybSpMVApplyStep(l->mult, &l->A, x, step));
+    return;
   }
-  PetscCall(CycleMult(v, l->mult, &l->A, x, HYB_SPMV_RESIDUAL, step->y, l->r));
-  PetscCall(v->ops->combine(v->exec, l->A.m, x, l->r, step));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  CycleMult(v, k, HYB_CYCLE_A, x, HYB_SPMV_RESIDUAL, step->y, l->r);
+  CYCLE_DO(v, l->A.m, v->ops->combine(v->exec, l->A.m, x, l->r, step));
 }
 
 /* zero: x is not read */
-static PetscErrorCode CycleSmooth(const Visit *v, const HybCycleLevel *l, const HybCycleSmoother *s, const HybScalar *b, HybScalar *x, PetscBool zero)
+static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, const HybScalar *b, HybScalar *x, PetscBool zero)
 {
+  const HybCycleLevel *l = &v->cycle->level[level];
   /* from, to: where the last iterate is and the next one goes. From zero the last step ends in x. */
   HybScalar *to = zero && s->steps % 2 ? x : l->p, *from = to == x ? l->p : x;
 
-  PetscFunctionBegin;
-  if (zero && !s->steps) PetscCall(v->ops->clear(v->exec, l->A.m, x));
+  if (zero && !s->steps) CYCLE_DO(v, l->A.m, v->ops->clear(v->exec, l->A.m, x));
   for (PetscInt k = 0; k < s->steps; k++) {
     HybScalar *const last = from;
 
     if (k == 0 && zero)
-      PetscCall(v->ops->first(v->exec, l->A.m, s->c, l->dinv, b, to));
+      CYCLE_DO(v, l->A.m, v->ops->first(v->exec, l->A.m, s->c, l->dinv, b, to));
     else {
       const HybSpMVStep step = {b, l->dinv, s->threeterm && k > (zero ? 1 : 0) ? to : NULL, s->c + 3 * k, to};
 
-      PetscCall(CycleStep(v, l, from, &step));
+      CycleStep(v, level, from, &step);
     }
     from = to;
     to   = last;
   }
-  if (from != x && s->steps) PetscCall(v->exec->backend->copy(v->exec, x, from, sizeof(HybScalar) * (size_t)l->A.m, HYB_COPY_DEVICE_TO_DEVICE));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  if (from != x && s->steps) CYCLE_DO(v, l->A.m, v->exec->backend->copy(v->exec, x, from, sizeof(HybScalar) * (size_t)l->A.m, HYB_COPY_DEVICE_TO_DEVICE));
 }
 
-static PetscErrorCode CycleVisit(const Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, PetscBool zero);
+static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, PetscBool zero);
 
 /* what is below level k, for the right-hand side that is there */
-static PetscErrorCode CycleBelow(const Visit *v, PetscInt k)
+static void CycleBelow(Visit *v, PetscInt k)
 {
   HybCycle *const      c    = v->cycle;
   HybCycleLevel *const next = k + 1 < c->n ? &c->level[k + 1] : NULL;
 
-  PetscFunctionBegin;
   if (next) {
-    for (PetscInt i = 0; i < PetscMax(1, c->level[k].cycles); i++) PetscCall(CycleVisit(v, k + 1, next->b, next->x, (PetscBool)!i));
+    for (PetscInt i = 0; i < PetscMax(1, c->level[k].cycles); i++) CycleVisit(v, k + 1, next->b, next->x, (PetscBool)!i);
   } else if (c->inverse)
-    PetscCall(v->ops->dense(v->exec, c->m, c->inverse, c->b, c->x));
-  else
-    PetscCall(c->solve(c->ctx, c->b, c->x));
+    CYCLE_DO(v, c->m, v->ops->dense(v->exec, c->m, c->inverse, c->b, c->x));
+  else if (!v->failed || c->mult) { /* of several processes all have to come */
+    const PetscErrorCode ierr = c->solve(c->ctx, c->b, c->x);
+
+    if (!v->failed) v->failed = ierr;
+  }
+}
+
+static PetscErrorCode CycleCapture(Visit *v, HybCycle *c)
+{
+  PetscBool may = PETSC_FALSE;
+  HybExec   captured;
+
+  PetscFunctionBegin;
+  PetscCall(v->ops->capture(v->exec, &captured, &may));
+  if (may) {
+    Visit inner = {c, &captured, v->ops, PETSC_FALSE, PETSC_SUCCESS};
+
+    CycleBelow(&inner, 0);
+    PetscCall(v->ops->captured(&captured, inner.failed, &c->graph));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* the finest level's launches are made one by one, what is below it by a graph from the second time on */
-static PetscErrorCode CycleBelowFinest(const Visit *v)
+static void CycleBelowFinest(Visit *v)
 {
-  HybCycle *const c   = v->cycle;
-  PetscBool       may = PETSC_FALSE;
-  HybExec         captured;
+  HybCycle *const c = v->cycle;
 
-  PetscFunctionBegin;
-  if (v->recorded) {
-    PetscCall(CycleBelow(v, 0));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (c->applied && !c->graph && !c->plain && v->ops->capture) {
-    PetscCall(v->ops->capture(v->exec, &captured, &may));
-    if (may) {
-      const Visit    inner = {c, &captured, v->ops, PETSC_FALSE};
-      PetscErrorCode ierr  = CycleBelow(&inner, 0);
-
-      PetscCall(v->ops->captured(&captured, ierr, &c->graph));
-    }
-  }
-  if (c->graph) {
-    PetscCall(v->ops->launch(v->exec, c->graph));
-    c->launched++;
+  if (!v->recorded && c->applied && !c->graph && !c->plain && v->ops->capture) CYCLE_DO(v, 1, CycleCapture(v, c));
+  if (!v->recorded && c->graph) {
+    CYCLE_DO(v, 1, v->ops->launch(v->exec, c->graph));
+    if (!v->failed) c->launched++;
   } else
-    PetscCall(CycleBelow(v, 0));
-  PetscFunctionReturn(PETSC_SUCCESS);
+    CycleBelow(v, 0);
 }
 
 /* the right-hand side of the finest level's smoothers, where constants are a null space */
-static PetscErrorCode CycleZeroSum(const Visit *v, const HybScalar *b)
+static void CycleZeroSum(Visit *v, const HybScalar *b)
 {
   static const int weight[HYB_CYCLE_TOTALS] = {0, 0, 0, 1};
   HybCycle *const  c                        = v->cycle;
   const PetscCount n                        = c->level[0].A.m;
 
-  PetscFunctionBegin;
-  PetscCall(v->ops->sum(v->exec, &c->sums, 3, n, b));
-  PetscCall(v->ops->shift(v->exec, &c->sums, weight, n, b, c->q));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  CYCLE_DO(v, n, v->ops->sum(v->exec, &c->sums, 3, n, b));
+  CYCLE_DO(v, n, v->ops->shift(v->exec, &c->sums, weight, n, b, c->q));
 }
 
 /* sum k of the finest level's x: 0 and 1 before and after the correction, 2 at the end */
-static PetscErrorCode CycleMean(const Visit *v, PetscInt level, PetscInt k, HybScalar *x)
+static void CycleMean(Visit *v, PetscInt level, PetscInt k, HybScalar *x)
 {
   static const int weight[HYB_CYCLE_TOTALS] = {1, -1, 1, 0};
   HybCycle *const  c                        = v->cycle;
+  const PetscCount n                        = c->level[0].A.m;
 
-  PetscFunctionBegin;
-  if (level || !c->zeromean) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(v->ops->sum(v->exec, &c->sums, k, c->level[0].A.m, x));
-  if (k == 2) PetscCall(v->ops->shift(v->exec, &c->sums, weight, c->level[0].A.m, x, x));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  if (level || !c->zeromean) return;
+  CYCLE_DO(v, n, v->ops->sum(v->exec, &c->sums, k, n, x));
+  if (k == 2) CYCLE_DO(v, n, v->ops->shift(v->exec, &c->sums, weight, n, x, x));
 }
 
-static PetscErrorCode CycleVisit(const Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, PetscBool zero)
+static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, PetscBool zero)
 {
   HybCycle *const      c  = v->cycle;
   HybCycleLevel *const l  = &c->level[k];
   const HybScalar     *xc = k + 1 < c->n ? c->level[k + 1].x : c->x;
   HybScalar           *bc = k + 1 < c->n ? c->level[k + 1].b : c->b;
+  const HybScalar     *bs = k == 0 && c->zerosum ? c->q : b;
 
-  const HybScalar *bs = k == 0 && c->zerosum ? c->q : b;
-
-  PetscFunctionBegin;
-  if (bs != b) PetscCall(CycleZeroSum(v, b));
-  PetscCall(CycleSmooth(v, l, &l->pre, bs, x, zero));
-  PetscCall(CycleMult(v, l->mult, &l->A, x, HYB_SPMV_RESIDUAL, b, l->r));
-  if (l->R.i)
-    PetscCall(CycleMult(v, l->restriction, &l->R, l->r, HYB_SPMV_SET, NULL, bc));
-  else
-    PetscCall(v->ops->multtranspose(v->exec, &l->P, l->r, bc));
+  if (bs != b) CycleZeroSum(v, b);
+  CycleSmooth(v, k, &l->pre, bs, x, zero);
+  CycleMult(v, k, HYB_CYCLE_A, x, HYB_SPMV_RESIDUAL, b, l->r);
+  CycleMult(v, k, HYB_CYCLE_R, l->r, HYB_SPMV_SET, NULL, bc);
   if (k == 0)
-    PetscCall(CycleBelowFinest(v));
+    CycleBelowFinest(v);
   else
-    PetscCall(CycleBelow(v, k));
-  PetscCall(CycleMean(v, k, 0, x));
-  PetscCall(CycleMult(v, l->interpolate, &l->P, xc, HYB_SPMV_ADD, x, x));
-  PetscCall(CycleMean(v, k, 1, x));
-  PetscCall(CycleSmooth(v, l, &l->post, bs, x, PETSC_FALSE));
-  PetscCall(CycleMean(v, k, 2, x));
-  PetscFunctionReturn(PETSC_SUCCESS);
+    CycleBelow(v, k);
+  CycleMean(v, k, 0, x);
+  CycleMult(v, k, HYB_CYCLE_P, xc, HYB_SPMV_ADD, x, x);
+  CycleMean(v, k, 1, x);
+  CycleSmooth(v, k, &l->post, bs, x, PETSC_FALSE);
+  CycleMean(v, k, 2, x);
 }
 
 /* levels from `first` on: a method without a step may allocate and wait */
 static PetscBool CycleCanBeAGraph(const HybCycle *c, PetscInt first)
 {
-  PetscBool can = (PetscBool)(c->inverse != NULL && c->n > first);
+  PetscBool can = (PetscBool)(!c->mult && c->inverse != NULL && c->n > first);
 
   for (PetscInt k = first; k < c->n; k++) can = (PetscBool)(can && HybSpMVHasStep(c->level[k].mult) && HybSpMVHasStep(c->level[k].interpolate) && c->level[k].R.i && HybSpMVHasStep(c->level[k].restriction));
   return can;
@@ -215,21 +226,23 @@ PetscBool HybCycleIsRecordable(const HybCycle *c)
 
 PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar *b, HybScalar *x)
 {
-  const Visit v = {c, exec, exec->backend->cycle, PETSC_TRUE};
+  Visit v = {c, exec, exec->backend->cycle, PETSC_TRUE, PETSC_SUCCESS};
 
   PetscFunctionBegin;
-  PetscCall(CycleVisit(&v, 0, b, x, PETSC_TRUE));
+  CycleVisit(&v, 0, b, x, PETSC_TRUE);
+  PetscCall(v.failed);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybCycleApply(HybCycle *c, const HybScalar *b, HybScalar *x)
+PetscErrorCode HybCycleApply(HybCycle *c, PetscErrorCode before, const HybScalar *b, HybScalar *x)
 {
-  const Visit v = {c, &c->exec, c->exec.backend->cycle, PETSC_FALSE};
+  Visit v = {c, &c->exec, c->exec.backend->cycle, PETSC_FALSE, before};
 
   PetscFunctionBegin;
   PetscCheck(c->n >= 1 && c->n <= HYB_CYCLE_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A cycle has 1 to %d levels above the coarsest, not %" PetscInt_FMT, HYB_CYCLE_LEVELS, c->n);
   if (!c->applied) c->plain = (PetscBool)!CycleCanBeAGraph(c, 1);
-  PetscCall(CycleVisit(&v, 0, b, x, PETSC_TRUE));
+  CycleVisit(&v, 0, b, x, PETSC_TRUE);
+  PetscCall(v.failed);
   c->applied = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -256,7 +269,7 @@ PetscLogDouble HybCycleFlops(const HybCycle *c)
   for (PetscInt k = 0; k < c->n; k++) {
     const HybCycleLevel *l = &c->level[k];
 
-    flops += visits * (2.0 * l->A.nnz + 2.0 * l->P.nnz + 2.0 * (l->R.i ? l->R.nnz : l->P.nnz) + SmootherFlops(l, &l->post, PETSC_FALSE));
+    flops += visits * (2.0 * l->A.nnz + 2.0 * l->P.nnz + 2.0 * (l->R.nnz ? l->R.nnz : l->P.nnz) + SmootherFlops(l, &l->post, PETSC_FALSE));
     flops += fresh * SmootherFlops(l, &l->pre, PETSC_TRUE) + (visits - fresh) * SmootherFlops(l, &l->pre, PETSC_FALSE);
     fresh = visits;
     if (k + 1 < c->n) visits *= PetscMax(1, l->cycles);

@@ -213,7 +213,7 @@ static PetscErrorCode EstimatorMay(KSP ksp, HybExec *x, PetscBool *may)
   *may = (PetscBool) !not [1];
   if (size == 1 || !*may) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetOperators(ksp, &A, NULL));
-  PetscCall(HybMatParArraysBegin(A, x, may));
+  PetscCall(HybMatParArraysBegin(A, NULL, x, may));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

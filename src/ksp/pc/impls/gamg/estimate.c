@@ -109,7 +109,7 @@ static PetscErrorCode HybEstimateMay(Mat A, const HybExec *x, PetscMPIInt size, 
   PetscCall(ierr);
   PetscCheck(!not [0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot estimate eigenvalues, and says why");
   *may = (PetscBool) !not [1];
-  if (size > 1 && *may) PetscCall(HybMatParArraysBegin(A, y, may));
+  if (size > 1 && *may) PetscCall(HybMatParArraysBegin(A, NULL, y, may));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

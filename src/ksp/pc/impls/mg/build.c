@@ -177,7 +177,7 @@ static PetscErrorCode Reciprocals(KSP ksp, const char **why)
 }
 
 /* A level has one D^-1, for the smoothers before and after. */
-static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycleLevel *l, const char **why)
+static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycleLevel *l, PetscErrorCode before, const char **why)
 {
   const HybExec *x    = &h->cycle.exec;
   PetscBool      same = PETSC_TRUE;
@@ -186,12 +186,15 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
   PetscErrorCode ierr, second;
 
   PetscFunctionBegin;
-  PetscCall(Reciprocals(m->smoothd, why));
-  if (!*why && m->smoothu != m->smoothd) {
-    PetscCall(Reciprocals(m->smoothu, why));
+  ierr = before;
+  if (!ierr && !*why) ierr = Reciprocals(m->smoothd, why);
+  if (m->smoothu != m->smoothd) {
+    if (!ierr && !*why) ierr = Reciprocals(m->smoothu, why);
+    PetscCall(HybMGAgree(h->pc, h, ierr, why)); /* VecEqual() asks all */
     if (!*why) PetscCall(VecEqual(m->smoothd->work[1], m->smoothu->work[1], &same));
     if (!same) *why = "the smoothers before and after have other diagonals";
   }
+  PetscCall(ierr);
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaInit(&work, x));
   ierr = HybVecGet(x, &work, m->smoothd->work[1], PETSC_TRUE, PETSC_FALSE, &d);
@@ -343,25 +346,41 @@ static PetscErrorCode HybMGSendInverse(HybMG *h, Mat X)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* On the host PETSc's own solver stays: it costs no copies and no wait there. */
-static PetscErrorCode HybMGCoarsest(const PC_MG *mg, HybMG *h)
+/* The solver that has all of the coarsest level on this process; NULL: there is none. *none: nothing of it is here. */
+static PetscErrorCode CoarseOwned(const HybMG *h, KSP ksp, KSP *solver, PetscBool *none)
+{
+  Mat A;
+
+  PetscFunctionBegin;
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
+  *none   = (PetscBool)(A->rmap->N > 0 && !A->rmap->n);
+  *solver = ksp;
+  if (!h->several) PetscFunctionReturn(PETSC_SUCCESS);
+  *solver = NULL;
+  if (A->rmap->n == A->rmap->N) PetscCall(HybMGInnerSolver(ksp, solver));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc's own solver stays on the host, where it costs no copies and no wait, and where several processes have a part
+   of the level. */
+static PetscErrorCode HybMGCoarsest(const PC_MG *mg, HybMG *h, PetscBool *inverse)
 {
   HybCycle                *c   = &h->cycle;
   const KSP                ksp = mg->levels[0]->smoothd;
   const PetscInt           its = ksp->its, total = ksp->totalits;
   const KSPConvergedReason reason = ksp->reason;
-  const PetscBool          had    = (PetscBool)(c->inverse != NULL);
-  PetscBool                good = PETSC_FALSE, linear = PETSC_FALSE;
+  PetscBool                good = PETSC_FALSE, linear = PETSC_FALSE, none = PETSC_FALSE;
+  KSP                      solver = NULL;
 
   PetscFunctionBegin;
-  c->solve = HybMGCoarseSolve;
-  c->ctx   = h;
-  if (c->exec.backend->device && c->m <= HYB_MG_INVERSE) PetscCall(CoarseIsLinear(ksp, &linear));
-  if (linear) {
+  if (c->exec.backend->device && c->m <= HYB_MG_INVERSE) PetscCall(CoarseOwned(h, ksp, &solver, &none));
+  if (solver || none) PetscCall(CoarseIsLinear(ksp, &linear));
+  if (linear && none) good = PETSC_TRUE;
+  if (linear && solver) {
     Mat            X = NULL;
     PetscErrorCode ierr;
 
-    ierr          = HybMGCoarseInverse(ksp, c->m, &X, &good);
+    ierr          = HybMGCoarseInverse(solver, c->m, &X, &good);
     ksp->its      = its;
     ksp->totalits = total;
     ksp->reason   = reason;
@@ -370,17 +389,55 @@ static PetscErrorCode HybMGCoarsest(const PC_MG *mg, HybMG *h)
     PetscCall(MatDestroy(&X));
     PetscCall(ierr);
   }
-  c->inverse = good ? h->inverse : NULL;
-  if (had != good) {
+  if (!h->inverse && none) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), 1, sizeof(HybScalar), &h->inverse));
+  *inverse = good;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the coarsest level's inverse is used, where all processes can */
+static PetscErrorCode HybMGUseInverse(HybMG *h, PetscBool use)
+{
+  HybCycle       *c   = &h->cycle;
+  const PetscBool had = (PetscBool)(c->inverse != NULL);
+
+  PetscFunctionBegin;
+  c->inverse = use ? h->inverse : NULL;
+  if (had != use) {
     c->stamp = 0;
     PetscCall(HybCycleMoved(c));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
+/* a product of the cycle's, of several processes */
+static PetscErrorCode HybMGMult(void *ctx, PetscErrorCode before, PetscInt k, HybCyclePart part, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
-  const PC_MG   *mg     = (const PC_MG *)pc->data;
+  const HybMG *h = (const HybMG *)ctx;
+
+  PetscFunctionBegin;
+  PetscCall(HybMatParMultArrays(part == HYB_CYCLE_A ? h->A[k] : part == HYB_CYCLE_P ? h->P[k]
+                                                                                    : h->R[k],
+                                before, (PetscBool)(part == HYB_CYCLE_R && h->transposed[k]), (const PetscScalar *)x, mode, (const PetscScalar *)y, (PetscScalar *)z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what the cycle has to know of a parallel matrix: sizes, for flops */
+static PetscErrorCode HybMGSizes(Mat A, HybCSR *csr)
+{
+  MatInfo info;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
+  (void)memset(csr, 0, sizeof(*csr));
+  csr->m   = A->rmap->n;
+  csr->n   = A->cmap->n;
+  csr->nnz = (PetscCount)info.nz_used;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* memory, numbers, and of several processes what stands in place of arrays */
+static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, const char **why)
+{
   const PetscInt levels = mg->levels[0]->levels;
   PetscInt       size[HYB_MG_LEVELS];
   Mat            coarsest;
@@ -389,18 +446,50 @@ PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
   PetscCall(KSPGetOperators(mg->levels[0]->smoothd, &coarsest, NULL));
   for (PetscInt k = 0; k < levels - 1; k++) size[k] = h->A[k]->rmap->n;
   size[levels - 1] = coarsest->rmap->n;
-  for (PetscInt k = 0; k < levels && !*why; k++)
+  for (PetscInt k = 0; k < levels && !*why && !h->several; k++)
     if (!size[k]) *why = "a level without rows";
   /* a host has no transpose but the interpolation's */
   for (PetscInt k = 0; k < levels - 1 && !*why && !x->backend->device; k++)
     if (h->transposed[k] && h->R[k] != h->P[k]) *why = "a restriction that is another matrix's transpose";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMGReserve(h, x, levels, size));
-  h->cycle.exec = *x;
+  h->cycle.exec  = *x;
+  h->cycle.solve = HybMGCoarseSolve;
+  h->cycle.mult  = h->several ? HybMGMult : NULL;
+  h->cycle.ctx   = h;
   PetscCall(HybMGNumbers(mg, h, why));
-  for (PetscInt k = 0; k < levels - 1 && !*why; k++) PetscCall(HybMGReciprocals(mg->levels[levels - 1 - k], h, &h->cycle.level[k], why));
+  for (PetscInt k = 0; k < levels - 1 && h->several; k++) {
+    PetscCall(HybMGSizes(h->A[k], &h->cycle.level[k].A));
+    PetscCall(HybMGSizes(h->P[k], &h->cycle.level[k].P));
+    PetscCall(HybMGSizes(h->R[k], &h->cycle.level[k].R));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* after each step several processes agree, also where one of them fails */
+PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
+{
+  const PC_MG   *mg      = (const PC_MG *)pc->data;
+  const PetscInt levels  = mg->levels[0]->levels;
+  PetscBool      inverse = PETSC_FALSE;
+  const char *not        = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  h->pc = pc;
+  ierr  = HybMGPrepare(mg, h, x, why);
+  for (PetscInt k = 0; k < levels - 1; k++) {
+    const PetscErrorCode before = ierr;
+
+    ierr = HybMGReciprocals(mg->levels[levels - 1 - k], h, &h->cycle.level[k], before, why);
+  }
+  PetscCall(HybMGAgree(pc, h, ierr, why));
   if (!*why) PetscCall(HybMGNullSpace(mg->levels[levels - 1]->smoothd, h, why));
-  if (!*why) PetscCall(HybMGCoarsest(mg, h));
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = HybMGCoarsest(mg, h, &inverse);
+  if (!inverse) not = "no inverse";
+  PetscCall(HybMGAgree(pc, h, ierr, &not ));
+  PetscCall(HybMGUseInverse(h, (PetscBool) !not ));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -423,7 +512,7 @@ PetscErrorCode HybMGLend(HybMG *h)
   PetscBool moved = PETSC_FALSE, other = PETSC_FALSE, any; /* the cycle's own graph has nothing of the finest level's */
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < c->n; k++) {
+  for (PetscInt k = 0; k < c->n && !h->several; k++) {
     HybCycleLevel *l = &c->level[k];
 
     any = PETSC_FALSE;
@@ -450,7 +539,7 @@ PetscErrorCode HybMGReturn(HybMG *h)
   PetscFunctionBegin;
   h->lent--;
   /* the views stay to be compared with */
-  for (PetscInt k = 0; k < h->cycle.n; k++) {
+  for (PetscInt k = 0; k < h->cycle.n && !h->several; k++) {
     PetscCall(HybMatRestoreCSR(h->A[k], x, &csr));
     PetscCall(HybMatRestoreCSR(h->P[k], x, &csr));
     if (h->R[k] != h->P[k]) PetscCall(HybMatRestoreCSR(h->R[k], x, &csr));

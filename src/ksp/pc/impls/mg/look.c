@@ -15,6 +15,17 @@ static HybMGObject ObjectSeen(void *object)
   return (HybMGObject){o ? o->id : 0, o ? o->state : 0};
 }
 
+/* Not collective. Of parallel matrices HybMatParArraysBegin() tells the rest. */
+static PetscErrorCode HasMult(const HybMG *h, Mat A, PetscBool *flg)
+{
+  PetscFunctionBegin;
+  if (h->several)
+    PetscCall(HybMatParHasMult(A, flg));
+  else
+    PetscCall(HybMatHasMult(A, flg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode SolverSeen(KSP ksp, HybMGSolver *s)
 {
   const PC     pc = ksp->pc;
@@ -93,9 +104,9 @@ static PetscErrorCode Seen(PC pc, const HybMG *h, PetscBool device, HybMGSeen *s
     s->restriction = ObjectSeen(m->restrct);
     s->residual    = m->residual;
     s->cycles      = m->cycles;
-    if (m->A) PetscCall(HybMatHasMult(m->A, &s->mult[0]));
-    if (m->interpolate) PetscCall(HybMatHasMult(m->interpolate, &s->mult[1]));
-    if (m->restrct) PetscCall(HybMatHasMult(m->restrct, &s->mult[2]));
+    if (m->A) PetscCall(HasMult(h, m->A, &s->mult[0]));
+    if (m->interpolate) PetscCall(HasMult(h, m->interpolate, &s->mult[1]));
+    if (m->restrct) PetscCall(HasMult(h, m->restrct, &s->mult[2]));
   }
   if (h->cycle.inverse) PetscCall(InnerSeen(mg->levels[0]->smoothd, seen));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -161,6 +172,8 @@ static PetscErrorCode NullSpacesCovered(HybMG *h, Mat A, PetscBool finest, const
     *why = "a null space of more than constants";
   else if (!finest && (null[0] || null[1]))
     *why = "a coarser level's matrix has a null space";
+  else if (h->several && (null[0] || null[1]))
+    *why = "a null space, and several processes";
   if (finest) {
     if (h->cycle.zeromean != null[0] || h->cycle.zerosum != null[1]) h->cycle.stamp = 0; /* other launches */
     h->cycle.zeromean = null[0];
@@ -170,17 +183,17 @@ static PetscErrorCode NullSpacesCovered(HybMG *h, Mat A, PetscBool finest, const
 }
 
 /* P: fine x coarse; R: coarse x fine, or fine x coarse, whose transpose is meant */
-static PetscErrorCode TransfersCovered(const PC_MG_Levels *m, PetscInt fine, PetscInt coarse, PetscBool *transposed, const char **why)
+static PetscErrorCode TransfersCovered(const HybMG *h, const PC_MG_Levels *m, PetscInt fine, PetscInt coarse, PetscBool *transposed, const char **why)
 {
   PetscBool p, r;
 
   PetscFunctionBegin;
-  PetscCall(HybMatHasMult(m->interpolate, &p));
-  PetscCall(HybMatHasMult(m->restrct, &r));
-  *transposed = (PetscBool)(m->restrct->rmap->n == fine && m->restrct->cmap->n == coarse);
+  PetscCall(HasMult(h, m->interpolate, &p));
+  PetscCall(HasMult(h, m->restrct, &r));
+  *transposed = (PetscBool)(m->restrct->rmap->N == fine && m->restrct->cmap->N == coarse);
   if (!p || !r)
     *why = "an interpolation is of another type";
-  else if (fine == coarse || m->interpolate->rmap->n != fine || m->interpolate->cmap->n != coarse || (!*transposed && (m->restrct->rmap->n != coarse || m->restrct->cmap->n != fine)))
+  else if (fine == coarse || m->interpolate->rmap->N != fine || m->interpolate->cmap->N != coarse || (!*transposed && (m->restrct->rmap->N != coarse || m->restrct->cmap->N != fine)))
     *why = "an interpolation has other sizes than its levels";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -211,7 +224,7 @@ static PetscErrorCode LevelCovered(HybMG *h, const PC_MG *mg, PetscInt l, const 
   PetscFunctionBegin;
   PetscCall(KSPGetOperators(m->smoothd, &A, NULL));
   PetscCall(KSPGetOperators(mg->levels[l - 1]->smoothd, &coarser, NULL));
-  PetscCall(HybMatHasMult(A, &mult));
+  PetscCall(HasMult(h, A, &mult));
   if (!mult)
     *why = "a level's matrix is of another type";
   else if (m->A != A || m->residual != PCMGResidualDefault)
@@ -228,10 +241,53 @@ static PetscErrorCode LevelCovered(HybMG *h, const PC_MG *mg, PetscInt l, const 
   /* Where a level is entered, its vector is zero, of which PETSc hears by the norm. A smoother that is told to begin
      from zero would do so in each of its visits. */
   if (!*why && (m->smoothu->guess_zero || (m->smoothd->guess_zero && k > 0 && mg->levels[l + 1]->cycles > 1))) *why = "a smoother begins from zero where there is a guess";
-  if (!*why) PetscCall(TransfersCovered(m, A->rmap->n, coarser->rmap->n, &h->transposed[k], why));
+  if (!*why) PetscCall(TransfersCovered(h, m, A->rmap->N, coarser->rmap->N, &h->transposed[k], why));
   h->A[k] = A;
   h->P[k] = m->interpolate;
   h->R[k] = m->restrct;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* all matrices of several processes multiply arrays of their devices */
+static PetscErrorCode ArraysCovered(const HybMG *h, PetscInt n, const char **why)
+{
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < n; k++) {
+    const Mat M[] = {h->A[k], h->P[k], h->R[k]};
+
+    for (int i = 0; i < 3; i++) {
+      PetscBool may;
+      HybExec   x;
+
+      PetscCall(HybMatParArraysBegin(M[i], NULL, &x, &may));
+      if (!may) *why = "a matrix that multiplies on the host";
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGAgree(PC pc, const HybMG *h, PetscErrorCode before, const char **why)
+{
+  int not = *why != NULL;
+
+  PetscFunctionBegin;
+  if (!h->several) {
+    PetscCall(before);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)pc), before, "A multigrid cycle"));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &not, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
+  if (not &&!*why) *why = "another process says why";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LevelsCovered(PC pc, HybMG *h, const char **why)
+{
+  const PC_MG *mg = (const PC_MG *)pc->data;
+
+  PetscFunctionBegin;
+  for (PetscInt l = mg->levels[0]->levels - 1; l > 0 && !*why; l--) PetscCall(LevelCovered(h, mg, l, why));
+  if (!*why) PetscCall(CoarsestCovered(mg->levels[0]->smoothd, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -239,13 +295,9 @@ static PetscErrorCode HybMGCovered(PC pc, HybMG *h, const char **why)
 {
   const PC_MG   *mg     = (const PC_MG *)pc->data;
   const PetscInt levels = mg->levels ? mg->levels[0]->levels : 0;
-  PetscMPIInt    size;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
-  if (size > 1)
-    *why = "several processes";
-  else if (mg->am != PC_MG_MULTIPLICATIVE)
+  if (mg->am != PC_MG_MULTIPLICATIVE)
     *why = "a cycle that is not multiplicative";
   else if (levels < 2 || levels > HYB_MG_LEVELS)
     *why = "a single level";
@@ -264,8 +316,9 @@ static PetscErrorCode HybMGCovered(PC pc, HybMG *h, const char **why)
       PetscCall(PetscObjectReference((PetscObject)m->A));
     }
   }
-  for (PetscInt l = levels - 1; l > 0 && !*why; l--) PetscCall(LevelCovered(h, mg, l, why));
-  if (!*why) PetscCall(CoarsestCovered(mg->levels[0]->smoothd, why));
+  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMGAgree(pc, h, LevelsCovered(pc, h, why), why));
+  if (h->several && !*why) PetscCall(ArraysCovered(h, levels - 1, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -284,7 +337,7 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
   const char  *why = NULL;
   HybExec      exec;
   Mat          A;
-  PetscBool    ours = PETSC_FALSE;
+  PetscBool    ours = PETSC_FALSE, device = PETSC_TRUE;
 
   PetscFunctionBegin;
   *covered = PETSC_FALSE;
@@ -292,14 +345,18 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
   h->asked = PETSC_TRUE;
   if (!h->on || !mg->levels || !mg->levels[0]->smoothd) PetscFunctionReturn(PETSC_SUCCESS);
   A = pc->pmat;
-  if (A) PetscCall(HybMatHasMult(A, &ours));
+  if (A) PetscCall(HybMatParHasMult(A, &h->several));
+  if (A) PetscCall(HasMult(h, A, &ours));
   if (!ours && h->ours) PetscCall(HybMGRelease(h));
   h->ours = ours;
   if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
   if (h->lent) /* by a solver that applies this one to other vectors as well, in its test of convergence */
     exec = h->cycle.exec;
+  else if (h->several)
+    PetscCall(HybMatParArraysBegin(A, b, &exec, &device));
   else
     PetscCall(HybMatGetMultExec(A, b, x, &exec));
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS); /* several hosts: PETSc's */
   PetscCall(Seen(pc, h, exec.backend->device, &h->now));
   if (h->known && !memcmp(&h->now, &h->seen, sizeof(h->now))) {
     *covered             = h->covered;

@@ -83,8 +83,9 @@ static PetscErrorCode HybMGApplied(PC pc, HybMG *h)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the matrices are lent; arrays where the cycle executes */
-static PetscErrorCode HybMGApply(PC pc, HybMG *h, const HybScalar *b, HybScalar *x)
+/* The matrices are lent; arrays where the cycle executes. Of several processes all come here, and one that failed
+   before tells the others in the cycle's products. What is known is no reason for its failure. */
+static PetscErrorCode HybMGApply(PC pc, HybMG *h, PetscErrorCode before, const HybScalar *b, HybScalar *x)
 {
   PetscErrorCode ierr;
 
@@ -92,9 +93,9 @@ static PetscErrorCode HybMGApply(PC pc, HybMG *h, const HybScalar *b, HybScalar 
   h->pc = pc;
   /* a solver on the coarsest level may want to time its own */
   if (h->cycle.inverse) PetscCall(PetscLogGpuTimeBegin());
-  ierr = HybCycleApply(&h->cycle, b, x);
+  ierr = HybCycleApply(&h->cycle, before, b, x);
   if (h->cycle.inverse) PetscCall(PetscLogGpuTimeEnd());
-  if (ierr) h->known = PETSC_FALSE;
+  if (ierr && !h->several) h->known = PETSC_FALSE;
   PetscCall(ierr);
   PetscCall(HybMGApplied(pc, h));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -103,13 +104,15 @@ static PetscErrorCode HybMGApply(PC pc, HybMG *h, const HybScalar *b, HybScalar 
 static PetscErrorCode HybMGApplyVectors(PC pc, HybMG *h, Vec b, Vec x, HybArena *work)
 {
   const HybExec *exec = &h->cycle.exec;
-  HybVecAccess   vb, vx;
+  HybVecAccess   vb, vx = {.v = NULL};
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybMGLend(h));
-  PetscCall(HybVecGet(exec, work, b, PETSC_TRUE, PETSC_FALSE, &vb));
-  PetscCall(HybVecGet(exec, work, x, PETSC_FALSE, PETSC_TRUE, &vx));
-  PetscCall(HybMGApply(pc, h, (const HybScalar *)vb.there, (HybScalar *)vx.there));
+  ierr = HybVecGet(exec, work, b, PETSC_TRUE, PETSC_FALSE, &vb);
+  if (!ierr) ierr = HybVecGet(exec, work, x, PETSC_FALSE, PETSC_TRUE, &vx);
+  if (!h->several) PetscCall(ierr);
+  PetscCall(HybMGApply(pc, h, ierr, (const HybScalar *)vb.there, (HybScalar *)vx.there));
   PetscCall(HybVecRestore(exec, work, &vx));
   PetscCall(HybVecRestore(exec, work, &vb));
   PetscCall(HybMGReturn(h));
@@ -138,7 +141,7 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
   ierr    = HybMGApplyVectors(pc, h, b, x, &work);
   h->lent = lent;
   second  = HybArenaReset(&work);
-  if (ierr) h->known = PETSC_FALSE;
+  if (ierr && !h->several) h->known = PETSC_FALSE;
   PetscCall(ierr);
   PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -153,7 +156,7 @@ PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, HybCycle **cy
   if (pc->ops->apply != PCApply_MG_Hyb) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
   PetscCall(HybMGLook(pc, h, b, x, may));
-  if (*may && h->A[0] != A) *may = PETSC_FALSE;
+  if (*may && (h->several || h->A[0] != A)) *may = PETSC_FALSE;
   if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMGLeaveRightHandSide(pc, r));
   PetscCall(HybMGLend(h));
@@ -168,7 +171,7 @@ PetscErrorCode HybMGArraysApply(PC pc, const PetscScalar *b, PetscScalar *x)
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
   PetscCall(PetscLogEventBegin(PC_Apply, pc, 0, 0, 0));
-  PetscCall(HybMGApply(pc, h, (const HybScalar *)b, (HybScalar *)x));
+  PetscCall(HybMGApply(pc, h, PETSC_SUCCESS, (const HybScalar *)b, (HybScalar *)x));
   PetscCall(PetscLogEventEnd(PC_Apply, pc, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -68,6 +68,7 @@ typedef struct {
 typedef struct {
   PetscBool on, asked;      /* -pc_mg_aijhybridgpu, and whether it has been read */
   PetscBool ours, told;     /* the finest level's matrix is of the type; -info has been told why not */
+  PetscBool several;        /* it is a parallel one */
   HybMGSeen seen;           /* when it was last looked */
   HybMGSeen now;            /* workspace of that look */
   PetscBool known, covered; /* the look's answer, and whether there is one */
@@ -87,6 +88,8 @@ typedef struct {
 /* Is the application covered, as everything is now? After a change of anything all smoothers are set up, as PETSc
    would, and *h is what they are now. b and x: of this application. */
 PETSC_INTERN PetscErrorCode HybMGLook(PC, HybMG *, Vec b, Vec x, PetscBool *covered);
+/* What one process finds is so on all: collective where there are several. *why is this process's reason, or NULL. */
+PETSC_INTERN PetscErrorCode HybMGAgree(PC, const HybMG *, PetscErrorCode before, const char **why);
 /* watched.c: a bit for each thing that a solver does beside solving, 0: nothing; whether there is any, by options too;
    and the one solver that does what its preconditioner, which is set up, has to do, or NULL */
 PETSC_INTERN PetscInt       HybMGFlags(KSP);
@@ -95,7 +98,7 @@ PETSC_INTERN PetscErrorCode HybMGInnerSolver(KSP, KSP *inner);
 /* build.c: all that the cycle has of its own; *why: a sentence that says what is not covered, or NULL */
 PETSC_INTERN PetscErrorCode HybMGBuild(PC, HybMG *, const HybExec *, const char **why);
 PETSC_INTERN PetscErrorCode HybMGRelease(HybMG *);
-/* the matrices' arrays and plans for one application, and their end */
+/* the matrices' arrays and plans for one application, and their end; parallel matrices keep theirs */
 PETSC_INTERN PetscErrorCode HybMGLend(HybMG *);
 PETSC_INTERN PetscErrorCode HybMGReturn(HybMG *);
 /* rhs.c: the smoothers can ask for their right-hand sides from now on; and b is the finest level's */

@@ -302,13 +302,15 @@ PetscErrorCode MatResidual_MPIAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMatParArraysBegin(Mat A, HybExec *x, PetscBool *may)
+PetscErrorCode HybMatParArraysBegin(Mat A, Vec like, HybExec *x, PetscBool *may)
 {
-  Mat     blocks[2] = {NULL, NULL};
-  HybHalo halo;
+  Mat       blocks[2] = {NULL, NULL};
+  HybHalo   halo;
+  PetscBool device = PETSC_TRUE;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUGetHalo(A, PETSC_TRUE, blocks, x, &halo));
+  if (like) PetscCall(HybVecOfDevice(like, &device));
+  PetscCall(MatMPIAIJHybridGPUGetHalo(A, device, blocks, x, &halo));
   *may = (PetscBool)(halo && A->ops->mult == MatMult_MPIAIJHybridGPU); /* a program's own comes first */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -333,17 +335,28 @@ PetscErrorCode HybMatParHalo(Mat A, HybHalo *halo)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMatParMultArrays(Mat A, PetscErrorCode before, const PetscScalar *x, PetscScalar *y)
+PetscErrorCode HybMatParMultArrays(Mat A, PetscErrorCode before, PetscBool transpose, const PetscScalar *x, HybSpMVMode mode, const PetscScalar *y, PetscScalar *z)
 {
   HybMPIMult m;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&m, sizeof(m)));
   m.A = A;
-  PetscCall(HybMPIMultHalo(&m, PETSC_TRUE, PETSC_FALSE));
+  PetscCall(HybMPIMultHalo(&m, PETSC_TRUE, transpose));
   PetscCheck(m.halo, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "A product of arrays whose exchange is gone");
   m.dx.there = (PetscScalar *)x;
-  m.dz.there = y;
-  PetscCall(HybMPIMultArrays(&m, before, PETSC_FALSE, HYB_SPMV_SET));
+  m.dy.there = (PetscScalar *)y;
+  m.dz.there = z;
+  m.inplace  = (PetscBool)(mode != HYB_SPMV_SET && y == z);
+  PetscCall(HybMPIMultArrays(&m, before, transpose, mode));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatParHasMult(Mat A, PetscBool *flg)
+{
+  const struct _MatOps *o = A->ops;
+
+  PetscFunctionBegin;
+  *flg = (PetscBool)(MatIsMPIAIJHybridGPU(A) && A->assembled && !A->structure_only && o->mult == MatMult_MPIAIJHybridGPU && o->multadd == MatMultAdd_MPIAIJHybridGPU && o->multtranspose == MatMultTranspose_MPIAIJHybridGPU && o->multtransposeadd == MatMultTransposeAdd_MPIAIJHybridGPU && o->residual == MatResidual_MPIAIJHybridGPU);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
