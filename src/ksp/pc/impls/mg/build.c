@@ -278,14 +278,11 @@ static PetscErrorCode CoarseNorm(Mat A, PetscReal *norm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* X = A^-1 by columns, of the host; *good: the solver of one vector makes the same of it */
-static PetscErrorCode HybMGCoarseInverse(KSP ksp, PetscInt m, Mat *X, PetscBool *good)
+/* X = A^-1 by columns, of the host */
+static PetscErrorCode CoarseColumns(KSP ksp, PetscInt m, Mat *X)
 {
-  MPI_Comm           comm = PetscObjectComm((PetscObject)ksp);
-  Mat                unit, A;
-  Vec                b, x, y;
-  PetscReal          error = 0, norm = 0, size[2];
-  const PetscScalar *xa, *ya;
+  MPI_Comm comm = PetscObjectComm((PetscObject)ksp);
+  Mat      unit;
 
   PetscFunctionBegin;
   PetscCall(MatCreateDense(comm, m, m, m, m, NULL, &unit));
@@ -293,33 +290,53 @@ static PetscErrorCode HybMGCoarseInverse(KSP ksp, PetscInt m, Mat *X, PetscBool 
   PetscCall(MatShift(unit, 1));
   PetscCall(KSPMatSolve(ksp, unit, *X));
   PetscCall(MatDestroy(&unit));
-  PetscCall(MatCreateVecs(*X, &y, &b));
-  PetscCall(VecDuplicate(b, &x));
-  {
-    PetscScalar *a;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    PetscCall(VecGetArrayWrite(b, &a));
-    for (PetscInt k = 0; k < m; k++) a[k] = 1 + (PetscReal)((k * 37 + 11) % 101) / 101;
-    PetscCall(VecRestoreArrayWrite(b, &a));
-  }
-  PetscCall(KSPSolve(ksp, b, x));
-  PetscCall(MatMult(*X, b, y));
+/* *good: X times b is x, and X is the inverse of a matrix that has one. Of a singular matrix an inverse is noise, whose
+   norm hides all else. */
+static PetscErrorCode CoarseCompare(KSP solver, PetscInt m, Mat X, Vec b, Vec x, PetscBool *good)
+{
+  PetscReal          error = 0, norm = 0, size[2];
+  const PetscScalar *ba, *xa, *a;
+  Mat                A;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetArrayRead(b, &ba));
   PetscCall(VecGetArrayRead(x, &xa));
-  PetscCall(VecGetArrayRead(y, &ya));
-  for (PetscInt k = 0; k < m; k++) {
-    error += PetscSqr(PetscAbsScalar(xa[k] - ya[k]));
-    norm += PetscSqr(PetscAbsScalar(xa[k]));
+  PetscCall(MatDenseGetArrayRead(X, &a));
+  for (PetscInt r = 0; r < m; r++) {
+    PetscScalar y = 0;
+
+    for (PetscInt k = 0; k < m; k++) y += a[(size_t)k * m + r] * ba[k];
+    error += PetscSqr(PetscAbsScalar(xa[r] - y));
+    norm += PetscSqr(PetscAbsScalar(xa[r]));
   }
-  PetscCall(MatNorm(*X, NORM_FROBENIUS, &size[0]));
-  PetscCall(KSPGetOperators(ksp, &A, NULL));
-  PetscCall(CoarseNorm(A, &size[1]));
-  /* of squares; NaN is not. Of a singular matrix an inverse is noise, whose norm hides all else. */
-  *good = (PetscBool)(error <= HYB_MG_INVERSE_SQUARE * norm && norm < PETSC_MAX_REAL && size[0] * size[1] <= HYB_MG_CONDITION);
+  PetscCall(MatDenseRestoreArrayRead(X, &a));
+  PetscCall(VecRestoreArrayRead(b, &ba));
   PetscCall(VecRestoreArrayRead(x, &xa));
-  PetscCall(VecRestoreArrayRead(y, &ya));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatNorm(X, NORM_FROBENIUS, &size[0]));
+  PetscCall(KSPGetOperators(solver, &A, NULL));
+  PetscCall(CoarseNorm(A, &size[1]));
+  /* of squares; NaN is not */
+  *good = (PetscBool)(error <= HYB_MG_INVERSE_SQUARE * norm && norm < PETSC_MAX_REAL && size[0] * size[1] <= HYB_MG_CONDITION);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one right-hand side and its solution by the level's own solver, vectors of the host; collective */
+static PetscErrorCode CoarseSample(KSP ksp, PetscInt m, Vec *b, Vec *x)
+{
+  PetscScalar *a;
+
+  PetscFunctionBegin;
+  PetscCall(VecCreate(PetscObjectComm((PetscObject)ksp), b));
+  PetscCall(VecSetSizes(*b, m, PETSC_DETERMINE));
+  PetscCall(VecSetType(*b, VECSTANDARD));
+  PetscCall(VecDuplicate(*b, x));
+  PetscCall(VecGetArrayWrite(*b, &a));
+  for (PetscInt k = 0; k < m; k++) a[k] = 1 + (PetscReal)((k * 37 + 11) % 101) / 101;
+  PetscCall(VecRestoreArrayWrite(*b, &a));
+  PetscCall(KSPSolve(ksp, *b, *x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -361,48 +378,56 @@ static PetscErrorCode CoarseOwned(const HybMG *h, KSP ksp, KSP *solver, PetscBoo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the inverse of this process's rows, tried beside a sample of the level's solver's */
+static PetscErrorCode CoarseInverse(HybMG *h, KSP solver, Vec b, Vec x, PetscBool *good)
+{
+  Mat            X = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  ierr = CoarseColumns(solver, h->cycle.m, &X);
+  if (!ierr) ierr = CoarseCompare(solver, h->cycle.m, X, b, x, good);
+  if (!ierr && *good) ierr = HybMGSendInverse(h, X);
+  if (!ierr && !*good) ierr = PetscInfo(solver, "The coarsest level, %" PetscInt_FMT " rows, stays with its solver: an inverse gives another result\n", h->cycle.m);
+  PetscCall(MatDestroy(&X));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* PETSc's own solver stays on the host, where it costs no copies and no wait, and where several processes have a part
-   of the level. */
-static PetscErrorCode HybMGCoarsest(const PC_MG *mg, HybMG *h, PetscBool *inverse)
+   of the level. Of several processes those without rows of it have nothing to do. */
+static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h)
 {
   HybCycle                *c   = &h->cycle;
   const KSP                ksp = mg->levels[0]->smoothd;
   const PetscInt           its = ksp->its, total = ksp->totalits;
   const KSPConvergedReason reason = ksp->reason;
-  PetscBool                good = PETSC_FALSE, linear = PETSC_FALSE, none = PETSC_FALSE;
+  const PetscBool          had    = (PetscBool)(c->inverse != NULL);
+  const char              *no     = NULL;
+  PetscBool                good = PETSC_TRUE, linear = PETSC_FALSE, none = PETSC_FALSE;
   KSP                      solver = NULL;
+  Vec                      b = NULL, x = NULL;
+  PetscErrorCode           ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  if (c->exec.backend->device && c->m <= HYB_MG_INVERSE) PetscCall(CoarseOwned(h, ksp, &solver, &none));
-  if (solver || none) PetscCall(CoarseIsLinear(ksp, &linear));
-  if (linear && none) good = PETSC_TRUE;
-  if (linear && solver) {
-    Mat            X = NULL;
-    PetscErrorCode ierr;
-
-    ierr          = HybMGCoarseInverse(solver, c->m, &X, &good);
+  if (c->exec.backend->device && c->m <= HYB_MG_INVERSE) ierr = CoarseOwned(h, ksp, &solver, &none);
+  if (!ierr && (solver || none)) ierr = CoarseIsLinear(ksp, &linear);
+  if (!linear) no = "no inverse";
+  PetscCall(HybMGAgree(pc, h, ierr, &no));
+  if (!no) {
+    ierr = CoarseSample(ksp, c->m, &b, &x);
+    if (!ierr && none && !h->inverse) ierr = HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), 1, sizeof(HybScalar), &h->inverse);
+    if (!ierr && !none) ierr = CoarseInverse(h, solver, b, x, &good);
+    if (!good) no = "another result";
     ksp->its      = its;
     ksp->totalits = total;
     ksp->reason   = reason;
-    if (!ierr && good) ierr = HybMGSendInverse(h, X);
-    if (!ierr && !good) ierr = PetscInfo(ksp, "The coarsest level, %" PetscInt_FMT " rows, stays with its solver: an inverse gives another result\n", c->m);
-    PetscCall(MatDestroy(&X));
-    PetscCall(ierr);
+    PetscCall(VecDestroy(&b));
+    PetscCall(VecDestroy(&x));
+    PetscCall(HybMGAgree(pc, h, ierr, &no));
   }
-  if (!h->inverse && none) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), 1, sizeof(HybScalar), &h->inverse));
-  *inverse = good;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* the coarsest level's inverse is used, where all processes can */
-static PetscErrorCode HybMGUseInverse(HybMG *h, PetscBool use)
-{
-  HybCycle       *c   = &h->cycle;
-  const PetscBool had = (PetscBool)(c->inverse != NULL);
-
-  PetscFunctionBegin;
-  c->inverse = use ? h->inverse : NULL;
-  if (had != use) {
+  c->inverse = no ? NULL : h->inverse;
+  if (had != !no) {
     c->stamp = 0;
     PetscCall(HybCycleMoved(c));
   }
@@ -469,10 +494,8 @@ static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, 
 /* after each step several processes agree, also where one of them fails */
 PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
 {
-  const PC_MG   *mg      = (const PC_MG *)pc->data;
-  const PetscInt levels  = mg->levels[0]->levels;
-  PetscBool      inverse = PETSC_FALSE;
-  const char *not        = NULL;
+  const PC_MG   *mg     = (const PC_MG *)pc->data;
+  const PetscInt levels = mg->levels[0]->levels;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -485,11 +508,7 @@ PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
   }
   PetscCall(HybMGAgree(pc, h, ierr, why));
   if (!*why) PetscCall(HybMGNullSpace(mg->levels[levels - 1]->smoothd, h, why));
-  if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr = HybMGCoarsest(mg, h, &inverse);
-  if (!inverse) not = "no inverse";
-  PetscCall(HybMGAgree(pc, h, ierr, &not ));
-  PetscCall(HybMGUseInverse(h, (PetscBool) !not ));
+  if (!*why) PetscCall(HybMGCoarsest(pc, mg, h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

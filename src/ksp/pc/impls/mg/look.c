@@ -268,7 +268,7 @@ static PetscErrorCode ArraysCovered(const HybMG *h, PetscInt n, const char **why
 
 PetscErrorCode HybMGAgree(PC pc, const HybMG *h, PetscErrorCode before, const char **why)
 {
-  int not = *why != NULL;
+  int no = *why != NULL;
 
   PetscFunctionBegin;
   if (!h->several) {
@@ -276,8 +276,8 @@ PetscErrorCode HybMGAgree(PC pc, const HybMG *h, PetscErrorCode before, const ch
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybAgree(PetscObjectComm((PetscObject)pc), before, "A multigrid cycle"));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &not, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
-  if (not &&!*why) *why = "another process says why";
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &no, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
+  if (no && !*why) *why = "another process says why";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
