@@ -10,7 +10,7 @@
 static PetscErrorCode HybArnoldiMult(void *ctx, PetscErrorCode before, const HybScalar *x, HybScalar *y)
 {
   PetscFunctionBegin;
-  PetscCall(HybMatParMultArrays((Mat)ctx, before, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y));
+  PetscCall(HybMatParMultArrays((Mat)ctx, before, x, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

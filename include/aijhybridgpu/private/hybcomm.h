@@ -168,6 +168,14 @@ typedef struct {
 extern PetscBool HybHaloMultiplies(HybHalo, PetscBool transpose);
 /* exchange and product in one launch, with the bits of an exchange and two products */
 extern PetscErrorCode HybHaloMult(HybHalo, const HybExec *, HybPeerProduct *);
+/* Such launches in a graph, which are made again and again. From Record() on HybHaloMult() is not executed, but
+   captured on a stream of the caller's, with the exchange's number in the device's memory; Recorded() ends that, and
+   says how many products there were. Replay() comes before each launch of the graph, Replayed() after it. Whether
+   others have a graph does not matter. */
+extern PetscErrorCode HybHaloRecord(HybHalo, const HybExec *, PetscBool transpose);
+extern PetscInt       HybHaloRecorded(HybHalo, PetscBool transpose);
+extern PetscErrorCode HybHaloReplay(HybHalo, const HybExec *, PetscBool transpose);
+extern void           HybHaloReplayed(HybHalo, PetscBool transpose, PetscInt times);
 
 /* Called by a process that cannot begin the exchange, or reverse exchange, which others begin, because of its error
    why: those who wait for it get an error instead of waiting. */
@@ -261,8 +269,9 @@ typedef struct _HybCommOps {
   /* On exec's stream: waits at most so many seconds for the neighbours' numbers. If one failed or is late, status says
      so, and all bytes of the slot become ones, which are no number. */
   PetscErrorCode (*wait)(const HybExec *, const HybPeerTable *, uint64_t number, PetscInt seconds, void *slot, size_t bytes);
-  /* one launch for put(), wait() and the product */
-  PetscErrorCode (*mult)(const HybExec *, const HybPeerTable *, uint64_t number, const HybPeerProduct *, PetscInt seconds, void *slot, size_t bytes);
+  /* One launch for put(), wait() and the product. counter, if not NULL: a word where the backend executes, which holds
+     the number of the exchange before, in place of number, and holds this one's afterwards. */
+  PetscErrorCode (*mult)(const HybExec *, const HybPeerTable *, uint64_t number, uint64_t *counter, const HybPeerProduct *, PetscInt seconds, char *const slot[2], size_t bytes);
   /* on exec's stream: to[row[k]] += v[place[ptr[k]]] + ... + v[place[ptr[k+1]-1]], one after the other, k < n */
   PetscErrorCode (*add)(const HybExec *, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, PetscBool scalars, const void *v, void *to);
   /* on exec's stream: to[k] = entry number from[k] of the sources, k < n; where that is negative to[k] stays */

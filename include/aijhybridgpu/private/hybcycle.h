@@ -5,6 +5,7 @@
 #ifndef AIJHYBRIDGPU_HYBCYCLE_H
 #define AIJHYBRIDGPU_HYBCYCLE_H
 #include "hyb.h"
+#include "hybcomm.h"
 #include "hybspmv.h"
 
 HYB_EXTERN_C_BEGIN
@@ -21,6 +22,24 @@ typedef struct {
   const PetscReal *c;
 } HybCycleSmoother;
 
+/* a level's matrices: the one it smooths, and those from and to the next coarser level */
+typedef enum {
+  HYB_CYCLE_A,
+  HYB_CYCLE_P,
+  HYB_CYCLE_R,
+  HYB_CYCLE_PARTS
+} HybCyclePart;
+
+/* A matrix of several processes: this process's rows, in columns of its own and in those of others that its halo has.
+   transpose: both are transposed, and what comes out for others' entries goes to them. */
+typedef struct {
+  HybCSR    D, O;
+  HybSpMV  *own, *others; /* their plans */
+  HybHalo   halo;
+  PetscBool transpose;
+  PetscInt  captured; /* HybCycleApply()'s own: products in a launch of the graph */
+} HybCycleBlocks;
+
 /* A level above the coarsest. All arrays belong to the caller and live where the backend executes. */
 typedef struct {
   HybCSR           A;
@@ -31,9 +50,11 @@ typedef struct {
   HybSpMV         *restriction;
   const HybScalar *dinv; /* entries of the smoothers' preconditioner: one over A's diagonal */
   HybCycleSmoother pre, post;
-  PetscInt         cycles; /* visits to the next coarser level, 1: V, 2: W; not read on the level above the coarsest */
-  HybScalar       *b, *x;  /* right-hand side and solution, an entry for each row of A; not read on the finest level */
-  HybScalar       *r, *p;  /* work vectors, an entry for each row of A */
+  /* where several processes have the level: its matrices. A.m is this process's rows; else A, P and R are not read. */
+  HybCycleBlocks several[HYB_CYCLE_PARTS];
+  PetscInt       cycles; /* visits to the next coarser level, 1: V, 2: W; not read on the level above the coarsest */
+  HybScalar     *b, *x;  /* right-hand side and solution, an entry for each row of A; not read on the finest level */
+  HybScalar     *r, *p;  /* work vectors, an entry for each row of A */
 } HybCycleLevel;
 
 /* Sums of vectors' entries, where the cycle executes */
@@ -41,13 +62,6 @@ typedef struct {
   HybScalar *s;       /* HYB_CYCLE_TOTALS sums, then HYB_CYCLE_SUMS partial sums */
   int       *arrived; /* one counter, 0 at first; read on a device alone */
 } HybCycleSums;
-
-/* a level's matrices: the one it smooths, and those from and to the next coarser level */
-typedef enum {
-  HYB_CYCLE_A,
-  HYB_CYCLE_P,
-  HYB_CYCLE_R
-} HybCyclePart;
 
 typedef struct {
   HybExec       exec;
@@ -59,11 +73,12 @@ typedef struct {
   HybScalar       *b, *x;
   const HybScalar *inverse;
   PetscErrorCode (*solve)(void *ctx, const HybScalar *b, HybScalar *x);
-  /* NULL: one process. Else vectors are this process's parts, of A, P and R the numbers m, n and nnz alone are read,
-     and mult() is a product with a level's matrix. It is called after an error too, which is `before`: those who wait
-     for entries of this process are told. inverse is of a coarsest level that one process has whole, or none. */
-  PetscErrorCode (*mult)(void *ctx, PetscErrorCode before, PetscInt level, HybCyclePart, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
-  void *ctx; /* of solve() and mult() */
+  void *ctx;
+  /* On a device alone. Vectors are this process's parts, and all processes apply the cycle together. The inverse is
+     that of a coarsest level that one process has whole; others have m = 0, and any inverse but NULL where that one has
+     its.
+   */
+  PetscBool several;
   /* For a singular matrix on the finest level, whose null space are the constants. zeromean: the mean of each
      smoother's D^-1 (b - A x) is subtracted; zerosum: the mean of b is. q and sums are work for that. */
   PetscBool    zeromean, zerosum;
@@ -74,7 +89,7 @@ typedef struct {
   /* HybCycleApply()'s own */
   void      *graph;    /* the captured launches of all levels below the finest; NULL: not captured yet */
   PetscBool  applied;  /* true: there was an application since the last HybCycleMoved() */
-  PetscBool  plain;    /* true: no graph can be made */
+  PetscInt   first;    /* the finest level that is captured */
   PetscCount launched; /* applications that launched the graph */
 } HybCycle;
 
@@ -94,11 +109,11 @@ typedef struct _HybCycleOps {
   /* y = P^T x; NULL on a device */
   PetscErrorCode (*multtranspose)(const HybExec *, const HybCSR *P, const HybScalar *x, HybScalar *y);
   /* Launches with *captured between capture() and captured() are not executed but recorded in *graph; launch() executes
-     them in stream order. *may: the device can capture, and the caller's stream is not being captured itself. NULL: the
-     backend has no graphs. */
+     them in stream order; awaited: other processes wait for what it does. *may: the device can capture, and the
+     caller's stream is not being captured itself. NULL: the backend has no graphs. */
   PetscErrorCode (*capture)(const HybExec *, HybExec *captured, PetscBool *may);
   PetscErrorCode (*captured)(const HybExec *captured, PetscErrorCode before, void **graph);
-  PetscErrorCode (*launch)(const HybExec *, void *graph);
+  PetscErrorCode (*launch)(const HybExec *, void *graph, PetscBool awaited);
   PetscErrorCode (*forget)(const HybExec *, void **graph);
 } HybCycleOps;
 

@@ -51,18 +51,21 @@ PETSC_INTERN PetscErrorCode HybMatCreateFromParCSR(Mat A, const HybExec *x, Pets
 
 /* Products of a parallel matrix with arrays on its devices. Begin, collective: may it be done (one answer for all), and
    x: where the arrays have to live; like: it is asked for products with such vectors, which may be the host's to do;
-   NULL: for arrays of the device. MultArrays, collective: z = M x, y + M x or y - M x, M being A or its transpose; y
-   may be z; before is an error of this process, of which the others learn in place of waiting; an error may be one of
-   some processes alone. */
+   NULL: for arrays of the device. MultArrays, collective: y = A x; before is an error of this process, of which the
+   others learn in place of waiting; an error may be one of some processes alone. */
 PETSC_INTERN PetscErrorCode HybMatParArraysBegin(Mat A, Vec like, HybExec *x, PetscBool *may);
 /* Not collective: all processes know of an error in these products, so the next product does not report it again. */
 PETSC_INTERN PetscErrorCode HybMatParForget(Mat A);
 /* *halo: the exchange of these products, which belongs to A; NULL: there is none. Collective, with one answer for
    all. */
 PETSC_INTERN PetscErrorCode HybMatParHalo(Mat A, HybHalo *halo);
-PETSC_INTERN PetscErrorCode HybMatParMultArrays(Mat A, PetscErrorCode before, PetscBool transpose, const PetscScalar *x, HybSpMVMode, const PetscScalar *y, PetscScalar *z);
+PETSC_INTERN PetscErrorCode HybMatParMultArrays(Mat A, PetscErrorCode before, const PetscScalar *x, PetscScalar *y);
 /* Not collective: is A a parallel matrix whose products with vectors, transposed ones too, are the type's own? */
 PETSC_INTERN PetscErrorCode HybMatParHasMult(Mat A, PetscBool *flg);
+/* As HybMatGetMult(), of this process's blocks, of columns of its own and of others'. Not collective, after
+   HybMatParHalo(). HybMatParRestoreMult() ends the access. */
+PETSC_INTERN PetscErrorCode HybMatParGetMult(Mat A, const HybExec *x, PetscBool transpose, HybCSR csr[2], HybSpMV *plan[2]);
+PETSC_INTERN PetscErrorCode HybMatParRestoreMult(Mat A, const HybExec *x);
 
 /* A vector's array where x executes (there): the vector's own array, or a copy in work, which HybVecRestore() sends
    back if write. All members are NULL for no vector. */

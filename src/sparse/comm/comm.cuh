@@ -14,5 +14,5 @@ extern PetscErrorCode HybPeerAttach_CUDA(const HybExec *, const unsigned char[HY
 extern PetscErrorCode HybPeerDetach_CUDA(const HybExec *, void *);
 extern PetscErrorCode HybPeerPut_CUDA(const HybExec *, const HybPeerTable *, uint64_t, PetscBool, size_t, PetscCount, const PetscInt *, const void *, PetscInt, void *, size_t);
 extern PetscErrorCode HybPeerWait_CUDA(const HybExec *, const HybPeerTable *, uint64_t, PetscInt, void *, size_t);
-extern PetscErrorCode HybPeerMult_CUDA(const HybExec *, const HybPeerTable *, uint64_t, const HybPeerProduct *, PetscInt, void *, size_t);
+extern PetscErrorCode HybPeerMult_CUDA(const HybExec *, const HybPeerTable *, uint64_t, uint64_t *, const HybPeerProduct *, PetscInt, char *const[2], size_t);
 #endif

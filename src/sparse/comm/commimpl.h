@@ -57,13 +57,18 @@ struct _HybExchange {
   PetscMPIInt  nrequest, nreceive;
   /* by peer access; times: exchanges that it could serve, asked: all processes have looked whether it can. count:
      exchanges begun, waited: the last one that was waited for */
-  PetscInt     times;
-  PetscBool    asked, peer, early, large;
-  PetscBool    unlocked; /* not by peer access, since a process's word of status could not be page-locked */
-  PetscMPIInt  npeers, *peers;
-  size_t       at; /* of this exchange's part of the segment */
-  char        *slots_[2];
-  uint64_t     count, waited;
+  PetscInt    times;
+  PetscBool   asked, peer, early, large;
+  PetscBool   unlocked; /* not by peer access, since a process's word of status could not be page-locked */
+  PetscMPIInt npeers, *peers;
+  size_t      at; /* of this exchange's part of the segment */
+  char       *slots_[2];
+  uint64_t    count, waited;
+  /* in a graph: how many there are so far while it is captured, and the word that has their number; there: what is in
+     it when all that is queued has been done; sent: a copy on its way to it */
+  PetscBool    recording;
+  PetscInt     recorded;
+  uint64_t    *counter, there, sent;
   PetscInt     patience; /* seconds, where they are not the process's */
   int64_t     *status;
   HybArena     tables;
@@ -106,6 +111,8 @@ extern PetscErrorCode          HybPeerBegin(HybExchange, const HybExec *, size_t
 extern PetscErrorCode          HybPeerEnd(HybExchange, const HybExec *, PetscErrorCode before, void **result);
 extern PetscErrorCode          HybPeerStatus(HybExchange); /* not collective, of an exchange by peer access */
 extern PetscErrorCode          HybPeerMult(HybExchange, const HybExec *, const HybPeerProduct *);
+extern PetscErrorCode          HybPeerRecord(HybExchange, const HybExec *);
+extern PetscErrorCode          HybPeerReplay(HybExchange, const HybExec *);
 extern void                    HybPeerAbandon(HybExchange, const HybExec *);
 extern void                    HybPeerForget(HybExchange);
 extern PetscErrorCode          HybPeerClose(HybComm);

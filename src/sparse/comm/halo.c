@@ -304,9 +304,42 @@ PetscErrorCode HybHaloMult(HybHalo h, const HybExec *exec, HybPeerProduct *p)
   p->place = h->place;
   p->ptr   = h->ptr;
   PetscCall(HybPeerMult(e, exec, p));
+  if (e->recording) PetscFunctionReturn(PETSC_SUCCESS);
   HybCommTallySent(PETSC_TRUE, (size_t)e->to->offset[e->to->n] * sizeof(HybScalar));
   HybCommTallyGet()->together++;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybHaloRecord(HybHalo h, const HybExec *exec, PetscBool transpose)
+{
+  PetscFunctionBegin;
+  PetscCall(HybPeerRecord(transpose ? h->reverse : h->forward, exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscInt HybHaloRecorded(HybHalo h, PetscBool transpose)
+{
+  const HybExchange e = transpose ? h->reverse : h->forward;
+
+  e->recording = PETSC_FALSE;
+  return e->recorded;
+}
+
+PetscErrorCode HybHaloReplay(HybHalo h, const HybExec *exec, PetscBool transpose)
+{
+  PetscFunctionBegin;
+  PetscCall(HybPeerReplay(transpose ? h->reverse : h->forward, exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybHaloReplayed(HybHalo h, PetscBool transpose, PetscInt times)
+{
+  const HybExchange e = transpose ? h->reverse : h->forward;
+
+  e->count += (uint64_t)times;
+  e->there = e->waited = e->count;
+  for (PetscInt k = 0; k < times; k++) HybCommTallySent(PETSC_TRUE, (size_t)e->to->offset[e->to->n] * sizeof(HybScalar));
+  HybCommTallyGet()->together += times;
 }
 
 /* a reason beside the way that messages go for it */

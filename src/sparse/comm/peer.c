@@ -545,16 +545,43 @@ PetscErrorCode HybPeerEnd(HybExchange e, const HybExec *exec, PetscErrorCode bef
 PetscErrorCode HybPeerMult(HybExchange e, const HybExec *exec, const HybPeerProduct *p)
 {
   const uint64_t number = e->count + 1;
+  const size_t   bytes  = (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  if (e->recording) {
+    PetscCall(exec->backend->comm->mult(exec, &e->table, 0, e->counter, p, HybPeerPatience(e), e->slots_, bytes));
+    e->recorded++;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   e->arena.exec.stream = exec->stream;
   ierr                 = HybPeerCatchUp(e, exec, e->count);
-  if (!ierr) ierr = exec->backend->comm->mult(exec, &e->table, number, p, HybPeerPatience(e), e->slots_[number & 1], (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT);
+  if (!ierr) ierr = exec->backend->comm->mult(exec, &e->table, number, NULL, p, HybPeerPatience(e), e->slots_, bytes);
   if (ierr) HybPeerAbandon(e, exec);
   PetscCall(ierr);
   e->count = e->waited = number;
   e->bypeer            = PETSC_TRUE;
   PetscCall(HybPeerStatus(e));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerRecord(HybExchange e, const HybExec *exec)
+{
+  PetscFunctionBegin;
+  if (!e->counter) PetscCall(HybArenaCalloc(&e->tables, HYB_MEM_DEVICE, 1, sizeof(*e->counter), &e->counter));
+  e->recording = PETSC_TRUE;
+  e->recorded  = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerReplay(HybExchange e, const HybExec *exec)
+{
+  PetscFunctionBegin;
+  e->arena.exec.stream = exec->stream;
+  PetscCall(HybPeerCatchUp(e, exec, e->count));
+  PetscCall(HybPeerStatus(e));
+  if (e->there == e->count) PetscFunctionReturn(PETSC_SUCCESS);
+  e->there = e->sent = e->count;
+  PetscCall(exec->backend->copy(exec, e->counter, &e->sent, sizeof(e->sent), HYB_COPY_HOST_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

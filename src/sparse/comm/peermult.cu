@@ -9,6 +9,9 @@
     other tickets   rows of D, z = D x, y + D x or y - D x; then, if any of these rows needs others' entries, the wait;
                     then z += O ghost of these rows, or transposed, what came for them
 
+  In a graph the exchange's number is in memory. Each block reads it before it takes its ticket, so the block with the
+  last ticket may write the next one.
+
   Nobody waits for a block of this launch, and the one that neighbours wait for is the first to run: so blocks need not
   be resident together. What comes is read after the wait alone, and not by the read-only path: the neighbour wrote it
   while the kernel ran.
@@ -68,18 +71,32 @@ static __device__ __forceinline__ void PeerPutOne(const HybPeerTable &t, int slo
   ((HybScalar *)t.slot[slot][p])[there] = v;
 }
 
+/* where what comes is, of even and of odd numbers */
+typedef struct {
+  unsigned long long *at[2];
+} PeerSlots;
+
 template <bool TRANSPOSE>
-static __global__ __launch_bounds__(COMM_THREADS) void PeerMult(HybPeerTable t, int slot, uint64_t number, PeerRows D, PeerRows O, PeerEntries e, const HybScalar *__restrict__ x, int mode, const HybScalar *y, HybScalar *z, PeerPatience wait)
+static __global__ __launch_bounds__(COMM_THREADS) void PeerMult(HybPeerTable t, uint64_t given, uint64_t *counter, PeerSlots slots, PeerRows D, PeerRows O, PeerEntries e, const HybScalar *__restrict__ x, int mode, const HybScalar *y, HybScalar *z, PeerPatience wait)
 {
   HYB_SHARED(int, bad, 1);
   HYB_SHARED(unsigned, ticket, 1);
-  const HybScalar *came = (const HybScalar *)wait.slot;
+  HYB_SHARED(uint64_t, its, 1);
 
   if (threadIdx.x == 0) {
+    *its = counter ? HybLoadShared(counter) + 1 : given;
+    __threadfence();
     *ticket = HybAtomicAdd(t.arrived, 1u);
-    if (*ticket == gridDim.x - 1) *t.arrived = 0;
+    if (*ticket == gridDim.x - 1) {
+      *t.arrived = 0;
+      if (counter) *counter = *its;
+    }
   }
   __syncthreads();
+  const uint64_t         number = *its;
+  const int              slot   = (int)(number & 1);
+  const HybScalar *const came   = (const HybScalar *)slots.at[slot];
+  wait.slot                     = slots.at[slot];
   if (*ticket == 0) {
     if (TRANSPOSE) {
       const PetscCount group = threadIdx.x / O.lanes;
@@ -129,19 +146,22 @@ static PeerRows PeerRowsOf(const HybSummed *A)
   return {A->csr.m, A->csr.i, A->csr.j, A->csr.a, A->lanes};
 }
 
-PetscErrorCode HybPeerMult_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, const HybPeerProduct *p, PetscInt seconds, void *slot, size_t bytes)
+PetscErrorCode HybPeerMult_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, uint64_t *counter, const HybPeerProduct *p, PetscInt seconds, char *const slot[2], size_t bytes)
 {
   const PeerRows     D = PeerRowsOf(&p->D), O = PeerRowsOf(&p->O);
-  const PeerEntries  e      = {p->n, p->index, p->place, p->ptr};
-  const PeerPatience wait   = HybPeerPatience(seconds, slot, bytes);
-  const PetscCount   blocks = 1 + HybBlocks((PetscCount)D.m * D.lanes, COMM_THREADS);
+  const PeerEntries  e     = {p->n, p->index, p->place, p->ptr};
+  const PeerPatience wait  = HybPeerPatience(seconds, slot[0], bytes);
+  const PeerSlots    slots = {
+       {(unsigned long long *)slot[0], (unsigned long long *)slot[1]}
+  };
+  const PetscCount blocks = 1 + HybBlocks((PetscCount)D.m * D.lanes, COMM_THREADS);
 
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
   if (p->transpose)
-    HYB_LAUNCH(PeerMult<true>, blocks, COMM_THREADS, 0, exec->stream, *t, (int)(number & 1), number, D, O, e, p->x, p->mode, p->y, p->z, wait);
+    HYB_LAUNCH(PeerMult<true>, blocks, COMM_THREADS, 0, exec->stream, *t, number, counter, slots, D, O, e, p->x, p->mode, p->y, p->z, wait);
   else
-    HYB_LAUNCH(PeerMult<false>, blocks, COMM_THREADS, 0, exec->stream, *t, (int)(number & 1), number, D, O, e, p->x, p->mode, p->y, p->z, wait);
-  HYB_BEGIN_NOW(exec->stream);
+    HYB_LAUNCH(PeerMult<false>, blocks, COMM_THREADS, 0, exec->stream, *t, number, counter, slots, D, O, e, p->x, p->mode, p->y, p->z, wait);
+  if (!counter) HYB_BEGIN_NOW(exec->stream); /* else it is captured */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

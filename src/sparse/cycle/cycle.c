@@ -25,8 +25,9 @@
   are the same each time, and the smoothers' numbers are read from memory. The finest level's launches name the
   caller's vectors and are made one by one.
 
-  Several processes. Each has its part of every vector, and products are the caller's, who moves what they need of
-  others. A process that fails goes on to the end, where each product tells those who wait for its entries.
+  Several processes. Each has its part of every vector, and products bring what they need of others (blocks.c). A
+  process that fails goes on to the end, and each product tells those who wait for its entries. In the graph are the
+  levels whose products are one launch with their exchange: its numbers are in the device's memory.
 
   Memory: four vectors a level, two on the finest. Time: a product with A for each step but the first from zero, one for
   the residual, one with P and one with R.
@@ -34,7 +35,7 @@
   Reference: the cycle is that of PETSc's PCMG; M. Adams, M. Brezina, J. Hu, R. Tuminaro, Parallel multigrid smoothing:
   polynomial versus Gauss-Seidel, J. Comput. Phys. 188, 2003, for its smoother.
 */
-#include <aijhybridgpu/private/hybcycle.h>
+#include "cycleimpl.h"
 
 typedef struct {
   HybCycle          *cycle;
@@ -63,15 +64,14 @@ typedef struct {
 /* a product with the matrix that level k has for this */
 static void CycleMult(Visit *v, PetscInt k, HybCyclePart part, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
-  const HybCycle      *c    = v->cycle;
-  const HybCycleLevel *l    = &c->level[k];
+  HybCycleLevel *const l    = &v->cycle->level[k];
   HybSpMV *const       plan = part == HYB_CYCLE_A ? l->mult : part == HYB_CYCLE_P ? l->interpolate
                                                                                   : l->restriction;
   const HybCSR *const  csr  = part == HYB_CYCLE_A ? &l->A : part == HYB_CYCLE_P ? &l->P
                                                                                 : &l->R;
 
-  if (c->mult) { /* after an error too: others wait for this process's entries */
-    const PetscErrorCode ierr = c->mult(c->ctx, v->failed, k, part, x, mode, y, z);
+  if (v->cycle->several) { /* after an error too: others wait for this process's entries */
+    const PetscErrorCode ierr = HybCycleBlocksMult(&l->several[part], v->exec, v->failed, x, mode, y, z);
 
     if (!v->failed) v->failed = ierr;
   } else if (csr->i)
@@ -84,7 +84,7 @@ static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVSte
 {
   const HybCycleLevel *l = &v->cycle->level[k];
 
-  if (!v->cycle->mult && HybSpMVHasStep(l->mult)) {
+  if (!v->cycle->several && HybSpMVHasStep(l->mult)) {
     CYCLE_BY_PLAN(v, l->mult, HybSpMVApplyStep(l->mult, &l->A, x, step));
     return;
   }
@@ -128,40 +128,82 @@ static void CycleBelow(Visit *v, PetscInt k)
     for (PetscInt i = 0; i < PetscMax(1, c->level[k].cycles); i++) CycleVisit(v, k + 1, next->b, next->x, (PetscBool)!i);
   } else if (c->inverse)
     CYCLE_DO(v, c->m, v->ops->dense(v->exec, c->m, c->inverse, c->b, c->x));
-  else if (!v->failed || c->mult) { /* of several processes all have to come */
+  else if (!v->failed || c->several) { /* of several processes all have to come */
     const PetscErrorCode ierr = c->solve(c->ctx, c->b, c->x);
 
     if (!v->failed) v->failed = ierr;
   }
 }
 
+/* f of each matrix of several processes whose products are captured */
+#define CYCLE_EACH_CAPTURED(c, m)                                   \
+  for (PetscInt k_ = (c)->first; (c)->several && k_ < (c)->n; k_++) \
+    for (HybCycleBlocks *m = (c)->level[k_].several; m < (c)->level[k_].several + HYB_CYCLE_PARTS; m++)
+
 static PetscErrorCode CycleCapture(Visit *v, HybCycle *c)
 {
-  PetscBool may = PETSC_FALSE;
-  HybExec   captured;
+  PetscBool      may  = PETSC_FALSE;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+  HybExec        captured;
 
   PetscFunctionBegin;
-  PetscCall(v->ops->capture(v->exec, &captured, &may));
+  CYCLE_EACH_CAPTURED(c, m)
+  if (!ierr) ierr = HybHaloRecord(m->halo, v->exec, m->transpose);
+  if (!ierr) ierr = v->ops->capture(v->exec, &captured, &may);
   if (may) {
     Visit inner = {c, &captured, v->ops, PETSC_FALSE, PETSC_SUCCESS};
 
-    CycleBelow(&inner, 0);
-    PetscCall(v->ops->captured(&captured, inner.failed, &c->graph));
+    CycleBelow(&inner, c->first - 1);
+    ierr = v->ops->captured(&captured, inner.failed, &c->graph);
   }
+  CYCLE_EACH_CAPTURED(c, m)
+  m->captured = HybHaloRecorded(m->halo, m->transpose);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the finest level's launches are made one by one, what is below it by a graph from the second time on */
-static void CycleBelowFinest(Visit *v)
+static PetscErrorCode CycleLaunch(Visit *v, HybCycle *c)
+{
+  PetscFunctionBegin;
+  CYCLE_EACH_CAPTURED(c, m)
+  PetscCall(HybHaloReplay(m->halo, v->exec, m->transpose));
+  PetscCall(v->ops->launch(v->exec, c->graph, c->several));
+  CYCLE_EACH_CAPTURED(c, m)
+  HybHaloReplayed(m->halo, m->transpose, m->captured);
+  c->launched++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A method without a step may allocate and wait. Of several processes each asks for itself: what is captured is the
+   same to the others. */
+static PetscBool CycleLevelCanBeCaptured(const HybCycle *c, const HybCycleLevel *l)
+{
+  if (!c->several) return (PetscBool)(HybSpMVHasStep(l->mult) && HybSpMVHasStep(l->interpolate) && l->R.i && HybSpMVHasStep(l->restriction));
+  for (int k = 0; k < HYB_CYCLE_PARTS; k++)
+    if (!HybCycleBlocksTogether(&l->several[k])) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
+
+/* the finest level, from the first one on, from which on all can be captured; c->n: there is none */
+static PetscInt CycleFirstCaptured(const HybCycle *c, PetscInt first)
+{
+  PetscInt k = c->n;
+
+  while (c->inverse && k > first && CycleLevelCanBeCaptured(c, &c->level[k - 1])) k--;
+  return c->several || k == first ? k : c->n;
+}
+
+/* what is below the level above the first one that is captured: by a graph from the second time on */
+static void CycleBelowByGraph(Visit *v)
 {
   HybCycle *const c = v->cycle;
 
-  if (!v->recorded && c->applied && !c->graph && !c->plain && v->ops->capture) CYCLE_DO(v, 1, CycleCapture(v, c));
-  if (!v->recorded && c->graph) {
-    CYCLE_DO(v, 1, v->ops->launch(v->exec, c->graph));
-    if (!v->failed) c->launched++;
-  } else
-    CycleBelow(v, 0);
+  if (!c->graph) CYCLE_DO(v, 1, CycleCapture(v, c));
+  if (c->graph && !v->failed) {
+    CYCLE_DO(v, 1, CycleLaunch(v, c));
+    if (!v->failed) return;
+  }
+  CycleBelow(v, c->first - 1);
 }
 
 /* the right-hand side of the finest level's smoothers, where constants are a null space */
@@ -199,8 +241,8 @@ static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, P
   CycleSmooth(v, k, &l->pre, bs, x, zero);
   CycleMult(v, k, HYB_CYCLE_A, x, HYB_SPMV_RESIDUAL, b, l->r);
   CycleMult(v, k, HYB_CYCLE_R, l->r, HYB_SPMV_SET, NULL, bc);
-  if (k == 0)
-    CycleBelowFinest(v);
+  if (k == c->first - 1 && c->first < c->n && c->applied && !v->recorded && v->ops->capture)
+    CycleBelowByGraph(v);
   else
     CycleBelow(v, k);
   CycleMean(v, k, 0, x);
@@ -210,18 +252,9 @@ static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, P
   CycleMean(v, k, 2, x);
 }
 
-/* levels from `first` on: a method without a step may allocate and wait */
-static PetscBool CycleCanBeAGraph(const HybCycle *c, PetscInt first)
-{
-  PetscBool can = (PetscBool)(!c->mult && c->inverse != NULL && c->n > first);
-
-  for (PetscInt k = first; k < c->n; k++) can = (PetscBool)(can && HybSpMVHasStep(c->level[k].mult) && HybSpMVHasStep(c->level[k].interpolate) && c->level[k].R.i && HybSpMVHasStep(c->level[k].restriction));
-  return can;
-}
-
 PetscBool HybCycleIsRecordable(const HybCycle *c)
 {
-  return (PetscBool)(c->exec.backend->cycle->capture && CycleCanBeAGraph(c, 0));
+  return (PetscBool)(c->exec.backend->cycle->capture && !c->several && c->n > 0 && !CycleFirstCaptured(c, 0));
 }
 
 PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar *b, HybScalar *x)
@@ -240,7 +273,7 @@ PetscErrorCode HybCycleApply(HybCycle *c, PetscErrorCode before, const HybScalar
 
   PetscFunctionBegin;
   PetscCheck(c->n >= 1 && c->n <= HYB_CYCLE_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A cycle has 1 to %d levels above the coarsest, not %" PetscInt_FMT, HYB_CYCLE_LEVELS, c->n);
-  if (!c->applied) c->plain = (PetscBool)!CycleCanBeAGraph(c, 1);
+  if (!c->graph) c->first = CycleFirstCaptured(c, 1);
   CycleVisit(&v, 0, b, x, PETSC_TRUE);
   PetscCall(v.failed);
   c->applied = PETSC_TRUE;
@@ -255,9 +288,19 @@ PetscErrorCode HybCycleMoved(HybCycle *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscLogDouble CycleNonzeros(const HybCycleLevel *l, HybCyclePart part)
+{
+  const HybCycleBlocks *m = &l->several[part];
+
+  if (m->halo) return (PetscLogDouble)m->D.nnz + (PetscLogDouble)m->O.nnz;
+  return (PetscLogDouble)(part == HYB_CYCLE_A ? l->A.nnz : part == HYB_CYCLE_R && l->R.i ? l->R.nnz
+                                                                                         : l->P.nnz);
+}
+
 static PetscLogDouble SmootherFlops(const HybCycleLevel *l, const HybCycleSmoother *s, PetscBool zero)
 {
-  const PetscLogDouble step = 2.0 * l->A.nnz + 7.0 * l->A.m; /* the product, b - Ax, D^-1, and what combines three */
+  /* the product, b - Ax, D^-1, and what combines three */
+  const PetscLogDouble step = 2.0 * CycleNonzeros(l, HYB_CYCLE_A) + 7.0 * l->A.m;
 
   return s->steps ? step * (s->steps - (zero ? 1 : 0)) + (zero ? 2.0 * l->A.m : 0) : 0;
 }
@@ -269,7 +312,7 @@ PetscLogDouble HybCycleFlops(const HybCycle *c)
   for (PetscInt k = 0; k < c->n; k++) {
     const HybCycleLevel *l = &c->level[k];
 
-    flops += visits * (2.0 * l->A.nnz + 2.0 * l->P.nnz + 2.0 * (l->R.nnz ? l->R.nnz : l->P.nnz) + SmootherFlops(l, &l->post, PETSC_FALSE));
+    flops += visits * (2.0 * (CycleNonzeros(l, HYB_CYCLE_A) + CycleNonzeros(l, HYB_CYCLE_P) + CycleNonzeros(l, HYB_CYCLE_R)) + SmootherFlops(l, &l->post, PETSC_FALSE));
     flops += fresh * SmootherFlops(l, &l->pre, PETSC_TRUE) + (visits - fresh) * SmootherFlops(l, &l->pre, PETSC_FALSE);
     fresh = visits;
     if (k + 1 < c->n) visits *= PetscMax(1, l->cycles);

@@ -214,10 +214,11 @@ static PetscErrorCode HybCycleCaptured_CUDA(const HybExec *captured, PetscErrorC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCycleLaunch_CUDA(const HybExec *exec, void *graph)
+static PetscErrorCode HybCycleLaunch_CUDA(const HybExec *exec, void *graph, PetscBool awaited)
 {
   PetscFunctionBegin;
   HybCallCUDA(cudaGraphLaunch((cudaGraphExec_t)graph, (cudaStream_t)exec->stream));
+  if (awaited) HYB_BEGIN_NOW(exec->stream);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -336,7 +336,7 @@ static PetscErrorCode SolveIteration(Solve *s)
   PetscFunctionBegin;
   if (s->cg->graph) {
     PetscCall(PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
-    PetscCall(exec->backend->cycle->launch(exec, s->cg->graph));
+    PetscCall(exec->backend->cycle->launch(exec, s->cg->graph, PETSC_FALSE));
     PetscCall(PetscLogEventEnd(PC_Apply, s->ksp->pc, 0, 0, 0));
     PetscCall(PetscLogGpuFlops(2.0 * s->cycle->level[0].A.nnz + 14.0 * s->cycle->level[0].A.m));
     PetscCall(HybMGArraysApplied(s->ksp->pc));

@@ -434,33 +434,7 @@ static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a product of the cycle's, of several processes */
-static PetscErrorCode HybMGMult(void *ctx, PetscErrorCode before, PetscInt k, HybCyclePart part, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
-{
-  const HybMG *h = (const HybMG *)ctx;
-
-  PetscFunctionBegin;
-  PetscCall(HybMatParMultArrays(part == HYB_CYCLE_A ? h->A[k] : part == HYB_CYCLE_P ? h->P[k]
-                                                                                    : h->R[k],
-                                before, (PetscBool)(part == HYB_CYCLE_R && h->transposed[k]), (const PetscScalar *)x, mode, (const PetscScalar *)y, (PetscScalar *)z));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* what the cycle has to know of a parallel matrix: sizes, for flops */
-static PetscErrorCode HybMGSizes(Mat A, HybCSR *csr)
-{
-  MatInfo info;
-
-  PetscFunctionBegin;
-  PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
-  (void)memset(csr, 0, sizeof(*csr));
-  csr->m   = A->rmap->n;
-  csr->n   = A->cmap->n;
-  csr->nnz = (PetscCount)info.nz_used;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* memory, numbers, and of several processes what stands in place of arrays */
+/* memory and numbers */
 static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, const char **why)
 {
   const PetscInt levels = mg->levels[0]->levels;
@@ -478,16 +452,12 @@ static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, 
     if (h->transposed[k] && h->R[k] != h->P[k]) *why = "a restriction that is another matrix's transpose";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMGReserve(h, x, levels, size));
-  h->cycle.exec  = *x;
-  h->cycle.solve = HybMGCoarseSolve;
-  h->cycle.mult  = h->several ? HybMGMult : NULL;
-  h->cycle.ctx   = h;
+  h->cycle.exec    = *x;
+  h->cycle.solve   = HybMGCoarseSolve;
+  h->cycle.several = h->several;
+  h->cycle.ctx     = h;
   PetscCall(HybMGNumbers(mg, h, why));
-  for (PetscInt k = 0; k < levels - 1 && h->several; k++) {
-    PetscCall(HybMGSizes(h->A[k], &h->cycle.level[k].A));
-    PetscCall(HybMGSizes(h->P[k], &h->cycle.level[k].P));
-    PetscCall(HybMGSizes(h->R[k], &h->cycle.level[k].R));
-  }
+  for (PetscInt k = 0; k < levels - 1 && h->several; k++) h->cycle.level[k].A.m = h->A[k]->rmap->n;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -525,12 +495,58 @@ static PetscErrorCode LendOne(HybMG *h, Mat A, PetscBool transpose, HybCSR *csr,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* a level's matrices of several processes; the halos first, which after an error tell the others */
+static PetscErrorCode LendSeveral(HybMG *h, PetscInt k, PetscBool *moved)
+{
+  HybCycleBlocks *m   = h->cycle.level[k].several;
+  const Mat       M[] = {h->A[k], h->P[k], h->R[k]};
+
+  PetscFunctionBegin;
+  for (int part = 0; part < HYB_CYCLE_PARTS; part++) {
+    const HybCycleBlocks old = m[part];
+    HybCSR               csr[2];
+    HybSpMV             *plan[2];
+
+    PetscCall(HybMatParGetMult(M[part], &h->cycle.exec, m[part].transpose, csr, plan));
+    m[part].D      = csr[0];
+    m[part].O      = csr[1];
+    m[part].own    = plan[0];
+    m[part].others = plan[1];
+    for (int b = 0; b < 2; b++) {
+      const HybCSR *was = b ? &old.O : &old.D;
+
+      if (was->i != csr[b].i || was->j != csr[b].j || was->a != csr[b].a || was->m != csr[b].m || was->n != csr[b].n || was->nnz != csr[b].nnz || (b ? old.others : old.own) != plan[b] || h->blockplan[k][part][b] != plan[b]->number) *moved = PETSC_TRUE;
+      h->blockplan[k][part][b] = plan[b]->number;
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LendHalos(HybMG *h, PetscInt k, PetscBool *moved)
+{
+  HybCycleBlocks *m   = h->cycle.level[k].several;
+  const Mat       M[] = {h->A[k], h->P[k], h->R[k]};
+
+  PetscFunctionBegin;
+  for (int part = 0; part < HYB_CYCLE_PARTS; part++) {
+    const HybHalo old = m[part].halo;
+
+    m[part].transpose = (PetscBool)(part == HYB_CYCLE_R && h->transposed[k]);
+    PetscCall(HybMatParHalo(M[part], &m[part].halo));
+    PetscCheck(m[part].halo, PetscObjectComm((PetscObject)M[part]), PETSC_ERR_PLIB, "A cycle whose exchange is gone");
+    if (m[part].halo != old) *moved = PETSC_TRUE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybMGLend(HybMG *h)
 {
   HybCycle *c     = &h->cycle;
   PetscBool moved = PETSC_FALSE, other = PETSC_FALSE, any; /* the cycle's own graph has nothing of the finest level's */
 
   PetscFunctionBegin;
+  for (PetscInt k = 0; k < c->n && h->several; k++) PetscCall(LendHalos(h, k, &moved));
+  for (PetscInt k = 0; k < c->n && h->several; k++) PetscCall(LendSeveral(h, k, &moved));
   for (PetscInt k = 0; k < c->n && !h->several; k++) {
     HybCycleLevel *l = &c->level[k];
 
@@ -558,10 +574,15 @@ PetscErrorCode HybMGReturn(HybMG *h)
   PetscFunctionBegin;
   h->lent--;
   /* the views stay to be compared with */
-  for (PetscInt k = 0; k < h->cycle.n && !h->several; k++) {
-    PetscCall(HybMatRestoreCSR(h->A[k], x, &csr));
-    PetscCall(HybMatRestoreCSR(h->P[k], x, &csr));
-    if (h->R[k] != h->P[k]) PetscCall(HybMatRestoreCSR(h->R[k], x, &csr));
+  for (PetscInt k = 0; k < h->cycle.n; k++) {
+    const Mat M[] = {h->A[k], h->P[k], h->R[k]};
+
+    for (int part = 0; part < (M[1] == M[2] ? 2 : 3); part++) {
+      if (h->several)
+        PetscCall(HybMatParRestoreMult(M[part], x));
+      else
+        PetscCall(HybMatRestoreCSR(M[part], x, &csr));
+    }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

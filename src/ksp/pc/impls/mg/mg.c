@@ -104,12 +104,12 @@ static PetscErrorCode HybMGApply(PC pc, HybMG *h, PetscErrorCode before, const H
 static PetscErrorCode HybMGApplyVectors(PC pc, HybMG *h, Vec b, Vec x, HybArena *work)
 {
   const HybExec *exec = &h->cycle.exec;
-  HybVecAccess   vb, vx = {.v = NULL};
+  HybVecAccess   vb = {.v = NULL}, vx = {.v = NULL};
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybMGLend(h));
-  ierr = HybVecGet(exec, work, b, PETSC_TRUE, PETSC_FALSE, &vb);
+  ierr = HybMGLend(h);
+  if (!ierr) ierr = HybVecGet(exec, work, b, PETSC_TRUE, PETSC_FALSE, &vb);
   if (!ierr) ierr = HybVecGet(exec, work, x, PETSC_FALSE, PETSC_TRUE, &vx);
   if (!h->several) PetscCall(ierr);
   PetscCall(HybMGApply(pc, h, ierr, (const HybScalar *)vb.there, (HybScalar *)vx.there));

@@ -78,11 +78,12 @@ typedef struct {
   /* by levels of the cycle, the finest first; transposed: the restriction is R's transpose */
   Mat        A[HYB_MG_LEVELS], P[HYB_MG_LEVELS], R[HYB_MG_LEVELS];
   PetscBool  transposed[HYB_MG_LEVELS];
-  uint64_t   plan[HYB_MG_LEVELS][3]; /* numbers of the plans */
-  PetscReal *c;                      /* numbers of all smoothers, where the cycle executes */
-  HybScalar *inverse;                /* of the coarsest level, there as well; NULL: PETSc solves */
-  PC         pc;                     /* as long as an application lasts */
-  PetscInt   lent;                   /* how many have the matrices' arrays */
+  uint64_t   plan[HYB_MG_LEVELS][3];         /* numbers of the plans */
+  uint64_t   blockplan[HYB_MG_LEVELS][3][2]; /* of parallel matrices: of both blocks' plans */
+  PetscReal *c;                              /* numbers of all smoothers, where the cycle executes */
+  HybScalar *inverse;                        /* of the coarsest level, there as well; NULL: PETSc solves */
+  PC         pc;                             /* as long as an application lasts */
+  PetscInt   lent;                           /* how many have the matrices' arrays */
 } HybMG;
 
 /* Is the application covered, as everything is now? After a change of anything all smoothers are set up, as PETSc
@@ -98,7 +99,7 @@ PETSC_INTERN PetscErrorCode HybMGInnerSolver(KSP, KSP *inner);
 /* build.c: all that the cycle has of its own; *why: a sentence that says what is not covered, or NULL */
 PETSC_INTERN PetscErrorCode HybMGBuild(PC, HybMG *, const HybExec *, const char **why);
 PETSC_INTERN PetscErrorCode HybMGRelease(HybMG *);
-/* the matrices' arrays and plans for one application, and their end; parallel matrices keep theirs */
+/* the matrices' arrays and plans for one application, and their end */
 PETSC_INTERN PetscErrorCode HybMGLend(HybMG *);
 PETSC_INTERN PetscErrorCode HybMGReturn(HybMG *);
 /* rhs.c: the smoothers can ask for their right-hand sides from now on; and b is the finest level's */

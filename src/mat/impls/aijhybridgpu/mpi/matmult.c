@@ -335,20 +335,18 @@ PetscErrorCode HybMatParHalo(Mat A, HybHalo *halo)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMatParMultArrays(Mat A, PetscErrorCode before, PetscBool transpose, const PetscScalar *x, HybSpMVMode mode, const PetscScalar *y, PetscScalar *z)
+PetscErrorCode HybMatParMultArrays(Mat A, PetscErrorCode before, const PetscScalar *x, PetscScalar *y)
 {
   HybMPIMult m;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&m, sizeof(m)));
   m.A = A;
-  PetscCall(HybMPIMultHalo(&m, PETSC_TRUE, transpose));
+  PetscCall(HybMPIMultHalo(&m, PETSC_TRUE, PETSC_FALSE));
   PetscCheck(m.halo, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "A product of arrays whose exchange is gone");
   m.dx.there = (PetscScalar *)x;
-  m.dy.there = (PetscScalar *)y;
-  m.dz.there = z;
-  m.inplace  = (PetscBool)(mode != HYB_SPMV_SET && y == z);
-  PetscCall(HybMPIMultArrays(&m, before, transpose, mode));
+  m.dz.there = y;
+  PetscCall(HybMPIMultArrays(&m, before, PETSC_FALSE, HYB_SPMV_SET));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -358,5 +356,26 @@ PetscErrorCode HybMatParHasMult(Mat A, PetscBool *flg)
 
   PetscFunctionBegin;
   *flg = (PetscBool)(MatIsMPIAIJHybridGPU(A) && A->assembled && !A->structure_only && o->mult == MatMult_MPIAIJHybridGPU && o->multadd == MatMultAdd_MPIAIJHybridGPU && o->multtranspose == MatMultTranspose_MPIAIJHybridGPU && o->multtransposeadd == MatMultTransposeAdd_MPIAIJHybridGPU && o->residual == MatResidual_MPIAIJHybridGPU);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatParGetMult(Mat A, const HybExec *x, PetscBool transpose, HybCSR csr[2], HybSpMV *plan[2])
+{
+  Mat block[2];
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
+  for (int k = 0; k < 2; k++) PetscCall(HybMatGetMult(block[k], x, transpose, &csr[k], &plan[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatParRestoreMult(Mat A, const HybExec *x)
+{
+  Mat    block[2];
+  HybCSR csr;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
+  for (int k = 0; k < 2; k++) PetscCall(HybMatRestoreCSR(block[k], x, &csr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

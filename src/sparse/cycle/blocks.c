@@ -1,0 +1,99 @@
+/*
+  blocks.c: a product with a matrix of several processes.
+
+    begin   entries that others need are on their way, beside the next product
+    own     the rows' part in columns of this process
+    end     others' entries are there
+    others  the part in their columns, added
+
+  and transposed: the part for others' entries first, which begins its way to them; own; then what came is added in the
+  order of their ranks. Where all that is short it is one launch (comm/peermult.cu).
+*/
+#include "cycleimpl.h"
+
+/* Own rows of so few nonzeros take no longer than to start a kernel: nothing is gained by others' entries coming
+   meanwhile. So many nonzeros for others one block of threads multiplies with while the rest are at their own. */
+#define BLOCKS_SHORT  1048576
+#define BLOCKS_BESIDE 8192
+
+PetscBool HybCycleBlocksTogether(const HybCycleBlocks *m)
+{
+  m->halo->early = (PetscBool)(m->D.nnz < BLOCKS_SHORT);
+  return (PetscBool)(HybHaloMultiplies(m->halo, m->transpose) && HybSpMVLanes(m->own) && HybSpMVLanes(m->others) && (!m->transpose || m->O.nnz <= BLOCKS_BESIDE));
+}
+
+static PetscErrorCode BlocksTogether(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  HybPeerProduct p = {
+    .D = {m->D, HybSpMVLanes(m->own)   },
+    .O = {m->O, HybSpMVLanes(m->others)},
+    .transpose = m->transpose, .x = x, .y = y, .z = z, .mode = (int)mode
+  };
+
+  PetscFunctionBegin;
+  PetscCall(HybHaloMult(m->halo, exec, &p));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BlocksForward(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  HybScalar     *ghost = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybHaloBegin(m->halo, exec, sizeof(HybScalar), x, PETSC_FALSE));
+  ierr = HybSpMVApply(m->own, &m->D, x, mode, y, z);
+  PetscCall(HybHaloEnd(m->halo, exec, ierr, &ghost));
+  PetscCall(HybSpMVApply(m->others, &m->O, ghost, mode == HYB_SPMV_SET ? HYB_SPMV_ADD : mode, z, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BlocksReverse(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  HybScalar     *ghost = NULL;
+  PetscErrorCode ierr  = HybHaloRoom(m->halo, &ghost);
+
+  PetscFunctionBegin;
+  if (!ierr) ierr = HybSpMVApply(m->others, &m->O, x, HYB_SPMV_SET, NULL, ghost);
+  if (ierr) HybHaloAbandon(m->halo, exec, PETSC_TRUE, ierr);
+  PetscCall(ierr);
+  PetscCall(HybHaloReverseBegin(m->halo, exec, PETSC_TRUE, ghost));
+  ierr = HybSpMVApply(m->own, &m->D, x, mode, y, z);
+  PetscCall(HybHaloReverseEnd(m->halo, exec, ierr, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode BlocksMult(const HybCycleBlocks *m, const HybExec *exec, PetscErrorCode before, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  PetscFunctionBegin;
+  if (before) {
+    HybHaloAbandon(m->halo, exec, m->transpose, before);
+    PetscFunctionReturn(before);
+  }
+  if (HybCycleBlocksTogether(m))
+    PetscCall(BlocksTogether(m, exec, x, mode, y, z));
+  else if (m->transpose)
+    PetscCall(BlocksReverse(m, exec, x, mode, y, z));
+  else
+    PetscCall(BlocksForward(m, exec, x, mode, y, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the plans are other functions' too: they are used on this stream */
+PetscErrorCode HybCycleBlocksMult(HybCycleBlocks *m, const HybExec *exec, PetscErrorCode before, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  HybSpMV *const plan[2] = {m->own, m->others};
+  void          *stream[2];
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) {
+    stream[k] = plan[k] ? plan[k]->exec.stream : NULL;
+    if (plan[k]) plan[k]->exec.stream = exec->stream;
+  }
+  ierr = BlocksMult(m, exec, before, x, mode, y, z);
+  for (int k = 0; k < 2; k++)
+    if (plan[k]) plan[k]->exec.stream = stream[k];
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
