@@ -78,7 +78,7 @@ static PetscErrorCode CheckWhere(Mat A, PetscBool device, const char *words, con
     PetscMemType mtype;
 
     PetscCall(MatGetCurrentMemType(A, &mtype));
-    MatTestCheck((mtype != PETSC_MEMTYPE_HOST) == device, what);
+    MatTestCheck((mtype != PETSC_MEMTYPE_HOST) == (device && PetscDefined(HAVE_DEVICE)), what);
   }
 #else
   (void)device;
