@@ -71,6 +71,10 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CC) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
+# Where the loop over a short row lies decides a third of its time: seven instructions, on one processor's line of
+# decoded ones or on two
+$(BUILD)/src/sparse/spmv/csr.o: override OPT += -falign-loops=32
+
 $(INTERFACE_OBJ): $(INTERFACE_C)
 	$(call SAY,$@)$(PETSC_CC) $(CFLAGS_ALL) -c $< -o $@
 

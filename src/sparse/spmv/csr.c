@@ -104,20 +104,20 @@ static HYB_ALWAYS_INLINE void ApplyMode(SpMV_Rows rows, PetscBool ahead, PetscIn
 }
 
 /* one copy for each mode and way, so that the loops do not ask */
-HYB_MULTIVERSION static void Apply(SpMV_Rows rows, PetscBool ahead, PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, const HybSpMVStep *step)
+HYB_MULTIVERSION static void Apply(const SpMV_CSR *csr, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, const HybSpMVStep *step)
 {
   switch (mode) {
   case HYB_SPMV_SET:
-    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_SET, y, z, NULL);
+    ApplyMode(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, HYB_SPMV_SET, y, z, NULL);
     break;
   case HYB_SPMV_ADD:
-    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_ADD, y, z, NULL);
+    ApplyMode(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, HYB_SPMV_ADD, y, z, NULL);
     break;
   case HYB_SPMV_RESIDUAL:
-    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_RESIDUAL, y, z, NULL);
+    ApplyMode(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, HYB_SPMV_RESIDUAL, y, z, NULL);
     break;
   case HYB_SPMV_STEP:
-    ApplyMode(rows, ahead, m, i, j, a, x, HYB_SPMV_STEP, NULL, step->z, step);
+    ApplyMode(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, HYB_SPMV_STEP, NULL, step->z, step);
     break;
   }
 }
@@ -150,7 +150,7 @@ static PetscErrorCode ApplyTimed(HybSpMV *mv, const HybCSR *A, const HybScalar *
 
     csr->ahead = (PetscBool)(csr->trials & 1);
     PetscCall(PetscTime(&begin));
-    Apply(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, mode, y, z, step);
+    Apply(csr, A, x, mode, y, z, step);
     PetscCall(PetscTime(&end));
     if (csr->trials <= 2 * HYB_SPMV_TRIALS) csr->best[csr->ahead] = PetscMin(csr->best[csr->ahead], end - begin);
     if (--csr->trials == 0) {
@@ -159,7 +159,7 @@ static PetscErrorCode ApplyTimed(HybSpMV *mv, const HybCSR *A, const HybScalar *
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  Apply(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, mode, y, z, step);
+  Apply(csr, A, x, mode, y, z, step);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
