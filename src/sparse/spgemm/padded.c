@@ -28,7 +28,9 @@
                without a plan the same entry by entry, as B has them
 
   The plan costs about what it saves in one numeric phase, so it waits for the second one, also where several are
-  expected; unless B's entries are met HYB_EARLY times each: then it is made in the symbolic phase.
+  expected; unless B's entries are met HYB_EARLY times each: then it is made in the symbolic phase. Where half of B's
+  rows are as long as the one before, as on a grid of a few hundred points, loops end where they are foretold to: no
+  plan.
 
   Sums are in A's order and start at -0 (neutral), so they have the bits of the other methods.
 
@@ -62,6 +64,7 @@ typedef struct {
   PetscInt       longer; /* rows of B */
   PetscInt      *piece;  /* row r of B: pieces piece[r] to piece[r+1]-1; NULL: there are none yet */
   PetscInt      *column; /* of each entry of each piece */
+  PetscBool      even;   /* rows of B are mostly as long as the one before */
   PetscBool      beside; /* groups of rows are computed side by side */
   unsigned char *group;  /* then, of each group, its rows */
   unsigned char *row;    /* and of each entry of B the last byte of its row's number */
@@ -128,13 +131,20 @@ static PetscBool HybPaddedBeside(const HybCSR *A, const HybCSR *B)
 
 static PetscErrorCode HybSpGEMMFits_Padded(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
-  PetscInt   rows[HYB_MOST + 2] = {0};
+  PetscInt   rows[HYB_MOST + 2] = {0}, before = 0, changes = 0;
   HybPadded *s;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_HOST, 1, sizeof(*s), &s));
   PetscCall(PetscMemzero(s, sizeof(*s)));
-  for (PetscInt r = 0; r < B->m; r++) rows[PetscMin(B->i[r + 1] - B->i[r], HYB_MOST + 1)]++;
+  for (PetscInt r = 0; r < B->m; r++) {
+    const PetscInt len = B->i[r + 1] - B->i[r];
+
+    rows[PetscMin(len, HYB_MOST + 1)]++;
+    changes += len != before;
+    before = len;
+  }
+  s->even   = (PetscBool)(changes <= B->m / 2);
   s->longer = B->m - rows[0];
   for (s->width = 1; s->width <= HYB_MOST; s->width++) {
     s->longer -= rows[s->width];
@@ -179,7 +189,7 @@ static PetscErrorCode HybSpGEMMPlan_Padded(HybSpGEMM *mm, const HybCSR *A, const
   HybPadded *s = (HybPadded *)mm->data;
 
   PetscFunctionBegin;
-  if (s->piece || s->beside) PetscFunctionReturn(PETSC_SUCCESS);
+  if (s->piece || s->beside || s->even) PetscFunctionReturn(PETSC_SUCCESS);
   mm->planned = (PetscBool)(mm->numerics > 0);
   if (mm->planned) PetscCall(HybPaddedColumns(mm, s, B));
   PetscFunctionReturn(PETSC_SUCCESS);
