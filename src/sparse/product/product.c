@@ -537,7 +537,8 @@ PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B,
   PetscCall(p->exec.backend->usage(&after, PETSC_FALSE));
   p->peak   = PetscMax(p->peak, held + (after.since - (before.device_bytes + before.managed_bytes)));
   p->frugal = (PetscBool)(after.since == before.device_bytes + before.managed_bytes && after.device_bytes == before.device_bytes && after.managed_bytes == before.managed_bytes && after.pinned_bytes == before.pinned_bytes);
-  PetscCall(HybProductGetCounter(p, "plans given back", &p->lost));
+  /* the host gives none back */
+  if (p->exec.backend->device) PetscCall(HybProductGetCounter(p, "plans given back", &p->lost));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -55,18 +55,16 @@ typedef struct {
   uint64_t *l0, *l1, *l2;
 } HybColSet;
 
-/* for members 0..n-1; the set may have been created before (the arrays are NULL if not) */
+/* for members 0..n-1; the set may have been created before (l0 is NULL if not). The three are one block. */
 static inline PetscErrorCode HybColSetCreate(HybArena *work, PetscInt n, HybColSet *s)
 {
   const PetscInt n0 = n / 64 + 2, n1 = n0 / 64 + 1;
 
   PetscFunctionBegin;
   PetscCall(HybArenaFree(work, &s->l0));
-  PetscCall(HybArenaFree(work, &s->l1));
-  PetscCall(HybArenaFree(work, &s->l2));
-  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, n0, sizeof(uint64_t), &s->l0));
-  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, n1, sizeof(uint64_t), &s->l1));
-  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, n1 / 64 + 1, sizeof(uint64_t), &s->l2));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, (PetscCount)n0 + n1 + n1 / 64 + 1, sizeof(uint64_t), &s->l0));
+  s->l1 = s->l0 + n0;
+  s->l2 = s->l1 + n1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -119,11 +117,11 @@ typedef struct {
   PetscCount  chunk; /* columns of the next chunk */
 } HybColList;
 
-/* expected: columns that may come; it only shapes the chunks */
+/* expected: columns that may come; it only shapes the chunks, of which a small product's has room for these */
 static inline void HybColListInit(HybColList *list, PetscCount expected)
 {
   list->head = list->tail = NULL;
-  list->chunk             = PetscMin(PetscMax(expected / 16, (PetscCount)1 << 12), (PetscCount)1 << 22);
+  list->chunk             = PetscMin(PetscMax(expected / 16, PetscMin(expected + HYB_COL_FEW, (PetscCount)1 << 12)), (PetscCount)1 << 22);
 }
 
 /* makes sure of room for n more in one piece, which begins at HybColListEnd() */

@@ -61,6 +61,7 @@
 #define HYB_HASH_MAX   4096 /* most products of a hashed row */
 #define HYB_BATCH      ((PetscCount)1 << 14)
 #define HYB_AHEAD      16 /* entries of A by which rows of B are fetched ahead */
+#define HYB_FEW        64 /* columns whose accumulator is not allocated */
 #define HYB_WIDE       16 /* products of a row, times this, that pay for an accumulator of all columns */
 
 typedef struct {
@@ -79,8 +80,6 @@ typedef struct {
   uint64_t     *bmask;
   HybColList    list; /* of columns of C */
   PetscCount    growths;
-  unsigned char (*network)[2];
-  unsigned char networked[4];
   PetscInt     *lanes; /* HYB_SORT_MAX x HYB_LANES */
 } HybSymbolic;
 
@@ -184,33 +183,26 @@ static PetscErrorCode HybCompress(HybSymbolic *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* 8 << size keys are sorted by so many comparators, which lie behind those of the smaller sizes */
-static const int HybNetworkPtr[] = {0, 19, 19 + 63, 19 + 63 + 191, 19 + 63 + 191 + 543};
+/* 8 << size keys are sorted by so many comparators, which lie behind those of the smaller sizes. The same for all
+   products: each size is made once. */
+static const int     HybNetworkPtr[] = {0, 19, 19 + 63, 19 + 63 + 191, 19 + 63 + 191 + 543};
+static unsigned char HybNetwork[19 + 63 + 191 + 543][2];
 
-static PetscErrorCode HybNetworks(HybSymbolic *s)
-{
-  PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(&s->mm->work, HYB_MEM_HOST, HybNetworkPtr[4], sizeof(*s->network), &s->network));
-  PetscCall(HybArenaAlloc(&s->mm->work, HYB_MEM_HOST, (HYB_SORT_MAX + 1) * HYB_LANES, sizeof(PetscInt), &s->lanes));
-  /* a vector within one cache line */
-  s->lanes += (64 - (uintptr_t)s->lanes % 64) % 64 / sizeof(PetscInt);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Batcher's odd-even merge sort of 8, 16, 32 or 64 keys as a list of comparators, when the first row needs it */
-static void HybNetworkMake(HybSymbolic *s, int size)
+/* Batcher's odd-even merge sort of 8, 16, 32 or 64 keys as a list of comparators, when the first row needs it. Since
+   no comparator's second key is the first of all, the last one's tells that the list is there. */
+static void HybNetworkMake(int size)
 {
   const int keys = 8 << size;
   int       n    = HybNetworkPtr[size];
 
-  if (s->networked[size]++) return;
+  if (HybNetwork[HybNetworkPtr[size + 1] - 1][1]) return;
   for (int p = 1; p < keys; p *= 2) {
     for (int k = p; k >= 1; k /= 2) {
       for (int j = k % p; j <= keys - 1 - k; j += 2 * k) {
         for (int i = 0; i < PetscMin(k, keys - j - k); i++) {
           if ((i + j) / (2 * p) == (i + j + k) / (2 * p)) {
-            s->network[n][0]   = (unsigned char)(i + j);
-            s->network[n++][1] = (unsigned char)(i + j + k);
+            HybNetwork[n][0]   = (unsigned char)(i + j);
+            HybNetwork[n++][1] = (unsigned char)(i + j + k);
           }
         }
       }
@@ -255,8 +247,8 @@ static void HybSortRows(HybSymbolic *s, int size, int nrows, const PetscInt *row
     }
     for (; t < keys; t++) s->lanes[HYB_LANES * t + v] = PETSC_MAX_INT;
   }
-  HybNetworkMake(s, size);
-  HybSortLanes(HybNetworkPtr[size + 1] - HybNetworkPtr[size], s->network + HybNetworkPtr[size], s->lanes);
+  HybNetworkMake(size);
+  HybSortLanes(HybNetworkPtr[size + 1] - HybNetworkPtr[size], HybNetwork + HybNetworkPtr[size], s->lanes);
   for (int v = 0; v < nrows; v++) {
     const int products = (int)s->mm->rowproducts[rows[v]];
     PetscInt *out = slot[v], n = 0;
@@ -600,8 +592,9 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   s.span = HybDenseSpan(mm, B->n);
   PetscCall(HybColSetCreate(&mm->work, s.span, &s.bits));
   PetscCall(HybCompress(&s));
-  PetscCall(HybNetworks(&s));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, HYB_WINDOW * HYB_SORT_MAX, sizeof(PetscInt), &w.scratch));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (HYB_SORT_MAX + 1) * HYB_LANES, sizeof(PetscInt), &s.lanes));
+  s.lanes += (64 - (uintptr_t)s.lanes % 64) % 64 / sizeof(PetscInt); /* a vector within one cache line */
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (PetscCount)PetscMin(HYB_WINDOW, A->m) * HYB_SORT_MAX, sizeof(PetscInt), &w.scratch));
   PetscCall(HybArenaAlloc(out, mm->exec.result, (PetscCount)A->m + 1, sizeof(PetscInt), &C->i));
   C->i[0] = 0;
   C->nnz  = 0;
@@ -738,8 +731,9 @@ static PetscErrorCode HybRowHashed(HybSpGEMM *mm, HybHash *hash, PetscInt **plac
 }
 
 typedef struct {
-  HybScalar *block, *acc; /* acc: block, from a cache line's start on */
+  HybScalar *block, *acc; /* acc: block, from a cache line's start on; or few */
   PetscCount size;
+  HybScalar  few[HYB_FEW]; /* what a small product needs is sooner computed than allocated */
 } HybAccumulator;
 
 static PetscErrorCode HybAccumulatorGrow(HybArena *work, PetscCount n, HybAccumulator *s)
@@ -748,8 +742,11 @@ static PetscErrorCode HybAccumulatorGrow(HybArena *work, PetscCount n, HybAccumu
   if (n > s->size) {
     PetscCall(HybArenaFree(work, &s->block));
     s->size = 0;
-    PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, n + 64 / (PetscCount)sizeof(HybScalar), sizeof(HybScalar), &s->block));
-    s->acc = s->block + (64 - (uintptr_t)s->block % 64) % 64 / sizeof(HybScalar);
+    s->acc  = s->few;
+    if (n > HYB_FEW) {
+      PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, n + 64 / (PetscCount)sizeof(HybScalar), sizeof(HybScalar), &s->block));
+      s->acc = s->block + (64 - (uintptr_t)s->block % 64) % 64 / sizeof(HybScalar);
+    }
     for (PetscCount c = 0; c < n; c++) s->acc[c] = HYB_NEUTRAL;
     s->size = n;
   }
@@ -758,12 +755,14 @@ static PetscErrorCode HybAccumulatorGrow(HybArena *work, PetscCount n, HybAccumu
 
 static PetscErrorCode HybSpGEMMNumeric_Binned(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
-  const PetscInt most  = HybDenseSpan(mm, C->n);
-  HybAccumulator acc   = {NULL, NULL, 0};
+  const PetscInt most = HybDenseSpan(mm, C->n);
+  HybAccumulator acc;
   HybHash        hash  = {NULL, 0, 0};
   PetscInt      *place = NULL;
 
   PetscFunctionBegin;
+  acc.block = acc.acc = NULL;
+  acc.size            = 0;
   for (PetscInt r = 0;;) {
     const PetscInt *cj;
     PetscInt        n, span;
