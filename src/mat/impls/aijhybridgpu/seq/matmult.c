@@ -432,12 +432,11 @@ PetscErrorCode MatMultAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
 
 static PetscErrorCode HybResidualCheckSizes(Vec v, const char *name, PetscLayout map, PetscErrorCode code)
 {
-  PetscInt n, N;
+  PetscLayout own;
 
   PetscFunctionBegin;
-  PetscCall(VecGetSize(v, &N));
-  PetscCall(VecGetLocalSize(v, &n));
-  PetscCheck(n == map->n && N == map->N, PETSC_COMM_SELF, code, "Vector %s of the residual b - A x has %" PetscInt_FMT " entries, %" PetscInt_FMT " of them on this process, and must have %" PetscInt_FMT " and %" PetscInt_FMT " for this matrix: MatCreateVecs() makes such", name, N, n, map->N, map->n);
+  PetscCall(VecGetLayout(v, &own));
+  PetscCheck(own->n == map->n && own->N == map->N, PETSC_COMM_SELF, code, "Vector %s of the residual b - A x has %" PetscInt_FMT " entries, %" PetscInt_FMT " of them on this process, and must have %" PetscInt_FMT " and %" PetscInt_FMT " for this matrix: MatCreateVecs() makes such", name, own->N, own->n, map->N, map->n);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
