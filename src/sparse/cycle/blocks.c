@@ -25,9 +25,13 @@ PetscBool HybCycleBlocksTogether(const HybCycleBlocks *m)
 static PetscErrorCode BlocksTogether(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   HybPeerProduct p = {
-    .D = {m->D, HybSpMVLanes(m->own)   },
-    .O = {m->O, HybSpMVLanes(m->others)},
-    .transpose = m->transpose, .x = x, .y = y, .z = z, .mode = (int)mode
+    .D         = {m->D, HybSpMVLanes(m->own)   },
+    .O         = {m->O, HybSpMVLanes(m->others)},
+    .transpose = m->transpose,
+    .x         = x,
+    .y         = y,
+    .z         = z,
+    .mode      = (int)mode
   };
 
   PetscFunctionBegin;

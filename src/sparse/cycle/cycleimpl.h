@@ -9,6 +9,6 @@
    which those learn who wait for its entries. */
 extern PetscErrorCode HybCycleBlocksMult(HybCycleBlocks *, const HybExec *, PetscErrorCode before, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
 /* Is that one launch, now and later, whatever others do? */
-extern PetscBool      HybCycleBlocksTogether(const HybCycleBlocks *);
+extern PetscBool HybCycleBlocksTogether(const HybCycleBlocks *);
 
 #endif
