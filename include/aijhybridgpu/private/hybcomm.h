@@ -168,10 +168,11 @@ typedef struct {
 extern PetscBool HybHaloMultiplies(HybHalo, PetscBool transpose);
 /* exchange and product in one launch, with the bits of an exchange and two products */
 extern PetscErrorCode HybHaloMult(HybHalo, const HybExec *, HybPeerProduct *);
-/* Such launches in a graph, which are made again and again. From Record() on HybHaloMult() is not executed, but
-   captured on a stream of the caller's, with the exchange's number in the device's memory; Recorded() ends that, and
-   says how many products there were. Replay() comes before each launch of the graph, Replayed() after it. Whether
-   others have a graph does not matter. */
+/* Exchanges of scalars in a graph, which are made again and again. From Record() on they are not executed, but captured
+   on a stream of the caller's, with their numbers in the device's memory; Recorded() ends that, and says how many there
+   were. Replay() comes before each launch of the graph, Replayed() after it. Whether others have a graph does not
+   matter. HybHaloRecordable(): peer access serves, and what an exchange needs is there. */
+extern PetscBool      HybHaloRecordable(HybHalo, PetscBool transpose);
 extern PetscErrorCode HybHaloRecord(HybHalo, const HybExec *, PetscBool transpose);
 extern PetscInt       HybHaloRecorded(HybHalo, PetscBool transpose);
 extern PetscErrorCode HybHaloReplay(HybHalo, const HybExec *, PetscBool transpose);
@@ -264,13 +265,17 @@ typedef struct _HybCommOps {
   PetscErrorCode (*detach)(const HybExec *, void *there);
   /* On exec's stream: writes n units, src[index[k]] or (index NULL) src[k], to the neighbours' slots, then the
      exchange's number. failed: it writes that this process has failed. With seconds > 0 it waits as well, as wait()
-     does. */
-  PetscErrorCode (*put)(const HybExec *, const HybPeerTable *, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src, PetscInt seconds, void *slot, size_t bytes);
+     does. counter, if not NULL: a word where the backend executes, which holds the number of the exchange before, in
+     place of number. */
+  PetscErrorCode (*put)(const HybExec *, const HybPeerTable *, uint64_t number, const uint64_t *counter, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src, PetscInt seconds, void *slot, size_t bytes);
   /* On exec's stream: waits at most so many seconds for the neighbours' numbers. If one failed or is late, status says
      so, and all bytes of the slot become ones, which are no number. */
   PetscErrorCode (*wait)(const HybExec *, const HybPeerTable *, uint64_t number, PetscInt seconds, void *slot, size_t bytes);
-  /* One launch for put(), wait() and the product. counter, if not NULL: a word where the backend executes, which holds
-     the number of the exchange before, in place of number, and holds this one's afterwards. */
+  /* after a put() by counter, which holds this exchange's number afterwards: waits, and copies what came, so many
+     bytes */
+  PetscErrorCode (*take)(const HybExec *, const HybPeerTable *, uint64_t *counter, PetscInt seconds, char *const slot[2], size_t bytes, void *to);
+  /* One launch for put(), wait() and the product. counter: NULL, or as put()'s, and holds this exchange's number
+     afterwards. */
   PetscErrorCode (*mult)(const HybExec *, const HybPeerTable *, uint64_t number, uint64_t *counter, const HybPeerProduct *, PetscInt seconds, char *const slot[2], size_t bytes);
   /* on exec's stream: to[row[k]] += v[place[ptr[k]]] + ... + v[place[ptr[k+1]-1]], one after the other, k < n */
   PetscErrorCode (*add)(const HybExec *, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, PetscBool scalars, const void *v, void *to);

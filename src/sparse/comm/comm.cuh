@@ -12,7 +12,8 @@ extern PetscErrorCode HybPeerSegment_CUDA(const HybExec *, size_t, void **, unsi
 extern PetscErrorCode HybPeerSegmentFree_CUDA(const HybExec *, void *);
 extern PetscErrorCode HybPeerAttach_CUDA(const HybExec *, const unsigned char[HYB_COMM_HANDLE], void **);
 extern PetscErrorCode HybPeerDetach_CUDA(const HybExec *, void *);
-extern PetscErrorCode HybPeerPut_CUDA(const HybExec *, const HybPeerTable *, uint64_t, PetscBool, size_t, PetscCount, const PetscInt *, const void *, PetscInt, void *, size_t);
+extern PetscErrorCode HybPeerPut_CUDA(const HybExec *, const HybPeerTable *, uint64_t, const uint64_t *, PetscBool, size_t, PetscCount, const PetscInt *, const void *, PetscInt, void *, size_t);
 extern PetscErrorCode HybPeerWait_CUDA(const HybExec *, const HybPeerTable *, uint64_t, PetscInt, void *, size_t);
+extern PetscErrorCode HybPeerTake_CUDA(const HybExec *, const HybPeerTable *, uint64_t *, PetscInt, char *const[2], size_t, void *);
 extern PetscErrorCode HybPeerMult_CUDA(const HybExec *, const HybPeerTable *, uint64_t, uint64_t *, const HybPeerProduct *, PetscInt, char *const[2], size_t);
 #endif

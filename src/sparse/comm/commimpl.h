@@ -68,6 +68,7 @@ struct _HybExchange {
      it when all that is queued has been done; sent: a copy on its way to it */
   PetscBool    recording;
   PetscInt     recorded;
+  char        *taken; /* what came, in a graph */
   uint64_t    *counter, there, sent;
   PetscInt     patience; /* seconds, where they are not the process's */
   int64_t     *status;
@@ -112,6 +113,8 @@ extern PetscErrorCode          HybPeerEnd(HybExchange, const HybExec *, PetscErr
 extern PetscErrorCode          HybPeerStatus(HybExchange); /* not collective, of an exchange by peer access */
 extern PetscErrorCode          HybPeerMult(HybExchange, const HybExec *, const HybPeerProduct *);
 extern PetscErrorCode          HybPeerRecord(HybExchange, const HybExec *);
+extern PetscErrorCode          HybPeerRecordBegin(HybExchange, const HybExec *, const PetscInt *index, const void *src);
+extern PetscErrorCode          HybPeerRecordEnd(HybExchange, const HybExec *, void **result);
 extern PetscErrorCode          HybPeerReplay(HybExchange, const HybExec *);
 extern void                    HybPeerAbandon(HybExchange, const HybExec *);
 extern void                    HybPeerForget(HybExchange);

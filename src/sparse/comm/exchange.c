@@ -281,6 +281,11 @@ PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit,
 
   PetscFunctionBegin;
   PetscCheck(!e->begun, PETSC_COMM_SELF, PETSC_ERR_ORDER, "An exchange begins that has begun already");
+  if (e->recording) {
+    PetscCall(HybPeerRecordBegin(e, exec, index, src));
+    e->begun = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   e->arena.exec.stream = exec->stream; /* whose work the end of this object waits for */
   e->bypeer            = PETSC_FALSE;
   if (!host && unit <= HYB_COMM_UNIT) PetscCall(HybExchangeChoose(e, exec, PETSC_SUCCESS));
@@ -319,6 +324,12 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
   PetscFunctionBegin;
   PetscCheck(e->begun, PETSC_COMM_SELF, PETSC_ERR_ORDER, "An exchange ends that has not begun");
   e->begun = PETSC_FALSE;
+  if (e->recording) {
+    PetscCall(before);
+    PetscCall(HybPeerRecordEnd(e, exec, &kept));
+    *(void **)result = kept;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (e->bypeer) {
     PetscCall(HybPeerEnd(e, exec, before, &kept));
     HybCommTallySent(PETSC_TRUE, (size_t)e->to->offset[e->to->n] * e->unit);

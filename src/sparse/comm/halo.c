@@ -310,6 +310,13 @@ PetscErrorCode HybHaloMult(HybHalo h, const HybExec *exec, HybPeerProduct *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscBool HybHaloRecordable(HybHalo h, PetscBool transpose)
+{
+  const HybExchange e = transpose ? h->reverse : h->forward;
+
+  return (PetscBool)(e && e->peer && !e->begun && (!transpose || h->room));
+}
+
 PetscErrorCode HybHaloRecord(HybHalo h, const HybExec *exec, PetscBool transpose)
 {
   PetscFunctionBegin;

@@ -483,7 +483,7 @@ void HybPeerAbandon(HybExchange e, const HybExec *exec)
 
   (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
   (void)HybPeerCatchUp(e, exec, number - 1);
-  if (e->npeers) (void)exec->backend->comm->put(exec, &e->table, number, PETSC_TRUE, HYB_COMM_UNIT, 0, NULL, NULL, 0, NULL, 0);
+  if (e->npeers) (void)exec->backend->comm->put(exec, &e->table, number, NULL, PETSC_TRUE, HYB_COMM_UNIT, 0, NULL, NULL, 0, NULL, 0);
   (void)PetscPopErrorHandler();
 }
 
@@ -507,7 +507,7 @@ PetscErrorCode HybPeerBegin(HybExchange e, const HybExec *exec, size_t unit, con
   if (!ierr) {
     const uint64_t number = e->count + 1;
 
-    if (e->npeers) ierr = exec->backend->comm->put(exec, &e->table, number, PETSC_FALSE, unit, e->to->offset[e->to->n], index, src, e->early ? HybPeerPatience(e) : 0, e->slots_[number & 1], (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT);
+    if (e->npeers) ierr = exec->backend->comm->put(exec, &e->table, number, NULL, PETSC_FALSE, unit, e->to->offset[e->to->n], index, src, e->early ? HybPeerPatience(e) : 0, e->slots_[number & 1], (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT);
     if (!ierr) e->count = number;
     if (!ierr && e->early) e->waited = number;
   }
@@ -568,9 +568,26 @@ PetscErrorCode HybPeerMult(HybExchange e, const HybExec *exec, const HybPeerProd
 PetscErrorCode HybPeerRecord(HybExchange e, const HybExec *exec)
 {
   PetscFunctionBegin;
+  if (!e->taken) PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, e->from->offset[e->from->n], sizeof(HybScalar), &e->taken));
   if (!e->counter) PetscCall(HybArenaCalloc(&e->tables, HYB_MEM_DEVICE, 1, sizeof(*e->counter), &e->counter));
   e->recording = PETSC_TRUE;
   e->recorded  = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerRecordBegin(HybExchange e, const HybExec *exec, const PetscInt *index, const void *src)
+{
+  PetscFunctionBegin;
+  if (e->npeers) PetscCall(exec->backend->comm->put(exec, &e->table, 0, e->counter, PETSC_FALSE, sizeof(HybScalar), e->to->offset[e->to->n], index, src, 0, NULL, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerRecordEnd(HybExchange e, const HybExec *exec, void **result)
+{
+  PetscFunctionBegin;
+  if (e->npeers) PetscCall(exec->backend->comm->take(exec, &e->table, e->counter, HybPeerPatience(e), e->slots_, (size_t)e->from->offset[e->from->n] * sizeof(HybScalar), e->taken));
+  *result = e->taken;
+  e->recorded++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

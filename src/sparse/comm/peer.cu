@@ -66,10 +66,12 @@ PetscErrorCode HybPeerDetach_CUDA(const HybExec *exec, void *there)
 
 /* words: of a unit, of which there are n */
 template <typename W>
-static __global__ void PeerPut(HybPeerTable t, int slot, uint64_t number, int failed, PetscCount n, int words, const PetscInt *index, const W *src, PeerPatience wait)
+static __global__ void PeerPut(HybPeerTable t, uint64_t given, const uint64_t *counter, int failed, PetscCount n, int words, const PetscInt *index, const W *src, PeerPatience wait)
 {
   HYB_SHARED(int, last, 1);
   const PetscCount stride = (PetscCount)gridDim.x * blockDim.x;
+  const uint64_t   number = counter ? HybLoadShared(counter) + 1 : given;
+  const int        slot   = (int)(number & 1);
 
   for (PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x; k < n * words; k += stride) {
     const PetscCount unit = words == 1 ? k : k / words, from = index ? (PetscCount)index[unit] : unit;
@@ -96,29 +98,29 @@ static __global__ void PeerPut(HybPeerTable t, int slot, uint64_t number, int fa
 }
 
 template <typename W>
-static PetscErrorCode HybPeerPutWords(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src, PeerPatience wait)
+static PetscErrorCode HybPeerPutWords(const HybExec *exec, const HybPeerTable *t, uint64_t number, const uint64_t *counter, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src, PeerPatience wait)
 {
   const int        words  = (int)(unit / sizeof(W));
   const PetscCount wanted = n * words <= PEER_ALONE ? 1 : HybBlocks(n * words, COMM_THREADS), blocks = wanted < PEER_BLOCKS ? wanted : (PetscCount)PEER_BLOCKS;
 
   PetscFunctionBegin;
-  HYB_LAUNCH(PeerPut<W>, blocks, COMM_THREADS, 0, exec->stream, *t, (int)(number & 1), number, (int)failed, n, words, index, (const W *)src, wait);
-  HYB_BEGIN_NOW(exec->stream);
+  HYB_LAUNCH(PeerPut<W>, blocks, COMM_THREADS, 0, exec->stream, *t, number, counter, (int)failed, n, words, index, (const W *)src, wait);
+  if (!counter) HYB_BEGIN_NOW(exec->stream); /* else it is captured */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybPeerPut_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src, PetscInt seconds, void *slot, size_t bytes)
+PetscErrorCode HybPeerPut_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, const uint64_t *counter, PetscBool failed, size_t unit, PetscCount n, const PetscInt *index, const void *src, PetscInt seconds, void *slot, size_t bytes)
 {
   const PeerPatience wait = HybPeerPatience(seconds, slot, bytes);
 
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
   if (unit % 8 == 0)
-    PetscCall(HybPeerPutWords<unsigned long long>(exec, t, number, failed, unit, n, index, src, wait));
+    PetscCall(HybPeerPutWords<unsigned long long>(exec, t, number, counter, failed, unit, n, index, src, wait));
   else if (unit % 4 == 0)
-    PetscCall(HybPeerPutWords<unsigned>(exec, t, number, failed, unit, n, index, src, wait));
+    PetscCall(HybPeerPutWords<unsigned>(exec, t, number, counter, failed, unit, n, index, src, wait));
   else
-    PetscCall(HybPeerPutWords<unsigned char>(exec, t, number, failed, unit, n, index, src, wait));
+    PetscCall(HybPeerPutWords<unsigned char>(exec, t, number, counter, failed, unit, n, index, src, wait));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -134,5 +136,36 @@ PetscErrorCode HybPeerWait_CUDA(const HybExec *exec, const HybPeerTable *t, uint
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
   HYB_LAUNCH(PeerWait, 1, COMM_THREADS, 0, exec->stream, *t, number, HybPeerPatience(seconds, slot, bytes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Blocks read the number before they take their tickets: the one with the last ticket writes it. */
+static __global__ void PeerTake(HybPeerTable t, uint64_t *counter, PeerSlots slots, unsigned long long *to, PeerPatience wait)
+{
+  HYB_SHARED(int, bad, 1);
+  HYB_SHARED(uint64_t, its, 1);
+
+  if (threadIdx.x == 0) {
+    *its = HybLoadShared(counter) + 1;
+    __threadfence();
+    if (HybAtomicAdd(t.arrived, 1u) == gridDim.x - 1) {
+      *t.arrived = 0;
+      *counter   = *its;
+    }
+  }
+  __syncthreads();
+  wait.slot = slots.at[*its & 1];
+  PeerWaitFor(t, *its, wait, bad);
+  for (PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x; k < wait.words; k += (PetscCount)gridDim.x * blockDim.x) to[k] = wait.slot[k];
+}
+
+PetscErrorCode HybPeerTake_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t *counter, PetscInt seconds, char *const slot[2], size_t bytes, void *to)
+{
+  const PeerPatience wait   = HybPeerPatience(seconds, slot[0], bytes);
+  const PetscCount   blocks = PetscMax((PetscCount)1, PetscMin(HybBlocks(wait.words, 4 * COMM_THREADS), (PetscCount)PEER_BLOCKS));
+
+  PetscFunctionBegin;
+  PetscCall(exec->backend->enter());
+  HYB_LAUNCH(PeerTake, blocks, COMM_THREADS, 0, exec->stream, *t, counter, HybPeerSlots(slot), (unsigned long long *)to, wait);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -14,6 +14,18 @@ typedef struct {
   PetscCount          words;
 } PeerPatience;
 
+/* where what comes is, of even and of odd numbers */
+typedef struct {
+  unsigned long long *at[2];
+} PeerSlots;
+
+static inline PeerSlots HybPeerSlots(char *const slot[2])
+{
+  return {
+    {(unsigned long long *)slot[0], (unsigned long long *)slot[1]}
+  };
+}
+
 /* Of all threads of a launch that find a failure one tells of it */
 static __device__ bool PeerSpeaks(const HybPeerTable &t, uint64_t number)
 {

@@ -71,11 +71,6 @@ static __device__ __forceinline__ void PeerPutOne(const HybPeerTable &t, int slo
   ((HybScalar *)t.slot[slot][p])[there] = v;
 }
 
-/* where what comes is, of even and of odd numbers */
-typedef struct {
-  unsigned long long *at[2];
-} PeerSlots;
-
 template <bool TRANSPOSE>
 static __global__ __launch_bounds__(COMM_THREADS) void PeerMult(HybPeerTable t, uint64_t given, uint64_t *counter, PeerSlots slots, PeerRows D, PeerRows O, PeerEntries e, const HybScalar *__restrict__ x, int mode, const HybScalar *y, HybScalar *z, PeerPatience wait)
 {
@@ -149,12 +144,10 @@ static PeerRows PeerRowsOf(const HybSummed *A)
 PetscErrorCode HybPeerMult_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, uint64_t *counter, const HybPeerProduct *p, PetscInt seconds, char *const slot[2], size_t bytes)
 {
   const PeerRows     D = PeerRowsOf(&p->D), O = PeerRowsOf(&p->O);
-  const PeerEntries  e     = {p->n, p->index, p->place, p->ptr};
-  const PeerPatience wait  = HybPeerPatience(seconds, slot[0], bytes);
-  const PeerSlots    slots = {
-       {(unsigned long long *)slot[0], (unsigned long long *)slot[1]}
-  };
-  const PetscCount blocks = 1 + HybBlocks((PetscCount)D.m * D.lanes, COMM_THREADS);
+  const PeerEntries  e      = {p->n, p->index, p->place, p->ptr};
+  const PeerPatience wait   = HybPeerPatience(seconds, slot[0], bytes);
+  const PeerSlots    slots  = HybPeerSlots(slot);
+  const PetscCount   blocks = 1 + HybBlocks((PetscCount)D.m * D.lanes, COMM_THREADS);
 
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());

@@ -281,6 +281,7 @@ const HybCommOps        HybCommCUDA = {
          .detach      = HybPeerDetach_CUDA,
          .put         = HybPeerPut_CUDA,
          .wait        = HybPeerWait_CUDA,
+         .take        = HybPeerTake_CUDA,
          .mult        = HybPeerMult_CUDA,
          .add         = HybCommAdd_CUDA,
          .collect     = HybCommCollect_CUDA,

@@ -16,13 +16,22 @@
 #define BLOCKS_SHORT  1048576
 #define BLOCKS_BESIDE 8192
 
-PetscBool HybCycleBlocksTogether(const HybCycleBlocks *m)
+static PetscBool BlocksTogether(const HybCycleBlocks *m)
 {
   m->halo->early = (PetscBool)(m->D.nnz < BLOCKS_SHORT);
   return (PetscBool)(HybHaloMultiplies(m->halo, m->transpose) && HybSpMVLanes(m->own) && HybSpMVLanes(m->others) && (!m->transpose || m->O.nnz <= BLOCKS_BESIDE));
 }
 
-static PetscErrorCode BlocksTogether(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+/* A method without a step may allocate and wait, but for one that forms each row's sum by lanes, which fills the rows
+   that have none by another function where it does not add. */
+PetscBool HybCycleBlocksRecordable(const HybCycleBlocks *m)
+{
+  const PetscBool others = (PetscBool)(HybSpMVHasStep(m->others) || (!m->transpose && HybSpMVLanes(m->others)));
+
+  return (PetscBool)(BlocksTogether(m) || (HybHaloRecordable(m->halo, m->transpose) && HybSpMVHasStep(m->own) && others));
+}
+
+static PetscErrorCode BlocksInOne(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   HybPeerProduct p = {
     .D         = {m->D, HybSpMVLanes(m->own)   },
@@ -74,8 +83,8 @@ static PetscErrorCode BlocksMult(const HybCycleBlocks *m, const HybExec *exec, P
     HybHaloAbandon(m->halo, exec, m->transpose, before);
     PetscFunctionReturn(before);
   }
-  if (HybCycleBlocksTogether(m))
-    PetscCall(BlocksTogether(m, exec, x, mode, y, z));
+  if (BlocksTogether(m))
+    PetscCall(BlocksInOne(m, exec, x, mode, y, z));
   else if (m->transpose)
     PetscCall(BlocksReverse(m, exec, x, mode, y, z));
   else

@@ -180,7 +180,7 @@ static PetscBool CycleLevelCanBeCaptured(const HybCycle *c, const HybCycleLevel 
 {
   if (!c->several) return (PetscBool)(HybSpMVHasStep(l->mult) && HybSpMVHasStep(l->interpolate) && l->R.i && HybSpMVHasStep(l->restriction));
   for (int k = 0; k < HYB_CYCLE_PARTS; k++)
-    if (!HybCycleBlocksTogether(&l->several[k])) return PETSC_FALSE;
+    if (!HybCycleBlocksRecordable(&l->several[k])) return PETSC_FALSE;
   return PETSC_TRUE;
 }
 

@@ -8,7 +8,7 @@
 /* blocks.c. Collective: z = M x, y + M x or y - M x for a matrix of several processes; before is an error of this one,
    which those learn who wait for its entries. */
 extern PetscErrorCode HybCycleBlocksMult(HybCycleBlocks *, const HybExec *, PetscErrorCode before, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
-/* Is that one launch, now and later, whatever others do? */
-extern PetscBool HybCycleBlocksTogether(const HybCycleBlocks *);
+/* Can it be captured, now and later, whatever others do? */
+extern PetscBool HybCycleBlocksRecordable(const HybCycleBlocks *);
 
 #endif
