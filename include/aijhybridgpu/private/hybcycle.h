@@ -87,10 +87,14 @@ typedef struct {
   /* The caller changes stamp whenever an array or a plan of the cycle is another one. */
   uint64_t stamp;
   /* HybCycleApply()'s own */
-  void      *graph;    /* the captured launches of all levels below the finest; NULL: not captured yet */
-  PetscBool  applied;  /* true: there was an application since the last HybCycleMoved() */
-  PetscInt   first;    /* the finest level that is captured */
-  PetscCount launched; /* applications that launched the graph */
+  void     *graph;   /* the captured launches of all levels below the finest; NULL: not captured yet */
+  PetscBool applied; /* true: there was an application since the last HybCycleMoved() */
+  PetscInt  first;   /* the finest level that is captured */
+  PetscBool wander;  /* true: vectors of an application were not those of the one before */
+  /* the last application's */
+  const HybScalar *lastb;
+  HybScalar       *lastx;
+  PetscCount       launched; /* applications that launched the graph */
 } HybCycle;
 
 typedef struct _HybCycleOps {

@@ -75,6 +75,7 @@ typedef struct _HybTuning {
   PetscInt comm_segment;   /* MiB */
   PetscInt comm_after;     /* exchanges */
   PetscInt comm_aware_min; /* bytes */
+  PetscInt comm_together;  /* nonzeros of a process's own columns */
   PetscInt chain;          /* nonzeros or entries; 0: no kernel waits on the card */
   PetscInt plan_after;     /* numeric phases; -1: by their cost */
 } HybTuning;

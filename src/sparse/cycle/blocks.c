@@ -11,14 +11,13 @@
 */
 #include "cycleimpl.h"
 
-/* Own rows of so few nonzeros take no longer than to start a kernel: nothing is gained by others' entries coming
-   meanwhile. So many nonzeros for others one block of threads multiplies with while the rest are at their own. */
-#define BLOCKS_SHORT  1048576
+/* so many nonzeros for others one block of threads multiplies with while the rest are at their own */
 #define BLOCKS_BESIDE 8192
 
 static PetscBool BlocksTogether(const HybCycleBlocks *m)
 {
-  m->halo->early = (PetscBool)(m->D.nnz < BLOCKS_SHORT);
+  /* own rows of few nonzeros take no longer than to start a kernel: nothing is gained by entries that come meanwhile */
+  m->halo->early = (PetscBool)(m->D.nnz < HybTuningGet()->comm_together);
   return (PetscBool)(HybHaloMultiplies(m->halo, m->transpose) && HybSpMVLanes(m->own) && HybSpMVLanes(m->others) && (!m->transpose || m->O.nnz <= BLOCKS_BESIDE));
 }
 

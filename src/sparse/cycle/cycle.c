@@ -23,7 +23,8 @@
   Graph. On a small level a kernel takes less time than its launch. So from the second application on all that lies
   below the finest level is launched as one graph: these levels work on vectors of their own, so that their launches
   are the same each time, and the smoothers' numbers are read from memory. The finest level's launches name the
-  caller's vectors and are made one by one.
+  caller's vectors and are made one by one. Of several processes, where a product is up to four launches, they are
+  captured too, where the vectors are those of the last time.
 
   Several processes. Each has its part of every vector, and products bring what they need of others (blocks.c). A
   process that fails goes on to the end, and each product tells those who wait for its entries. In the graph are the
@@ -41,6 +42,8 @@ typedef struct {
   HybCycle          *cycle;
   const HybExec     *exec;
   const HybCycleOps *ops;
+  const HybScalar   *b;
+  HybScalar         *x;
   PetscBool          recorded; /* somebody captures all of it */
   PetscErrorCode     failed;   /* the first error of this process: nothing is done any more, and the others are told */
 } Visit;
@@ -135,6 +138,15 @@ static void CycleBelow(Visit *v, PetscInt k)
   }
 }
 
+/* all of the levels from k on, in one visit of the level above */
+static void CycleFrom(Visit *v, PetscInt k)
+{
+  if (k)
+    CycleBelow(v, k - 1);
+  else
+    CycleVisit(v, 0, v->b, v->x, PETSC_TRUE);
+}
+
 /* f of each matrix of several processes whose products are captured */
 #define CYCLE_EACH_CAPTURED(c, m)                                   \
   for (PetscInt k_ = (c)->first; (c)->several && k_ < (c)->n; k_++) \
@@ -151,9 +163,9 @@ static PetscErrorCode CycleCapture(Visit *v, HybCycle *c)
   if (!ierr) ierr = HybHaloRecord(m->halo, v->exec, m->transpose);
   if (!ierr) ierr = v->ops->capture(v->exec, &captured, &may);
   if (may) {
-    Visit inner = {c, &captured, v->ops, PETSC_FALSE, PETSC_SUCCESS};
+    Visit inner = {c, &captured, v->ops, v->b, v->x, PETSC_TRUE, PETSC_SUCCESS};
 
-    CycleBelow(&inner, c->first - 1);
+    CycleFrom(&inner, c->first);
     ierr = v->ops->captured(&captured, inner.failed, &c->graph);
   }
   CYCLE_EACH_CAPTURED(c, m)
@@ -193,8 +205,8 @@ static PetscInt CycleFirstCaptured(const HybCycle *c, PetscInt first)
   return c->several || k == first ? k : c->n;
 }
 
-/* what is below the level above the first one that is captured: by a graph from the second time on */
-static void CycleBelowByGraph(Visit *v)
+/* from the first level on that is captured: by a graph from the second time on */
+static void CycleByGraph(Visit *v)
 {
   HybCycle *const c = v->cycle;
 
@@ -203,7 +215,14 @@ static void CycleBelowByGraph(Visit *v)
     CYCLE_DO(v, 1, CycleLaunch(v, c));
     if (!v->failed) return;
   }
-  CycleBelow(v, c->first - 1);
+  CycleFrom(v, c->first);
+}
+
+static PetscBool CycleHasGraph(const Visit *v)
+{
+  const HybCycle *c = v->cycle;
+
+  return (PetscBool)(c->first < c->n && c->applied && !v->recorded && v->ops->capture);
 }
 
 /* the right-hand side of the finest level's smoothers, where constants are a null space */
@@ -241,8 +260,8 @@ static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, P
   CycleSmooth(v, k, &l->pre, bs, x, zero);
   CycleMult(v, k, HYB_CYCLE_A, x, HYB_SPMV_RESIDUAL, b, l->r);
   CycleMult(v, k, HYB_CYCLE_R, l->r, HYB_SPMV_SET, NULL, bc);
-  if (k == c->first - 1 && c->first < c->n && c->applied && !v->recorded && v->ops->capture)
-    CycleBelowByGraph(v);
+  if (k == c->first - 1 && CycleHasGraph(v))
+    CycleByGraph(v);
   else
     CycleBelow(v, k);
   CycleMean(v, k, 0, x);
@@ -259,7 +278,7 @@ PetscBool HybCycleIsRecordable(const HybCycle *c)
 
 PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar *b, HybScalar *x)
 {
-  Visit v = {c, exec, exec->backend->cycle, PETSC_TRUE, PETSC_SUCCESS};
+  Visit v = {c, exec, exec->backend->cycle, b, x, PETSC_TRUE, PETSC_SUCCESS};
 
   PetscFunctionBegin;
   CycleVisit(&v, 0, b, x, PETSC_TRUE);
@@ -269,21 +288,32 @@ PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar 
 
 PetscErrorCode HybCycleApply(HybCycle *c, PetscErrorCode before, const HybScalar *b, HybScalar *x)
 {
-  Visit v = {c, &c->exec, c->exec.backend->cycle, PETSC_FALSE, before};
+  const PetscBool same = (PetscBool)(c->several && b == c->lastb && x == c->lastx);
+  Visit           v    = {c, &c->exec, c->exec.backend->cycle, b, x, PETSC_FALSE, before};
 
   PetscFunctionBegin;
   PetscCheck(c->n >= 1 && c->n <= HYB_CYCLE_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A cycle has 1 to %d levels above the coarsest, not %" PetscInt_FMT, HYB_CYCLE_LEVELS, c->n);
-  if (!c->graph) c->first = CycleFirstCaptured(c, 1);
-  CycleVisit(&v, 0, b, x, PETSC_TRUE);
+  /* the finest level's launches name the vectors: from now on they are not captured */
+  if (c->graph && !c->first && !same) {
+    c->wander = PETSC_TRUE;
+    if (!v.failed) v.failed = c->exec.backend->cycle->forget(&c->exec, &c->graph);
+  }
+  if (!c->graph) c->first = CycleFirstCaptured(c, same && !c->wander ? 0 : 1);
+  if (!c->first && CycleHasGraph(&v))
+    CycleByGraph(&v);
+  else
+    CycleVisit(&v, 0, b, x, PETSC_TRUE);
   PetscCall(v.failed);
   c->applied = PETSC_TRUE;
+  c->lastb   = b;
+  c->lastx   = x;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCycleMoved(HybCycle *c)
 {
   PetscFunctionBegin;
-  c->applied = PETSC_FALSE;
+  c->applied = c->wander = PETSC_FALSE;
   if (c->graph) PetscCall(c->exec.backend->cycle->forget(&c->exec, &c->graph));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

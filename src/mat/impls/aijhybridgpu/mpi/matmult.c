@@ -68,9 +68,6 @@ static PetscErrorCode HybMPIMultLog(const HybHalo h, PetscBool transpose)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A diagonal block of so few nonzeros takes no longer than to start a kernel: nothing is gained by others'
-   entries coming meanwhile */
-#define HYB_MULT_SHORT 1048576
 /* So many nonzeros of O^T one block of threads multiplies with while the others are at D^T */
 #define HYB_MULT_BESIDE 8192
 
@@ -154,7 +151,9 @@ static PetscErrorCode HybMPIMultArrays(HybMPIMult *m, PetscErrorCode ierr, Petsc
 
   PetscFunctionBegin;
   if (!ierr) ierr = MatSeqAIJHybridGPUGetData(m->blocks[0], &block);
-  if (!ierr) m->halo->early = (PetscBool)(block->copy.csr.nnz < HYB_MULT_SHORT); /* 0 before its first product */
+  /* a diagonal block of few nonzeros takes no longer than to start a kernel: nothing is gained by entries that come
+     meanwhile; 0 before its first product */
+  if (!ierr) m->halo->early = (PetscBool)(block->copy.csr.nnz < HybTuningGet()->comm_together);
   if (!ierr) ierr = HybMPIMultTogetherLook(m, transpose, &product, &together);
   if (!ierr && transpose && !together) {
     ierr = HybHaloRoom(m->halo, &ghost);
