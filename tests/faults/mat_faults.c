@@ -225,10 +225,7 @@ static PetscErrorCode Faults(int what)
       VecTestCheckSame(y, transposed, "the transposed product after a failure");
     else
       MatTestCheckSame(C, what <= 2 ? hostC : hostResult[what], "the result after a failure");
-    PetscCall(MatDestroy(&C));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&P));
-    PetscCall(VecDestroy(&y));
+    PetscCall(MatTestDestroy(&C, &A, &P, &y));
     PetscCall(MatFaultHeld(&after));
     MatTestCheck(after == before, "bytes of ours are held");
     if (MatTestFailed > failures) printf("  call %d failing, %s, error %d: %zu bytes before, %zu after\n", k, MatFault.last, (int)ierr, before, after);
@@ -273,12 +270,10 @@ static PetscErrorCode Given(void)
     PetscCall(MatGetType(C, &type));
     if (type) PetscCall(MatMPIAIJGetSeqAIJ(C, &taken, NULL, NULL));
     if (!taken) { /* it failed before */
-      PetscCall(MatDestroy(&A));
-      PetscCall(MatDestroy(&B));
+      PetscCall(MatTestDestroy(&A, &B));
     }
     MatTestCheck((fired && k) || !ierr, "an error without a failing call");
-    PetscCall(MatDestroy(&C));
-    PetscCall(MatDestroy(&P));
+    PetscCall(MatTestDestroy(&C, &P));
     PetscCall(MatFaultHeld(&after));
     MatTestCheck(after == before, "bytes of ours are held");
     if (after != before) printf("  call %d failing, %s, error %d: %zu bytes before, %zu after\n", k, MatFault.last, (int)ierr, before, after);
@@ -330,10 +325,7 @@ int main(int argc, char **argv)
     PetscCall(VecDuplicate(expected, &y));
     PetscCall(Operation(0, A, P, y, &C));
     PetscCall(Operation(1, A, P, y, &C));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&P));
-    PetscCall(MatDestroy(&C));
-    PetscCall(VecDestroy(&y));
+    PetscCall(MatTestDestroy(&A, &P, &C, &y));
   }
   PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
@@ -343,17 +335,7 @@ int main(int argc, char **argv)
   if (only < 0 || only == 13) PetscCall(Given());
 #endif
   for (int what = 3; what < 11; what++) PetscCall(MatDestroy(&hostResult[what]));
-  PetscCall(MatDestroy(&hostL));
-  PetscCall(MatDestroy(&hostD));
-  PetscCall(MatDestroy(&hostQ));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&cols));
-  PetscCall(MatDestroy(&hostA));
-  PetscCall(MatDestroy(&hostP));
-  PetscCall(MatDestroy(&hostC));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&expected));
-  PetscCall(VecDestroy(&transposed));
+  PetscCall(MatTestDestroy(&hostL, &hostD, &hostQ, &rows, &cols, &hostA, &hostP, &hostC, &x, &expected, &transposed));
   PetscCall(MatTestFinalize(&code));
   MatFaultWatch(PETSC_FALSE);
   PetscCall(PetscFinalize());

@@ -37,8 +37,7 @@ static PetscErrorCode Halo(Data *d)
   PetscCall(MatCreateVecs(d->A, &x, &y));
   PetscCall(VecSet(x, 1.0));
   PetscCall(MatMult(d->A, x, y));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -177,8 +176,7 @@ static const Op ops[] = {
 static PetscErrorCode Clear(Data *d)
 {
   PetscFunctionBeginUser;
-  PetscCall(MatDestroy(&d->A));
-  PetscCall(MatDestroy(&d->S));
+  PetscCall(MatTestDestroy(&d->A, &d->S));
   if (d->all) PetscCall(MatDestroySubMatrices(1, &d->all));
   for (int k = 0; k < 2; k++) PetscCall(ISDestroy(&d->is[k]));
   PetscFunctionReturn(PETSC_SUCCESS);

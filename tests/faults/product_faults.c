@@ -171,10 +171,7 @@ static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat ho
     } else
       PetscCall(MatProductNumeric(C));
     MatTestCheckSame(C, phase == FIRST ? former : expected, "the result after a failure");
-    PetscCall(MatDestroy(&C));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&P));
-    PetscCall(MatDestroy(&other));
+    PetscCall(MatTestDestroy(&C, &A, &P, &other));
     PetscCall(MatFaultHeld(&after));
     held = after != before;
     if (held) printf("  call %d of process %d failing, process %d: %zu bytes before, %zu after\n", k, (int)victim, (int)Rank, before, after);
@@ -186,8 +183,7 @@ static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat ho
   /* on the host one process takes no memory for that */
   MatTestCheck(n > (MatFault.logs ? 1 : 2) || (Size == 1 && phase == AGAIN), "nothing could fail");
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: up to call %d\n", name, k));
-  PetscCall(MatDestroy(&former));
-  PetscCall(MatDestroy(&expected));
+  PetscCall(MatTestDestroy(&former, &expected));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -220,9 +216,7 @@ static PetscErrorCode Clears(Mat hostA, Mat hostP)
     STACK_RESTORE;
     PetscCall(PetscPopErrorHandler());
     errors += ierr != PETSC_SUCCESS;
-    PetscCall(MatDestroy(&C));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&P));
+    PetscCall(MatTestDestroy(&C, &A, &P));
     PetscCall(MatFaultHeld(&after));
     MatTestCheck(after == before, "bytes of ours are held");
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fired, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
@@ -270,8 +264,7 @@ static PetscErrorCode Mults(Mat hostA)
     PetscCall(MatDestroy(&A));
   }
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s: up to call %d\n", MatTestName, k));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -335,9 +328,7 @@ int main(int argc, char **argv)
     PetscCall(MatConvert(P, "aijhybridgpu", MAT_INITIAL_MATRIX, &p));
     PetscCall(MatTestProduct(MATPRODUCT_PtAP, a, p, NULL, &c));
     for (int times = 0; times < 2; times++) PetscCall(MatProductNumeric(c)); /* peer access */
-    PetscCall(MatDestroy(&a));
-    PetscCall(MatDestroy(&p));
-    PetscCall(MatDestroy(&c));
+    PetscCall(MatTestDestroy(&a, &p, &c));
   }
   PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &Few, NULL));
@@ -364,10 +355,7 @@ int main(int argc, char **argv)
     PetscCall(Faults(MATPRODUCT_PtAP, OTHER, A, P, other));
     PetscCall(Faults(Few ? MATPRODUCT_PtAP : MATPRODUCT_AB, WIDER, A, P, twice));
   }
-  PetscCall(MatDestroy(&twice));
-  PetscCall(MatDestroy(&other));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&P));
+  PetscCall(MatTestDestroy(&twice, &other, &A, &P));
   PetscCall(MatTestFinalize(&code));
   MatFaultWatch(PETSC_FALSE);
   PetscCall(PetscFinalize());

@@ -120,11 +120,7 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
   PetscCall(KSPSetFromOptions(a));
   PetscCall(KSPSetFromOptions(h));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "PCSetType() away and back"));
-  PetscCall(KSPDestroy(&a));
-  PetscCall(KSPDestroy(&h));
-  PetscCall(DestroyAll(&S, &A, &H));
-  PetscCall(MatDestroy(&A2));
-  PetscCall(MatDestroy(&H2));
+  PetscCall(MatTestDestroy(&a, &h, &S, &A, &H, &A2, &H2));
   PetscCall(Options(options, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -173,12 +169,7 @@ static PetscErrorCode TestBlocks(const char *options, PetscBool attached, Way re
     PetscCall(KSPSetOperators(h, H2, H2));
     PetscCall(SetUpBoth(a, h, ALL, LOOSE, "another matrix"));
   }
-  PetscCall(KSPDestroy(&a));
-  PetscCall(KSPDestroy(&h));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&A2));
-  PetscCall(MatDestroy(&H2));
+  PetscCall(MatTestDestroy(&a, &h, &A, &H, &A2, &H2));
   PetscCall(Options(options, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -219,11 +210,10 @@ static PetscErrorCode TestOthers(void)
       }
     }
     PetscCall(SetUpBoth(a, h, which == 2 ? NONE : ALL, LOOSE, what[which]));
-    PetscCall(KSPDestroy(&a));
-    PetscCall(KSPDestroy(&h));
+    PetscCall(MatTestDestroy(&a, &h));
     PetscCall(Options("-x_pc_gamg_aijhybridgpu 0", PETSC_FALSE));
   }
-  PetscCall(DestroyAll(&S, &A, &H));
+  PetscCall(MatTestDestroy(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -247,9 +237,7 @@ static PetscErrorCode TestError(void)
   Check3((PetscBool)(ierr == PETSC_ERR_ARG_UNKNOWN_TYPE), "an unknown type of KSP is an error", "", "", __LINE__);
   PetscCall(Options("-pc_gamg_esteig_ksp_type nosuch", PETSC_FALSE));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after an error"));
-  PetscCall(KSPDestroy(&a));
-  PetscCall(KSPDestroy(&h));
-  PetscCall(DestroyAll(&S, &A, &H));
+  PetscCall(MatTestDestroy(&a, &h, &S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -323,8 +311,7 @@ static PetscErrorCode TestFaults(PetscInt bs, PetscBool sided, PetscBool few)
     PetscCall(KSPDestroy(&h));
   }
   Check3((PetscBool)(failed > 10), "allocations failed", "", "", __LINE__);
-  PetscCall(KSPDestroy(&a));
-  PetscCall(DestroyAll(&S, &A, &H));
+  PetscCall(MatTestDestroy(&a, &S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -148,8 +148,7 @@ static PetscErrorCode AttachRigidBody(Mat A)
   PetscCall(VecRestoreArrayWrite(x, &a));
   PetscCall(MatNullSpaceCreateRigidBody(x, &near));
   PetscCall(MatSetNearNullSpace(A, near));
-  PetscCall(MatNullSpaceDestroy(&near));
-  PetscCall(VecDestroy(&x));
+  PetscCall(MatTestDestroy(&near, &x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -419,7 +418,7 @@ static PetscErrorCode TestOptions(PetscBool few)
       MatTestSkipped++;
     else if (Lines[l].brief || !few)
       PetscCall(Beside(A, H, Lines[l].options, Lines[l].way, Lines[l].tol));
-  PetscCall(DestroyAll(&S, &A, &H));
+  PetscCall(MatTestDestroy(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -480,7 +479,7 @@ static PetscErrorCode TestInjection(void)
     PetscCall(KSPDestroy(&h));
     PetscCall(Options(lines[l].options, PETSC_FALSE));
   }
-  PetscCall(DestroyAll(&S, &A, &H));
+  PetscCall(MatTestDestroy(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -516,7 +515,7 @@ int main(int argc, char **argv)
       PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", way, GIVEN));
       if (k != 16) PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", way, GIVEN)); /* singular there, and not ours */
     }
-    PetscCall(DestroyAll(&S, &A, &H));
+    PetscCall(MatTestDestroy(&S, &A, &H));
   }
   if (PETSC_VERSION_GE(3, 21, 0) && only < 0 && size == 1 && !WithThresholds) {
     PetscCall(TestOptions(few));

@@ -167,7 +167,7 @@ static PetscErrorCode Test(PetscInt only, PetscBool few)
     for (size_t l = 0; l < PETSC_STATIC_ARRAY_LENGTH(lines); l++) PetscCall(Beside(A, H, lines[l], ALL, GIVEN));
     if (size == 1 || !claimed) PetscCall(Thresholds(A, H, claimed || (size > 1 && sided) ? EITHER : ALL, sided ? UNSYMMETRIC : PLAIN, (PetscBool)(few || k % 2)));
     PetscCall(Again(A, H));
-    PetscCall(DestroyAll(&S, &A, &H));
+    PetscCall(MatTestDestroy(&S, &A, &H));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

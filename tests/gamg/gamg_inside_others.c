@@ -66,10 +66,9 @@ static PetscErrorCode Inside(const Line *line)
   PetscCall(KSPSetOperators(a, A, A));
   PetscCall(KSPSetOperators(h, H, H));
   PetscCall(Both(a, h, line, PETSC_TRUE, "new values"));
-  PetscCall(KSPDestroy(&a));
-  PetscCall(KSPDestroy(&h));
+  PetscCall(MatTestDestroy(&a, &h));
   PetscCall(Options(line->options, PETSC_FALSE));
-  PetscCall(DestroyAll(&S, &A, &H));
+  PetscCall(MatTestDestroy(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

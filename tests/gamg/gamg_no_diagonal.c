@@ -201,9 +201,7 @@ static PetscErrorCode IsOutside(Mat A, Mat H, char *options, size_t size, PetscB
   *outside = (PetscBool)all;
   for (PetscInt k = 0; k < n - 1; k++) PetscCall(MatDestroy(&P[k]));
   PetscCall(PetscFree(P));
-  PetscCall(MatDestroy(&AP));
-  PetscCall(MatDestroy(&P0));
-  PetscCall(KSPDestroy(&ksp));
+  PetscCall(MatTestDestroy(&AP, &P0, &ksp));
   PetscCall(Options(options, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -302,7 +300,7 @@ static PetscErrorCode Run(void)
   if (size > 1 && Covers && !strstr(options, "nsmooths 0")) PetscCall(Refuses(A, H, options, sizeof(options), &refuses));
   if (!refuses) PetscCall(Beside(A, H, options, ALL, GIVEN));
   if (!refuses && Pick(3) == 0) PetscCall(Again(A, H, options));
-  PetscCall(DestroyAll(&S, &A, &H));
+  PetscCall(MatTestDestroy(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -371,7 +369,7 @@ static PetscErrorCode TestReal(const char *folder)
       if (size > 1 && Covers && !strstr(options, "nsmooths 0")) PetscCall(Refuses(A, H, options, sizeof(options), &refuses));
       if (!refuses) PetscCall(Beside(A, H, options, ALL, strstr(options, "eigen") || strstr(options, "smooths") ? GIVEN : LOOSE));
     }
-    PetscCall(DestroyAll(&S, &A, &H));
+    PetscCall(MatTestDestroy(&S, &A, &H));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

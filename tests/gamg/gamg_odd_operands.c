@@ -45,7 +45,7 @@ static PetscErrorCode TestMultiples(void)
       PetscCall(AttachMultiples(S, nvec));
       PetscCall(OfBothTypes(S, &A, &H));
       PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0 -mg_coarse_sub_pc_type svd", ALL, GIVEN));
-      PetscCall(DestroyAll(&S, &A, &H));
+      PetscCall(MatTestDestroy(&S, &A, &H));
     }
   }
   WithoutSolve = PETSC_FALSE;
@@ -98,8 +98,7 @@ static PetscErrorCode TestDisorder(void)
 
       PetscCall(Disorder(400, (PetscBool)(way & 1), (PetscBool)(way >> 1), &A, &H));
       PetscCall(Beside(A, H, lines[k], NONE, LOOSE));
-      PetscCall(MatDestroy(&A));
-      PetscCall(MatDestroy(&H));
+      PetscCall(MatTestDestroy(&A, &H));
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

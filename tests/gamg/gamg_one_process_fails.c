@@ -208,7 +208,7 @@ int main(int argc, char **argv)
       MatTestName = faulty ? "the last process fails" : "the first process fails";
       if (only < 0 || only == faulty) PetscCall(Faults(A, H, faulty, (int)from, (int)every));
     }
-    PetscCall(DestroyAll(&S, &A, &H));
+    PetscCall(MatTestDestroy(&S, &A, &H));
   }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

@@ -77,10 +77,7 @@ static PetscErrorCode TestRemembered(void)
   }
   PetscCall(SameHierarchy(pc[0], pc[1], GIVEN, "again", &nlevels));
   PetscCall(CheckWay(ALL, before, nlevels, "again"));
-  for (int k = 0; k < 2; k++) {
-    PetscCall(KSPDestroy(&ksp[k]));
-    PetscCall(MatDestroy(&A[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&ksp[k], &A[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -99,7 +96,7 @@ static PetscErrorCode TestBlock(int which)
   PetscCall(MatMPIAIJGetSeqAIJ(H, &block[0], &block[1], NULL));
   if (rank == size - 1) PetscCall(MatConvert(block[which], MATSEQAIJ, MAT_INPLACE_MATRIX, &block[which]));
   PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", NONE, GIVEN));
-  PetscCall(DestroyAll(&S, &A, &H));
+  PetscCall(MatTestDestroy(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -127,7 +124,7 @@ static PetscErrorCode TestEstimate(void)
   }
   MatTestCheck(count[1] == count[0], "PETSc's KSP estimates on all processes");
   MatTestCheck((PetscBool)(count[2] > count[1]) == device, "on devices the type estimates");
-  PetscCall(DestroyAll(&S, &A, &H));
+  PetscCall(MatTestDestroy(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -316,7 +316,7 @@ static PetscErrorCode Run(PetscBool blocks)
   else
     snprintf(options, sizeof(options), "%s%s%s%s -mg_coarse_sub_pc_type svd", smooth[Pick(2)], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], more[Pick((PetscInt)PETSC_STATIC_ARRAY_LENGTH(more))], weak);
   PetscCall(Beside(A, H, options, way, GIVEN));
-  PetscCall(DestroyAll(&S, &A, &H));
+  PetscCall(MatTestDestroy(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -323,7 +323,7 @@ static PetscErrorCode TestOptions(PetscBool few)
         MatTestSkipped++;
       else if (Lines[k].brief || !few)
         PetscCall(Beside(A, H, Lines[k].options, Lines[k].way, Lines[k].tol));
-    PetscCall(DestroyAll(&S, &A, &H));
+    PetscCall(MatTestDestroy(&S, &A, &H));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -398,7 +398,7 @@ static PetscErrorCode TestEvents(void)
     }
     PetscCall(Options(lines[k], PETSC_FALSE));
   }
-  PetscCall(DestroyAll(&S, &A, &H));
+  PetscCall(MatTestDestroy(&S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -516,7 +516,7 @@ int main(int argc, char **argv)
       PetscCall(Beside(A, H, "-pc_gamg_agg_nsmooths 0", way, tight));
       if (k == ONESIDED) PetscCall(OneSided(A, H, size));
     }
-    PetscCall(DestroyAll(&S, &A, &H));
+    PetscCall(MatTestDestroy(&S, &A, &H));
   }
   if (PETSC_VERSION_GE(3, 21, 0) && (only < 0 || only == OPTIONS) && !WithThresholds) PetscCall(TestOptions(few));
   if (Covers && (only < 0 || only == EVENTS)) PetscCall(TestEvents());

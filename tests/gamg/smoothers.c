@@ -276,11 +276,7 @@ static PetscErrorCode RunCase(const Case *c, PetscBool ours, Run *r)
   PetscCall(Events(r, -1));
   PetscCall(Solves(c, da, ksp, A, b, x, r));
   PetscCall(Events(r, 1));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(DMDestroy(&da));
+  PetscCall(MatTestDestroy(&ksp, &A, &x, &b, &da));
   for (char *at = options, *end; at && (at = strchr(at, '-')); at = end) { /* each option begins with - and a letter */
     if ((end = strchr(at, ' '))) *end++ = 0;
     if (at == options || at[1] >= 'a') PetscCall(PetscOptionsClearValue(NULL, at));
@@ -389,11 +385,7 @@ static PetscErrorCode TestFailure(void)
   PetscCall(Text(ksp, &text));
   MatTestCheck(rank || strstr(text, "noisy"), "the estimator has lost its noise");
   free(text);
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(DMDestroy(&da));
+  PetscCall(MatTestDestroy(&ksp, &A, &x, &b, &da));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -422,8 +414,7 @@ static PetscErrorCode TestTwice(void)
     PetscCall(PCSetOperators(pc, A, A));
     PetscCall(PCSetType(pc, PCJACOBI));
     PetscCall(PCApply(pc, x, y[ours]));
-    PetscCall(PCDestroy(&pc));
-    PetscCall(MatDestroy(&A));
+    PetscCall(MatTestDestroy(&pc, &A));
   }
   VecTestCheckSame(y[1], y[0], "another preconditioner");
   for (int ours = 0; ours < 2; ours++) PetscCall(VecDestroy(&y[ours]));

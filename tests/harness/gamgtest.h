@@ -311,8 +311,7 @@ static inline PetscErrorCode IsSingular(KSP ksp, PetscBool *singular)
   PetscCall(MatMult(A, x, y));
   PetscCall(VecNorm(y, NORM_INFINITY, &norm[0]));
   PetscCall(MatNorm(A, NORM_INFINITY, &norm[1]));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   *singular = (PetscBool)(norm[0] <= 64 * PETSC_MACHINE_EPSILON * norm[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -362,8 +361,7 @@ static inline PetscErrorCode Solve(KSP a, KSP h, const char *options)
     PetscCall(SameNorms(a, h, options));
   else
     Check3((PetscBool)(its[0] == its[1] || narrow), "iterations", options, why, __LINE__);
-  PetscCall(VecDestroy(&x[0]));
-  PetscCall(VecDestroy(&x[1]));
+  PetscCall(MatTestDestroy(&x[0], &x[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -420,8 +418,7 @@ static inline PetscErrorCode Beside(Mat A, Mat H, const char *options, Way way, 
     PetscCall(Solve(a, h, options));
     if (A->rmap->N) PetscCall(SameView(a, h, options)); /* PCView() divides by the finest level's entries */
   }
-  PetscCall(KSPDestroy(&a));
-  PetscCall(KSPDestroy(&h));
+  PetscCall(MatTestDestroy(&a, &h));
   PetscCall(Options(options, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -567,8 +564,7 @@ static inline PetscErrorCode Blocks(PetscInt n, PetscInt bs, Mat *A)
   PetscCall(MatCreateMAIJ(S, bs, &M));
   PetscCall(MatConvert(M, MATAIJ, MAT_INITIAL_MATRIX, A));
   PetscCall(MatSetBlockSize(*A, bs));
-  PetscCall(MatDestroy(&M));
-  PetscCall(MatDestroy(&S));
+  PetscCall(MatTestDestroy(&M, &S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -714,20 +710,12 @@ static inline PetscErrorCode OfType(Mat A, MatType type, Mat *H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* S for MATAIJ and for ours; and the end of all three */
+/* S for MATAIJ and for ours */
 static inline PetscErrorCode OfBothTypes(Mat S, Mat *A, Mat *H)
 {
   PetscFunctionBeginUser;
   PetscCall(OfType(S, MATAIJ, A));
   PetscCall(OfType(S, "aijhybridgpu", H));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-static inline PetscErrorCode DestroyAll(Mat *S, Mat *A, Mat *H)
-{
-  PetscFunctionBeginUser;
-  PetscCall(MatDestroy(S));
-  PetscCall(MatDestroy(A));
-  PetscCall(MatDestroy(H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -67,6 +67,15 @@ static inline PetscErrorCode MatTestAssemble(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* these objects of PETSc's, of any classes, in this order */
+static inline PetscErrorCode MatTestDestroy_Private(void **objects)
+{
+  PetscFunctionBeginUser;
+  for (; *objects; objects++) PetscCall(PetscObjectDestroy((PetscObject *)*objects));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#define MatTestDestroy(...) MatTestDestroy_Private((void *[]){__VA_ARGS__, NULL})
+
 /* an option with this value, or without it again */
 static inline PetscErrorCode MatTestOption(PetscBool on, const char name[], const char value[])
 {
@@ -132,8 +141,7 @@ static inline PetscErrorCode MatTestDifference(Mat A, Mat B, PetscReal *differen
   PetscCall(MatAXPY(a, -1.0, b, DIFFERENT_NONZERO_PATTERN));
   PetscCall(MatNorm(a, NORM_FROBENIUS, &d));
   *difference = n > 0 ? d / n : d;
-  PetscCall(MatDestroy(&a));
-  PetscCall(MatDestroy(&b));
+  PetscCall(MatTestDestroy(&a, &b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -179,9 +187,7 @@ static inline PetscErrorCode MatTestMult(Mat H, Mat A, PetscBool transpose, cons
   PetscCall(transpose ? MatMultTranspose(A, x, y) : MatMult(A, x, y));
   PetscCall(transpose ? MatMultTranspose(H, x, z) : MatMult(H, x, z));
   PetscCall(VecTestSame(z, y, what, file, line));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
+  PetscCall(MatTestDestroy(&x, &y, &z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #define MatTestCheckMult(H, A, what)          PetscCall(MatTestMult(H, A, PETSC_FALSE, what, __FILE__, __LINE__))
@@ -291,8 +297,7 @@ static inline PetscErrorCode MatTestOpenDevice(void)
   PetscCall(MatTestRandom(5, 5, 2, 1, &A));
   PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
   MatTestCheckMult(H, A, "a first product");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

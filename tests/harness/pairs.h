@@ -168,8 +168,7 @@ static inline PetscErrorCode PairsUse(Mat A)
   PetscCall(MatCreateVecs(A, &x, &y));
   PetscCall(VecSet(x, 1.0));
   PetscCall(MatMult(A, x, y));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -295,8 +294,7 @@ static inline PetscErrorCode PairsMake(Kind kind, Pattern pattern, MatType type,
     PetscCall(PairsMakeHost(type, DIAGONAL, M, M, &E));
     PetscCall(PairsMakeHost(type, pattern, M, N, &B));
     PetscCall(MatMatMult(E, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, A));
-    PetscCall(MatDestroy(&E));
-    PetscCall(MatDestroy(&B));
+    PetscCall(MatTestDestroy(&E, &B));
   } break;
   case CONVERTED:
     PetscCall(PairsMakeHost(MATAIJ, pattern, M, N, A));
@@ -368,12 +366,7 @@ static inline PetscErrorCode PairOperand(Pair *p, Kind kind, Pattern pattern, Pe
 static inline PetscErrorCode PairDestroy(Pair *p)
 {
   PetscFunctionBeginUser;
-  for (int k = 0; k < 2; k++) {
-    PetscCall(MatDestroy(&p->m[k]));
-    PetscCall(MatDestroy(&p->q[k]));
-    PetscCall(MatDestroy(&p->out[k]));
-    PetscCall(VecDestroy(&p->x[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&p->m[k], &p->q[k], &p->out[k], &p->x[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -544,9 +537,7 @@ static inline PetscErrorCode PairsProducts(Mat A, Mat H, const char *what)
     if (PairsShort && ierr[1] == PETSC_ERR_MEM) PetscCall(ierr[1]);
     PetscCall(PairsCount((PetscBool)(ierr[0] == ierr[1]), what, t ? "errors of MatMultTranspose" : "errors of MatMult"));
     if (!ierr[0] && !ierr[1]) PetscCall(PairsVectors(y, z, what, t ? "MatMultTranspose" : "MatMult"));
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&y));
-    PetscCall(VecDestroy(&z));
+    PetscCall(MatTestDestroy(&x, &y, &z));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -132,12 +132,7 @@ static inline PetscErrorCode PairCreate(Mat S, Pair *p)
 static inline PetscErrorCode PairDestroy(Pair *p)
 {
   PetscFunctionBeginUser;
-  for (int side = 0; side < 2; side++) {
-    PetscCall(KSPDestroy(&p->ksp[side]));
-    PetscCall(VecDestroy(&p->x[side]));
-    PetscCall(VecDestroy(&p->b[side]));
-    PetscCall(MatDestroy(&p->A[side]));
-  }
+  for (int side = 0; side < 2; side++) PetscCall(MatTestDestroy(&p->ksp[side], &p->x[side], &p->b[side], &p->A[side]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -186,8 +186,7 @@ static PetscErrorCode Happen(Operand *o, const char **what)
     PetscCall(MatAXPY(o->T, factor, x.T, DIFFERENT_NONZERO_PATTERN));
     if (Draw(2)) PetscCall(MatConvert(x.H, Ours, MAT_INPLACE_MATRIX, &x.H));
     PetscCall(MatAXPY(o->H, factor, x.H, DIFFERENT_NONZERO_PATTERN));
-    PetscCall(MatDestroy(&x.H));
-    PetscCall(MatDestroy(&x.T));
+    PetscCall(MatTestDestroy(&x.H, &x.T));
     break;
   case 4:
     *what = "rows zeroed";
@@ -229,8 +228,7 @@ static PetscErrorCode Exchange(Operand o[3], int n, Mat C)
   }
   PetscCall(MatProductReplaceMats(x[0].H, x[1].H, n > 2 ? x[2].H : NULL, C));
   for (int k = 0; k < n; k++) {
-    PetscCall(MatDestroy(&o[k].H));
-    PetscCall(MatDestroy(&o[k].T));
+    PetscCall(MatTestDestroy(&o[k].H, &o[k].T));
     o[k] = x[k];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -321,10 +319,7 @@ static PetscErrorCode Run(PetscInt steps)
     if (!Draw(3)) PetscCall(MatProductNumeric(C));
   }
   PetscCall(Compare(type, o, C, "at the end"));
-  for (int k = 0; k < n; k++) {
-    PetscCall(MatDestroy(&o[k].H));
-    PetscCall(MatDestroy(&o[k].T));
-  }
+  for (int k = 0; k < n; k++) PetscCall(MatTestDestroy(&o[k].H, &o[k].T));
   PetscCall(MatDestroy(&C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

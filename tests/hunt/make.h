@@ -129,8 +129,7 @@ static PetscErrorCode Permute(Hunt *h, int k, Mat A)
   PetscCall(ISSetPermutation(rows));
   PetscCall(ISSetPermutation(columns));
   PetscCall(MatPermute(A, rows, columns, &h->made.m[k]));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
+  PetscCall(MatTestDestroy(&rows, &columns));
   PetscCall(PetscFree2(p, c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -231,9 +230,7 @@ static PetscErrorCode Dense(Hunt *h, int k, Mat A)
   PetscCall(MatMatMult(A, D, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
   PetscCall(DropRounding(F));
   PetscCall(MatConvert(h->r[0] % 2 ? E : F, OurType(k), MAT_INITIAL_MATRIX, &h->made.m[k]));
-  PetscCall(MatDestroy(&D));
-  PetscCall(MatDestroy(&E));
-  PetscCall(MatDestroy(&F));
+  PetscCall(MatTestDestroy(&D, &E, &F));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

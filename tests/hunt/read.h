@@ -117,9 +117,7 @@ static PetscErrorCode Mults(Hunt *h, int k, Mat A)
   h->x[k] = h->r[2] % 2 ? y : h->r[0] % 8 == 1 ? l
                             : h->r[0] % 8 > 2  ? r
                                                : y;
-  PetscCall(VecDestroy(&l));
-  PetscCall(VecDestroy(&r));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&l, &r, &y));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -172,8 +170,7 @@ static PetscErrorCode Solvers(Hunt *h, int k, Mat A)
     PetscCall(PCApply(pc, b, h->x[k]));
     PetscCall(PCDestroy(&pc));
   }
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&D));
+  PetscCall(MatTestDestroy(&b, &D));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -111,10 +111,7 @@ static inline PetscErrorCode Compare(Hunt *h, const Seen before[2], const char *
 static inline PetscErrorCode Drop(Member *p)
 {
   PetscFunctionBeginUser;
-  for (int k = 0; k < 2; k++) {
-    PetscCall(MatDestroy(&p->m[k]));
-    PetscCall(MatDestroy(&p->transposed[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&p->m[k], &p->transposed[k]));
   PetscCall(PetscMemzero(p, sizeof(*p)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -54,8 +54,7 @@ static inline PetscErrorCode NoteMat(Hunt *h, int k, Mat B)
   PetscCall(Beside(B, PETSC_TRUE, &y));
   PetscCall(MatMult(B, x, y));
   PetscCall(NoteVec(h, k, y));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -24,8 +24,7 @@ static PetscErrorCode SubMatrixMoved(Hunt *h, int k, Mat A)
   PetscCall(Moved(A, PETSC_FALSE, &rows));
   PetscCall(Moved(A, PETSC_TRUE, &columns));
   PetscCall(MatCreateSubMatrix(A, rows, columns, REUSE, &h->made.m[k]));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
+  PetscCall(MatTestDestroy(&rows, &columns));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -78,10 +77,7 @@ static PetscErrorCode SubMatrices(Hunt *h, int k, Mat A)
   PetscCall(MatScale(sub[1], 3.0));
   PetscCall(NoteMat(h, k, sub[1]));
   PetscCall(MatDestroySubMatrices(2, &sub));
-  for (int q = 0; q < 2; q++) {
-    PetscCall(ISDestroy(&is[q]));
-    PetscCall(ISDestroy(&columns[q]));
-  }
+  for (int q = 0; q < 2; q++) PetscCall(MatTestDestroy(&is[q], &columns[q]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -183,8 +179,7 @@ static PetscErrorCode SubVirtual(Hunt *h, int k, Mat A)
   PetscCall(NoteMat(h, k, B));
   PetscCall(MatScale(A, 2.0));
   PetscCall(NoteMat(h, k, B));
-  PetscCall(MatDestroy(&B));
-  PetscCall(ISDestroy(&rows));
+  PetscCall(MatTestDestroy(&B, &rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -265,17 +260,14 @@ static PetscErrorCode Locals(Hunt *h, int k, Mat A)
   PetscCall(OtherValues(A, 0.75));
   PetscCall(MatMPIAIJGetLocalMatMerge(A, MAT_REUSE_MATRIX, NULL, &B));
   PetscCall(NoteMat(h, k, B));
-  PetscCall(MatDestroy(&B));
-  PetscCall(ISDestroy(&glob));
+  PetscCall(MatTestDestroy(&B, &glob));
   PetscCall(MatGetBrowsOfAcols(A, A, MAT_INITIAL_MATRIX, &rows, &columns, &C));
   PetscCall(NoteIS(h, k, rows));
   PetscCall(NoteMat(h, k, C));
   PetscCall(MatScale(A, 2.0));
   PetscCall(MatGetBrowsOfAcols(A, A, MAT_REUSE_MATRIX, &rows, &columns, &C));
   PetscCall(NoteMat(h, k, C));
-  PetscCall(MatDestroy(&C));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
+  PetscCall(MatTestDestroy(&C, &rows, &columns));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -299,8 +291,7 @@ static PetscErrorCode SumOfSequential(Hunt *h, int k, Mat A)
   PetscCall(MatScale(B, 2.0));
   PetscCall(MatCreateMPIMatConcatenateSeqMat(PETSC_COMM_WORLD, B, PETSC_DECIDE, MAT_REUSE_MATRIX, &C));
   PetscCall(NoteMat(h, k, C));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&B));
+  PetscCall(MatTestDestroy(&C, &B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

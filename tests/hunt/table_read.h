@@ -244,8 +244,7 @@ static PetscErrorCode AsksMore(Hunt *h, int k, Mat A)
   Note(h, k, flag);
   PetscCall(MatIsHermitianTranspose(A, h->made.m[k], 1e-12, &flag));
   Note(h, k, flag);
-  PetscCall(MatDestroy(&h->made.m[k]));
-  PetscCall(MatDestroy(&B));
+  PetscCall(MatTestDestroy(&h->made.m[k], &B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -259,8 +258,7 @@ static PetscErrorCode DiagonalBlockMult(Hunt *h, int k, Mat A)
   PetscCall(Beside(A, PETSC_TRUE, &y));
   PetscUseTypeMethod(A, multdiagonalblock, x, y);
   PetscCall(NoteVec(h, k, y));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -279,9 +277,7 @@ static PetscErrorCode Interpolate(Hunt *h, int k, Mat A)
   PetscCall(MatInterpolateAdd(A, r, l, l));
   PetscCall(MatRestrict(A, l, r));
   PetscCall(NoteVec(h, k, r));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&l));
-  PetscCall(VecDestroy(&r));
+  PetscCall(MatTestDestroy(&y, &l, &r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -334,8 +330,7 @@ static PetscErrorCode Counts(Hunt *h, int k, Mat A)
   PetscCall(MatGetOwnershipIS(A, &rows, &columns));
   PetscCall(NoteIS(h, k, rows));
   PetscCall(NoteIS(h, k, columns));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
+  PetscCall(MatTestDestroy(&rows, &columns));
   PetscCall(MatGetOwnershipRangesColumn(A, &ranges));
   Note(h, k, (PetscReal)ranges[1]);
   PetscCall(MatGetVecType(A, &vec));
@@ -374,8 +369,7 @@ static PetscErrorCode Orderings(Hunt *h, int k, Mat A)
     PetscCall(MatGetOrdering(A, types[q], &rows, &columns));
     PetscCall(NoteIS(h, k, rows));
     PetscCall(NoteIS(h, k, columns));
-    PetscCall(ISDestroy(&rows));
-    PetscCall(ISDestroy(&columns));
+    PetscCall(MatTestDestroy(&rows, &columns));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

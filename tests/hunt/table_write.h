@@ -59,8 +59,7 @@ static PetscErrorCode ValuesIS(Hunt *h, int k, Mat A)
   PetscCall(ISCreateStride(PETSC_COMM_SELF, 2, 3, 7, &columns));
   PetscCall(MatSetValuesIS(A, rows, columns, v, INSERT_VALUES));
   PetscCall(MatTestAssemble(A));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
+  PetscCall(MatTestDestroy(&rows, &columns));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -98,8 +97,7 @@ static PetscErrorCode ZeroLocal(Hunt *h, int k, Mat A)
   PetscCall(Beside(A, PETSC_TRUE, &b));
   PetscCall(MatZeroRowsLocal(A, 2, rows, 3.0, x, b));
   PetscCall(NoteVec(h, k, b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
+  PetscCall(MatTestDestroy(&x, &b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -125,9 +123,7 @@ static PetscErrorCode ZeroBoth(Hunt *h, int k, Mat A, PetscBool local)
   else
     PetscCall(MatZeroRowsColumnsIS(A, is, 3.0, x, b));
   PetscCall(NoteVec(h, k, b));
-  PetscCall(ISDestroy(&is));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
+  PetscCall(MatTestDestroy(&is, &x, &b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -213,9 +209,7 @@ static PetscErrorCode VariableBlocks(Hunt *h, int k, Mat A)
   PetscCall(Beside(A, PETSC_TRUE, &y));
   PetscCall(PCApply(pc, x, y));
   PetscCall(NoteVec(h, k, y));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(PCDestroy(&pc));
+  PetscCall(MatTestDestroy(&x, &y, &pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -377,11 +371,7 @@ static PetscErrorCode Solves(Hunt *h, int k, Mat F, PetscBool lu)
     PetscCall(NoteMat(h, k, X));
     PetscCall(MatDestroy(&S));
   }
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&X));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&B, &X, &b, &x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -422,10 +412,7 @@ static PetscErrorCode FactorIn(Hunt *h, int k, Mat A, const char *package, MatFa
     PetscCall(MatGetInertia(F, &neg, &zero, &pos));
     Note(h, k, (PetscReal)(neg + 2 * zero + 3 * pos));
   }
-  PetscCall(MatDestroy(&F));
-  PetscCall(MatDestroy(&D));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
+  PetscCall(MatTestDestroy(&F, &D, &rows, &columns));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -472,10 +459,7 @@ static PetscErrorCode InPlace(Hunt *h, int k, Mat A, int way)
   PetscCall(MatSetUnfactored(A));
   PetscCall(MatMult(A, b, x));
   PetscCall(NoteVec(h, k, x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
+  PetscCall(MatTestDestroy(&b, &x, &rows, &columns));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -32,8 +32,7 @@ static PetscErrorCode DiagonalScale(Hunt *h, int k, Mat A)
   if (l && h->r[2] % 5 == 0) PetscCall(VecSet(l, 0.0));
   if (r && h->r[2] % 5 == 1) PetscCall(VecSet(r, 0.0));
   ierr = MatDiagonalScale(A, l, r);
-  PetscCall(VecDestroy(&l));
-  PetscCall(VecDestroy(&r));
+  PetscCall(MatTestDestroy(&l, &r));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -66,8 +66,7 @@ static PetscErrorCode CheckBound(PetscBool early)
   PetscCall(MatScale(H, 2.0));
   PetscCall(MatScale(A, 2.0));
   PetscCall(Check(H, A, "other values"));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -106,12 +105,9 @@ static PetscErrorCode CheckVectors(void)
     PetscCall(k < 3 ? MatMult(A, x, y) : MatMultTranspose(A, x, y));
     PetscCall(k < 3 ? MatMult(H, x, z) : MatMultTranspose(H, x, z));
     VecTestCheckSame(z, y, some ? "vectors bound on one process" : "vectors bound on none");
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&y));
-    PetscCall(VecDestroy(&z));
+    PetscCall(MatTestDestroy(&x, &y, &z));
   }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

@@ -64,8 +64,7 @@ static PetscErrorCode OthersRows(Mat A, Mat M, PetscLogDouble *entries)
   *entries = info.nz_used;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, entries, 1, MPI_DOUBLE, MPI_SUM, PETSC_COMM_WORLD));
   PetscCall(MatDestroySubMatrices(1, &rows));
-  PetscCall(ISDestroy(&is[0]));
-  PetscCall(ISDestroy(&is[1]));
+  PetscCall(MatTestDestroy(&is[0], &is[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -94,8 +93,7 @@ static PetscErrorCode Sent(MatProductType type, Mat A, Mat P, PetscLogDouble *en
   }
   PetscCall(OthersRows(T, W, &more));
   *entries += more;
-  PetscCall(MatDestroy(&T));
-  PetscCall(MatDestroy(&W));
+  PetscCall(MatTestDestroy(&T, &W));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -138,8 +136,7 @@ static PetscErrorCode Multiply(Mat M)
   PetscCall(MatCreateVecs(M, &x, &y));
   PetscCall(VecSet(x, 1));
   PetscCall(MatMult(M, x, y));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -216,12 +213,7 @@ static PetscErrorCode Test(MatProductType type, PetscInt n, PetscBool scattered)
   PetscCall(MatProductNumeric(C[0]));
   PetscCall(MatProductNumeric(C[1]));
   MatTestCheckSame(C[1], C[0], "P of another pattern, again");
-  for (int k = 0; k < 2; k++) {
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(MatDestroy(&P[k]));
-    PetscCall(MatDestroy(&Q[k]));
-    PetscCall(MatDestroy(&C[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&A[k], &P[k], &Q[k], &C[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -269,10 +261,7 @@ static PetscErrorCode Refused(void)
       MatTestCheckSame(C[1], C[0], "what fits");
     }
     MatTestCheckSame(A[1], A[0], "the operands are what they were");
-    for (int k = 0; k < 2; k++) {
-      PetscCall(MatDestroy(&A[k]));
-      PetscCall(MatDestroy(&C[k]));
-    }
+    for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&A[k], &C[k]));
   }
   MatTestCheck(refused, "the card is too small");
   PetscCallMPI(MPI_Comm_free(&pair));

@@ -109,8 +109,7 @@ static PetscErrorCode PartsGet(Mat A, Vec x, Parts *p)
 static PetscErrorCode PartsFree(Parts *p)
 {
   PetscFunctionBeginUser;
-  PetscCall(VecDestroy(&p->ghost));
-  PetscCall(VecScatterDestroy(&p->scatter));
+  PetscCall(MatTestDestroy(&p->ghost, &p->scatter));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -207,11 +206,7 @@ static PetscErrorCode Products(Mat A)
   PetscCall(VecAYPX(z, -1.0, y));
   VecTestCheckSame(r, z, "y - A x");
   PetscCall(PartsFree(&p));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
-  PetscCall(VecDestroy(&e));
-  PetscCall(VecDestroy(&r));
+  PetscCall(MatTestDestroy(&x, &y, &z, &e, &r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -332,9 +327,7 @@ static PetscErrorCode Failing(Mat A, PetscMPIInt which, PetscBool transpose, Pet
       break;
     }
   }
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
+  PetscCall(MatTestDestroy(&x, &y, &z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -387,12 +380,7 @@ static PetscErrorCode Misfit(Mat A)
     PetscCall(SameBits(y[t], z[t], "the product after one that did not fit"));
     PetscCall(VecDestroy(&bad));
   }
-  for (int t = 0; t < 3; t++) {
-    PetscCall(VecDestroy(&b[t]));
-    PetscCall(VecDestroy(&x[t]));
-    PetscCall(VecDestroy(&y[t]));
-    PetscCall(VecDestroy(&z[t]));
-  }
+  for (int t = 0; t < 3; t++) PetscCall(MatTestDestroy(&b[t], &x[t], &y[t], &z[t]));
   (void)alarm(0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -411,8 +399,7 @@ static PetscErrorCode OneLaunch(Mat A, PetscInt ghosts, PetscBool mpi)
     PetscCall((t ? MatMultTranspose : MatMult)(A, x, y));
     if (mpi) MatTestCheck(!Together, "one launch by messages");
     if (!mpi && ghosts) MatTestCheck(Launches == 1 && Together == 1, "a short product is not one launch");
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&y));
+    PetscCall(MatTestDestroy(&x, &y));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -460,8 +447,7 @@ static PetscErrorCode Ours(Mat A)
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, expected, 2, MPIU_INT64, MPI_SUM, PETSC_COMM_WORLD));
   MatTestCheck(found[0] == expected[0], "bytes to the devices");
   MatTestCheck(found[1] == expected[1], "bytes to the hosts");
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -506,8 +492,7 @@ static PetscErrorCode Run(void)
       PetscCall(OtherPattern(A));
       PetscCall(Products(A));
       PetscCall(Products(B));
-      PetscCall(MatDestroy(&B));
-      PetscCall(MatDestroy(&A));
+      PetscCall(MatTestDestroy(&B, &A));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -108,8 +108,7 @@ static PetscErrorCode Test(PetscInt M, PetscInt N, PetscBool local, PetscBool lo
     }
   }
   MatTestCheck(mine >= 0, "coordinates");
-  PetscCall(MatDestroy(&A[0]));
-  PetscCall(MatDestroy(&A[1]));
+  PetscCall(MatTestDestroy(&A[0], &A[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -160,10 +159,7 @@ static PetscErrorCode TestOrientation(void)
   }
   MatTestCheckSame(A[1], A[0], "values by columns");
   MatTestCheckSame(D[1], D[0], "of a duplicate");
-  for (int t = 0; t < 2; t++) {
-    PetscCall(MatDestroy(&A[t]));
-    PetscCall(MatDestroy(&D[t]));
-  }
+  for (int t = 0; t < 2; t++) PetscCall(MatTestDestroy(&A[t], &D[t]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

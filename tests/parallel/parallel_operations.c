@@ -117,13 +117,7 @@ static PetscErrorCode Vectors(Mat A, Mat H)
     PetscCall(MatScale(A, 1.25));
     PetscCall(MatScale(H, 1.25));
   }
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
-  PetscCall(VecDestroy(&xt));
-  PetscCall(VecDestroy(&yt));
-  PetscCall(VecDestroy(&zt));
+  PetscCall(MatTestDestroy(&x, &b, &y, &z, &xt, &yt, &zt));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -213,13 +207,8 @@ static PetscErrorCode Products(void)
       PetscCall(MatProductNumeric(E));
       MatTestCheckSame(E, D, "other matrices of the same pattern");
     }
-    PetscCall(MatDestroy(&D));
-    PetscCall(MatDestroy(&E));
-    for (int k = 0; k < 3; k++) {
-      PetscCall(MatDestroy(&a[k]));
-      PetscCall(MatDestroy(&h[k]));
-      PetscCall(MatDestroy(&o[k]));
-    }
+    PetscCall(MatTestDestroy(&D, &E));
+    for (int k = 0; k < 3; k++) PetscCall(MatTestDestroy(&a[k], &h[k], &o[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -239,8 +228,7 @@ static PetscErrorCode Transposes(Mat A, Mat H)
   PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &T));
   PetscCall(MatTranspose(H, MAT_REUSE_MATRIX, &S));
   MatTestCheckSame(S, T, "MAT_REUSE_MATRIX");
-  PetscCall(MatDestroy(&T));
-  PetscCall(MatDestroy(&S));
+  PetscCall(MatTestDestroy(&T, &S));
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &T));
   PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &S));
   PetscCall(MatTranspose(T, MAT_INPLACE_MATRIX, &T));
@@ -248,8 +236,7 @@ static PetscErrorCode Transposes(Mat A, Mat H)
   PetscCall(CheckType(S, "the type stays"));
   MatTestCheckSame(S, T, "MAT_INPLACE_MATRIX");
   PetscCall(Vectors(T, S));
-  PetscCall(MatDestroy(&T));
-  PetscCall(MatDestroy(&S));
+  PetscCall(MatTestDestroy(&T, &S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -324,16 +311,9 @@ static PetscErrorCode ResultsAsOperands(void)
       }
     }
   }
-  for (int k = 0; k < 2; k++) {
-    PetscCall(MatDestroy(&D[k]));
-    PetscCall(MatDestroy(&E[k]));
-  }
-  for (int k = 0; k < 3; k++) {
-    PetscCall(MatDestroy(&a[k]));
-    PetscCall(MatDestroy(&h[k]));
-  }
-  PetscCall(MatDestroy(&q));
-  PetscCall(MatDestroy(&hq));
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&D[k], &E[k]));
+  for (int k = 0; k < 3; k++) PetscCall(MatTestDestroy(&a[k], &h[k]));
+  PetscCall(MatTestDestroy(&q, &hq));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -396,9 +376,7 @@ static PetscErrorCode Coordinates(void)
   PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
   MatTestCheckSame(B, A, "MatSetValue for other processes on a duplicate");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&B));
+  PetscCall(MatTestDestroy(&A, &H, &B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -422,13 +400,11 @@ static PetscErrorCode Overlaid(void)
   PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
   PetscCall(MatTranspose(H, MAT_INITIAL_MATRIX, &S));
   MatTestCheckSame(S, T, "MatTranspose");
-  PetscCall(MatDestroy(&T));
-  PetscCall(MatDestroy(&S));
+  PetscCall(MatTestDestroy(&T, &S));
   PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &T));
   PetscCall(MatMatMult(H, H, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &S));
   MatTestCheckSame(S, T, "MatMatMult");
-  PetscCall(MatDestroy(&T));
-  PetscCall(MatDestroy(&S));
+  PetscCall(MatTestDestroy(&T, &S));
   for (int c = 0; c < 2; c++) { /* the diagonal is new in most rows */
     Mat M = c ? H : A;
 
@@ -440,8 +416,7 @@ static PetscErrorCode Overlaid(void)
     PetscCall(VecDestroy(&d));
   }
   MatTestCheckSame(H, A, "MatShift and MatDiagonalSet");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -461,8 +436,7 @@ static PetscErrorCode SeveralUnknowns(void)
       PetscCall(MatCreateMAIJ(S, 2, &M));
       PetscCall(MatConvert(M, MATAIJ, MAT_INITIAL_MATRIX, &A[k]));
       if (k) PetscCall(MatConvert(A[k], "aijhybridgpu", MAT_INPLACE_MATRIX, &A[k]));
-      PetscCall(MatDestroy(&M));
-      PetscCall(MatDestroy(&S));
+      PetscCall(MatTestDestroy(&M, &S));
       PetscCall(Random(30, 13, 2, 5, k && named ? "aijhybridgpu" : MATAIJ, &S));
       PetscCall(MatCreateMAIJ(S, 2, &P[k]));
       PetscCall(MatDestroy(&S));
@@ -480,11 +454,7 @@ static PetscErrorCode SeveralUnknowns(void)
     MatTestCheckSame(C[1], C[0], "again with other values");
     MatTestCheckMult(P[1], P[0], "the interpolation afterwards");
     if (named) PetscCall(PetscOptionsClearValue(NULL, "-mat_product_algorithm"));
-    for (int k = 0; k < 2; k++) {
-      PetscCall(MatDestroy(&C[k]));
-      PetscCall(MatDestroy(&P[k]));
-      PetscCall(MatDestroy(&A[k]));
-    }
+    for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&C[k], &P[k], &A[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -556,12 +526,7 @@ static PetscErrorCode Multigrid(void)
       MatTestCheck(e <= 1e-8 * n, "the solution");
     }
   }
-  for (int k = 0; k < 2; k++) {
-    PetscCall(KSPDestroy(&ksp[k]));
-    PetscCall(VecDestroy(&x[k]));
-    PetscCall(VecDestroy(&b[k]));
-    PetscCall(MatDestroy(&A[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&ksp[k], &x[k], &b[k], &A[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -581,8 +546,7 @@ int main(int argc, char **argv)
   MatTestCheckSame(H, A, "entries");
   PetscCall(Vectors(A, H));
   PetscCall(Transposes(A, H));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscCall(Products());
   PetscCall(ResultsAsOperands());
   PetscCall(Coordinates());

@@ -245,10 +245,7 @@ static PetscErrorCode Mult(Mat C, Mat S)
     for (PetscInt k = start; k < end; k++) wrong |= PetscAbsScalar(a[k - start] - b[k]) > 1e5 * PETSC_MACHINE_EPSILON * (1 + PetscAbsScalar(b[k]));
     PetscCall(VecRestoreArrayRead(y, &a));
     PetscCall(VecRestoreArrayRead(ys, &b));
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&y));
-    PetscCall(VecDestroy(&xs));
-    PetscCall(VecDestroy(&ys));
+    PetscCall(MatTestDestroy(&x, &y, &xs, &ys));
   }
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_INT, MPI_BOR, PETSC_COMM_WORLD));
   MatTestCheck(!wrong, "products with a vector");
@@ -290,10 +287,7 @@ static PetscErrorCode Again(MatProductType type, int n, const Shape s[], Mat A[]
   PetscCall(MatProductNumeric(C));
   PetscCall(MatProductNumeric(S));
   PetscCall(Same(C, S, "other matrices of the same pattern"));
-  for (int k = 0; k < n; k++) {
-    PetscCall(MatDestroy(&other[k]));
-    PetscCall(MatDestroy(&whole[k]));
-  }
+  for (int k = 0; k < n; k++) PetscCall(MatTestDestroy(&other[k], &whole[k]));
   for (int k = 0; k < n; k++) {
     Shape t = s[k];
 
@@ -313,10 +307,7 @@ static PetscErrorCode Again(MatProductType type, int n, const Shape s[], Mat A[]
     PetscCall(MatScale(whole[0], 3.0));
   }
   PetscCall(Mult(C, S));
-  for (int k = 0; k < n; k++) {
-    PetscCall(MatDestroy(&other[k]));
-    PetscCall(MatDestroy(&whole[k]));
-  }
+  for (int k = 0; k < n; k++) PetscCall(MatTestDestroy(&other[k], &whole[k]));
   (void)type;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -372,12 +363,8 @@ static PetscErrorCode Test(MatProductType type, const Shape s[3])
     PetscCall(Mult(C, S));
     PetscCall(Again(type, n, s, A, W, C, S));
   }
-  for (int k = 0; k < n; k++) {
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(MatDestroy(&W[k]));
-  }
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&S));
+  for (int k = 0; k < n; k++) PetscCall(MatTestDestroy(&A[k], &W[k]));
+  PetscCall(MatTestDestroy(&C, &S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -493,12 +480,8 @@ static PetscErrorCode Unchanged(MatProductType type, PetscBool band, PetscBool u
     PetscCall(MatProductNumeric(S));
     PetscCall(Same(C, S, name));
   }
-  for (int k = 0; k < n; k++) {
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(MatDestroy(&W[k]));
-  }
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&S));
+  for (int k = 0; k < n; k++) PetscCall(MatTestDestroy(&A[k], &W[k]));
+  PetscCall(MatTestDestroy(&C, &S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -532,12 +515,8 @@ static PetscErrorCode Mixed(void)
     PetscCall(MatProductNumeric(C));
     PetscCall(MatProductNumeric(S));
     PetscCall(Same(C, S, "again"));
-    for (int k = 0; k < 2; k++) {
-      PetscCall(MatDestroy(&A[k]));
-      PetscCall(MatDestroy(&W[k]));
-    }
-    PetscCall(MatDestroy(&C));
-    PetscCall(MatDestroy(&S));
+    for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&A[k], &W[k]));
+    PetscCall(MatTestDestroy(&C, &S));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -582,12 +561,8 @@ static PetscErrorCode Changed(void)
   PetscCall(MatMatMult(A[0], A[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
   PetscCall(MatMatMult(W[0], W[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &S));
   PetscCall(Same(C, S, "MAT_REUSE_MATRIX"));
-  for (int k = 0; k < 2; k++) {
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(MatDestroy(&W[k]));
-  }
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&S));
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&A[k], &W[k]));
+  PetscCall(MatTestDestroy(&C, &S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -128,10 +128,7 @@ static PetscErrorCode Both(PetscInt rbs, PetscInt cbs, PetscBool setup)
   PetscCall(MatGetLayouts(A, &rmap, &cmap));
   PetscCall(Same(v[0], w[0], cmap));
   PetscCall(Same(v[1], w[1], rmap));
-  for (int k = 0; k < 2; k++) {
-    PetscCall(VecDestroy(&v[k]));
-    PetscCall(VecDestroy(&w[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&v[k], &w[k]));
   /* what is asked of PETSc is PETSc's, and ours is asked again afterwards */
   made = Made;
   PetscCall(MatSetVecType(A, VECSTANDARD));
@@ -142,8 +139,7 @@ static PetscErrorCode Both(PetscInt rbs, PetscInt cbs, PetscBool setup)
   PetscCall(MatCreateVecs(A, &v[0], &v[1]));
   MatTestCheck(Made == made + 2, "the type's once more");
   for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&v[k]));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

@@ -135,13 +135,8 @@ static PetscErrorCode Submatrix(Kind kind, PetscBool few)
     PetscCall(Compare(S, X, C, names[kind][1]));
   }
   PetscCall(MatDestroy(&C));
-  for (int t = 0; t < 2; t++) {
-    PetscCall(MatDestroy(&A[t]));
-    PetscCall(MatDestroy(&S[t]));
-    PetscCall(MatDestroy(&X[t]));
-  }
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
+  for (int t = 0; t < 2; t++) PetscCall(MatTestDestroy(&A[t], &S[t], &X[t]));
+  PetscCall(MatTestDestroy(&rows, &columns));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -171,12 +166,7 @@ static PetscErrorCode Transposed(PetscBool turns)
   }
   PetscCall(Compare(T, X, C, turns ? "other matrices' transposes, again" : "a submatrix's transpose, again"));
   PetscCall(MatDestroy(&C));
-  for (int t = 0; t < 2; t++) {
-    PetscCall(MatDestroy(&A[t]));
-    PetscCall(MatDestroy(&S[t]));
-    PetscCall(MatDestroy(&T[t]));
-    PetscCall(MatDestroy(&X[t]));
-  }
+  for (int t = 0; t < 2; t++) PetscCall(MatTestDestroy(&A[t], &S[t], &T[t], &X[t]));
   PetscCall(ISDestroy(&is));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -203,9 +193,7 @@ static PetscErrorCode Nest(void)
   PetscCall(MatDestroy(&C));
   for (int t = 0; t < 2; t++) {
     for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&block[t][k]));
-    PetscCall(MatDestroy(&nest[t]));
-    PetscCall(MatDestroy(&A[t]));
-    PetscCall(MatDestroy(&X[t]));
+    PetscCall(MatTestDestroy(&nest[t], &A[t], &X[t]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -233,13 +221,9 @@ static PetscErrorCode Plain(void)
   PetscCall(MatConvert(nest, MATAIJ, MAT_INITIAL_MATRIX, &E));
   PetscCall(MatTestProduct(MATPRODUCT_AB, E, X, NULL, &D));
   MatTestCheckSame(C, D, "the product");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&E));
+  PetscCall(MatTestDestroy(&A, &E));
   for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&block[k]));
-  PetscCall(MatDestroy(&nest));
-  PetscCall(MatDestroy(&X));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&D));
+  PetscCall(MatTestDestroy(&nest, &X, &C, &D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -118,9 +118,7 @@ static PetscErrorCode Expect(MatProductType type, Mat C, const Band *a, PetscInt
   PetscCall(Make(MATAIJ, PETSC_FALSE, p, pseed, &P));
   PetscCall(MatTestProduct(type, A, P, NULL, &E));
   MatTestCheckSame(C, E, what);
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&P));
-  PetscCall(MatDestroy(&E));
+  PetscCall(MatTestDestroy(&A, &P, &E));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -207,11 +205,7 @@ static PetscErrorCode Refused(void)
   PetscCall(MatProductReplaceMats(other, B, NULL, C));
   PetscCall(MatProductNumeric(C));
   PetscCall(Expect(MATPRODUCT_AB, C, &Minus, 3, &Plus, 2, "the right ones"));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&other));
-  PetscCall(MatDestroy(&wrong));
+  PetscCall(MatTestDestroy(&A, &B, &C, &other, &wrong));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -244,9 +238,7 @@ static PetscErrorCode Result(MatProductType type, PetscBool all)
     PetscCall(MatProductNumeric(C));
     PetscCall(Expect(type, C, &Plus, 1, &Plus, 2, "again"));
   }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&C));
+  PetscCall(MatTestDestroy(&A, &B, &C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -270,11 +262,7 @@ static PetscErrorCode Indices(MatProductType type)
   PetscCall(MatConvert(A, MATAIJ, MAT_INPLACE_MATRIX, &A));
   PetscCall(MatTestProduct(type, A, G, NULL, &E));
   MatTestCheckSame(C, E, "again");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&G));
-  PetscCall(MatDestroy(&E));
+  PetscCall(MatTestDestroy(&A, &B, &C, &G, &E));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -297,9 +285,7 @@ static PetscErrorCode Mults(Mat A, Mat H, const char *what)
     PetscCall(PetscPopErrorHandler());
     if (!ierr) MatTestCheck(!ours, what);
     if (!ierr && !ours) VecTestCheckSame(z, y, what);
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&y));
-    PetscCall(VecDestroy(&z));
+    PetscCall(MatTestDestroy(&x, &y, &z));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -341,13 +327,9 @@ static PetscErrorCode Between(PetscBool products)
     PetscCall(MatTestProduct(MATPRODUCT_AB, A, P, NULL, &E));
     PetscCall(MatTestProduct(MATPRODUCT_AB, H, B, NULL, &C));
     MatTestCheckSame(C, E, "a product");
-    PetscCall(MatDestroy(&C));
-    PetscCall(MatDestroy(&E));
+    PetscCall(MatTestDestroy(&C, &E));
   }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&P));
-  PetscCall(MatDestroy(&B));
+  PetscCall(MatTestDestroy(&A, &H, &P, &B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -437,16 +419,12 @@ static PetscErrorCode Becomes(Maker left, Maker right, PetscInt n, PetscInt from
   PetscCall(left(Ours, n, to, &A));
   PetscCall(MatProductReplaceMats(A, NULL, NULL, C));
   PetscCall(MatProductNumeric(C));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&B));
+  PetscCall(MatTestDestroy(&A, &B));
   PetscCall(left(MATAIJ, n, to, &A));
   PetscCall(right(MATAIJ, n, -1, &B));
   PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &E));
   MatTestCheckSame(C, E, "with other columns");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&E));
+  PetscCall(MatTestDestroy(&A, &B, &C, &E));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -310,8 +310,7 @@ static PetscErrorCode Taken(Mat const M[2])
   for (int t = 0; t < 2; t++) PetscCall(MatCreateSubMatrix(M[t], rows, columns, MAT_INITIAL_MATRIX, &S[t]));
   MatTestCheckSame(S[1], S[0], "a submatrix");
   for (int t = 0; t < 2; t++) PetscCall(MatDestroy(&S[t]));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
+  PetscCall(MatTestDestroy(&rows, &columns));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -96,9 +96,7 @@ static PetscErrorCode Begin(MatType type, MatProductType product, Three *t)
 static PetscErrorCode End(Three *t)
 {
   PetscFunctionBeginUser;
-  PetscCall(MatDestroy(&t->A));
-  PetscCall(MatDestroy(&t->B));
-  PetscCall(MatDestroy(&t->C));
+  PetscCall(MatTestDestroy(&t->A, &t->B, &t->C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -185,9 +183,7 @@ static PetscErrorCode LateState(MatType type, int way, Log *log)
     PetscCall(NoteMoved(log, C, &state));
     PetscCall(NoteNorm(log, C));
   }
-  PetscCall(VecDestroy(&d));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&A));
+  PetscCall(MatTestDestroy(&d, &C, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -253,8 +249,7 @@ static PetscErrorCode Claimed(MatType type, int way, Log *log)
   PetscCall(MatDestroy(&C));
   PetscCall(Product(product[way], A, A, &C));
   PetscCall(NoteNorm(log, C));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&A));
+  PetscCall(MatTestDestroy(&C, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -125,9 +125,7 @@ static PetscErrorCode Begin(MatType type, MatProductType product, Three *t)
 static PetscErrorCode End(Three *t)
 {
   PetscFunctionBeginUser;
-  PetscCall(MatDestroy(&t->A));
-  PetscCall(MatDestroy(&t->B));
-  PetscCall(MatDestroy(&t->C));
+  PetscCall(MatTestDestroy(&t->A, &t->B, &t->C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -405,8 +403,7 @@ static PetscErrorCode States(Three *t, Log *log)
     if (phase && Size > 1 && t->start > 0) TRY(log, MatSetValue(C, 0, 0, 1.0, ADD_VALUES));
     if (phase) TRY(log, MatTestAssemble(C));
   }
-  PetscCall(MatDestroy(&C));
-  PetscCall(VecDestroy(&x));
+  PetscCall(MatTestDestroy(&C, &x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

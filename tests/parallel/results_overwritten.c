@@ -107,10 +107,7 @@ static PetscErrorCode Named(MatProductType type, const char *algorithm)
     MatTestCheckSame(C[1], C[0], "entries, again");
   }
   MatTestCheckMult(C[1], C[0], "MatMult, at the end");
-  for (int t = 0; t < 2; t++) {
-    PetscCall(MatDestroy(&C[t]));
-    PetscCall(MatDestroy(&A[t]));
-  }
+  for (int t = 0; t < 2; t++) PetscCall(MatTestDestroy(&C[t], &A[t]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -145,10 +142,7 @@ static PetscErrorCode Inverses(const char *type, Vec *y)
   PetscCall(VecSet(b, 1.0));
   PetscCall(PCApply(pc, b, *y));
   for (int k = 0; k < 16; k++) PetscCall(PetscFree(other[k]));
-  PetscCall(VecDestroy(&b));
-  PetscCall(PCDestroy(&pc));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&A));
+  PetscCall(MatTestDestroy(&b, &pc, &C, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -184,8 +178,7 @@ static PetscErrorCode Zeroed(const char *type, Mat *C, PetscErrorCode *refused)
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   *refused = MatSetValue(*C, row, (row + 1) % (M / 2 * Size), 1.0, INSERT_VALUES);
   PetscCall(PetscPopErrorHandler());
-  PetscCall(MatDestroy(&R));
-  PetscCall(MatDestroy(&A));
+  PetscCall(MatTestDestroy(&R, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

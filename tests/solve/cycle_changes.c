@@ -53,8 +53,7 @@ static PetscErrorCode Replace(Pair *p, PetscInt dim, PetscInt n, PetscBool full)
     }
     if (old != now) {
       PetscCall(KSPReset(p->ksp[side]));
-      PetscCall(VecDestroy(&p->x[side]));
-      PetscCall(VecDestroy(&p->b[side]));
+      PetscCall(MatTestDestroy(&p->x[side], &p->b[side]));
       PetscCall(MatCreateVecs(p->A[side], &p->x[side], &p->b[side]));
     }
     PetscCall(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
@@ -206,9 +205,7 @@ static PetscErrorCode InTurn(Pair *p)
   }
   SIDES(side)
   {
-    PetscCall(KSPDestroy(&q.ksp[side]));
-    PetscCall(VecDestroy(&q.x[side]));
-    PetscCall(VecDestroy(&q.b[side]));
+    PetscCall(MatTestDestroy(&q.ksp[side], &q.x[side], &q.b[side]));
   }
   PetscCall(Twice(p, MADE, "one is left"));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -570,8 +567,7 @@ static PetscErrorCode LevelVectors(Pair *p)
           PetscCall(PCMGSetX(p->ksp[side]->pc, l, v[1]));
         } else
           PetscCall(PCMGSetR(p->ksp[side]->pc, l, v[0]));
-        PetscCall(VecDestroy(&v[0]));
-        PetscCall(VecDestroy(&v[1]));
+        PetscCall(MatTestDestroy(&v[0], &v[1]));
       }
     }
     PetscCall(Twice(p, MADE, "PCMGSetRhs(), PCMGSetX()"));

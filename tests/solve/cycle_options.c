@@ -156,8 +156,7 @@ static PetscErrorCode Stencil(Example problem, Mat *A)
     PetscCall(VecSet(ones, -1.0));
     PetscCall(MatMult(*A, ones, sums));
     PetscCall(MatDiagonalSet(*A, sums, ADD_VALUES));
-    PetscCall(VecDestroy(&sums));
-    PetscCall(VecDestroy(&ones));
+    PetscCall(MatTestDestroy(&sums, &ones));
   }
   PetscCall(MatSetOption(*A, MAT_SYMMETRIC, (PetscBool)(problem != CONVECTED)));
   if (problem == CLOSED || problem == CONSTANT) {

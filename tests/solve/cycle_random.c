@@ -47,10 +47,7 @@ static PetscErrorCode NewMatrix(Pair *p)
   PetscCall(MatSetOption(S, MAT_SYMMETRIC, PETSC_TRUE));
   SIDES(side)
   {
-    PetscCall(KSPDestroy(&p->ksp[side]));
-    PetscCall(MatDestroy(&p->A[side]));
-    PetscCall(VecDestroy(&p->x[side]));
-    PetscCall(VecDestroy(&p->b[side]));
+    PetscCall(MatTestDestroy(&p->ksp[side], &p->A[side], &p->x[side], &p->b[side]));
     PetscCall(OfType(S, side ? "aijhybridgpu" : MATAIJ, &p->A[side]));
     PetscCall(MatCreateVecs(p->A[side], &p->x[side], &p->b[side]));
     PetscCall(PairSolver(p, side));

@@ -237,9 +237,7 @@ static PetscErrorCode SolveByTao(App *app, Mat J, int program, PetscInt its[3], 
   PetscCall(TaoGetIterationNumber(tao, &its[0]));
   PetscCall(TaoGetLinearSolveIterations(tao, &its[1]));
   PetscCall(TaoDestroy(&tao));
-  PetscCall(VecDestroy(&l));
-  PetscCall(VecDestroy(&h));
-  PetscCall(VecDestroy(&app->work));
+  PetscCall(MatTestDestroy(&l, &h, &app->work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -266,8 +264,7 @@ static PetscErrorCode Solve(App *app, Mat J, int program, PetscInt its[3], Vec u
       PetscCall(VecSet(l, 0.1));
       PetscCall(VecSet(h, 0.6));
       PetscCall(SNESVISetVariableBounds(snes, l, h));
-      PetscCall(VecDestroy(&l));
-      PetscCall(VecDestroy(&h));
+      PetscCall(MatTestDestroy(&l, &h));
     }
     PetscCall(SNESGetKSP(snes, &ksp));
     PetscCall(KSPGetPC(ksp, &pc));
@@ -343,8 +340,7 @@ static PetscErrorCode Program(MatType type, int program, Way way, PetscInt dof, 
     PetscCall(Solve(&app, J, program, its + 3 * turn, *u));
     PetscCall(VecScale(*u, 0.75));
   }
-  PetscCall(MatDestroy(&J));
-  PetscCall(DMDestroy(&app.dm));
+  PetscCall(MatTestDestroy(&J, &app.dm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

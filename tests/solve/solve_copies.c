@@ -46,9 +46,7 @@ int main(int argc, char **argv)
     PetscCall(PetscObjectTypeCompareAny((PetscObject)x, &cuda, "seqcuda", "mpicuda", ""));
     if (!cuda) {
       MatTestSkipped++;
-      PetscCall(VecDestroy(&x));
-      PetscCall(VecDestroy(&b));
-      PetscCall(MatDestroy(&A));
+      PetscCall(MatTestDestroy(&x, &b, &A));
       continue;
     }
     PetscCall(VecSet(b, 1.0));
@@ -93,10 +91,7 @@ int main(int argc, char **argv)
     MatTestCheck(info.CpuToGpuSize <= 2.0 * (its + 1) * (PetscReal)coarse * sizeof(PetscScalar), "copies to the device");
     MatTestCheck(info.GpuToCpuSize <= 2.0 * (its + 1) * (PetscReal)coarse * sizeof(PetscScalar), "copies to the host");
 #endif
-    PetscCall(KSPDestroy(&ksp));
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&b));
-    PetscCall(MatDestroy(&A));
+    PetscCall(MatTestDestroy(&ksp, &x, &b, &A));
   }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

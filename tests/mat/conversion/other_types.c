@@ -157,8 +157,7 @@ static PetscErrorCode    Precondition(Pair *p, int k)
   PetscCall(MatCreateVecs(p->m[k], &b, &p->x[k]));
   PetscCall(VecSet(b, 1.0));
   PetscCall(PCApply(pc, b, p->x[k]));
-  PetscCall(VecDestroy(&b));
-  PetscCall(PCDestroy(&pc));
+  PetscCall(MatTestDestroy(&b, &pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -178,8 +177,7 @@ static PetscErrorCode SparseInverse(Mat A, Mat *B)
     PetscCall(MatGetOrdering(A, MATORDERINGEXTERNAL, &row, &col));
     PetscCall(MatLUFactorSymbolic(F, A, row, col, &info));
     PetscCall(MatLUFactorNumeric(F, A, &info));
-    PetscCall(ISDestroy(&row));
-    PetscCall(ISDestroy(&col));
+    PetscCall(MatTestDestroy(&row, &col));
     PetscCall(MatMumpsGetInverseTranspose(F, *B));
     PetscCall(MatDestroy(&F));
   }
@@ -242,8 +240,7 @@ static PetscErrorCode    ExactType(Pair *p, int k)
     PetscCall(MatCreateVecs(A, &b, &p->x[k]));
     PetscCall(VecSet(b, 1.0));
     PetscCall(PCApply(pc, b, p->x[k]));
-    PetscCall(VecDestroy(&b));
-    PetscCall(PCDestroy(&pc));
+    PetscCall(MatTestDestroy(&b, &pc));
   } break;
   case 14: /* which PETSc has where hypre is */
     PetscCall(MatCreateTranspose(A, &B));
@@ -564,8 +561,7 @@ static PetscErrorCode GalerkinMAIJ(Pair *p, int k)
   PetscCall(MatCreateMAIJ(S, 3, &P));
   PetscCall(MatPtAP(p->m[k], P, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &p->out[k]));
   PetscCall(MatPtAP(p->m[k], P, MAT_REUSE_MATRIX, PETSC_DEFAULT, &p->out[k]));
-  PetscCall(MatDestroy(&P));
-  PetscCall(MatDestroy(&S));
+  PetscCall(MatTestDestroy(&P, &S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -28,8 +28,7 @@ static PetscErrorCode Born(PetscInt n, Mat *A, Mat *H)
   PetscCall(MatConvert(X, "aijhybridgpu", MAT_INITIAL_MATRIX, &HX));
   PetscCall(MatMatMult(X, X, MAT_INITIAL_MATRIX, PETSC_DEFAULT, A));
   PetscCall(MatMatMult(HX, HX, MAT_INITIAL_MATRIX, PETSC_DEFAULT, H));
-  PetscCall(MatDestroy(&X));
-  PetscCall(MatDestroy(&HX));
+  PetscCall(MatTestDestroy(&X, &HX));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -97,8 +96,7 @@ static PetscErrorCode TestConversions(void)
         PetscCall(MatMatMult(L, R, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
       MatTestCheckSame(E, D, "the same with other values of the aijcusparse");
       PetscCall(MatScale(C, 2.0));
-      PetscCall(MatDestroy(&D));
-      PetscCall(MatDestroy(&E));
+      PetscCall(MatTestDestroy(&D, &E));
     }
   }
   PetscCall(MatDestroy(&C));
@@ -106,13 +104,7 @@ static PetscErrorCode TestConversions(void)
   PetscCall(MatDestroy(&H));
   PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &H));
   MatTestCheckSame(C, H, "a product of what came from aijcusparse");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&G));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
+  PetscCall(MatTestDestroy(&A, &H, &C, &G, &x, &y, &z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -156,13 +148,9 @@ static PetscErrorCode TestDense(void)
       EVENT("HybDense", MatMatMult(H, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &D));
     }
     MatTestCheckSame(D, C, t ? "transposed times dense again" : "times dense again");
-    PetscCall(MatDestroy(&C));
-    PetscCall(MatDestroy(&D));
+    PetscCall(MatTestDestroy(&C, &D));
   }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&BH));
+  PetscCall(MatTestDestroy(&A, &H, &B, &BH));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -211,9 +199,7 @@ static PetscErrorCode TestCOO(void)
     PetscCall(VecRestoreArrayRead(v, &a));
     MatTestCheckSame(H, A, "MatSetValuesCOO of device values");
   }
-  PetscCall(VecDestroy(&v));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&v, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -251,10 +237,7 @@ static PetscErrorCode TestFactor(void)
     }
     PetscCall(KSPDestroy(&ksp));
   }
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&x, &b, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -280,8 +263,7 @@ static PetscErrorCode TestFactorDense(void)
     PetscCall(MatGetOrdering(A[k], MATORDERINGND, &rows, &columns));
     PetscCall(MatGetFactor(A[k], NULL, MAT_FACTOR_LU, &F[k]));
     PetscCall(MatLUFactorSymbolic(F[k], A[k], rows, columns, &info));
-    PetscCall(ISDestroy(&rows));
-    PetscCall(ISDestroy(&columns));
+    PetscCall(MatTestDestroy(&rows, &columns));
     PetscCall(MatDuplicate(B[k], MAT_DO_NOT_COPY_VALUES, &X[k]));
   }
   for (int pass = 0; pass < 2; pass++) {
@@ -296,12 +278,7 @@ static PetscErrorCode TestFactorDense(void)
     MatTestCheckSame(X[1], X[0], "MatMatSolve() in place");
     for (int k = 0; k < 2; k++) PetscCall(MatScale(A[k], -2.0));
   }
-  for (int k = 0; k < 2; k++) {
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(MatDestroy(&F[k]));
-    PetscCall(MatDestroy(&B[k]));
-    PetscCall(MatDestroy(&X[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&A[k], &F[k], &B[k], &X[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -352,13 +329,7 @@ static PetscErrorCode TestContexts(void)
   PetscCall(MatScale(D, 2.0));
   PetscCall(MatScale(C, 2.0));
   MatTestCheckSame(D, C, "after the context is gone");
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&D));
+  PetscCall(MatTestDestroy(&x, &y, &z, &A, &H, &C, &D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
   #endif

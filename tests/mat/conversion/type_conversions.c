@@ -95,8 +95,7 @@ static PetscErrorCode Make(Kind kind, MatType inner, PetscReal factor, Mat *part
     PetscCall(Base(MATAIJ, factor, &B));
     PetscCall(MatSetOption(B, MAT_SYMMETRIC, PETSC_TRUE));
     PetscCall(MatConvert(B, MATSBAIJ, MAT_INITIAL_MATRIX, S));
-    PetscCall(MatDestroy(&B));
-    PetscCall(MatDestroy(&A));
+    PetscCall(MatTestDestroy(&B, &A));
     break;
   case MAIJ:
     PetscCall(MatCreateMAIJ(A, 3, S));
@@ -295,10 +294,7 @@ static PetscErrorCode Sources(Kind kind, PetscBool decorated, PetscBool oursinsi
     PetscCall(CheckAlike(M[1], M[0], "alike", __LINE__));
   for (int k = 0; k < 2; k++) {
     if (reuse != MAT_INPLACE_MATRIX) PetscCall(MatDestroy(&S[k]));
-    PetscCall(MatDestroy(&M[k]));
-    PetscCall(MatDestroy(&part[k]));
-    PetscCall(MatDestroy(&again[k]));
-    PetscCall(MatDestroy(&partagain[k]));
+    PetscCall(MatTestDestroy(&M[k], &part[k], &again[k], &partagain[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -318,8 +314,7 @@ static PetscErrorCode Symmetric(void)
   MatTestCheckMult(H, A, "values");
   MatTestCheckSame(H, A, "entries");
   for (int k = 0; k < 2; k++) PetscCall(MatDestroy(&S[k]));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -346,11 +341,7 @@ static PetscErrorCode Results(MatType type)
     PetscCall(CheckAlike(P[1], P[0], "PtAP", __LINE__));
     reuse = MAT_REUSE_MATRIX;
   }
-  for (int k = 0; k < 2; k++) {
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(MatDestroy(&C[k]));
-    PetscCall(MatDestroy(&P[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&A[k], &C[k], &P[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -520,11 +511,7 @@ static PetscErrorCode Kronecker(void)
     PetscCall(MatSeqAIJKron(M[k][0], M[k][1], MAT_REUSE_MATRIX, &C[k]));
   }
   PetscCall(CheckAlike(C[1], C[0], "again", __LINE__));
-  for (int k = 0; k < 2; k++) {
-    PetscCall(MatDestroy(&M[k][0]));
-    PetscCall(MatDestroy(&M[k][1]));
-    PetscCall(MatDestroy(&C[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&M[k][0], &M[k][1], &C[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -548,8 +535,7 @@ static PetscErrorCode Option(Kind kind)
     if (!way) PetscCall(MatDestroy(&M));
   }
   PetscCall(PetscOptionsClearValue(NULL, "-opt_matconvert_type"));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&part));
+  PetscCall(MatTestDestroy(&S, &part));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -57,10 +57,7 @@ static PetscErrorCode Born(PetscInt m, PetscInt n, PetscInt seed, Mat *A, Mat *H
   PetscCall(MatConvert(Y, "aijhybridgpu", MAT_INITIAL_MATRIX, &HY));
   PetscCall(MatMatMult(X, Y, MAT_INITIAL_MATRIX, PETSC_DEFAULT, A));
   PetscCall(MatMatMult(HX, HY, MAT_INITIAL_MATRIX, PETSC_DEFAULT, H));
-  PetscCall(MatDestroy(&X));
-  PetscCall(MatDestroy(&Y));
-  PetscCall(MatDestroy(&HX));
-  PetscCall(MatDestroy(&HY));
+  PetscCall(MatTestDestroy(&X, &Y, &HX, &HY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -137,8 +134,7 @@ static PetscErrorCode TestValues(PetscInt m, PetscInt n)
     ONDEVICE("HybAXPY", 64, MatAYPX(G, -0.5, HX, SUBSET_NONZERO_PATTERN));
     PetscCall(MatAYPX(B, -0.5, X, SUBSET_NONZERO_PATTERN));
     MatTestCheckSame(G, B, "MatAYPX subset");
-    PetscCall(MatDestroy(&X));
-    PetscCall(MatDestroy(&HX));
+    PetscCall(MatTestDestroy(&X, &HX));
   }
   if (square) {
     /* a full diagonal first: the sum with the unit matrix */
@@ -149,8 +145,7 @@ static PetscErrorCode TestValues(PetscInt m, PetscInt n)
     MAKESONDEVICE("HybAXPY", offsets, MatAXPY(G, 3.0, HX, DIFFERENT_NONZERO_PATTERN));
     PetscCall(MatAXPY(B, 3.0, X, DIFFERENT_NONZERO_PATTERN));
     MatTestCheckSame(G, B, "MatAXPY different, a host-born operand");
-    PetscCall(MatDestroy(&X));
-    PetscCall(MatDestroy(&HX));
+    PetscCall(MatTestDestroy(&X, &HX));
     PetscCall(VecDuplicate(l, &d));
     PetscCall(VecDuplicate(l, &e));
     ONDEVICE("HybDiagSet", 64, MatShift(G, 3.0));
@@ -165,15 +160,9 @@ static PetscErrorCode TestValues(PetscInt m, PetscInt n)
     ONDEVICE("HybGetDiag", n * sizeof(PetscScalar), MatGetDiagonal(G, d));
     PetscCall(MatGetDiagonal(B, e));
     VecTestCheckSame(d, e, "MatGetDiagonal");
-    PetscCall(VecDestroy(&d));
-    PetscCall(VecDestroy(&e));
+    PetscCall(MatTestDestroy(&d, &e));
   }
-  PetscCall(VecDestroy(&l));
-  PetscCall(VecDestroy(&r));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&G));
+  PetscCall(MatTestDestroy(&l, &r, &A, &H, &B, &G));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -210,10 +199,7 @@ static PetscErrorCode TestTranspose(PetscInt m, PetscInt n)
     VecTestCheckSame(z, y, "MatMult of the transpose");
     MAKESONDEVICE("HybMatTrans", (m + 1) * sizeof(PetscInt) + 1024, MatTranspose(S, MAT_INITIAL_MATRIX, &U));
     MatTestCheckSame(U, A, "the transpose's transpose");
-    PetscCall(MatDestroy(&U));
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&y));
-    PetscCall(VecDestroy(&z));
+    PetscCall(MatTestDestroy(&U, &x, &y, &z));
   }
   { /* the pattern moves: the host inserts an entry */
     for (int k = 0; k < 2; k++) {
@@ -245,10 +231,7 @@ static PetscErrorCode TestTranspose(PetscInt m, PetscInt n)
   MAKESONDEVICE("HybMatTrans", offsets, MatTranspose(S, MAT_INPLACE_MATRIX, &S));
   PetscCall(MatTranspose(T, MAT_INPLACE_MATRIX, &T));
   MatTestCheckSame(S, T, "MatTranspose in place");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&T));
-  PetscCall(MatDestroy(&S));
+  PetscCall(MatTestDestroy(&A, &H, &T, &S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -279,13 +262,9 @@ static PetscErrorCode TestSubMatrix(PetscInt m, PetscInt n)
     ONDEVICE("HybSubMat", 0, MatCreateSubMatrix(H, rows, cols, MAT_REUSE_MATRIX, &S));
     PetscCall(MatCreateSubMatrix(A, rows, cols, MAT_REUSE_MATRIX, &T));
     MatTestCheckSame(S, T, "MatCreateSubMatrix reuse");
-    PetscCall(MatDestroy(&S));
-    PetscCall(MatDestroy(&T));
-    PetscCall(ISDestroy(&rows));
-    PetscCall(ISDestroy(&cols));
+    PetscCall(MatTestDestroy(&S, &T, &rows, &cols));
   }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -326,9 +305,7 @@ static PetscErrorCode TestIndices(void)
     ONDEVICE("HybSubMat", 0, MatCreateSubMatrix(A[1], other, cols, MAT_REUSE_MATRIX, &S[1]));
     MatTestCheckSame(S[1], S[0], "MatCreateSubMatrix reuse of another index set that is alike");
     for (int t = 0; t < 2; t++) PetscCall(MatDestroy(&S[t]));
-    PetscCall(ISDestroy(&rows));
-    PetscCall(ISDestroy(&cols));
-    PetscCall(ISDestroy(&other));
+    PetscCall(MatTestDestroy(&rows, &cols, &other));
   }
   for (int t = 0; t < 2; t++) PetscCall(MatDestroy(&A[t]));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -368,12 +345,7 @@ static PetscErrorCode TestDense(PetscInt m, PetscInt n)
     MatTestCheckSame(Z, Y, "sparse transposed times dense, bound to the CPU");
     PetscCall(MatBindToCPU(H, PETSC_FALSE));
 #endif
-    PetscCall(MatDestroy(&B));
-    PetscCall(MatDestroy(&C));
-    PetscCall(MatDestroy(&D));
-    PetscCall(MatDestroy(&X));
-    PetscCall(MatDestroy(&Y));
-    PetscCall(MatDestroy(&Z));
+    PetscCall(MatTestDestroy(&B, &C, &D, &X, &Y, &Z));
   }
   /* products with vectors: the transposed ones go through the explicit transpose */
   PetscCall(MatCreateVecs(A, &y, &x));
@@ -393,11 +365,7 @@ static PetscErrorCode TestDense(PetscInt m, PetscInt n)
   ONDEVICE("HybMult", n * sizeof(PetscScalar) + 1024, MatMultTransposeAdd(H, x, z, z));
   PetscCall(MatMultTransposeAdd(A, x, y, y));
   VecTestCheckSame(z, y, "MatMultTransposeAdd");
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&x, &y, &z, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -513,12 +481,8 @@ static PetscErrorCode TestDisorderGoesOn(Mat M[2], Mat X[2])
       PetscCall(MatMult(B[t], x, d[t]));
     }
     VecTestCheckSame(d[0], d[1], "MatAXPY to what was made of rows out of order");
-    for (int t = 0; t < 2; t++) {
-      PetscCall(MatDestroy(&B[t]));
-      PetscCall(VecDestroy(&d[t]));
-    }
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&y));
+    for (int t = 0; t < 2; t++) PetscCall(MatTestDestroy(&B[t], &d[t]));
+    PetscCall(MatTestDestroy(&x, &y));
   }
   PetscCall(ISDestroy(&is));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -571,14 +535,8 @@ static PetscErrorCode TestDisorder(PetscBool twice)
     PetscCall(MatMult(M[t], x, d[t]));
   }
   VecTestCheckSame(d[0], d[1], "MatAXPY to rows out of order");
-  for (int t = 0; t < 2; t++) {
-    PetscCall(MatDestroy(&M[t]));
-    PetscCall(MatDestroy(&X[t]));
-    PetscCall(VecDestroy(&d[t]));
-  }
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(MatDestroy(&W));
+  for (int t = 0; t < 2; t++) PetscCall(MatTestDestroy(&M[t], &X[t], &d[t]));
+  PetscCall(MatTestDestroy(&x, &y, &W));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -617,13 +575,8 @@ static PetscErrorCode TestDiagonalTwice(PetscBool promoted)
   VecTestCheckSame(d[0], d[1], "MatMult after MatDiagonalSet");
   for (int t = 0; t < 2; t++) PetscCall(MatGetDiagonal(M[t], d[t]));
   VecTestCheckSame(d[0], d[1], "MatGetDiagonal after MatDiagonalSet");
-  for (int t = 0; t < 2; t++) {
-    PetscCall(MatDestroy(&M[t]));
-    PetscCall(VecDestroy(&d[t]));
-  }
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(MatDestroy(&W));
+  for (int t = 0; t < 2; t++) PetscCall(MatTestDestroy(&M[t], &d[t]));
+  PetscCall(MatTestDestroy(&x, &y, &W));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -647,8 +600,7 @@ int main(int argc, char **argv)
     Mat A, H;
 
     PetscCall(Born(5, 5, 3, &A, &H));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&H));
+    PetscCall(MatTestDestroy(&A, &H));
   }
   PetscCall(MatTestLibrary("-mat_aijhybridgpu_cuda_library", &library));
   /* PETSc looks at all arrays in its debugging configuration */

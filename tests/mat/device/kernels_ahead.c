@@ -37,8 +37,7 @@ static PetscErrorCode Make(PetscInt each)
   for (PetscInt r = 0; r < n && each; r++) PetscCall(MatSetValue(A, r, r, 2, INSERT_VALUES));
   PetscCall(MatTestAssemble(A));
   PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
-  PetscCall(MatDestroy(&T));
-  PetscCall(MatDestroy(&A));
+  PetscCall(MatTestDestroy(&T, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

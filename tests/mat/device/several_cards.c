@@ -125,13 +125,7 @@ static PetscErrorCode Work(Mat A, Mat H, PetscInt turn)
   Elsewhere();
   PetscCall(MatDestroy(&T));
   Elsewhere();
-  PetscCall(MatDestroy(&G));
-  PetscCall(MatDestroy(&D));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&K));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
+  PetscCall(MatTestDestroy(&G, &D, &S, &K, &x, &y, &z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -198,8 +192,7 @@ int main(int argc, char **argv)
   }
   for (PetscInt turn = 0; turn < 2; turn++) PetscCall(Work(A, H, turn));
   Elsewhere();
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

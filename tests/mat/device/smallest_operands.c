@@ -71,8 +71,7 @@ static PetscErrorCode Check(PetscInt nonzeros, VecType vectors)
   PetscCall(MatDestroy(&T));
   PetscCall(ISCreateStride(PETSC_COMM_SELF, N / 2, 0, 1, &rows));
   RUNS("HybSubMat", on, MatCreateSubMatrix(A, rows, rows, MAT_INITIAL_MATRIX, &T));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(MatDestroy(&T));
+  PetscCall(MatTestDestroy(&rows, &T));
   { /* the product goes by the result's vectors; this one copies A */
     PetscInt before, after;
 
@@ -87,8 +86,7 @@ static PetscErrorCode Check(PetscInt nonzeros, VecType vectors)
     PetscCall(MatTestEventCount("HybCopyTo", &after));
     PetscCall(OnDevice(C, 2 * (PetscInt)info.nz_used, &on));
     if (device) MatTestCheck((after > before) == on, "MatMatMult");
-    PetscCall(MatDestroy(&C));
-    PetscCall(MatDestroy(&K));
+    PetscCall(MatTestDestroy(&C, &K));
   }
   PetscCall(MatDestroy(&A));
   /* from coordinates, by the entries given */

@@ -55,10 +55,7 @@ static PetscErrorCode Products(Mat A, Mat H, PetscInt kinds, PetscInt *device)
   }
   PetscCall(MatTestEventCount("HybMult", device));
   *device -= before;
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
+  PetscCall(MatTestDestroy(&x, &b, &y, &z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -94,8 +91,7 @@ int main(int argc, char **argv)
 
     PetscCall(Entries(100, 12, 1, "aijhybridgpu", &small));
     PetscCall(MatMatMult(small, small, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &smaller));
-    PetscCall(MatDestroy(&small));
-    PetscCall(MatDestroy(&smaller));
+    PetscCall(MatTestDestroy(&small, &smaller));
   }
   MatTestName = "the device is open";
   for (int k = 0; k < 5; k++) {
@@ -121,11 +117,7 @@ int main(int argc, char **argv)
     PetscCall(Products(S, T, 3, &device));
     MatTestCheck(!device, "the vectors would cost more than the product");
   }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&T));
-  PetscCall(MatDestroy(&C));
+  PetscCall(MatTestDestroy(&A, &H, &S, &T, &C));
 end:
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

@@ -130,9 +130,7 @@ static PetscErrorCode CheckPlaces(void)
       PetscCall(MatDestroy(&D));
     }
 #endif
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&H));
-    PetscCall(MatDestroy(&C));
+    PetscCall(MatTestDestroy(&A, &H, &C));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -194,8 +192,7 @@ static PetscErrorCode CheckInfo(void)
   PetscCall(MatCreateVecs(C, &x, &y)); /* on the host */
   PetscCall(VecSet(x, 1.0));
   for (int k = 0; k < 3; k++) PetscCall(MatMult(D, x, y));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   PetscCall(InfoText(&text));
   if (Size > 1) { /* the first process speaks for a parallel matrix */
     if (!Rank) MatTestCheck(Occurrences(text, "Numeric phase of the product PtAP: ") == 3, "each numeric phase says what crossed the bus");
@@ -213,12 +210,7 @@ static PetscErrorCode CheckInfo(void)
   MatTestCheck(Occurrences(text, "meets vectors on the host") == (device ? 1 : 0), "vectors on the host, once");
 #endif
   free(text);
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&P));
-  PetscCall(MatDestroy(&HP));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&D));
+  PetscCall(MatTestDestroy(&A, &H, &P, &HP, &C, &D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -252,10 +244,7 @@ static PetscErrorCode CheckAlgorithm(void)
                "the algorithm asked for");
   MatTestCheck(Occurrences(text, "Product on the ") == 2, "two symbolic phases");
   free(text);
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&S));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&C));
+  PetscCall(MatTestDestroy(&A, &S, &H, &C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -296,10 +285,7 @@ static PetscErrorCode CheckMethods(void)
     PetscCall(MatScale(D, 4.0));
     PetscCall(MatMatMult(H, H, MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
     MatTestCheckSame(C, D, "again");
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&H));
-    PetscCall(MatDestroy(&C));
-    PetscCall(MatDestroy(&D));
+    PetscCall(MatTestDestroy(&A, &H, &C, &D));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -340,8 +326,7 @@ static PetscErrorCode CheckPrecision(void)
   MatTestCheck((PetscBool)(lost > 100000) == half && lost <= 488282 * Size, "no more than 2^-11 of a value is lost");
   MatTestCheck(!at || PetscAbsReal(atof(at + strlen(words)) - 1e-9 * (PetscReal)lost) < 1e-8, "as much as the counter counts");
   free(text);
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&C));
+  PetscCall(MatTestDestroy(&A, &C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
@@ -388,8 +373,7 @@ static PetscErrorCode CheckForeign(void)
     MatTestCheck(before >= 0 && after - before == 2.0 * (double)sizeof(PetscInt) * (nnz + n + 1) + (double)sizeof(PetscScalar) * nnz, three ? "B of A B B is sent, and counted, once a phase" : "B of A B is counted as it is sent");
     PetscCall(MatDestroy(&C));
   }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&B));
+  PetscCall(MatTestDestroy(&A, &B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -57,8 +57,7 @@ static PetscErrorCode Unassembled(void)
       ierr[k][4] = MatDiagonalScale(A[k], x, NULL);
       ierr[k][5] = MatMult(B[k], x, y);
       PetscCall(PetscPopErrorHandler());
-      PetscCall(VecDestroy(&x));
-      PetscCall(VecDestroy(&y));
+      PetscCall(MatTestDestroy(&x, &y));
     }
     MatTestCheck(is[0] == is[1], "assembled or not");
     for (int q = 0; q < 6; q++) MatTestCheck(ierr[0][q] == ierr[1][q], "its errors");
@@ -66,8 +65,7 @@ static PetscErrorCode Unassembled(void)
     for (int k = 0; k < 2; k++) {
       PetscCall(MatAssembled(B[k], &is[k]));
       PetscCall(MatSetValuesCOO(A[k], v, INSERT_VALUES));
-      PetscCall(MatDestroy(&C[k]));
-      PetscCall(MatDestroy(&B[k]));
+      PetscCall(MatTestDestroy(&C[k], &B[k]));
     }
     MatTestCheck(is[0] == is[1], "a duplicate is assembled or not");
     MatTestCheckSame(A[1], A[0], "with values");
@@ -117,8 +115,7 @@ int main(int argc, char **argv)
     MatTestCheckSame(H, A, pass == 0 ? "first values" : (pass == 1 ? "ADD_VALUES" : "INSERT_VALUES again"));
     for (int k = 0; k < n; k++) v[k] *= 1.5;
   }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscCall(Unassembled());
   MatTestName = "coo after MatSetUp()"; /* from PETSc 3.19 on that makes a hash table */
   for (int type = 0; type < 2; type++) {
@@ -136,8 +133,7 @@ int main(int argc, char **argv)
   }
   MatTestCheckSame(H, A, "values");
   MatTestCheckMult(H, A, "in use");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());
   return code;

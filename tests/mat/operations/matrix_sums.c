@@ -176,9 +176,7 @@ static PetscErrorCode TestRefused(void)
     QUIETLY(error, MatAXPY(Y, 2.0, X, SAME_NONZERO_PATTERN));
     MatTestCheck(error == PETSC_ERR_ARG_WRONG, "the class of the error");
     PetscCall(PairsEntries(B, Y, "nothing was added"));
-    PetscCall(MatDestroy(&Y));
-    PetscCall(MatDestroy(&X));
-    PetscCall(MatDestroy(&B));
+    PetscCall(MatTestDestroy(&Y, &X, &B));
   } else
     MatTestSkipped++;
   for (int str = 0; str < 4; str++)
@@ -269,10 +267,7 @@ static PetscErrorCode TestEuler(void)
     MatTestCheck(!error, k ? "ours, all steps" : "MATAIJ, all steps");
     PetscCall(MatGetNonzeroState(A, &nonzero[1]));
     if (PairsSize() == 1) MatTestCheck(nonzero[1] == nonzero[0], "the Jacobian's pattern is what it was");
-    PetscCall(TSDestroy(&ts));
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&B));
-    PetscCall(MatDestroy(&C));
+    PetscCall(MatTestDestroy(&ts, &A, &B, &C));
   }
   VecTestCheckSame(u[1], u[0], "the solution");
   for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&u[k]));
@@ -308,10 +303,7 @@ static PetscErrorCode TestGraph(void)
     QUIETLY(error[k], PCSetUp(pc));
     if (!error[k]) QUIETLY(error[k], PCApply(pc, x, y));
     if (!error[k]) PetscCall(VecNorm(y, NORM_2, &norm[k]));
-    PetscCall(PCDestroy(&pc));
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&y));
-    PetscCall(MatDestroy(&A));
+    PetscCall(MatTestDestroy(&pc, &x, &y, &A));
   }
   MatTestCheck(error[0] == error[1], "error");
   PetscCall(PetscInfo(NULL, "GAMG: %g and %g\n", (double)norm[0], (double)norm[1]));

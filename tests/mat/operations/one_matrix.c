@@ -76,8 +76,7 @@ static PetscErrorCode OperateParts(Op op, Mat A, Mat *part)
   error = MatCreateSubMatrix(A, rows, columns, MAT_INITIAL_MATRIX, part);
   if (!error) PetscCall(MatScale(A, 2.0));
   if (!error) error = MatCreateSubMatrix(A, rows, columns, MAT_REUSE_MATRIX, part);
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
+  PetscCall(MatTestDestroy(&rows, &columns));
   PetscFunctionReturn(error);
 }
 
@@ -164,10 +163,7 @@ static PetscErrorCode Operate(Op op, Mat A, PetscReal out[], Mat *made)
     for (PetscInt k = 0; k < m; k++) out[k] = PetscRealPart(a[k]);
     PetscCall(VecRestoreArrayRead(d, &a));
   }
-  PetscCall(VecDestroy(&l));
-  PetscCall(VecDestroy(&r));
-  PetscCall(VecDestroy(&d));
-  PetscCall(VecDestroy(&w));
+  PetscCall(MatTestDestroy(&l, &r, &d, &w));
   PetscFunctionReturn(error);
 }
 
@@ -187,8 +183,7 @@ static PetscErrorCode Shape(Pair *p, int shape)
     PetscCall(MatDestroy(&p->m[k]));
     p->m[k] = B;
   }
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
+  PetscCall(MatTestDestroy(&rows, &columns));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

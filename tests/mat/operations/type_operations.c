@@ -67,13 +67,7 @@ static PetscErrorCode CheckMults(Mat A, Mat H)
   PetscCall(MatMultHermitianTranspose(A, b, xt));
   PetscCall(MatMultHermitianTranspose(H, b, zt));
   VecTestCheckSame(zt, xt, "MatMultHermitianTranspose");
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(VecDestroy(&z));
-  PetscCall(VecDestroy(&w));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&xt));
-  PetscCall(VecDestroy(&zt));
+  PetscCall(MatTestDestroy(&x, &y, &z, &w, &b, &xt, &zt));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,8 +98,7 @@ static PetscErrorCode CheckDiagonal(Mat A, Mat H, Vec l, Vec r)
   PetscCall(MatGetDiagonal(A, d));
   PetscCall(MatGetDiagonal(H, e));
   VecTestCheckSame(e, d, "MatGetDiagonal after MatDiagonalSet");
-  PetscCall(VecDestroy(&d));
-  PetscCall(VecDestroy(&e));
+  PetscCall(MatTestDestroy(&d, &e));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -134,8 +127,7 @@ static PetscErrorCode CheckDuplicates(Mat A, Mat H)
   PetscCall(MatZeroEntries(G));
   PetscCall(MatNorm(G, NORM_FROBENIUS, &nh));
   MatTestCheck(nh == 0, "MatZeroEntries");
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&G));
+  PetscCall(MatTestDestroy(&B, &G));
   PetscCall(MatDuplicate(H, MAT_DO_NOT_COPY_VALUES, &G));
   PetscCall(MatNorm(G, NORM_FROBENIUS, &nh));
   MatTestCheck(nh == 0, "MatDuplicate without values");
@@ -165,8 +157,7 @@ static PetscErrorCode CheckTransposes(Mat A, Mat H, PetscBool square)
     PetscCall(MatTranspose(H, MAT_INPLACE_MATRIX, &H));
     MatTestCheckSame(H, A, "MatTranspose in place");
   }
-  PetscCall(MatDestroy(&T));
-  PetscCall(MatDestroy(&S));
+  PetscCall(MatTestDestroy(&T, &S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -188,10 +179,7 @@ static PetscErrorCode CheckPart(Mat A, Mat H)
   MatTestCheckSame(sh, sa, "MatCreateSubMatrix");
   PetscCall(MatCreateSubMatrix(H, rows, cols, MAT_REUSE_MATRIX, &sh));
   MatTestCheckSame(sh, sa, "MatCreateSubMatrix reuse");
-  PetscCall(MatDestroy(&sa));
-  PetscCall(MatDestroy(&sh));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&cols));
+  PetscCall(MatTestDestroy(&sa, &sh, &rows, &cols));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -253,8 +241,7 @@ static PetscErrorCode CheckOperations(Mat A, Mat H, PetscBool square)
   PetscCall(CheckTransposes(A, H, square));
   PetscCall(CheckPart(A, H));
   PetscCall(CheckNewEntries(A, H));
-  PetscCall(VecDestroy(&l));
-  PetscCall(VecDestroy(&r));
+  PetscCall(MatTestDestroy(&l, &r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -286,9 +273,7 @@ static PetscErrorCode CheckDerived(Mat A, Mat H)
     PetscCall(MatConvert(D, "aijhybridgpu", MAT_INITIAL_MATRIX, &B));
     MatTestCheckSame(B, A, "MatConvert from a derived type");
     PetscCall(CheckMults(A, B));
-    PetscCall(MatDestroy(&B));
-    PetscCall(MatDestroy(&D));
-    PetscCall(MatDestroy(&P));
+    PetscCall(MatTestDestroy(&B, &D, &P));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -326,10 +311,7 @@ static PetscErrorCode CheckLaidOver(void)
     PetscCall(MatMultHermitianTranspose(A, x, z));
     PetscCall(VecSum(z, &sum));
     MatTestCheck(PetscAbsScalar(sum - 15.0) < 1e-12, types[k]);
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&y));
-    PetscCall(VecDestroy(&z));
-    PetscCall(MatDestroy(&A));
+    PetscCall(MatTestDestroy(&x, &y, &z, &A));
   }
   PetscCall(PetscOptionsClearValue(NULL, "-mat_seqaij_type"));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -366,8 +348,7 @@ static PetscErrorCode CheckConversions(Mat A)
   PetscCall(CheckMults(A, H));
   PetscCall(MatDestroy(&B));
   PetscCall(MatConvert(H, MATDENSE, MAT_INITIAL_MATRIX, &B));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&B, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -383,10 +364,7 @@ static PetscErrorCode Results(Mat m[2])
   PetscCall(MatConvert(Y, "aijhybridgpu", MAT_INITIAL_MATRIX, &HY));
   PetscCall(MatMatMult(X, Y, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &m[0]));
   PetscCall(MatMatMult(HX, HY, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &m[1]));
-  PetscCall(MatDestroy(&X));
-  PetscCall(MatDestroy(&Y));
-  PetscCall(MatDestroy(&HX));
-  PetscCall(MatDestroy(&HY));
+  PetscCall(MatTestDestroy(&X, &Y, &HX, &HY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -437,8 +415,7 @@ static PetscErrorCode CheckResults(void)
       }
       MatTestCheck(!ierr[0] == !ierr[1], MatOptions[options[o].op]);
       if (!ierr[0] && !ierr[1]) MatTestCheckSame(m[1], m[0], MatOptions[options[o].op]);
-      PetscCall(MatDestroy(&m[0]));
-      PetscCall(MatDestroy(&m[1]));
+      PetscCall(MatTestDestroy(&m[0], &m[1]));
     }
   MatTestName = "rows without entries";
   for (int columns = 0; columns < 2; columns++)
@@ -455,8 +432,7 @@ static PetscErrorCode CheckResults(void)
         MatTestCheckSame(m[1], m[0], columns ? "MatZeroRowsColumns" : "MatZeroRows");
         PetscCall(CheckMults(m[0], m[1]));
       }
-      PetscCall(MatDestroy(&m[0]));
-      PetscCall(MatDestroy(&m[1]));
+      PetscCall(MatTestDestroy(&m[0], &m[1]));
     }
   MatTestName = "MAT_SORTED_FULL";
   for (int k = 0; k < 2; k++) {
@@ -480,8 +456,7 @@ static PetscErrorCode CheckResults(void)
     MatTestCheckSame(m[1], m[0], "entries");
     PetscCall(CheckMults(m[0], m[1]));
   }
-  PetscCall(MatDestroy(&m[0]));
-  PetscCall(MatDestroy(&m[1]));
+  PetscCall(MatTestDestroy(&m[0], &m[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -529,10 +504,7 @@ static PetscErrorCode CheckAttachments(void)
     MatTestCheckSame(A, B, "the entries");
     MatTestCheckMult(A, B, "a product with a vector");
   }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&same));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatNullSpaceDestroy(&nullspace));
+  PetscCall(MatTestDestroy(&A, &same, &B, &nullspace));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -559,9 +531,7 @@ static PetscErrorCode CheckSetUp(void)
   PetscCall(MatMatMult(D, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E)); /* found by a function composed on A */
   PetscCall(MatScale(D, 2.0));
   MatTestCheckSame(E, D, "dense times sparse");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&D));
-  PetscCall(MatDestroy(&E));
+  PetscCall(MatTestDestroy(&A, &D, &E));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -588,8 +558,7 @@ static PetscErrorCode CheckFactorsInPlace(void)
         info.fill = 5;
         PetscCall(MatLUFactor(A[k], rows, columns, &info));
       }
-      PetscCall(ISDestroy(&rows));
-      PetscCall(ISDestroy(&columns));
+      PetscCall(MatTestDestroy(&rows, &columns));
     }
     PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, 36, 3, NULL, &B));
     PetscCall(MatSetRandom(B, NULL));
@@ -659,10 +628,7 @@ int main(int argc, char **argv)
       MatTestCheckSame(K, J, "in-place conversion of a product");
       PetscCall(MatDestroy(&K));
     }
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&H));
-    PetscCall(MatDestroy(&W));
-    PetscCall(MatDestroy(&J));
+    PetscCall(MatTestDestroy(&A, &H, &W, &J));
   }
   if (size == 1) {
     PetscCall(CheckResults());
@@ -685,10 +651,7 @@ int main(int argc, char **argv)
     PetscCall(MatMult(Z, x, y));
     PetscCall(MatMatMult(Z, Z, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &ZZ));
     MatTestCheck(PETSC_TRUE, "no rows, no columns");
-    PetscCall(MatDestroy(&ZZ));
-    PetscCall(MatDestroy(&Z));
-    PetscCall(VecDestroy(&x));
-    PetscCall(VecDestroy(&y));
+    PetscCall(MatTestDestroy(&ZZ, &Z, &x, &y));
   }
   PetscCall(MatTestFinalize(&code));
   PetscCall(PetscFinalize());

@@ -138,8 +138,7 @@ static PetscErrorCode GoByNodes(Pair *p, int k)
     PetscCall(ISGetIndices(rows, &found));
     for (PetscInt r = 0; r < A->rmap->n; r++) p->found[k] += (r + 1) * found[r];
     PetscCall(ISRestoreIndices(rows, &found));
-    PetscCall(ISDestroy(&rows));
-    PetscCall(ISDestroy(&columns));
+    PetscCall(MatTestDestroy(&rows, &columns));
   } else if (p->arg[0] == 2) {
     const ISColoringValue *color;
 
@@ -248,8 +247,7 @@ static PetscErrorCode NodesAgain(Pair *p, int k)
     PetscCall(ISGetIndices(rows, &found));
     for (PetscInt r = 0; r < A->rmap->n; r++) p->found[k] += (r + 1) * found[r];
     PetscCall(ISRestoreIndices(rows, &found));
-    PetscCall(ISDestroy(&rows));
-    PetscCall(ISDestroy(&columns));
+    PetscCall(MatTestDestroy(&rows, &columns));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -139,8 +139,7 @@ static PetscErrorCode Euler(Pair *p, int k)
   PetscCall(VecSet(x, 1.0));
   PetscCall(TSSolve(ts, x));
   p->x[k] = x;
-  PetscCall(TSDestroy(&ts));
-  PetscCall(MatDestroy(&R));
+  PetscCall(MatTestDestroy(&ts, &R));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -279,8 +278,7 @@ static PetscErrorCode Aggregation(Pair *p, int k)
   PetscCall(MatCreateVecs(p->m[k], &b, &p->x[k]));
   PetscCall(VecSet(b, 1.0));
   PetscCall(PCApply(pc, b, p->x[k]));
-  PetscCall(VecDestroy(&b));
-  PetscCall(PCDestroy(&pc));
+  PetscCall(MatTestDestroy(&b, &pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -110,11 +110,7 @@ static PetscErrorCode Try(Case c, MatType type, PetscErrorCode *error, Vec *resu
     *error = MatResidual(A, b, x, *result);
   }
   PetscCall(PetscPopErrorHandler());
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&less));
-  PetscCall(VecDestroy(&other));
-  PetscCall(MatDestroy(&A));
+  PetscCall(MatTestDestroy(&x, &b, &less, &other, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

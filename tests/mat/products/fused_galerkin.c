@@ -71,14 +71,7 @@ static PetscErrorCode Products(void)
     MatTestCheckSame(D, C, "again with other matrices of the same pattern");
     PetscCall(Ran(D));
   }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&P));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&Q));
-  PetscCall(MatDestroy(&H2));
-  PetscCall(MatDestroy(&Q2));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&D));
+  PetscCall(MatTestDestroy(&A, &P, &H, &Q, &H2, &Q2, &C, &D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -102,8 +95,7 @@ static PetscErrorCode Solve(KSP ksp, Mat A, PetscInt *its, PetscInt *levels, Mat
     PetscCall(PCMGGetSmoother(pc, l, &smoother));
     PetscCall(KSPGetOperators(smoother, NULL, &coarse[l]));
   }
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&b));
+  PetscCall(MatTestDestroy(&x, &b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -137,10 +129,7 @@ static PetscErrorCode GAMG(void)
     if (levels[1] > 1) PetscCall(Ran(coarse[1][levels[1] - 2]));
     for (int k = 0; k < 2; k++) PetscCall(MatScale(A[k], 1.5)); /* new values: the products again */
   }
-  for (int k = 0; k < 2; k++) {
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(KSPDestroy(&ksp[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&A[k], &ksp[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

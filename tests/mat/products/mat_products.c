@@ -57,8 +57,7 @@ static PetscErrorCode CheckBound(MatProductType type, Mat a, Mat b, Mat c, Mat A
     MatTestCheckSame(E, D, "free at last");
     PetscCall(MatScale(A, 0.125));
     PetscCall(MatScale(a, 0.125));
-    PetscCall(MatDestroy(&D));
-    PetscCall(MatDestroy(&E));
+    PetscCall(MatTestDestroy(&D, &E));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -208,13 +207,8 @@ static PetscErrorCode CheckProduct(int which, PetscMPIInt size)
   }
 #endif
   if (size == 1) PetscCall(CheckOthers(which, a, other, &D, &E));
-  PetscCall(MatDestroy(&D));
-  PetscCall(MatDestroy(&E));
-  for (int k = 0; k < 3; k++) {
-    PetscCall(MatDestroy(&a[k]));
-    PetscCall(MatDestroy(&h[k]));
-    PetscCall(MatDestroy(&other[k]));
-  }
+  PetscCall(MatTestDestroy(&D, &E));
+  for (int k = 0; k < 3; k++) PetscCall(MatTestDestroy(&a[k], &h[k], &other[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -254,14 +248,7 @@ static PetscErrorCode CheckOtherSizes(void)
   }
   PetscCall(MatMatMult(HA, HB, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
   MatTestCheckSame(E, D, "and can be used again");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&HA));
-  PetscCall(MatDestroy(&HB));
-  PetscCall(MatDestroy(&HC));
-  PetscCall(MatDestroy(&D));
-  PetscCall(MatDestroy(&E));
+  PetscCall(MatTestDestroy(&A, &B, &C, &HA, &HB, &HC, &D, &E));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -313,8 +300,7 @@ static PetscErrorCode CheckForcedDiagonal(void)
     }
     MatTestCheck(missing == 0, "all of the diagonal");
     /* of a plain product as well: a sum with another pattern, then the product again */
-    PetscCall(MatDestroy(&E));
-    PetscCall(MatDestroy(&D));
+    PetscCall(MatTestDestroy(&E, &D));
     PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
     PetscCall(MatMatMult(HA, HB, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
     PetscCall(MatTestRandom(shapes[k][0], shapes[k][1], 2, MatTestSeed + 17 + k, &X));
@@ -323,13 +309,7 @@ static PetscErrorCode CheckForcedDiagonal(void)
     PetscCall(MatMatMult(HA, HB, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
     PetscCall(MatScale(D, 8.0));
     MatTestCheckSame(E, D, "again, after the result got another pattern");
-    PetscCall(MatDestroy(&A));
-    PetscCall(MatDestroy(&B));
-    PetscCall(MatDestroy(&HA));
-    PetscCall(MatDestroy(&HB));
-    PetscCall(MatDestroy(&D));
-    PetscCall(MatDestroy(&E));
-    PetscCall(MatDestroy(&X));
+    PetscCall(MatTestDestroy(&A, &B, &HA, &HB, &D, &E, &X));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -348,11 +328,7 @@ static PetscErrorCode CheckDense(void)
   PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
   PetscCall(MatMatMult(H, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
   MatTestCheckSame(E, D, "sparse times dense");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&D));
-  PetscCall(MatDestroy(&E));
+  PetscCall(MatTestDestroy(&A, &H, &B, &D, &E));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -375,11 +351,9 @@ static PetscErrorCode CheckNames(void)
     PetscCall(Multiply(k % 2 ? 3 : 0, H, H, NULL, MAT_INITIAL_MATRIX, &E));
     PetscCall(MatTestOption(PETSC_FALSE, option, NULL));
     MatTestCheckSame(E, D, names[k / 2]);
-    PetscCall(MatDestroy(&D));
-    PetscCall(MatDestroy(&E));
+    PetscCall(MatTestDestroy(&D, &E));
   }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -138,12 +138,7 @@ int main(int argc, char **argv)
   PetscCall(MatMatMult(H, Q, MAT_REUSE_MATRIX, PETSC_DEFAULT, &D));
   PetscCall(MatScale(C, -3.0));
   MatTestCheckSame(D, C, "again with new values");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&Q));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&D));
+  PetscCall(MatTestDestroy(&A, &B, &H, &Q, &C, &D));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_memory_limit", &limit, NULL));
   PetscCall(CheckConvert(limit));
   PetscCall(CheckTooLarge(limit));

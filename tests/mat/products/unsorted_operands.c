@@ -125,10 +125,7 @@ static PetscErrorCode Check(MatProductType type, Mat A, Mat B, Mat C, Mat D, con
   if (C) PetscCall(InOrder(C, &c));
   PetscCall(MatTestProduct(type, a, b, c, &d));
   MatTestCheckSame(D, d, what);
-  PetscCall(MatDestroy(&a));
-  PetscCall(MatDestroy(&b));
-  PetscCall(MatDestroy(&c));
-  PetscCall(MatDestroy(&d));
+  PetscCall(MatTestDestroy(&a, &b, &c, &d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -196,8 +193,7 @@ static PetscErrorCode Random(unsigned long *s)
   PetscCall(Check(MATPRODUCT_AB, U[0], U[0], NULL, D, "its square, other values"));
   PetscCall(MatDestroy(&D));
   for (int k = 0; k < 4; k++) {
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(MatDestroy(&U[k]));
+    PetscCall(MatTestDestroy(&A[k], &U[k]));
     for (int b = 0; b < 2; b++) PetscCall(PetscFree3(arrays[k][b].i, arrays[k][b].j, arrays[k][b].a));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -223,11 +219,7 @@ static PetscErrorCode Descending(unsigned long *s)
   PetscCall(Products(S, B, B, "descending columns, the first one"));
   PetscCall(Ours(&S));
   PetscCall(Products(S, S, S, "descending columns, all of the type"));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(ISDestroy(&columns));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&S));
+  PetscCall(MatTestDestroy(&rows, &columns, &A, &B, &S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -246,8 +238,7 @@ static PetscErrorCode Outside(void)
   ierr = MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C);
   PetscCall(PetscPopErrorHandler());
   MatTestCheck(ierr == PETSC_ERR_ARG_WRONGSTATE, "is an error");
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&A));
+  PetscCall(MatTestDestroy(&C, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

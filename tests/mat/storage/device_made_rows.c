@@ -170,8 +170,7 @@ static PetscErrorCode Flops(Mat M, PetscLogDouble *flops)
   PetscCall(MatMult(M, x, y));
   PetscCall(PetscGetFlops(&after));
   *flops = after - before;
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -327,8 +326,7 @@ static PetscErrorCode Derived(Mat A, Mat H, const Facts *f)
   PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &a));
   PetscCall(MatTranspose(H, MAT_INITIAL_MATRIX, &h));
   PetscCall(CheckSame(a, h, NULL, "transpose"));
-  PetscCall(MatDestroy(&a));
-  PetscCall(MatDestroy(&h));
+  PetscCall(MatTestDestroy(&a, &h));
   if (f->m > 1 && f->n > 1) {
     IS rows, cols;
 
@@ -337,10 +335,7 @@ static PetscErrorCode Derived(Mat A, Mat H, const Facts *f)
     PetscCall(MatCreateSubMatrix(A, rows, cols, MAT_INITIAL_MATRIX, &a));
     PetscCall(MatCreateSubMatrix(H, rows, cols, MAT_INITIAL_MATRIX, &h));
     PetscCall(CheckSame(a, h, NULL, "submatrix"));
-    PetscCall(MatDestroy(&a));
-    PetscCall(MatDestroy(&h));
-    PetscCall(ISDestroy(&rows));
-    PetscCall(ISDestroy(&cols));
+    PetscCall(MatTestDestroy(&a, &h, &rows, &cols));
   }
   if (f->m == f->n && f->nnz) {
     PetscReal difference = 1;
@@ -353,8 +348,7 @@ static PetscErrorCode Derived(Mat A, Mat H, const Facts *f)
     PetscCall(MatSeqAIJGetMaxRowNonzeros(a, &expected));
     PetscCall(MatSeqAIJGetMaxRowNonzeros(h, &longest));
     MatTestCheck(longest == expected, "the longest row of a product");
-    PetscCall(MatDestroy(&a));
-    PetscCall(MatDestroy(&h));
+    PetscCall(MatTestDestroy(&a, &h));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -409,8 +403,7 @@ static PetscErrorCode Diagonal(Mat A, Mat M, PetscBool full, PetscBool relax, co
     VecTestCheckSame(e, d, what);
     PetscCall(VecDestroy(&b));
   }
-  PetscCall(VecDestroy(&d));
-  PetscCall(VecDestroy(&e));
+  PetscCall(MatTestDestroy(&d, &e));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -427,8 +420,7 @@ static PetscErrorCode InPlace(size_t s)
   PetscCall(Insert(A, PETSC_TRUE));
   PetscCall(Insert(H, PETSC_TRUE));
   PetscCall(CheckSame(A, H, NULL, "converted in place, new entries"));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -468,8 +460,7 @@ static PetscErrorCode Shape(size_t s)
   PetscCall(Insert(A, PETSC_TRUE));
   PetscCall(Insert(H, PETSC_TRUE));
   PetscCall(CheckSame(A, H, NULL, "new entries in it"));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -92,8 +92,7 @@ static PetscErrorCode Check(Mat A, Mat H, PetscBool born, const char *what)
   MatTestCheck(flg, "in place");
   PetscCall(MatDestroy(&H));
   MatTestCheckSame(C, A, "the duplicate without the original");
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&C));
+  PetscCall(MatTestDestroy(&B, &C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -116,8 +115,7 @@ static PetscErrorCode Checks(Mat X, const char *what)
   PetscCall(MatMatMult(X, P, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &A));
   PetscCall(MatDestroy(&P));
   PetscCall(MatMatMult(H, HP, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &P));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&HP));
+  PetscCall(MatTestDestroy(&H, &HP));
   PetscCall(PetscSNPrintf(text, sizeof(text), "%s, a product", what));
   MatTestName = text;
   { /* the sums' order may be another one: A gets the product's values */
@@ -235,8 +233,7 @@ static PetscErrorCode Nodes(PetscInt bs, const char *what)
     PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
     PetscCall(MatConvert(B, MATSEQAIJ, MAT_INPLACE_MATRIX, &B));
     PetscCall(MatSeqAIJKron(X, B, MAT_INITIAL_MATRIX, &A));
-    PetscCall(MatDestroy(&B));
-    PetscCall(MatDestroy(&X));
+    PetscCall(MatTestDestroy(&B, &X));
     X = A;
   }
   PetscCall(MatTranspose(X, MAT_INITIAL_MATRIX, &A));
@@ -256,11 +253,7 @@ static PetscErrorCode Nodes(PetscInt bs, const char *what)
   }
   PetscCall(MatEqual(A, B, &same));
   MatTestCheck(same, "the conversion");
-  PetscCall(MatDestroy(&X));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&T));
-  PetscCall(MatDestroy(&B));
+  PetscCall(MatTestDestroy(&X, &A, &H, &T, &B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -284,9 +277,7 @@ static PetscErrorCode Kept(void)
   after  = mallinfo2().hblks;
   free(block);
   MatTestCheck(after == before, "a large block is the heap's");
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&X));
+  PetscCall(MatTestDestroy(&C, &H, &X));
   PetscFunctionReturn(PETSC_SUCCESS);
   #endif
 #endif

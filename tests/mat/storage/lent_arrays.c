@@ -137,8 +137,7 @@ static PetscErrorCode CaseColoring(void)
       PetscCall(PairsCompare(p.m[0], p.m[1], NULL, name));
     }
     for (int k = 0; k < 2; k++) PetscCall(MatFDColoringDestroy(&c[k]));
-    PetscCall(VecDestroy(&x));
-    PetscCall(MatDestroy(&F));
+    PetscCall(MatTestDestroy(&x, &F));
     PetscCall(PairDestroy(&p));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -284,8 +283,7 @@ static PetscErrorCode CaseLoad(void)
     PetscCall(PetscViewerFileSetMode(viewer, FILE_MODE_WRITE));
     PetscCall(PetscViewerFileSetName(viewer, File));
     PetscCall(MatView(A, viewer));
-    PetscCall(PetscViewerDestroy(&viewer));
-    PetscCall(MatDestroy(&A));
+    PetscCall(MatTestDestroy(&viewer, &A));
     PetscCall(EachKind(q ? "MatLoad of another pattern" : "MatLoad", TRIDIAGONAL, Load, q, q + 1));
     PetscCall(PetscMallocGetCurrentUsage(&before)); /* 0 without -malloc_debug */
     PetscCall(EachKind(q ? "MatLoad of another pattern" : "MatLoad", TRIDIAGONAL, Load, q, q + 1));

@@ -168,8 +168,7 @@ static PetscErrorCode CheckWay(const char *name, Where where, PetscErrorCode (*w
     MatTestCheckSame(H, A, "a step afterwards");
     if (where == RETURNS) MatTestCheck(!moved, "no second time");
   }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -285,9 +284,7 @@ static PetscErrorCode Copies(Mat M)
   PetscCall(MatCopy(D, M, SAME_NONZERO_PATTERN));
   PetscCall(MatAXPY(M, -0.25, D, SAME_NONZERO_PATTERN));
   PetscCall(NewEntry(D)); /* its arrays are its own */
-  PetscCall(MatDestroy(&T));
-  PetscCall(MatDestroy(&D));
-  PetscCall(MatDestroy(&C));
+  PetscCall(MatTestDestroy(&T, &D, &C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -316,8 +313,7 @@ static PetscErrorCode Twice(Mat M)
   PetscCall(MatMult(M, x, y));
   PetscCall(MatScale(M, 3.0));
   PetscCall(MatScale(M, 0.5));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -416,8 +412,7 @@ static PetscErrorCode CheckColoring(void)
     PetscCall(MatFDColoringDestroy(&c[k]));
     PetscCall(MatDestroy(&M[k]));
   }
-  PetscCall(VecDestroy(&x));
-  PetscCall(MatDestroy(&A));
+  PetscCall(MatTestDestroy(&x, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -443,8 +438,7 @@ int main(int argc, char **argv)
   MatTestName = "adding blocks";
   PetscCall(Step(A, H, BLOCKS, &moved));
   MatTestCheckSame(H, A, "the entries");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscCall(CheckColoring());
   if (size > 1) goto end;
 
@@ -468,8 +462,7 @@ int main(int argc, char **argv)
     PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &X));
     PetscCall(Step(B, X, BLOCKS, &moved)); /* by columns, as A */
     MatTestCheckSame(X, B, "the entries");
-    PetscCall(MatDestroy(&X));
-    PetscCall(MatDestroy(&B));
+    PetscCall(MatTestDestroy(&X, &B));
   }
   PetscCall(MatDestroy(&H));
   MatTestName = "converted, by the array and then by blocks";
@@ -477,8 +470,7 @@ int main(int argc, char **argv)
   PetscCall(Steps(A, H, ARRAY, PETSC_TRUE));
   for (int k = 0; k < 3; k++) PetscCall(Step(A, H, BLOCKS, &moved));
   MatTestCheckSame(H, A, "the entries");
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&A));
+  PetscCall(MatTestDestroy(&H, &A));
   if (some) goto end;
 
   MatTestName = "new entries may come";
@@ -493,8 +485,7 @@ int main(int argc, char **argv)
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &H));
   PetscCall(MatConvert(H, "aijhybridgpu", MAT_INPLACE_MATRIX, &H));
   PetscCall(Steps(A, H, ARRAY, PETSC_FALSE));
-  PetscCall(MatDestroy(&H));
-  PetscCall(MatDestroy(&A));
+  PetscCall(MatTestDestroy(&H, &A));
 
   PetscCall(CheckWay("a new entry", GOES_ON, NewEntry));
   PetscCall(CheckWay("a new entry refused", STAYS, Refused));

@@ -161,9 +161,7 @@ static PetscErrorCode CheckMarks(MatType type)
     }
     PetscCall(MatDestroy(&A));
   }
-  PetscCall(MatDestroy(&D));
-  PetscCall(VecDestroy(&l));
-  PetscCall(VecDestroy(&r));
+  PetscCall(MatTestDestroy(&D, &l, &r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -241,11 +239,7 @@ static PetscErrorCode CheckWrittenResult(void)
     PetscCall(MatRetrieveValues(C[k]));
   }
   MatTestCheckSame(C[1], C[0], "stored values");
-  for (int k = 0; k < 2; k++) {
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(MatDestroy(&X[k]));
-    PetscCall(MatDestroy(&C[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&A[k], &X[k], &C[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -318,8 +312,7 @@ static PetscErrorCode CheckWay(int op, int way, PetscBool full, PetscMPIInt size
   PetscCall(MatGetDiagonal(A, d));
   PetscCall(MatGetDiagonal(H, e));
   VecTestCheckSame(e, d, "MatGetDiagonal");
-  PetscCall(VecDestroy(&d));
-  PetscCall(VecDestroy(&e));
+  PetscCall(MatTestDestroy(&d, &e));
   PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &D));
   MatTestCheckSame(D, A, "its duplicate");
   PetscCall(MatDestroy(&D));
@@ -341,10 +334,7 @@ static PetscErrorCode CheckWay(int op, int way, PetscBool full, PetscMPIInt size
   MatTestCheckMult(H, A, "moved a second time");
   PetscCall(MatConvert(H, MATAIJ, MAT_INPLACE_MATRIX, &H));
   MatTestCheckSame(H, A, "converted in place");
-  PetscCall(VecDestroy(&l));
-  PetscCall(VecDestroy(&r));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&l, &r, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -370,8 +360,7 @@ static PetscErrorCode CheckStored(void)
   PetscCall(MatRetrieveValues(H));
   MatTestCheckSame(H, A, "retrieved");
   MatTestCheckMult(H, A, "retrieved");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
 
   MatTestName = "the program's own arrays";
   PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, 2, 2, i, j, a, &A));
@@ -385,8 +374,7 @@ static PetscErrorCode CheckStored(void)
   PetscCall(PetscObjectStateIncrease((PetscObject)A));
   PetscCall(PetscObjectStateIncrease((PetscObject)H));
   MatTestCheckMult(H, A, "written by the program");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -536,8 +524,7 @@ static PetscErrorCode WrittenBlock(MatType type, PetscInt m, PetscInt n, PetscIn
   PetscCall(VecSet(x, 1.0));
   PetscCall(MatMult(*B, x, y));
   for (int k = 0; k < 2; k++) PetscCall(MatScale(*B, 3.0));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -582,10 +569,7 @@ static PetscErrorCode CheckTraps(void)
     PetscCall(PetscFPTrapPop());
   }
   MatTestCheckSame(C[1], C[0], "MatScale() by zero");
-  for (int k = 0; k < 2; k++) {
-    PetscCall(MatDestroy(&C[k]));
-    PetscCall(MatDestroy(&M[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&C[k], &M[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

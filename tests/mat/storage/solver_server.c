@@ -196,8 +196,7 @@ static PetscErrorCode Check(Origin o)
     MatTestCheck(now.i == first.i && now.j == first.j && now.a == first.a, "its arrays are where they were");
   }
   MatTestCheckSame(H, A, "entries");
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&H));
+  PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

@@ -36,8 +36,7 @@ static PetscErrorCode FirstRow(Mat A, PetscScalar *sum)
   PetscCall(VecGetArrayRead(y, &v));
   *sum = v[0];
   PetscCall(VecRestoreArrayRead(y, &v));
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
+  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -118,8 +117,7 @@ static PetscErrorCode Passing(MatType type)
   PetscCall(FirstRow(E, &sum));
   MatTestCheck(PetscAbsScalar(sum - before - 3.0) < 1e-6, "a product sees an entry");
   PetscCall(Held(E, "a product sees what was written before it"));
-  PetscCall(MatDestroy(&E));
-  PetscCall(MatDestroy(&A));
+  PetscCall(MatTestDestroy(&E, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
