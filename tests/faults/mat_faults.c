@@ -104,8 +104,7 @@ static PetscErrorCode Operation(int what, Mat A, Mat P, Vec y, Mat *C)
           PetscCall(MatSetValues(A, 1, &row, 1, &row, &first, INSERT_VALUES));
       }
     }
-    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatTestAssemble(A));
     PetscCall(MatMult(A, x, y));
     break;
   case 11:

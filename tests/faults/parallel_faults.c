@@ -64,8 +64,7 @@ static PetscErrorCode Make(MatType type, Mat *A)
   }
   PetscCall(MatMPIAIJSetPreallocation(*A, ROWS, NULL, ROWS, NULL));
   for (PetscInt k = 0; k < COO; k++) PetscCall(MatSetValue(*A, i[k], j[k], v[k], ADD_VALUES));
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   for (int k = 0; k < 3; k++) {
     Data d = {
       *A, NULL, NULL, {NULL, NULL}

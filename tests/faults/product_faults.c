@@ -71,8 +71,7 @@ static PetscErrorCode Widen(Mat C, PetscScalar v)
   PetscCall(MatGetOwnershipRange(C, &start, &end));
   PetscCall(MatGetSize(C, NULL, &N));
   for (PetscInt c = 0; c < N; c++) PetscCall(MatSetValue(C, start, c, v, ADD_VALUES));
-  PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -282,8 +281,7 @@ static PetscErrorCode Make(PetscInt n, PetscBool interpolation, Mat *A)
 
     for (int k = 0; k < (interpolation ? 3 : 4); k++) PetscCall(MatSetValue(*A, r, c[k], v[k], ADD_VALUES));
   }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -96,8 +96,7 @@ static PetscErrorCode Elasticity(PetscInt dim, const PetscInt *n, Mat *A)
   PetscCall(MatGetOwnershipRange(*A, &start, &end));
   for (PetscInt r = start; r < end; r++)
     if (r / dim % n[0] == 0) PetscCall(MatSetValue(*A, r, r, 20.0, ADD_VALUES));
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -185,8 +184,7 @@ static PetscErrorCode RandomBlocks(PetscInt n, PetscInt degree, PetscInt bs, Pet
   }
   for (PetscInt r = 0; r < n * bs; r++) PetscCall(MatSetValue(*A, r, r, 0.01 + sum[r] * (1 + (r % 7) / 3.0), INSERT_VALUES));
   PetscCall(PetscFree(sum));
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -224,8 +222,7 @@ static PetscErrorCode Staggered(PetscInt n, Mat *A)
       PetscCall(MatSetValue(*A, r, 4 * other + 3, -0.5, INSERT_VALUES)); /* the second one of the other */
     }
   }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

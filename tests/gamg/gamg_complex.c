@@ -77,8 +77,7 @@ static PetscErrorCode AttachComplex(Mat A, PetscInt nvec)
     PetscCall(VecGetOwnershipRange(v[k], &start, &end));
     for (PetscInt r = start; r < end; r++)
       PetscCall(VecSetValue(v[k], r, PetscCMPLX(PetscSinReal((PetscReal)(r * (3 * k + 1)) * 0.7 + (PetscReal)k) + (r % 3 ? 0.6 : -0.4), PetscCosReal((PetscReal)(r * (k + 2)) * 0.3)), INSERT_VALUES));
-    PetscCall(VecAssemblyBegin(v[k]));
-    PetscCall(VecAssemblyEnd(v[k]));
+    PetscCall(VecTestAssemble(v[k]));
   }
   for (PetscInt k = 0; k < nvec; k++) {
     for (int twice = 0; twice < 2; twice++)

@@ -131,8 +131,7 @@ static PetscErrorCode Graph(Mat *A)
     if (T.diagonal == NOWHERE || (T.diagonal == BUT_ONE && r == but) || (T.diagonal >= SOMEWHERE && T.diagonal != BUT_ONE && draw < 2)) continue;
     PetscCall(MatSetValue(*A, r, r, T.diagonal == ZEROS && draw == 2 ? 0 : 4 + (PetscReal)Pick(100) / 30, INSERT_VALUES));
   }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -218,9 +217,7 @@ static PetscErrorCode Refuses(Mat A, Mat H, char *options, size_t size, PetscBoo
   PetscFunctionBeginUser;
   PetscCall(Options(options, PETSC_TRUE));
   PetscCall(Solver(H, &ksp));
-  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  ierr = KSPSetUp(ksp);
-  PetscCall(PetscPopErrorHandler());
+  QUIETLY(ierr, KSPSetUp(ksp));
   PetscCall(KSPDestroy(&ksp));
   PetscCall(Options(options, PETSC_FALSE));
   codes[0] = ierr == PETSC_ERR_ARG_OUTOFRANGE;
@@ -236,15 +233,11 @@ static PetscErrorCode Refuses(Mat A, Mat H, char *options, size_t size, PetscBoo
 /* rows and columns scaled, which leaves zeros where they are */
 static PetscErrorCode NewValues(Mat A)
 {
-  Vec      d;
-  PetscInt start, end;
+  Vec d;
 
   PetscFunctionBeginUser;
   PetscCall(MatCreateVecs(A, &d, NULL));
-  PetscCall(VecGetOwnershipRange(d, &start, &end));
-  for (PetscInt r = start; r < end; r++) PetscCall(VecSetValue(d, r, 1.0 + (r * 7) % 5 / 8.0, INSERT_VALUES));
-  PetscCall(VecAssemblyBegin(d));
-  PetscCall(VecAssemblyEnd(d));
+  VecTestFill(d, r, 1.0 + (r * 7) % 5 / 8.0);
   PetscCall(MatDiagonalScale(A, d, d));
   PetscCall(VecDestroy(&d));
   PetscFunctionReturn(PETSC_SUCCESS);

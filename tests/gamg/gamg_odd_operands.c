@@ -13,15 +13,11 @@ static PetscErrorCode AttachMultiples(Mat A, PetscInt nvec)
 {
   MatNullSpace near;
   Vec          v[4];
-  PetscInt     start, end;
 
   PetscFunctionBeginUser;
   for (PetscInt k = 0; k < nvec; k++) {
     PetscCall(MatCreateVecs(A, &v[k], NULL));
-    PetscCall(VecGetOwnershipRange(v[k], &start, &end));
-    for (PetscInt r = start; r < end; r++) PetscCall(VecSetValue(v[k], r, (k + 1.0) * (1 + r % 4), INSERT_VALUES));
-    PetscCall(VecAssemblyBegin(v[k]));
-    PetscCall(VecAssemblyEnd(v[k]));
+    VecTestFill(v[k], r, (k + 1.0) * (1 + r % 4));
   }
   PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_FALSE, nvec, v, &near));
   PetscCall(MatSetNearNullSpace(A, near));

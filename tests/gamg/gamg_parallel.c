@@ -188,8 +188,7 @@ static PetscErrorCode Graph(PetscInt n, PetscInt bs, PetscBool full, PetscInt ze
   PetscCall(Diagonals(*A, n, bs, full, zero, d));
   PetscCall(PetscFree(numbers));
   PetscCall(PetscFree(d));
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -29,8 +29,7 @@ static PetscErrorCode Pairs(PetscInt n, Mat *A)
     PetscCall(MatSetValue(*A, r, r, 4.0, INSERT_VALUES));
     PetscCall(MatSetValue(*A, r, r ^ 1, -1.0, INSERT_VALUES));
   }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -71,8 +70,7 @@ static PetscErrorCode Dirichlet(PetscInt n, PetscBool both, Mat *A)
       }
       PetscCall(MatRestoreRow(*A, r, &nz, &j, &v));
     }
-    PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatTestAssemble(C));
     PetscCall(MatDestroy(A));
     *A = C;
   }

@@ -25,13 +25,9 @@ static inline PetscErrorCode PairTry(Pair *p, PetscErrorCode (*op)(Pair *, int),
   PetscFunctionBeginUser;
   *ok = PETSC_FALSE;
   for (int k = 0; k < 2; k++) {
-    PAIRS_STACK_SAVE;
     if (PairsTrail) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s %s\n", k ? "ours" : "MATAIJ", what));
     if (p->m[k]) PetscCall(SeenGet(p->m[k], &p->before[k]));
-    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    p->error[k] = (*op)(p, k);
-    PetscCall(PetscPopErrorHandler());
-    PAIRS_STACK_RESTORE;
+    QUIETLY(p->error[k], (*op)(p, k));
   }
   refused = (PetscBool)(PairsAsksForTheType(what) && p->error[1]);
   same    = (PetscBool)(p->error[0] == p->error[1] || refused);
@@ -125,13 +121,7 @@ static inline PetscErrorCode CasesRun(const Case cases[], int n)
     if (PairsSize() < cases[c].least || (cases[c].most && PairsSize() > cases[c].most)) continue;
     MatTestName = cases[c].name;
     if (some) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s\n", cases[c].name));
-    {
-      PAIRS_STACK_SAVE;
-      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-      ierr = (*cases[c].run)();
-      PetscCall(PetscPopErrorHandler());
-      PAIRS_STACK_RESTORE;
-    }
+    QUIETLY(ierr, (*cases[c].run)());
     if (ierr) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s ends with error %d\n", cases[c].name, (int)ierr));
     PetscCall(PairsCount((PetscBool)!ierr, cases[c].name, "runs to its end"));
   }

@@ -343,14 +343,9 @@ static inline PetscErrorCode Solve(KSP a, KSP h, const char *options)
 
   PetscFunctionBeginUser;
   for (int k = 0; k < 2; k++) {
-    PetscInt start, end;
-
     PetscCall(KSPGetOperators(ksp[k], &A, NULL));
     PetscCall(MatCreateVecs(A, &x[k], &b));
-    PetscCall(VecGetOwnershipRange(b, &start, &end));
-    for (PetscInt r = start; r < end; r++) PetscCall(VecSetValue(b, r, (PetscScalar)(1.0 + (r * 37) % 11), INSERT_VALUES));
-    PetscCall(VecAssemblyBegin(b));
-    PetscCall(VecAssemblyEnd(b));
+    VecTestFill(b, r, (PetscScalar)(1.0 + (r * 37) % 11));
     PetscCall(KSPSolve(ksp[k], b, x[k]));
     PetscCall(KSPGetIterationNumber(ksp[k], &its[k]));
     PetscCall(VecDestroy(&b));
@@ -549,8 +544,7 @@ static inline PetscErrorCode Random(PetscInt n, PetscInt degree, unsigned long s
   for (PetscInt i = 0; i < n; i++)
     if (diagonal || i % 5) PetscCall(MatSetValue(*A, i, i, i == n / 2 ? zero : d[i] + 0.1, INSERT_VALUES));
   PetscCall(PetscFree(d));
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -576,13 +570,8 @@ static inline PetscErrorCode AttachVectors(Mat A, PetscInt nvec)
 
   PetscFunctionBeginUser;
   for (PetscInt k = 0; k < nvec; k++) {
-    PetscInt start, end;
-
     PetscCall(MatCreateVecs(A, &v[k], NULL));
-    PetscCall(VecGetOwnershipRange(v[k], &start, &end));
-    for (PetscInt r = start; r < end; r++) PetscCall(VecSetValue(v[k], r, (PetscScalar)(PetscSinReal((PetscReal)(r * (k + 1)) / 17) + (r % 3 ? 1.2 : -0.7)), INSERT_VALUES));
-    PetscCall(VecAssemblyBegin(v[k]));
-    PetscCall(VecAssemblyEnd(v[k]));
+    VecTestFill(v[k], r, (PetscScalar)(PetscSinReal((PetscReal)(r * (k + 1)) / 17) + (r % 3 ? 1.2 : -0.7)));
     if (k) { /* orthonormal, as a debugging PETSc asks */
       PetscScalar dot;
 
@@ -607,13 +596,8 @@ static inline PetscErrorCode AttachMany(Mat A, PetscBool constant, PetscInt nvec
 
   PetscFunctionBeginUser;
   for (PetscInt k = 0; k < nvec; k++) {
-    PetscInt start, end;
-
     PetscCall(MatCreateVecs(A, &v[k], NULL));
-    PetscCall(VecGetOwnershipRange(v[k], &start, &end));
-    for (PetscInt r = start; r < end; r++) PetscCall(VecSetValue(v[k], r, (PetscScalar)(PetscSinReal((PetscReal)(r * (3 * k + 1)) * 0.7 + (PetscReal)k)), INSERT_VALUES));
-    PetscCall(VecAssemblyBegin(v[k]));
-    PetscCall(VecAssemblyEnd(v[k]));
+    VecTestFill(v[k], r, (PetscScalar)(PetscSinReal((PetscReal)(r * (3 * k + 1)) * 0.7 + (PetscReal)k)));
   }
   for (PetscInt k = 0; k < nvec; k++) { /* a null space's vectors are orthonormal in a debugging PETSc */
     for (int twice = 0; twice < 2; twice++) {
@@ -684,8 +668,7 @@ static inline PetscErrorCode OfNumbers(Mat *R, Numbers numbers, Mat *A)
     for (PetscInt k = 0; k < n; k++) PetscCall(MatSetValue(*A, r, j[k], Number(numbers, r, j[k], v[k]), INSERT_VALUES));
     PetscCall(MatRestoreRow(*R, r, &n, &j, &v));
   }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscCall(MatDestroy(R));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

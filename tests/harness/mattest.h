@@ -59,6 +59,25 @@ static inline PetscErrorCode MatTestFinalize(int *code)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* errors that are caught leave a debugging PETSc's stack of functions in disorder */
+#if defined(PETSC_USE_DEBUG) && !defined(PETSC_HAVE_THREADSAFETY)
+  #define MATTEST_STACK_SAVE    const PetscStack stack_ = petscstack
+  #define MATTEST_STACK_RESTORE petscstack = stack_
+#else
+  #define MATTEST_STACK_SAVE    (void)0
+  #define MATTEST_STACK_RESTORE (void)0
+#endif
+
+/* error = call, and nothing is printed */
+#define QUIETLY(error, call)                                         \
+  do {                                                               \
+    MATTEST_STACK_SAVE;                                              \
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); \
+    error = call;                                                    \
+    PetscCall(PetscPopErrorHandler());                               \
+    MATTEST_STACK_RESTORE;                                           \
+  } while (0)
+
 static inline PetscErrorCode MatTestAssemble(Mat A)
 {
   PetscFunctionBeginUser;
@@ -66,6 +85,23 @@ static inline PetscErrorCode MatTestAssemble(Mat A)
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+static inline PetscErrorCode VecTestAssemble(Vec x)
+{
+  PetscFunctionBeginUser;
+  PetscCall(VecAssemblyBegin(x));
+  PetscCall(VecAssemblyEnd(x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* x: this process's rows become value, an expression in r */
+#define VecTestFill(x, r, value)                                                                 \
+  do {                                                                                           \
+    PetscInt start_, end_;                                                                       \
+    PetscCall(VecGetOwnershipRange(x, &start_, &end_));                                          \
+    for (PetscInt r = start_; r < end_; r++) PetscCall(VecSetValue(x, r, value, INSERT_VALUES)); \
+    PetscCall(VecTestAssemble(x));                                                               \
+  } while (0)
 
 /* these objects of PETSc's, of any classes, in this order */
 static inline PetscErrorCode MatTestDestroy_Private(void **objects)
@@ -248,8 +284,7 @@ static inline PetscErrorCode MatTestRandom(PetscInt M, PetscInt N, PetscInt arow
       PetscCall(MatSetValues(*A, 1, &r, 1, &c, &v, INSERT_VALUES));
     }
   }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -283,8 +318,7 @@ static inline PetscErrorCode MatTestStencil(PetscInt dim, PetscInt n, PetscBool 
         }
     PetscCall(MatSetValue(*A, r, r, (PetscScalar)count, INSERT_VALUES));
   }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -59,24 +59,6 @@ typedef struct {
   Seen           before[2];
 } Pair;
 
-/* errors that are caught leave a debugging PETSc's stack of functions in disorder */
-#if defined(PETSC_USE_DEBUG) && !defined(PETSC_HAVE_THREADSAFETY)
-  #define PAIRS_STACK_SAVE    const PetscStack stack_ = petscstack
-  #define PAIRS_STACK_RESTORE petscstack = stack_
-#else
-  #define PAIRS_STACK_SAVE    (void)0
-  #define PAIRS_STACK_RESTORE (void)0
-#endif
-
-#define QUIETLY(error, call)                                         \
-  do {                                                               \
-    PAIRS_STACK_SAVE;                                                \
-    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); \
-    error = call;                                                    \
-    PetscCall(PetscPopErrorHandler());                               \
-    PAIRS_STACK_RESTORE;                                             \
-  } while (0)
-
 /* with the first the second tells whether all checks so far have passed, and nothing is counted */
 static PetscBool PairsQuiet, PairsAgreed;
 static PetscReal PairsTolerance = 1e-11;
@@ -515,7 +497,7 @@ static inline PetscErrorCode PairsProducts(Mat A, Mat H, const char *what)
   Vec            x, y, z;
   PetscInt       start, end;
   PetscScalar    v;
-  PAIRS_STACK_SAVE;
+  MATTEST_STACK_SAVE;
 
   PetscFunctionBeginUser;
   PetscCall(PairsByClaim(A, &claim[0]));
@@ -528,12 +510,11 @@ static inline PetscErrorCode PairsProducts(Mat A, Mat H, const char *what)
       v = 1.0 + (PetscReal)((5 * k) % 13) / 4.0;
       PetscCall(VecSetValues(x, 1, &k, &v, INSERT_VALUES));
     }
-    PetscCall(VecAssemblyBegin(x));
-    PetscCall(VecAssemblyEnd(x));
+    PetscCall(VecTestAssemble(x));
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     for (int k = 0; k < 2; k++) ierr[k] = t ? MatMultTranspose(k ? H : A, x, k ? z : y) : MatMult(k ? H : A, x, k ? z : y);
     PetscCall(PetscPopErrorHandler());
-    PAIRS_STACK_RESTORE;
+    MATTEST_STACK_RESTORE;
     if (PairsShort && ierr[1] == PETSC_ERR_MEM) PetscCall(ierr[1]);
     PetscCall(PairsCount((PetscBool)(ierr[0] == ierr[1]), what, t ? "errors of MatMultTranspose" : "errors of MatMult"));
     if (!ierr[0] && !ierr[1]) PetscCall(PairsVectors(y, z, what, t ? "MatMultTranspose" : "MatMult"));

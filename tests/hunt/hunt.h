@@ -145,14 +145,9 @@ static inline PetscErrorCode OtherValues(Mat A, PetscReal then)
 /* a vector of A's rows or columns, of its communicator, without zeros */
 static inline PetscErrorCode Beside(Mat A, PetscBool left, Vec *v)
 {
-  PetscInt start, end;
-
   PetscFunctionBeginUser;
   PetscCall(MatCreateVecs(A, left ? NULL : v, left ? v : NULL));
-  PetscCall(VecGetOwnershipRange(*v, &start, &end));
-  for (PetscInt k = start; k < end; k++) PetscCall(VecSetValue(*v, k, 0.5 + (PetscReal)(k * 7 % 11) / 10, INSERT_VALUES));
-  PetscCall(VecAssemblyBegin(*v));
-  PetscCall(VecAssemblyEnd(*v));
+  VecTestFill(*v, k, 0.5 + (PetscReal)(k * 7 % 11) / 10);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

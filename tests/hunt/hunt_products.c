@@ -252,8 +252,7 @@ static PetscErrorCode Disturb(Mat C)
   PetscCall(MatSetOption(C, MAT_KEEP_NONZERO_PATTERN, PETSC_FALSE));
   if (way == 1) PetscCall(MatZeroRows(C, row >= start && row < end, &row, 0.0, NULL, NULL));
   if (row >= start && row < end) PetscCall(MatSetValues(C, 1, &row, 1, &c, &v, INSERT_VALUES));
-  PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -99,8 +99,7 @@ static PetscErrorCode Mults(Hunt *h, int k, Mat A)
   if (Wild && h->r[1] % 7 == 0 && h->end > h->start) {
     PetscCall(VecSetValue(l, h->start, 1.0 / (PetscReal)(h->r[0] - h->r[0]), INSERT_VALUES));
   }
-  PetscCall(VecAssemblyBegin(l));
-  PetscCall(VecAssemblyEnd(l));
+  PetscCall(VecTestAssemble(l));
   switch (h->r[0] % 8) {
   case 0: ierr = MatMult(A, r, y); break;
   case 1: ierr = MatMultAdd(A, r, l, h->r[2] % 2 ? y : l); break;

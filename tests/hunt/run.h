@@ -16,14 +16,14 @@ static inline PetscErrorCode Apply(Hunt *h, const Operation *op, const char *tex
 {
   PetscFunctionBeginUser;
   for (int k = 0; k < 2 && !(stop && e[0]); k++) {
-    PAIRS_STACK_SAVE;
+    MATTEST_STACK_SAVE;
     if (PairsTrail) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s %s %d x %d\n", k ? "ours" : "MATAIJ", text, (int)h->M, (int)h->N));
     PetscCall(SeenGet(h->p->m[k], &before[k]));
     PetscCall(Side(k));
     PetscCall(PetscPushErrorHandler(PairsTrail ? Tell : PetscReturnErrorHandler, NULL));
     e[k] = (*op->apply)(h, k, h->p->m[k]);
     PetscCall(PetscPopErrorHandler());
-    PAIRS_STACK_RESTORE;
+    MATTEST_STACK_RESTORE;
   }
   PetscCall(Side(0));
   PetscFunctionReturn(PETSC_SUCCESS);

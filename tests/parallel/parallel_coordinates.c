@@ -149,13 +149,11 @@ static PetscErrorCode TestOrientation(void)
       PetscCall(MatSetValuesCOO(A[t], w, INSERT_VALUES));
       if (!pattern) PetscCall(MatSetOption(A[t], MAT_ROW_ORIENTED, PETSC_FALSE));
       PetscCall(MatSetValues(A[t], 2, rows, 2, rows, v, INSERT_VALUES));
-      PetscCall(MatAssemblyBegin(A[t], MAT_FINAL_ASSEMBLY));
-      PetscCall(MatAssemblyEnd(A[t], MAT_FINAL_ASSEMBLY));
+      PetscCall(MatTestAssemble(A[t]));
     }
     PetscCall(MatDuplicate(A[t], MAT_COPY_VALUES, &D[t]));
     PetscCall(MatSetValues(D[t], 2, (PetscInt[]){start + 10, start + 11}, 2, (PetscInt[]){start + 10, start + 11}, v, INSERT_VALUES));
-    PetscCall(MatAssemblyBegin(D[t], MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(D[t], MAT_FINAL_ASSEMBLY));
+    PetscCall(MatTestAssemble(D[t]));
   }
   MatTestCheckSame(A[1], A[0], "values by columns");
   MatTestCheckSame(D[1], D[0], "of a duplicate");

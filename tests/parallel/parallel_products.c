@@ -141,8 +141,7 @@ static PetscErrorCode Make(const Shape *s, PetscInt values, PetscBool alone, Mat
 
     for (PetscInt k = 0; k < n; k++) PetscCall(MatSetValue(*A, r, c[k], Value(r, c[k], values), INSERT_VALUES));
   }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -158,8 +157,7 @@ static PetscErrorCode Values(const Shape *s, PetscInt values, Mat A)
 
     for (PetscInt k = 0; k < n; k++) PetscCall(MatSetValue(A, r, c[k], Value(r, c[k], values), INSERT_VALUES));
   }
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -229,14 +227,10 @@ static PetscErrorCode Mult(Mat C, Mat S)
   for (int transposed = 0; transposed < 2; transposed++) {
     PetscCall(MatCreateVecs(C, transposed ? &y : &x, transposed ? &x : &y));
     PetscCall(MatCreateVecs(S, transposed ? &ys : &xs, transposed ? &xs : &ys));
-    PetscCall(VecGetOwnershipRange(x, &start, &end));
-    for (PetscInt k = start; k < end; k++) PetscCall(VecSetValue(x, k, Value(k, 1, 3), INSERT_VALUES));
-    PetscCall(VecAssemblyBegin(x));
-    PetscCall(VecAssemblyEnd(x));
+    VecTestFill(x, k, Value(k, 1, 3));
     PetscCall(VecGetSize(xs, &N));
     for (PetscInt k = 0; k < N; k++) PetscCall(VecSetValue(xs, k, Value(k, 1, 3), INSERT_VALUES));
-    PetscCall(VecAssemblyBegin(xs));
-    PetscCall(VecAssemblyEnd(xs));
+    PetscCall(VecTestAssemble(xs));
     PetscCall(transposed ? MatMultTranspose(C, x, y) : MatMult(C, x, y));
     PetscCall(transposed ? MatMultTranspose(S, xs, ys) : MatMult(S, xs, ys));
     PetscCall(VecGetOwnershipRange(y, &start, &end));
@@ -548,15 +542,13 @@ static PetscErrorCode Changed(void)
     PetscCall(MatSetValue(C, r, (r * 7 + 3) % 40, 1.5, ADD_VALUES));
     PetscCall(MatSetValue(C, (r + 11) % 40, r, 2.5, ADD_VALUES));
   }
-  PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(C));
   for (PetscInt r = 0; r < 40; r++) {
     PetscCall(MatSetOption(S, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
     PetscCall(MatSetValue(S, r, (r * 7 + 3) % 40, 1.5, ADD_VALUES));
     PetscCall(MatSetValue(S, (r + 11) % 40, r, 2.5, ADD_VALUES));
   }
-  PetscCall(MatAssemblyBegin(S, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(S, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(S));
   PetscCall(Mult(C, S));
   PetscCall(MatMatMult(A[0], A[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
   PetscCall(MatMatMult(W[0], W[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &S));

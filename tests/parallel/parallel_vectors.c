@@ -63,8 +63,7 @@ static PetscErrorCode Fill(Vec v)
     PetscCall(VecSetValuesBlocked(v, 1, &b, a, ADD_VALUES));
     PetscCall(VecSetValue(v, ranges[to + 1] - 1, 100 + Rank, ADD_VALUES));
   }
-  PetscCall(VecAssemblyBegin(v));
-  PetscCall(VecAssemblyEnd(v));
+  PetscCall(VecTestAssemble(v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

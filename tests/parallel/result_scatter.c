@@ -246,15 +246,11 @@ static PetscErrorCode Transposed(Mat const M[2])
 
 static PetscErrorCode Scaled(Mat const M[2])
 {
-  Vec      r;
-  PetscInt start, end;
+  Vec r;
 
   PetscFunctionBeginUser;
   PetscCall(MatCreateVecs(M[0], &r, NULL));
-  PetscCall(VecGetOwnershipRange(r, &start, &end));
-  for (PetscInt k = start; k < end; k++) PetscCall(VecSetValue(r, k, 1 + k % 7, INSERT_VALUES));
-  PetscCall(VecAssemblyBegin(r));
-  PetscCall(VecAssemblyEnd(r));
+  VecTestFill(r, k, 1 + k % 7);
   for (int t = 0; t < 2; t++) PetscCall(MatDiagonalScale(M[t], NULL, r));
   MatTestCheckSame(M[1], M[0], "scaled by columns");
   PetscCall(VecDestroy(&r));

@@ -225,8 +225,7 @@ static PetscErrorCode Odd(Pair *p)
       PetscCall(RightHandSide(p->b[side], 1));
       if (PetscIsNormalReal(odd[k]) || odd[k] == 0) PetscCall(VecSet(p->b[side], odd[k]));
       PetscCall(VecSetValue(p->b[side], 17, odd[k], INSERT_VALUES));
-      PetscCall(VecAssemblyBegin(p->b[side]));
-      PetscCall(VecAssemblyEnd(p->b[side]));
+      PetscCall(VecTestAssemble(p->b[side]));
     }
     PetscCall(PairSolve(p, k < 4 ? WHATEVER : MADE, what));
     PetscCall(Twice(p, MADE, "after that"));

@@ -130,8 +130,7 @@ static PetscErrorCode Derivative(App *app, Vec u, PetscReal shift, PetscReal sig
       }
   PetscCall(DMDAVecRestoreArrayDOFRead(app->dm, u, &x));
   if (app->way == STENCILS) {
-    PetscCall(MatAssemblyBegin(J, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(J, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatTestAssemble(J));
   } else {
     if (!app->patterned) {
       PetscCall(AOApplicationToPetsc(ao, n, ci));

@@ -219,8 +219,7 @@ static PetscErrorCode    ExactType(Pair *p, int k)
     PetscCall(MatCreateVecs(A, NULL, &x));
     PetscCall(ISColoringGetColors(colors, &n, &n1, &value));
     for (PetscInt q = 0; q < n; q++) PetscCall(VecSetValue(x, A->rmap->rstart + q, (PetscScalar)value[q], INSERT_VALUES));
-    PetscCall(VecAssemblyBegin(x));
-    PetscCall(VecAssemblyEnd(x));
+    PetscCall(VecTestAssemble(x));
     p->x[k] = x;
     PetscCall(ISColoringDestroy(&colors));
     PetscCall(MatColoringDestroy(&mc));
@@ -259,8 +258,7 @@ static PetscErrorCode    ExactType(Pair *p, int k)
 
     PetscCall(MatCreateComposite(PETSC_COMM_WORLD, 2, two, &B));
     PetscCall(MatCompositeSetType(B, MAT_COMPOSITE_ADDITIVE));
-    PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatTestAssemble(B));
     if (what == 10) PetscCall(MatCompositeMerge(B));
     PetscCall(MatCreateVecs(B, &x, &p->x[k]));
     PetscCall(VecSet(x, 1.0));

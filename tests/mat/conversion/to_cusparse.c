@@ -345,9 +345,7 @@ int main(int argc, char **argv)
   {
     PetscErrorCode ierr;
 
-    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    ierr = PetscDeviceInitialize(PETSC_DEVICE_CUDA);
-    PetscCall(PetscPopErrorHandler());
+    QUIETLY(ierr, PetscDeviceInitialize(PETSC_DEVICE_CUDA));
     if (ierr)
       MatTestSkipped++;
     else {

@@ -38,8 +38,7 @@ static PetscErrorCode Base(MatType type, PetscReal factor, Mat *A)
   PetscCall(MatGetOwnershipRange(*A, &start, &end));
   for (PetscInt r = start; r < end; r++)
     for (PetscInt c = PetscMax(0, r - 1); c < PetscMin(ROWS, r + 2); c++) PetscCall(MatSetValue(*A, r, c, (PetscScalar)(factor * (r == c ? 4 + r : -1)), INSERT_VALUES));
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -386,8 +385,7 @@ static PetscErrorCode Transposes(PetscBool result, PetscBool square)
       PetscCall(MatSetOption(A[k], MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
       PetscCall(MatSetOption(A[k], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
       for (PetscInt c = A[k]->cmap->rstart; c < A[k]->cmap->rend; c++) PetscCall(MatSetValue(A[k], start, c, (PetscScalar)c, INSERT_VALUES));
-      PetscCall(MatAssemblyBegin(A[k], MAT_FINAL_ASSEMBLY));
-      PetscCall(MatAssemblyEnd(A[k], MAT_FINAL_ASSEMBLY));
+      PetscCall(MatTestAssemble(A[k]));
     }
     if (((PetscObject)A[0])->type_name[0] == 's') { /* MPIAIJ refuses another pattern */
       for (int k = 0; k < 2; k++) PetscCall(MatTranspose(A[k], MAT_REUSE_MATRIX, &T[k]));

@@ -209,8 +209,7 @@ static PetscErrorCode TestTranspose(PetscInt m, PetscInt n)
       PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
       PetscCall(MatSetValue(M, 3, n - 1, 5.0, INSERT_VALUES));
       PetscCall(MatSetValue(M, 3, 0, 7.0, INSERT_VALUES));
-      PetscCall(MatAssemblyBegin(M, MAT_FINAL_ASSEMBLY));
-      PetscCall(MatAssemblyEnd(M, MAT_FINAL_ASSEMBLY));
+      PetscCall(MatTestAssemble(M));
     }
     MAKESONDEVICE("HybMatTrans", offsets, MatTranspose(H, MAT_REUSE_MATRIX, &S));
     PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &T));
@@ -415,8 +414,7 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
       for (int k = 0; k < N && (r < 0 || c < 0); k++) r = i[1][k], c = j[1][k];
       for (int t = 0; t < 2; t++) {
         PetscCall(MatSetValue(M[t], r, c, 41.0, INSERT_VALUES));
-        PetscCall(MatAssemblyBegin(M[t], MAT_FINAL_ASSEMBLY));
-        PetscCall(MatAssemblyEnd(M[t], MAT_FINAL_ASSEMBLY));
+        PetscCall(MatTestAssemble(M[t]));
       }
       MatTestCheckSame(M[1], M[0], "MatSetValues after MatSetValuesCOO");
       MatTestCheckMult(M[1], M[0], "MatMult after MatSetValues");

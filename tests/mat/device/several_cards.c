@@ -41,8 +41,7 @@ static PetscErrorCode Stencil(PetscInt n, MatType type, Mat *A)
     if (y > 0) PetscCall(MatSetValue(*A, r, r - n, -1.0, INSERT_VALUES));
     if (y < n - 1) PetscCall(MatSetValue(*A, r, r + n, -0.5, INSERT_VALUES));
   }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -62,8 +62,7 @@ static PetscErrorCode Check(PetscInt nonzeros, VecType vectors)
 
     PetscCall(MatSetValues(A, 1, &r, 3, col, v, INSERT_VALUES));
   }
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(A));
   PetscCall(MatSetVecType(A, vectors));
   PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
   PetscCall(OnDevice(A, (PetscInt)info.nz_used, &on));

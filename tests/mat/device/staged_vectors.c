@@ -24,8 +24,7 @@ static PetscErrorCode Entries(PetscInt N, PetscInt row, PetscInt every, MatType 
   PetscCall(MatGetOwnershipRange(*A, &start, &end));
   for (PetscInt r = start; r < end; r++)
     for (PetscInt k = 0; k < row && r % every == 0; k++) PetscCall(MatSetValue(*A, r, (r + k * k * 3) % N, (PetscScalar)(0.5 + (r * 7 + k) % 11), ADD_VALUES));
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -227,8 +227,7 @@ static PetscErrorCode CheckAlgorithm(void)
   PetscCall(MatTestStencil(2, 30, PETSC_FALSE, 0.1, MATAIJ, &S));
   PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, 900, 900, 1, NULL, &A));
   for (PetscInt i = 0; i < 900; i++) PetscCall(MatSetValue(A, i, i, 1.0, INSERT_VALUES));
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(A));
   PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
   PetscCall(MatProductCreate(H, H, NULL, &C));
   PetscCall(MatProductSetType(C, MATPRODUCT_AB));

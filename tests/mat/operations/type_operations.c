@@ -198,10 +198,8 @@ static PetscErrorCode CheckNewEntries(Mat A, Mat H)
     PetscCall(MatSetValue(A, row, 1, 4.0 + row, ADD_VALUES));
     PetscCall(MatSetValue(H, row, 1, 4.0 + row, ADD_VALUES));
   }
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyBegin(H, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(H, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(A));
+  PetscCall(MatTestAssemble(H));
   MatTestCheckSame(H, A, "new entries after assembly");
   PetscCall(CheckMults(A, H));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -372,8 +370,7 @@ static PetscErrorCode FillRow(Mat A, PetscInt row)
 {
   PetscFunctionBeginUser;
   for (PetscInt c = 0; c < 30; c++) PetscCall(MatSetValue(A, row, c, c % 3 ? 1.0 : 0.0, ADD_VALUES));
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -409,9 +406,7 @@ static PetscErrorCode CheckResults(void)
           PetscCall(MatDestroy(&m[k]));
           m[k] = D;
         }
-        PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-        ierr[k] = FillRow(m[k], 4);
-        PetscCall(PetscPopErrorHandler());
+        QUIETLY(ierr[k], FillRow(m[k], 4));
       }
       MatTestCheck(!ierr[0] == !ierr[1], MatOptions[options[o].op]);
       if (!ierr[0] && !ierr[1]) MatTestCheckSame(m[1], m[0], MatOptions[options[o].op]);
@@ -423,9 +418,7 @@ static PetscErrorCode CheckResults(void)
       PetscCall(Results(m));
       for (int k = 0; k < 2; k++) {
         PetscCall(MatSetOption(m[k], MAT_KEEP_NONZERO_PATTERN, (PetscBool)keep));
-        PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-        ierr[k] = columns ? MatZeroRowsColumns(m[k], 3, rows, 2.0, NULL, NULL) : MatZeroRows(m[k], 3, rows, 2.0, NULL, NULL);
-        PetscCall(PetscPopErrorHandler());
+        QUIETLY(ierr[k], columns ? MatZeroRowsColumns(m[k], 3, rows, 2.0, NULL, NULL) : MatZeroRows(m[k], 3, rows, 2.0, NULL, NULL));
       }
       MatTestCheck(!ierr[0] == !ierr[1], columns ? "MatZeroRowsColumns" : "MatZeroRows");
       if (!ierr[0] && !ierr[1]) {
@@ -450,8 +443,7 @@ static PetscErrorCode CheckResults(void)
 
         PetscCall(MatSetValues(m[k], 1, &r, 3, c, v, INSERT_VALUES));
       }
-      PetscCall(MatAssemblyBegin(m[k], MAT_FINAL_ASSEMBLY));
-      PetscCall(MatAssemblyEnd(m[k], MAT_FINAL_ASSEMBLY));
+      PetscCall(MatTestAssemble(m[k]));
     }
     MatTestCheckSame(m[1], m[0], "entries");
     PetscCall(CheckMults(m[0], m[1]));
@@ -524,8 +516,7 @@ static PetscErrorCode CheckSetUp(void)
   PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   for (PetscInt row = start; row < end; row++) PetscCall(MatSetValue(A, row, row, 2.0, ADD_VALUES));
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(A));
   PetscCall(MatCreateDense(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, 10, 10, NULL, &D));
   PetscCall(MatSetRandom(D, NULL));
   PetscCall(MatMatMult(D, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E)); /* found by a function composed on A */
@@ -645,8 +636,7 @@ int main(int argc, char **argv)
     PetscCall(MatSetSizes(Z, PETSC_DECIDE, PETSC_DECIDE, 0, 0));
     PetscCall(MatSetType(Z, "aijhybridgpu"));
     PetscCall(MatSetUp(Z));
-    PetscCall(MatAssemblyBegin(Z, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(Z, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatTestAssemble(Z));
     PetscCall(MatCreateVecs(Z, &x, &y));
     PetscCall(MatMult(Z, x, y));
     PetscCall(MatMatMult(Z, Z, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &ZZ));

@@ -135,8 +135,7 @@ static PetscErrorCode Make(size_t s, Mat *A, Mat *H, Facts *f)
     }
   PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, m, n, 0, lengths, A));
   for (PetscInt k = 0; k < nnz; k++) PetscCall(MatSetValues(*A, 1, &ci[k], 1, &cj[k], &v[k], INSERT_VALUES));
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscCall(MatTestEventCount("HybNarrow", &before));
   PetscCall(MatTestEventCount("HybAdopt", &adoptions));
   PetscCall(MatCreate(PETSC_COMM_SELF, H));
@@ -283,8 +282,7 @@ static PetscErrorCode Insert(Mat M, PetscBool fresh)
       PetscCall(MatSetValues(M, 1, &r, 1, &last[k], &v, ADD_VALUES));
     }
   }
-  PetscCall(MatAssemblyBegin(M, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(M, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(M));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -42,8 +42,7 @@ static PetscErrorCode NewEntries(Mat M)
   PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatSetOption(M, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
   if (last > first) PetscCall(MatSetValues(M, 1, &first, 2, col, v, INSERT_VALUES));
-  PetscCall(MatAssemblyBegin(M, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(M, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(M));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -229,8 +228,7 @@ static PetscErrorCode Nodes(PetscInt bs, const char *what)
   if (bs > 1) {
     PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, bs, bs, NULL, &B));
     for (PetscInt k = 0; k < bs * bs; k++) PetscCall(MatSetValue(B, k / bs, k % bs, 1.0 + (PetscReal)k, INSERT_VALUES));
-    PetscCall(MatAssemblyBegin(B, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(B, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatTestAssemble(B));
     PetscCall(MatConvert(B, MATSEQAIJ, MAT_INPLACE_MATRIX, &B));
     PetscCall(MatSeqAIJKron(X, B, MAT_INITIAL_MATRIX, &A));
     PetscCall(MatTestDestroy(&B, &X));
@@ -316,8 +314,7 @@ int main(int argc, char **argv)
     PetscCall(MatCreateAIJ(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, rows, rows, 1, NULL, 1, NULL, &X));
     PetscCall(MatGetOwnershipRange(X, &start, &end));
     for (PetscInt r = start + (-start % 64 + 64) % 64; r < end; r += 64) PetscCall(MatSetValue(X, r, (7 * r) % rows, 1.0 + (PetscReal)(r % 17), INSERT_VALUES));
-    PetscCall(MatAssemblyBegin(X, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(X, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatTestAssemble(X));
     PetscCall(MatConvert(X, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
     PetscCall(Check(X, H, PETSC_FALSE, "many rows"));
     PetscCall(MatDestroy(&X));

@@ -116,8 +116,7 @@ static PetscErrorCode HostWrite(int way, Mat A, Mat H)
       PetscCall(MatZeroRows(M, 1, &row, 3.0, NULL, NULL));
     }
     }
-    PetscCall(MatAssemblyBegin(M, MAT_FINAL_ASSEMBLY));
-    PetscCall(MatAssemblyEnd(M, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatTestAssemble(M));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -200,8 +199,7 @@ static PetscErrorCode CheckWrittenResult(void)
         PetscCall(MatRestoreRow(C[k], r, &n, &j, &v));
         PetscCall(MatSetValues(C[k], 1, &r, n, cols, w, round ? ADD_VALUES : INSERT_VALUES));
       }
-      PetscCall(MatAssemblyBegin(C[k], MAT_FINAL_ASSEMBLY));
-      PetscCall(MatAssemblyEnd(C[k], MAT_FINAL_ASSEMBLY));
+      PetscCall(MatTestAssemble(C[k]));
     }
     PetscCall(Values(C[1], &a1));
     MatTestCheck(a0 == a1, "entries of the pattern are written where they are");
@@ -255,10 +253,8 @@ static PetscErrorCode TwoVectors(Mat A, Vec *l, Vec *r)
     PetscCall(VecSetValue(*l, k, 1.0 + (PetscReal)(k % 7) / 7, INSERT_VALUES));
     PetscCall(VecSetValue(*r, k, 2.0 - (PetscReal)(k % 5) / 5, INSERT_VALUES));
   }
-  PetscCall(VecAssemblyBegin(*l));
-  PetscCall(VecAssemblyEnd(*l));
-  PetscCall(VecAssemblyBegin(*r));
-  PetscCall(VecAssemblyEnd(*r));
+  PetscCall(VecTestAssemble(*l));
+  PetscCall(VecTestAssemble(*r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

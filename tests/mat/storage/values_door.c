@@ -67,9 +67,7 @@ static PetscErrorCode Refused(Mat A, PetscInt row, PetscInt col)
   PetscErrorCode    ierr;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  ierr = MatSetValues(A, 1, &row, 2, c, v, ADD_VALUES);
-  PetscCall(PetscPopErrorHandler());
+  QUIETLY(ierr, MatSetValues(A, 1, &row, 2, c, v, ADD_VALUES));
   MatTestCheck(ierr != PETSC_SUCCESS, "the entry is refused");
   PetscCall(MatTestAssemble(A));
   PetscFunctionReturn(PETSC_SUCCESS);
