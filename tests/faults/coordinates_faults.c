@@ -74,16 +74,7 @@ static PetscErrorCode Faults(Mat A, PetscMPIInt faulty, Step step, PetscInt ever
     if (step != PATTERN) PetscCall(Pattern(H, v));
     if (step == AGAIN) PetscCall(MatSetValuesCOO(H, v, INSERT_VALUES));
     (void)alarm(100);
-    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    STACK_SAVE;
-    MatFault.count  = 0;
-    MatFault.last   = "";
-    MatFault.target = rank == faulty ? k : 0;
-    ierr            = step == VALUES ? MatSetValuesCOO(H, v, INSERT_VALUES) : Pattern(H, v);
-    fired           = MatFault.target && MatFault.count >= MatFault.target;
-    MatFault.target = 0;
-    STACK_RESTORE;
-    PetscCall(PetscPopErrorHandler());
+    MatFaultTry(rank == faulty ? k : 0, ierr, fired, step == VALUES ? MatSetValuesCOO(H, v, INSERT_VALUES) : Pattern(H, v));
     (void)alarm(0);
     if (rank == faulty && fired && strstr(MatFault.last, "mpicoo.c")) Host++;
     PetscCallMPI(MPI_Bcast(&fired, 1, MPI_INT, faulty, PETSC_COMM_WORLD));
@@ -111,7 +102,6 @@ int main(int argc, char **argv)
   Mat         A;
   PetscScalar v[COO];
   PetscInt    every = 1;
-  int         code  = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -132,8 +122,6 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &Host, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
   MatTestCheck(Host > 0, "no allocation of the host's has failed");
   PetscCall(MatDestroy(&A));
-  PetscCall(MatTestFinalize(&code));
   MatFaultWatch(PETSC_FALSE);
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

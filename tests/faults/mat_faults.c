@@ -197,16 +197,7 @@ static PetscErrorCode Faults(int what)
       PetscCall(MatTestProduct(MATPRODUCT_PtAP, A, P, NULL, &C));
       PetscCall(MatScale(A, 1.0));
     }
-    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    STACK_SAVE;
-    MatFault.count  = 0;
-    MatFault.last   = "";
-    MatFault.target = k;
-    ierr            = Operation(what, A, P, y, &C);
-    fired           = MatFault.count >= MatFault.target;
-    MatFault.target = 0;
-    STACK_RESTORE;
-    PetscCall(PetscPopErrorHandler());
+    MatFaultTry(k, ierr, fired, Operation(what, A, P, y, &C));
     failures = MatTestFailed;
     if (!ierr && fired && (what == 1 || what == 2)) {
       PetscCall(WithoutPlan(C, &without));
@@ -255,22 +246,12 @@ static PetscErrorCode Given(void)
     PetscCall(MatConvert(hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
     PetscCall(MatConvert(hostP, "aijhybridgpu", MAT_INITIAL_MATRIX, &P));
     PetscCall(MatTestProduct(MATPRODUCT_AB, A, P, NULL, &B));
-    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    STACK_SAVE;
-    MatFault.count  = 0;
-    MatFault.last   = "";
-    MatFault.target = k;
-    ierr            = MatCreateMPIAIJWithSeqAIJ(PETSC_COMM_SELF, A, B, garray, &C);
-    fired           = !k || MatFault.count >= k;
-    MatFault.target = 0;
-    STACK_RESTORE;
-    PetscCall(PetscPopErrorHandler());
+    MatFaultTry(k, ierr, fired, MatCreateMPIAIJWithSeqAIJ(PETSC_COMM_SELF, A, B, garray, &C));
+    if (!k) fired = 1;
     n += ierr != PETSC_SUCCESS;
     PetscCall(MatGetType(C, &type));
     if (type) PetscCall(MatMPIAIJGetSeqAIJ(C, &taken, NULL, NULL));
-    if (!taken) { /* it failed before */
-      PetscCall(MatTestDestroy(&A, &B));
-    }
+    if (!taken) PetscCall(MatTestDestroy(&A, &B)); /* it failed before */
     MatTestCheck((fired && k) || !ierr, "an error without a failing call");
     PetscCall(MatTestDestroy(&C, &P));
     PetscCall(MatFaultHeld(&after));
@@ -286,7 +267,6 @@ static PetscErrorCode Given(void)
 int main(int argc, char **argv)
 {
   PetscInt only = -1;
-  int      code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Every allocation and every device call failing in turn\n"));
@@ -335,8 +315,6 @@ int main(int argc, char **argv)
 #endif
   for (int what = 3; what < 11; what++) PetscCall(MatDestroy(&hostResult[what]));
   PetscCall(MatTestDestroy(&hostL, &hostD, &hostQ, &rows, &cols, &hostA, &hostP, &hostC, &x, &expected, &transposed));
-  PetscCall(MatTestFinalize(&code));
   MatFaultWatch(PETSC_FALSE);
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

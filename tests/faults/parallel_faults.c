@@ -21,7 +21,7 @@ matrix, and the device has written it. -trace: errors are printed.
 #define COO  (5 * ROWS)
 
 static PetscMPIInt Rank, Size;
-static PetscBool   Promoted, Trace;
+static PetscBool   Promoted;
 
 /* A matrix, and what an operation has made of it before, since it may fail when it comes again */
 typedef struct {
@@ -211,16 +211,7 @@ static PetscErrorCode Faults(const Op *op, PetscMPIInt faulty, PetscInt every)
     PetscCall(Make("aijhybridgpu", &d.A));
     if (op->prepare) PetscCall((*op->prepare)(&d));
     (void)alarm(100);
-    PetscCall(PetscPushErrorHandler(Trace ? PetscTraceBackErrorHandler : PetscReturnErrorHandler, NULL));
-    STACK_SAVE;
-    MatFault.count  = 0;
-    MatFault.last   = "";
-    MatFault.target = Rank == faulty ? k : 0;
-    ierr            = (*op->run)(&d);
-    fired           = MatFault.target && MatFault.count >= MatFault.target;
-    MatFault.target = 0;
-    STACK_RESTORE;
-    PetscCall(PetscPopErrorHandler());
+    MatFaultTry(Rank == faulty ? k : 0, ierr, fired, (*op->run)(&d));
     errors = ierr != PETSC_SUCCESS;
     PetscCallMPI(MPI_Bcast(&fired, 1, MPI_INT, faulty, PETSC_COMM_WORLD));
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &errors, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
@@ -246,7 +237,6 @@ int main(int argc, char **argv)
   };
   PetscInt every   = 1;
   char     one[64] = "";
-  int      code    = 0;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
@@ -254,7 +244,7 @@ int main(int argc, char **argv)
   (void)signal(SIGALRM, Waits);
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-promoted", &Promoted, NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-trace", &Trace, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-trace", &MatFault.trace, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-op", one, sizeof(one), NULL));
   PetscCall(Make("aijhybridgpu", &d.A)); /* the plugin's first use of the device, and of peer access */
   for (int k = 0; k < 3; k++) PetscCall(Halo(&d));
@@ -263,8 +253,6 @@ int main(int argc, char **argv)
   for (PetscMPIInt faulty = 0; faulty < Size; faulty += Size - 1)
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(ops); k++)
       if (!one[0] || !strcmp(one, ops[k].name)) PetscCall(Faults(&ops[k], faulty, every));
-  PetscCall(MatTestFinalize(&code));
   MatFaultWatch(PETSC_FALSE);
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -310,7 +310,6 @@ int main(int argc, char **argv)
 {
   PetscInt  only = -1;
   PetscBool few  = PETSC_FALSE;
-  int       code = 1;
 
   PetscFunctionBeginUser;
   PetscCall(Begin(&argc, &argv, &only, &few));
@@ -334,7 +333,5 @@ int main(int argc, char **argv)
     PetscCall(TestFaults(few ? 3 : 1, PETSC_TRUE, PETSC_TRUE));
     PetscCall(Options("-pc_gamg_threshold 0.03,0.01", PETSC_FALSE));
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -485,7 +485,6 @@ int main(int argc, char **argv)
   PetscInt    only = -1;
   PetscBool   few  = PETSC_FALSE;
   PetscMPIInt size;
-  int         code = 1;
 
   PetscFunctionBeginUser;
   PetscCall(Begin(&argc, &argv, &only, &few));
@@ -519,7 +518,5 @@ int main(int argc, char **argv)
     PetscCall(TestInjection());
   }
   PetscCall(DMDestroy(&Field));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

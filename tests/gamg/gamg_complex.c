@@ -176,7 +176,6 @@ int main(int argc, char **argv)
 {
   PetscInt  only = -1;
   PetscBool few  = PETSC_FALSE;
-  int       code = 1;
 
   PetscFunctionBeginUser;
   PetscCall(Begin(&argc, &argv, &only, &few));
@@ -185,7 +184,5 @@ int main(int argc, char **argv)
 #else
   MatTestSkipped++; /* numbers are real */
 #endif
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -77,7 +77,6 @@ int main(int argc, char **argv)
   PetscInt    only = -1;
   PetscBool   few  = PETSC_FALSE;
   PetscMPIInt size;
-  int         code = 1;
 
   PetscFunctionBeginUser;
   PetscCall(Begin(&argc, &argv, &only, &few));
@@ -85,7 +84,5 @@ int main(int argc, char **argv)
   MatTestName = "GAMG inside";
   for (PetscInt k = 0; Covers && k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Lines); k++)
     if ((only < 0 || k == only) && (size == 1 || Lines[k].several)) PetscCall(Inside(&Lines[k]));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -372,7 +372,6 @@ int main(int argc, char **argv)
   PetscInt  runs = 10, seed = 1, only = -1;
   PetscBool few = PETSC_FALSE, real = PETSC_FALSE;
   char      folder[PETSC_MAX_PATH_LEN] = "../shared/matrices";
-  int       code                       = 1;
 
   PetscFunctionBeginUser;
   PetscCall(Begin(&argc, &argv, &only, &few));
@@ -389,7 +388,5 @@ int main(int argc, char **argv)
     Seed        = 1000003ul * (unsigned long)(seed + k) + 12345;
     if (only < 0 || k == only) PetscCall(Run());
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -104,7 +104,6 @@ int main(int argc, char **argv)
 {
   PetscInt  only = -1;
   PetscBool few  = PETSC_FALSE;
-  int       code = 1;
 
   PetscFunctionBeginUser;
   PetscCall(Begin(&argc, &argv, &only, &few));
@@ -112,7 +111,5 @@ int main(int argc, char **argv)
     PetscCall(TestMultiples());
     PetscCall(TestDisorder());
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

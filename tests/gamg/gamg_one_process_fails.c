@@ -168,7 +168,6 @@ int main(int argc, char **argv)
 {
   PetscInt    only = -1, every = 1, from = 1;
   PetscBool   few = PETSC_FALSE, blocks = PETSC_FALSE, inject = PETSC_FALSE, sided = PETSC_FALSE, nested = PETSC_FALSE;
-  int         code = 1;
   Mat         S, A, H;
   KSP         h;
   PetscMPIInt size;
@@ -210,7 +209,5 @@ int main(int argc, char **argv)
     }
     PetscCall(MatTestDestroy(&S, &A, &H));
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -132,7 +132,6 @@ int main(int argc, char **argv)
 {
   PetscInt  only = -1;
   PetscBool few  = PETSC_FALSE;
-  int       code = 1;
 
   PetscFunctionBeginUser;
   PetscCall(Begin(&argc, &argv, &only, &few));
@@ -144,7 +143,5 @@ int main(int argc, char **argv)
       if (only < 0 || only == 1 + which) PetscCall(TestBlock(which));
     if (only < 0 || only == 3) PetscCall(TestEstimate());
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -323,7 +323,6 @@ int main(int argc, char **argv)
 {
   PetscInt  runs = 10, seed = 1, only = -1;
   PetscBool few = PETSC_FALSE, blocks = PETSC_FALSE;
-  int       code = 1;
 
   PetscFunctionBeginUser;
   PetscCall(Begin(&argc, &argv, &only, &few));
@@ -342,7 +341,5 @@ int main(int argc, char **argv)
     if (only < 0 || k == only) PetscCall(Run(blocks));
   }
   PetscCall(PetscFree(Places.xyz));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

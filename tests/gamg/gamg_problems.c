@@ -472,7 +472,6 @@ int main(int argc, char **argv)
   PetscInt    only = -1;
   PetscBool   few  = PETSC_FALSE;
   PetscMPIInt size;
-  int         code = 1;
 
   PetscFunctionBeginUser;
   PetscCall(Begin(&argc, &argv, &only, &few));
@@ -521,7 +520,5 @@ int main(int argc, char **argv)
 #if PETSC_VERSION_GE(3, 21, 0) && PETSC_VERSION_LT(3, 27, 0)
   if (Covers && size == 1 && (only < 0 || only == EVENTS)) PetscCall(TestAsked());
 #endif
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -423,7 +423,6 @@ int main(int argc, char **argv)
 {
   PetscBool on = PETSC_TRUE, aij, cuda, only, few = PETSC_FALSE;
   char      one[64];
-  int       code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -445,7 +444,5 @@ int main(int argc, char **argv)
     if (only ? !strcmp(one, cases[k].name) : !few || cases[k].kind == ZERO || !strcmp(cases[k].name, "chebyshev and jacobi")) PetscCall(TestCase(&cases[k]));
   PetscCall(TestFailure());
   PetscCall(TestTwice());
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -131,13 +131,9 @@ static inline PetscErrorCode CasesRun(const Case cases[], int n)
 /* the whole of a program that consists of cases */
 static inline int CasesMain(int argc, char **argv, const char about[], const Case cases[], int n)
 {
-  int code = 0;
-
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, about));
   PetscCall(CasesRun(cases, n));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  PetscFunctionReturn(code);
+  return MatTestEnd();
 }
 #endif

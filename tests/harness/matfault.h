@@ -54,6 +54,7 @@ static struct {
   int               n, count, target; /* calls so far, and the one that fails; 0: none */
   const char       *last;             /* that was made to fail */
   PetscBool         logs;             /* events of the log are, instead of allocations and the device's calls */
+  PetscBool         trace;            /* errors are printed */
   const HybBackend *device;
 } MatFault;
 
@@ -145,13 +146,19 @@ static inline PetscErrorCode MatFaultHeld(size_t *bytes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a PETSc with debugging keeps a stack of its functions' names, which an error that is caught leaves in disorder */
-#if defined(PETSC_USE_DEBUG) && !defined(PETSC_HAVE_THREADSAFETY)
-  #define STACK_SAVE    const PetscStack stack = petscstack
-  #define STACK_RESTORE petscstack = stack
-#else
-  #define STACK_SAVE    (void)0
-  #define STACK_RESTORE (void)0
-#endif
+/* error = call, of whose allocations and calls of the device the at-th fails (0: none); fired: there were so many */
+#define MatFaultTry(at, error, fired, call)                                                                        \
+  do {                                                                                                             \
+    STACK_SAVE;                                                                                                    \
+    PetscCall(PetscPushErrorHandler(MatFault.trace ? PetscTraceBackErrorHandler : PetscReturnErrorHandler, NULL)); \
+    MatFault.count  = 0;                                                                                           \
+    MatFault.last   = "";                                                                                          \
+    MatFault.target = (at);                                                                                        \
+    error           = call;                                                                                        \
+    fired           = MatFault.target && MatFault.count >= MatFault.target;                                        \
+    MatFault.target = 0;                                                                                           \
+    PetscCall(PetscPopErrorHandler());                                                                             \
+    STACK_RESTORE;                                                                                                 \
+  } while (0)
 
 #endif

@@ -59,23 +59,33 @@ static inline PetscErrorCode MatTestFinalize(int *code)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* main()'s end: the line of counts, and the exit code */
+static inline int MatTestEnd(void)
+{
+  int code = 1;
+
+  PetscCall(MatTestFinalize(&code));
+  PetscCall(PetscFinalize());
+  return code;
+}
+
 /* errors that are caught leave a debugging PETSc's stack of functions in disorder */
 #if defined(PETSC_USE_DEBUG) && !defined(PETSC_HAVE_THREADSAFETY)
-  #define MATTEST_STACK_SAVE    const PetscStack stack_ = petscstack
-  #define MATTEST_STACK_RESTORE petscstack = stack_
+  #define STACK_SAVE    const PetscStack stack_ = petscstack
+  #define STACK_RESTORE petscstack = stack_
 #else
-  #define MATTEST_STACK_SAVE    (void)0
-  #define MATTEST_STACK_RESTORE (void)0
+  #define STACK_SAVE    (void)0
+  #define STACK_RESTORE (void)0
 #endif
 
 /* error = call, and nothing is printed */
 #define QUIETLY(error, call)                                         \
   do {                                                               \
-    MATTEST_STACK_SAVE;                                              \
+    STACK_SAVE;                                                      \
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); \
     error = call;                                                    \
     PetscCall(PetscPopErrorHandler());                               \
-    MATTEST_STACK_RESTORE;                                           \
+    STACK_RESTORE;                                                   \
   } while (0)
 
 static inline PetscErrorCode MatTestAssemble(Mat A)

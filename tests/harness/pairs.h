@@ -497,7 +497,7 @@ static inline PetscErrorCode PairsProducts(Mat A, Mat H, const char *what)
   Vec            x, y, z;
   PetscInt       start, end;
   PetscScalar    v;
-  MATTEST_STACK_SAVE;
+  STACK_SAVE;
 
   PetscFunctionBeginUser;
   PetscCall(PairsByClaim(A, &claim[0]));
@@ -514,7 +514,7 @@ static inline PetscErrorCode PairsProducts(Mat A, Mat H, const char *what)
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     for (int k = 0; k < 2; k++) ierr[k] = t ? MatMultTranspose(k ? H : A, x, k ? z : y) : MatMult(k ? H : A, x, k ? z : y);
     PetscCall(PetscPopErrorHandler());
-    MATTEST_STACK_RESTORE;
+    STACK_RESTORE;
     if (PairsShort && ierr[1] == PETSC_ERR_MEM) PetscCall(ierr[1]);
     PetscCall(PairsCount((PetscBool)(ierr[0] == ierr[1]), what, t ? "errors of MatMultTranspose" : "errors of MatMult"));
     if (!ierr[0] && !ierr[1]) PetscCall(PairsVectors(y, z, what, t ? "MatMultTranspose" : "MatMult"));

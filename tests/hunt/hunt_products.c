@@ -326,7 +326,6 @@ static PetscErrorCode Run(PetscInt steps)
 int main(int argc, char **argv)
 {
   PetscInt seed = 1, runs = 12, steps = 6;
-  int      code = 1;
 
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &seed, NULL));
@@ -341,7 +340,5 @@ int main(int argc, char **argv)
     PetscCall(Run(steps));
     if (MatTestFailed > failed) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "again: -seed %" PetscInt_FMT " -runs 1 -steps %" PetscInt_FMT "\n", MatTestSeed, steps));
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -100,7 +100,6 @@ static const Single Untried[] = {
 
 int main(int argc, char **argv)
 {
-  int code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(HuntBegin(&argc, &argv));
@@ -118,7 +117,5 @@ int main(int argc, char **argv)
       for (PetscInt again = 0; again < (s->again == ONCE ? 1 : 2) && PairsWanted(kind); again++) PetscCall(EachKind(op, s->pattern, kind, again));
     }
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -16,14 +16,14 @@ static inline PetscErrorCode Apply(Hunt *h, const Operation *op, const char *tex
 {
   PetscFunctionBeginUser;
   for (int k = 0; k < 2 && !(stop && e[0]); k++) {
-    MATTEST_STACK_SAVE;
+    STACK_SAVE;
     if (PairsTrail) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s %s %d x %d\n", k ? "ours" : "MATAIJ", text, (int)h->M, (int)h->N));
     PetscCall(SeenGet(h->p->m[k], &before[k]));
     PetscCall(Side(k));
     PetscCall(PetscPushErrorHandler(PairsTrail ? Tell : PetscReturnErrorHandler, NULL));
     e[k] = (*op->apply)(h, k, h->p->m[k]);
     PetscCall(PetscPopErrorHandler());
-    MATTEST_STACK_RESTORE;
+    STACK_RESTORE;
   }
   PetscCall(Side(0));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -301,7 +301,6 @@ static inline PetscErrorCode HuntBegin(int *argc, char ***argv)
 static inline int HuntRandom(int argc, char **argv, const Hunter *hunter)
 {
   PetscInt runs = 1, steps = hunter->steps, operations = 0;
-  int      code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(HuntBegin(&argc, &argv));
@@ -328,9 +327,7 @@ static inline int HuntRandom(int argc, char **argv, const Hunter *hunter)
   }
   for (int q = 0; q < 3; q++) PetscCall(MatNullSpaceDestroy(&Spaces[q]));
   if (!Rank && File[0]) (void)unlink(File);
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  PetscFunctionReturn(code);
+  return MatTestEnd();
 }
 
 /* an operation on a pair of this origin, and with again once more after the device has written new values */

@@ -114,7 +114,6 @@ static PetscErrorCode CheckVectors(void)
 
 int main(int argc, char **argv)
 {
-  int code = 1;
 
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
 #if defined(PETSC_HAVE_DEVICE)
@@ -126,7 +125,5 @@ int main(int argc, char **argv)
   MatTestSkipped++;
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "SKIPPED: this PETSc has no devices, and binds nothing to the CPU\n"));
 #endif
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

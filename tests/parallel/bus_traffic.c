@@ -270,7 +270,6 @@ int main(int argc, char **argv)
   static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_PtAP};
   PetscBool                   flg;
   void                       *library = NULL;
-  int                         code    = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "What crosses the bus in parallel products of MATAIJHYBRIDGPU\n"));
@@ -295,7 +294,5 @@ int main(int argc, char **argv)
     PetscCall(Test(types[t], 24, PETSC_FALSE));
     PetscCall(Test(types[t], 13, PETSC_TRUE));
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -496,12 +496,9 @@ static PetscErrorCode Run(void)
 
 int main(int argc, char **argv)
 {
-  int code = 1;
 
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   MatTestName = "halo";
   PetscCall(Run());
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

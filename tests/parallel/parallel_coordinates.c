@@ -166,7 +166,6 @@ int main(int argc, char **argv)
   char      name[64];
   PetscBool mirror;
   void     *library = NULL;
-  int       code    = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Assembly of MATAIJHYBRIDGPU from coordinates in parallel\n"));
@@ -196,7 +195,5 @@ int main(int argc, char **argv)
     }
   }
   PetscCall(TestOrientation());
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -527,7 +527,6 @@ static PetscErrorCode Multigrid(void)
 int main(int argc, char **argv)
 {
   Mat A, H;
-  int code = 0;
 
   PetscFunctionBeginUser;
   MatTestCards(argc, argv);
@@ -547,7 +546,5 @@ int main(int argc, char **argv)
   PetscCall(Overlaid());
   PetscCall(SeveralUnknowns());
   PetscCall(Multigrid());
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

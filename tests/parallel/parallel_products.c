@@ -676,7 +676,6 @@ int main(int argc, char **argv)
   };
   void     *library = NULL;
   PetscBool given   = PETSC_FALSE;
-  int       code    = 0;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
@@ -738,7 +737,5 @@ int main(int argc, char **argv)
       for (int uneven = 0; uneven < 2; uneven++)
         for (int band = 0; band < (Apart ? 2 : 1); band++) PetscCall(Unchanged(types[t], (PetscBool)band, (PetscBool)uneven));
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

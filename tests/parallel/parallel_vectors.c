@@ -145,7 +145,6 @@ static PetscErrorCode Both(PetscInt rbs, PetscInt cbs, PetscBool setup)
 
 int main(int argc, char **argv)
 {
-  int code = 0;
 
   MatTestCards(argc, argv);
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -162,7 +161,5 @@ int main(int argc, char **argv)
 #else
   MatTestSkipped++; /* a PETSc without CUDA has no such vectors */
 #endif
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

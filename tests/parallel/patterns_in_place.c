@@ -227,7 +227,6 @@ static PetscErrorCode Plain(void)
 
 int main(int argc, char **argv)
 {
-  int       code  = 1;
   PetscBool plain = PETSC_FALSE;
 
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
@@ -242,7 +241,5 @@ int main(int argc, char **argv)
     PetscCall(Transposed(PETSC_FALSE));
     PetscCall(Transposed(PETSC_TRUE));
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

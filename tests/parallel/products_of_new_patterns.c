@@ -439,7 +439,6 @@ static PetscErrorCode Columns(void)
 
 int main(int argc, char **argv)
 {
-  int code = 1;
 
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &Few, NULL));
@@ -459,7 +458,5 @@ int main(int argc, char **argv)
   if (!Few) PetscCall(Indices(MATPRODUCT_PtAP));
   if (!Few) PetscCall(Between(PETSC_FALSE));
   PetscCall(Between(PETSC_TRUE));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -359,7 +359,6 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-  int code = 1;
 
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   PetscCall(PetscLogDefaultBegin());
@@ -382,7 +381,5 @@ int main(int argc, char **argv)
       for (int t = 0; t < 2; t++) PetscCall(MatDestroy(&M[t]));
     }
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

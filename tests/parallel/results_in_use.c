@@ -383,7 +383,6 @@ static PetscErrorCode OneEntry(MatProductType type)
 int main(int argc, char **argv)
 {
   PetscMPIInt rank;
-  int         code = 1;
 
   MatTestName = Name;
   PetscCall(MatTestInitialize(&argc, &argv, &rank, &Size));
@@ -403,7 +402,5 @@ int main(int argc, char **argv)
   PetscCall(States());
   PetscCall(OneEntry(MATPRODUCT_AB));
   PetscCall(OneEntry(MATPRODUCT_AtB));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

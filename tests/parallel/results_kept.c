@@ -448,7 +448,6 @@ static PetscBool Alone(MatProductType type, size_t c)
 int main(int argc, char **argv)
 {
   static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
-  int                         code    = 1;
   PetscInt                    only    = -1;
   PetscMPIInt                 rank;
 
@@ -477,7 +476,5 @@ int main(int argc, char **argv)
         } else
           MatTestCheck(PETSC_TRUE, log[0].what[s]);
     }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -200,7 +200,6 @@ static PetscErrorCode Options(void)
 
 int main(int argc, char **argv)
 {
-  int code = 1;
 
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
   for (int born = 0; born < 2 && Size > 1; born++) PetscCall(Whole((PetscBool)born));
@@ -211,7 +210,5 @@ int main(int argc, char **argv)
     PetscCall(Named(MATPRODUCT_AB, "sorted"));
     PetscCall(Named(MATPRODUCT_AtB, "outerproduct"));
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -348,7 +348,6 @@ int main(int argc, char **argv)
   PetscBool some    = PETSC_FALSE;
   char      sub[64] = "";
   PetscInt  only    = -1;
-  int       code    = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -387,7 +386,5 @@ int main(int argc, char **argv)
         MatTestCheck(difference < 1e-7 * norm, "the result");
         for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&u[k]));
       }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -24,7 +24,6 @@ int main(int argc, char **argv)
   const char *const nothing[] = {"HybCopyTo", "HybCopyFr", "HybProdNum", "HybProdSym", "HybTranspose", "HybAdopt", "MatPtAPNumeric", "VecCUDACopyTo", "VecCUDACopyFrom"};
   const char *const pcs[]     = {PCJACOBI, PCGAMG};
   char              name[64];
-  int               code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "A second solve copies nothing\n"));
@@ -93,7 +92,5 @@ int main(int argc, char **argv)
 #endif
     PetscCall(MatTestDestroy(&ksp, &x, &b, &A));
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -337,7 +337,6 @@ static PetscErrorCode TestContexts(void)
 
 int main(int argc, char **argv)
 {
-  int code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "MATAIJHYBRIDGPU beside PETSc's own types on the device\n"));
@@ -364,7 +363,5 @@ int main(int argc, char **argv)
 #else
   MatTestSkipped++;
 #endif
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

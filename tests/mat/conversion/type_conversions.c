@@ -540,7 +540,6 @@ static PetscErrorCode Option(Kind kind)
 int main(int argc, char **argv)
 {
   const MatReuse ways[] = {MAT_INITIAL_MATRIX, MAT_REUSE_MATRIX, MAT_INPLACE_MATRIX};
-  int            code   = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Conversions are those of AIJ\n"));
@@ -578,7 +577,5 @@ int main(int argc, char **argv)
   PetscCall(Products(MATAIJPERM));
   PetscCall(Products(MATAIJSELL));
   PetscCall(Products(MATAIJCRL));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

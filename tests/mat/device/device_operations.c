@@ -587,7 +587,6 @@ int main(int argc, char **argv)
     {70,  120},
     {120, 50 }
   };
-  int code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Operations of MATAIJHYBRIDGPU on the device\n"));
@@ -626,7 +625,5 @@ int main(int argc, char **argv)
   PetscCall(TestDisorder(PETSC_TRUE));
   PetscCall(TestDiagonalTwice(PETSC_FALSE));
   PetscCall(TestDiagonalTwice(PETSC_TRUE));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

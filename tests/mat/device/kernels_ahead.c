@@ -45,7 +45,7 @@ int main(int argc, char **argv)
 {
   PetscBool ahead = PETSC_TRUE, device = PETSC_FALSE;
   void     *library = NULL;
-  int       before, code;
+  int       before;
   cpu_set_t cores;
 
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -64,7 +64,5 @@ int main(int argc, char **argv)
     MatTestCheck(Threads() == before + (ahead ? 1 : 0), "a thread that was not asked for, or none that was");
   } else
     MatTestSkipped++;
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

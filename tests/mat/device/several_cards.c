@@ -137,7 +137,6 @@ int main(int argc, char **argv)
   PetscBool   mirror;
   double      share = -1;
   void       *library;
-  int         code = 1;
 
   (void)setenv("HYB_EMULATOR_CARDS", "2", 1); /* before the device library is opened, at its first use */
   PetscFunctionBeginUser;
@@ -192,7 +191,5 @@ int main(int argc, char **argv)
   for (PetscInt turn = 0; turn < 2; turn++) PetscCall(Work(A, H, turn));
   Elsewhere();
   PetscCall(MatTestDestroy(&A, &H));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

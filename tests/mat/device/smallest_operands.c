@@ -117,7 +117,6 @@ static PetscErrorCode Check(PetscInt nonzeros, VecType vectors)
 int main(int argc, char **argv)
 {
   const PetscInt nonzeros[] = {3000, 9000, 12000, 45000, 120000};
-  int            code       = 0;
   char           library[PETSC_MAX_PATH_LEN];
 
   PetscFunctionBeginUser;
@@ -128,7 +127,5 @@ int main(int argc, char **argv)
     PetscCall(Check(nonzeros[k], VECSTANDARD));
     PetscCall(Check(nonzeros[k], VECCUDA));
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

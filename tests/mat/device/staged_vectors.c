@@ -64,7 +64,6 @@ int main(int argc, char **argv)
   PetscInt  device;
   PetscBool full = PETSC_FALSE, staged = PETSC_TRUE;
   char      path[PETSC_MAX_PATH_LEN];
-  int       code = 1;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -118,7 +117,5 @@ int main(int argc, char **argv)
   }
   PetscCall(MatTestDestroy(&A, &H, &S, &T, &C));
 end:
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

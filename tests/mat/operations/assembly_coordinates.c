@@ -83,7 +83,6 @@ int main(int argc, char **argv)
   Mat            A, H;
   unsigned long  s = 4711;
   PetscMPIInt    rank;
-  int            code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Assembly of MATAIJHYBRIDGPU from coordinates against MATAIJ\n"));
@@ -134,7 +133,5 @@ int main(int argc, char **argv)
   MatTestCheckSame(H, A, "values");
   MatTestCheckMult(H, A, "in use");
   PetscCall(MatTestDestroy(&A, &H));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

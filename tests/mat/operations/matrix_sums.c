@@ -397,7 +397,6 @@ static PetscErrorCode TestRefilled(void)
 
 int main(int argc, char **argv)
 {
-  int code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Sums of matrices\n"));
@@ -427,7 +426,5 @@ int main(int argc, char **argv)
   if (PairsSize() == 1 || PETSC_VERSION_GE(3, 21, 0)) PetscCall(TestEuler());
   PetscCall(TestGraph());
   PetscCall(MatNullSpaceDestroy(&Constant));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -227,7 +227,6 @@ static PetscErrorCode TestOperation(Op op, Kind kind, Pattern pattern, int odd, 
 
 int main(int argc, char **argv)
 {
-  int      code  = 0;
   PetscInt every = 1;
 
   PetscFunctionBeginUser;
@@ -249,7 +248,5 @@ int main(int argc, char **argv)
           PetscCall(TestOperation((Op)op, (Kind)kind, (Pattern)((op + odd) % PATTERNS), odd, shape));
         }
   PetscCall(MatNullSpaceDestroy(&Constant));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

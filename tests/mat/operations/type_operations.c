@@ -572,7 +572,6 @@ static PetscErrorCode CheckFactorsInPlace(void)
 int main(int argc, char **argv)
 {
   PetscMPIInt    size;
-  int            code        = 0;
   const PetscInt shapes[][2] = {
     {40, 40},
     {37, 52},
@@ -643,7 +642,5 @@ int main(int argc, char **argv)
     MatTestCheck(PETSC_TRUE, "no rows, no columns");
     PetscCall(MatTestDestroy(&ZZ, &Z, &x, &y));
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

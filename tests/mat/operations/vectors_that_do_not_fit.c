@@ -117,7 +117,6 @@ static PetscErrorCode Try(Case c, MatType type, PetscErrorCode *error, Vec *resu
 int main(int argc, char **argv)
 {
   PetscMPIInt size;
-  int         code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Vectors that a product cannot take\n"));
@@ -146,7 +145,5 @@ int main(int argc, char **argv)
     PetscCall(VecDestroy(&result));
     if (c < ADD_LAYOUT_X) PetscCall(VecDestroy(&expected));
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

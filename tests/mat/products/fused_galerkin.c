@@ -136,7 +136,6 @@ static PetscErrorCode GAMG(void)
 int main(int argc, char **argv)
 {
   void *library = NULL;
-  int   code    = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "The fused P^T A P of MATAIJHYBRIDGPU\n"));
@@ -151,7 +150,5 @@ int main(int argc, char **argv)
   PetscCheck(GetMethod && GetCounter, PETSC_COMM_WORLD, PETSC_ERR_LIB, "The plugin lacks the public functions");
   PetscCall(Products());
   PetscCall(GAMG());
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

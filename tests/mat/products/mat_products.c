@@ -357,7 +357,6 @@ static PetscErrorCode CheckNames(void)
 int main(int argc, char **argv)
 {
   PetscMPIInt size;
-  int         code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Products of MATAIJHYBRIDGPU against MATAIJ\n"));
@@ -370,7 +369,5 @@ int main(int argc, char **argv)
   if (size == 1) PetscCall(CheckForcedDiagonal());
   PetscCall(CheckDense());
   PetscCall(CheckNames());
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

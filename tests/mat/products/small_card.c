@@ -111,7 +111,6 @@ int main(int argc, char **argv)
   PetscReal  limit = 0;
   Mat        A, B, H, Q, C, D;
   void      *library;
-  int        code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Products of MATAIJHYBRIDGPU in chunks of rows\n"));
@@ -139,7 +138,5 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-mat_aijhybridgpu_memory_limit", &limit, NULL));
   PetscCall(CheckConvert(limit));
   PetscCall(CheckTooLarge(limit));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -245,7 +245,6 @@ int main(int argc, char **argv)
   PetscMPIInt   rank;
   PetscInt      times = 6;
   unsigned long s;
-  int           code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestInitialize(&argc, &argv, &rank, &size));
@@ -257,7 +256,5 @@ int main(int argc, char **argv)
     PetscCall(Descending(&s));
   }
   if (size == 1) PetscCall(Outside());
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -465,7 +465,6 @@ static PetscErrorCode Shape(size_t s)
 int main(int argc, char **argv)
 {
   char backend[64] = "";
-  int  code        = 1;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -479,7 +478,5 @@ int main(int argc, char **argv)
     PetscCall(Shape(s));
     PetscCall(InPlace(s));
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

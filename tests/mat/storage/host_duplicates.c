@@ -287,7 +287,6 @@ int main(int argc, char **argv)
   Mat         X;
   PetscMPIInt size;
   PetscBool   flg;
-  int         code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Duplicates on the host of large matrices\n"));
@@ -325,7 +324,5 @@ int main(int argc, char **argv)
   PetscCall(MatTestRandom(1200, 4000, 20, 4, &X));
   PetscCall(Checks(X, "wide"));
   PetscCall(MatDestroy(&X));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -302,7 +302,7 @@ static PetscErrorCode CaseQueued(void)
 {
   PetscErrorCode ierr = PETSC_ERR_SUP;
   Vec            x    = NULL;
-  MATTEST_STACK_SAVE;
+  STACK_SAVE;
 
   PetscFunctionBeginUser;
 #if defined(PETSC_HAVE_CUDA)
@@ -318,7 +318,7 @@ static PetscErrorCode CaseQueued(void)
       if (!ierr) ierr = VecSetType(x, VECCUDA);
       if (!ierr) ierr = VecSet(x, 1.0);
       PetscCall(PetscPopErrorHandler());
-      MATTEST_STACK_RESTORE;
+      STACK_RESTORE;
     }
   }
 #endif

@@ -416,7 +416,6 @@ static PetscErrorCode CheckColoring(void)
 
 int main(int argc, char **argv)
 {
-  int         code = 0;
   PetscBool   some = PETSC_FALSE, moved;
   PetscMPIInt size;
   Mat         A, H, X;
@@ -503,7 +502,5 @@ int main(int argc, char **argv)
   PetscCall(CheckWay("written twice on the device", GOES_ON, Twice));
   PetscCall(CheckWay("MatHeaderReplace", GOES_ON, Replace));
 end:
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -571,7 +571,6 @@ static PetscErrorCode CheckTraps(void)
 
 int main(int argc, char **argv)
 {
-  int         code  = 0;
   PetscReal   share = 0.5;
   PetscBool   mirror, never, cuda, flg;
   PetscMPIInt size;
@@ -606,7 +605,5 @@ int main(int argc, char **argv)
 #if PETSC_VERSION_GE(3, 22, 0)
   if (size == 2) PetscCall(CheckBlocks());
 #endif
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

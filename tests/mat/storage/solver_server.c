@@ -203,7 +203,6 @@ static PetscErrorCode Check(Origin o)
 
 int main(int argc, char **argv)
 {
-  int         code = 1;
   PetscMPIInt rank, size;
 
   PetscCall(MatTestInitialize(&argc, &argv, &rank, &size));
@@ -226,7 +225,5 @@ int main(int argc, char **argv)
   MatTestSkipped++;
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "SKIPPED: the solver server of this PETSc shares no memory\n"));
 #endif
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

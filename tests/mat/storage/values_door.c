@@ -165,14 +165,11 @@ int main(int argc, char **argv)
 {
   PetscMPIInt rank, size;
   PetscBool   plain;
-  int         code;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestInitialize(&argc, &argv, &rank, &size));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_seqaij_type", &plain));
   PetscCall(Passing(plain ? MATAIJ : "aijhybridgpu"));
   if (size == 1 && !plain) PetscCall(Names("aijhybridgpu"));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }
