@@ -30,9 +30,7 @@ static void Coordinates(PetscInt start, PetscInt end, PetscInt M, PetscInt i[], 
 static PetscErrorCode Make(MatType type, Mat *A)
 {
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, ROWS, ROWS, PETSC_DETERMINE, PETSC_DETERMINE));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, type, ROWS, ROWS, PETSC_DETERMINE, PETSC_DETERMINE, A));
   PetscCall(PetscLayoutSetUp((*A)->rmap));
   PetscCall(PetscLayoutSetUp((*A)->cmap));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -33,9 +33,7 @@ static PetscErrorCode Coordinates(MatType type, Mat *C)
     j[k] = (3 * k) % 11;
     v[k] = 1.0 + (PetscReal)k;
   }
-  PetscCall(MatCreate(PETSC_COMM_SELF, C));
-  PetscCall(MatSetSizes(*C, 7, 11, 7, 11));
-  PetscCall(MatSetType(*C, type));
+  PetscCall(MatTestCreate(PETSC_COMM_SELF, type, 7, 11, 7, 11, C));
   PetscCall(MatSetPreallocationCOO(*C, 60, i, j));
   PetscCall(MatSetValuesCOO(*C, v, INSERT_VALUES));
   PetscFunctionReturn(PETSC_SUCCESS);

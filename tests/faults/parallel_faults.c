@@ -49,9 +49,7 @@ static PetscErrorCode Make(MatType type, Mat *A)
   PetscScalar    v[COO];
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, ROWS, ROWS, M, M));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, type, ROWS, ROWS, M, M, A));
   for (PetscInt k = 0; k < COO; k++) {
     i[k] = k % 7 == 3 ? (start + ROWS) % M : start + k % ROWS;
     j[k] = k < ROWS ? i[k] : (start + 5 * k) % M;

@@ -317,11 +317,7 @@ static PetscErrorCode Read(const char *folder, const char *name, Mat *A)
   PetscCheck(f && fgets(line, sizeof(line), f) && sscanf(line, "%%%%MatrixMarket matrix coordinate %31s %31s", field, symmetry) == 2, PETSC_COMM_SELF, PETSC_ERR_FILE_READ, "%s cannot be read", path);
   while (fgets(line, sizeof(line), f) && line[0] == '%') {}
   PetscCheck(sscanf(line, "%ld %ld %ld", &m, &n, &nz) == 3, PETSC_COMM_SELF, PETSC_ERR_FILE_READ, "%s has no sizes", path);
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, m, m));
-  PetscCall(MatSetType(*A, MATAIJ));
-  PetscCall(MatSeqAIJSetPreallocation(*A, 40, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, 40, NULL, 40, NULL));
+  PetscCall(MatTestRoom(MATAIJ, PETSC_DECIDE, PETSC_DECIDE, m, m, 40, A, NULL, NULL));
   PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatGetOwnershipRange(*A, &start, &end));
   while (fgets(line, sizeof(line), f) && sscanf(line, "%ld %ld %lf", &i, &j, strcmp(field, "pattern") ? &v : &(double){0}) >= 2) {

@@ -18,9 +18,7 @@ static PetscErrorCode OnFirst(MatType type, Mat *A)
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   local = rank ? 0 : all;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, &S));
-  PetscCall(MatSetSizes(S, local, local, all, all));
-  PetscCall(MatSetType(S, MATAIJ));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, MATAIJ, local, local, all, all, &S));
   PetscCall(MatMPIAIJSetPreallocation(S, 5, NULL, 0, NULL));
   for (PetscInt r = 0; r < local; r++) {
     const PetscInt c[] = {r - n, r - 1, r + 1, r + n};

@@ -53,11 +53,7 @@ static PetscErrorCode Dirichlet(PetscInt n, PetscBool both, Mat *A)
     PetscInt  m = end - start, N = n * n;
     PetscBool zero;
 
-    PetscCall(MatCreate(PETSC_COMM_WORLD, &C));
-    PetscCall(MatSetSizes(C, m, m, N, N));
-    PetscCall(MatSetType(C, MATAIJ));
-    PetscCall(MatSeqAIJSetPreallocation(C, 5, NULL));
-    PetscCall(MatMPIAIJSetPreallocation(C, 5, NULL, 5, NULL));
+    PetscCall(MatTestRoom(MATAIJ, m, m, N, N, 5, &C, NULL, NULL));
     for (PetscInt r = start; r < end; r++) {
       const PetscInt    *j;
       const PetscScalar *v;

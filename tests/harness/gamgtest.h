@@ -523,11 +523,7 @@ static inline PetscErrorCode Random(PetscInt n, PetscInt degree, unsigned long s
   PetscScalar *d;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, n, n));
-  PetscCall(MatSetType(*A, MATAIJ));
-  PetscCall(MatSeqAIJSetPreallocation(*A, 6 * degree + 10, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, 6 * degree + 10, NULL, 6 * degree + 10, NULL));
+  PetscCall(MatTestRoom(MATAIJ, PETSC_DECIDE, PETSC_DECIDE, n, n, 6 * degree + 10, A, NULL, NULL));
   PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatSetOption(*A, MAT_IGNORE_OFF_PROC_ENTRIES, PETSC_TRUE)); /* every process sets all */
   PetscCall(PetscCalloc1(n, &d));

@@ -133,14 +133,21 @@ static inline PetscErrorCode MatTestOption(PetscBool on, const char name[], cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static inline PetscErrorCode MatTestCreate(MPI_Comm comm, MatType type, PetscInt m, PetscInt n, PetscInt M, PetscInt N, Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(comm, A));
+  PetscCall(MatSetSizes(*A, m, n, M, N));
+  PetscCall(MatSetType(*A, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A matrix of a sparse type, with room for so many entries in each row of either block; which rows are this
    process's */
 static inline PetscErrorCode MatTestRoom(MatType type, PetscInt m, PetscInt n, PetscInt M, PetscInt N, PetscInt room, Mat *A, PetscInt *start, PetscInt *end)
 {
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, m, n, M, N));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, type, m, n, M, N, A));
   PetscCall(MatSeqAIJSetPreallocation(*A, room, NULL));
   PetscCall(MatMPIAIJSetPreallocation(*A, room, NULL, room, NULL));
   PetscCall(MatGetOwnershipRange(*A, start, end));
@@ -272,12 +279,7 @@ static inline PetscErrorCode MatTestRandom(PetscInt M, PetscInt N, PetscInt arow
   unsigned long s;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, M, N));
-  PetscCall(MatSetType(*A, MATAIJ));
-  PetscCall(MatSeqAIJSetPreallocation(*A, 3 * arow + 2, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, 3 * arow + 2, NULL, 3 * arow + 2, NULL));
-  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  PetscCall(MatTestRoom(MATAIJ, PETSC_DECIDE, PETSC_DECIDE, M, N, 3 * arow + 2, A, &start, &end));
   for (PetscInt r = start; r < end; r++) {
     PetscInt n;
 
@@ -305,9 +307,7 @@ static inline PetscErrorCode MatTestStencil(PetscInt dim, PetscInt n, PetscBool 
 
   PetscFunctionBeginUser;
   for (PetscInt d = 0; d < dim; d++) size *= n;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, size, size));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, type, PETSC_DECIDE, PETSC_DECIDE, size, size, A));
   PetscCall(MatSetFromOptions(*A));
   PetscCall(MatSeqAIJSetPreallocation(*A, full ? 27 : 7, NULL));
   PetscCall(MatMPIAIJSetPreallocation(*A, full ? 27 : 7, NULL, full ? 27 : 7, NULL));

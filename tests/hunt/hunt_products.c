@@ -104,9 +104,7 @@ static PetscErrorCode Make(MatType type, const Pattern *p, PetscInt seed, Mat *A
   PetscLayout rows, columns;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, Local, Local, M, M));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, type, Local, Local, M, M, A));
   PetscCall(MatGetLayouts(*A, &rows, &columns));
   PetscCall(PetscLayoutSetUp(rows));
   PetscCall(PetscLayoutSetUp(columns));

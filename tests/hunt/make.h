@@ -287,9 +287,7 @@ static PetscErrorCode Load(Hunt *h, int k, Mat A)
     PetscCall(MatScale(A, 3.0));
     PetscCall(MatLoad(A, viewer));
   } else if (h->r[0] % 3 == 2) {
-    PetscCall(MatCreate(PETSC_COMM_WORLD, &h->made.m[k]));
-    PetscCall(MatSetSizes(h->made.m[k], m, n, h->M, h->N));
-    PetscCall(MatSetType(h->made.m[k], OurType(k)));
+    PetscCall(MatTestCreate(PETSC_COMM_WORLD, OurType(k), m, n, h->M, h->N, &h->made.m[k]));
     PetscCall(MatLoad(h->made.m[k], viewer));
   }
   PetscCall(PetscViewerDestroy(&viewer));

@@ -302,9 +302,7 @@ static PetscErrorCode BlockAlone(Mat block, PetscBool product, PetscBool values,
 
   PetscFunctionBeginUser;
   if (product) {
-    PetscCall(MatCreate(PETSC_COMM_SELF, &one));
-    PetscCall(MatSetSizes(one, block->cmap->n, block->cmap->n, block->cmap->n, block->cmap->n));
-    PetscCall(MatSetType(one, ((PetscObject)block)->type_name));
+    PetscCall(MatTestCreate(PETSC_COMM_SELF, ((PetscObject)block)->type_name, block->cmap->n, block->cmap->n, block->cmap->n, block->cmap->n, &one));
     PetscCall(MatSeqAIJSetPreallocation(one, 1, NULL));
     for (PetscInt r = 0; r < block->cmap->n; r++) PetscCall(MatSetValue(one, r, r, 1.0, INSERT_VALUES));
     PetscCall(MatTestAssemble(one));

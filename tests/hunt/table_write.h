@@ -250,9 +250,7 @@ static PetscErrorCode Preallocator(Hunt *h, int k, Mat A)
   Mat B;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, &B));
-  PetscCall(MatSetSizes(B, A->rmap->n, A->cmap->n, A->rmap->N, A->cmap->N));
-  PetscCall(MatSetType(B, MATPREALLOCATOR));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, MATPREALLOCATOR, A->rmap->n, A->cmap->n, A->rmap->N, A->cmap->N, &B));
   PetscCall(MatSetUp(B));
   PetscCall(PairsWrite(B, WIDE, 1));
   PetscCall(MatPreallocatorPreallocate(B, PETSC_TRUE, A));

@@ -30,9 +30,7 @@ static PetscErrorCode Make(MatType type, PetscBool bind, PetscBool early, Mat *A
   PetscInt       start, end;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, m, m, M, M));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, type, m, m, M, M, A));
   if (bind) PetscCall(MatSetOptionsPrefix(*A, "few_"));
   if (early) PetscCall(MatSetFromOptions(*A));
   PetscCall(MatMPIAIJSetPreallocation(*A, 3, NULL, 3, NULL));

@@ -235,9 +235,7 @@ static PetscErrorCode Refused(void)
       PetscInt start, end;
 
       C[k] = NULL;
-      PetscCall(MatCreate(pair, &A[k]));
-      PetscCall(MatSetSizes(A[k], PETSC_DECIDE, PETSC_DECIDE, n * n, n * n));
-      PetscCall(MatSetType(A[k], k ? "aijhybridgpu" : MATAIJ));
+      PetscCall(MatTestCreate(pair, k ? "aijhybridgpu" : MATAIJ, PETSC_DECIDE, PETSC_DECIDE, n * n, n * n, &A[k]));
       PetscCall(MatMPIAIJSetPreallocation(A[k], 5, NULL, 5, NULL));
       PetscCall(MatGetOwnershipRange(A[k], &start, &end));
       for (PetscInt r = start; r < end; r++)

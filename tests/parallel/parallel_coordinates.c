@@ -58,9 +58,7 @@ static PetscErrorCode Test(PetscInt M, PetscInt N, PetscBool local, PetscBool lo
   s += 77 * (unsigned long)rank;
   n = lone ? (rank == size - 1 ? MAXIMUM : 0) : MAXIMUM / 2 + 100 * rank;
   for (int t = 0; t < 2; t++) {
-    PetscCall(MatCreate(PETSC_COMM_WORLD, &A[t]));
-    PetscCall(MatSetSizes(A[t], PETSC_DECIDE, PETSC_DECIDE, M, N));
-    PetscCall(MatSetType(A[t], t ? "aijhybridgpu" : MATAIJ));
+    PetscCall(MatTestCreate(PETSC_COMM_WORLD, t ? "aijhybridgpu" : MATAIJ, PETSC_DECIDE, PETSC_DECIDE, M, N, &A[t]));
     if (ignore) PetscCall(MatSetOption(A[t], MAT_IGNORE_OFF_PROC_ENTRIES, PETSC_TRUE));
   }
   for (int pattern = 0; pattern < 2; pattern++) {
@@ -124,9 +122,7 @@ static PetscErrorCode TestOrientation(void)
   PetscFunctionBeginUser;
   MatTestName = "MAT_ROW_ORIENTED";
   for (int t = 0; t < 2; t++) {
-    PetscCall(MatCreate(PETSC_COMM_WORLD, &A[t]));
-    PetscCall(MatSetSizes(A[t], 16, 16, PETSC_DETERMINE, PETSC_DETERMINE));
-    PetscCall(MatSetType(A[t], t ? "aijhybridgpu" : MATAIJ));
+    PetscCall(MatTestCreate(PETSC_COMM_WORLD, t ? "aijhybridgpu" : MATAIJ, 16, 16, PETSC_DETERMINE, PETSC_DETERMINE, &A[t]));
     PetscCall(MatGetLayouts(A[t], &map, NULL));
     PetscCall(PetscLayoutSetUp(map));
     PetscCall(PetscLayoutGetRange(map, &start, &end));

@@ -39,12 +39,7 @@ static PetscErrorCode Random(PetscInt M, PetscInt N, PetscInt row, PetscInt seed
   PetscInt start, end;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, Local(M), Local(N), M, N));
-  PetscCall(MatSetType(*A, type));
-  PetscCall(MatSeqAIJSetPreallocation(*A, 4 * row, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, 4 * row, NULL, 4 * row, NULL));
-  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  PetscCall(MatTestRoom(type, Local(M), Local(N), M, N, 4 * row, A, &start, &end));
   for (PetscInt r = start; r < end; r++) {
     unsigned long s = (unsigned long)r * 2654435761ul + (unsigned long)seed * 40503ul + 7ul;
     PetscInt      n;
@@ -342,9 +337,7 @@ static PetscErrorCode Coordinates(void)
       Mat *C = k ? &H : &A;
 
       if (!again) {
-        PetscCall(MatCreate(PETSC_COMM_WORLD, C));
-        PetscCall(MatSetSizes(*C, Local(M), Local(N), M, N));
-        PetscCall(MatSetType(*C, k ? "aijhybridgpu" : MATAIJ));
+        PetscCall(MatTestCreate(PETSC_COMM_WORLD, k ? "aijhybridgpu" : MATAIJ, Local(M), Local(N), M, N, C));
       }
       PetscCall(PetscArraycpy(ii, i, m)); /* the preallocation may change them */
       PetscCall(PetscArraycpy(jj, j, m));

@@ -40,9 +40,7 @@ static PetscErrorCode Fill(Mat A, PetscInt shift, PetscBool few, PetscInt seed)
 static PetscErrorCode Make(const char *type, PetscInt shift, PetscInt seed, Mat *A)
 {
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, M, M, PETSC_DECIDE, PETSC_DECIDE));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, type, M, M, PETSC_DECIDE, PETSC_DECIDE, A));
   PetscCall(Fill(*A, shift, PETSC_FALSE, seed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -47,9 +47,7 @@ static PetscErrorCode Empty(MatType type, PetscInt n, Mat *A)
   PetscLayout rows, columns;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, N, n));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, type, PETSC_DECIDE, PETSC_DECIDE, N, n, A));
   PetscCall(MatGetLayouts(*A, &rows, &columns));
   PetscCall(PetscLayoutSetUp(rows));
   PetscCall(PetscLayoutSetUp(columns));

@@ -290,9 +290,7 @@ static PetscErrorCode Coordinates(void)
           v[n++] = (PetscReal)(1 + c + r);
         }
       if (way) {
-        PetscCall(MatCreate(PETSC_COMM_WORLD, &C));
-        PetscCall(MatSetSizes(C, PETSC_DECIDE, PETSC_DECIDE, N, N));
-        PetscCall(MatSetType(C, k ? Ours : MATAIJ));
+        PetscCall(MatTestCreate(PETSC_COMM_WORLD, k ? Ours : MATAIJ, PETSC_DECIDE, PETSC_DECIDE, N, N, &C));
         PetscCall(MatSetPreallocationCOO(C, n, i, j));
         PetscCall(MatSetValuesCOO(C, v, INSERT_VALUES));
         PetscCall(MatProductCreateWithMat(t.A, t.B, NULL, C));

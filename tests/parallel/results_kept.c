@@ -318,9 +318,7 @@ static PetscErrorCode Numbers(Three *t, Log *log)
 
   PetscFunctionBeginUser;
   if (t->product != MATPRODUCT_AB) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatCreate(PETSC_COMM_WORLD, &A));
-  PetscCall(MatSetSizes(A, PETSC_DECIDE, PETSC_DECIDE, N, N));
-  PetscCall(MatSetType(A, t->type));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, t->type, PETSC_DECIDE, PETSC_DECIDE, N, N, &A));
   for (PetscInt turn = 0; turn < 5; turn++) {
     PetscInt         n = 0, i[3 * N], j[3 * N];
     PetscScalar      v[3 * N];

@@ -20,11 +20,7 @@ static const char *const Types[2] = {MATAIJ, "aijhybridgpu"}; /* what is expecte
 static PetscErrorCode Make(const char *type, PetscInt seed, Mat *A)
 {
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, M, M, PETSC_DECIDE, PETSC_DECIDE));
-  PetscCall(MatSetType(*A, type));
-  PetscCall(MatSeqAIJSetPreallocation(*A, 3, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, 3, NULL, 3, NULL));
+  PetscCall(MatTestRoom(type, M, M, PETSC_DECIDE, PETSC_DECIDE, 3, A, NULL, NULL));
   for (PetscInt r = M * Rank; r < M * (Rank + 1); r++)
     for (PetscInt k = 0; k < 3; k++) PetscCall(MatSetValue(*A, r, (r + k * (M - 3)) % (M * Size), 4.0 + 0.25 * (PetscReal)(r * (k + seed)), INSERT_VALUES));
   PetscCall(MatTestAssemble(*A));

@@ -177,13 +177,9 @@ static PetscErrorCode TestCOO(void)
   }
   PetscCall(VecCreateSeqCUDA(PETSC_COMM_SELF, N, &v));
   PetscCall(VecSetRandom(v, NULL));
-  PetscCall(MatCreate(PETSC_COMM_SELF, &A));
-  PetscCall(MatSetSizes(A, M, M, M, M));
-  PetscCall(MatSetType(A, MATAIJ));
+  PetscCall(MatTestCreate(PETSC_COMM_SELF, MATAIJ, M, M, M, M, &A));
   PetscCall(MatSetPreallocationCOO(A, N, i[0], j[0]));
-  PetscCall(MatCreate(PETSC_COMM_SELF, &H));
-  PetscCall(MatSetSizes(H, M, M, M, M));
-  PetscCall(MatSetType(H, "aijhybridgpu"));
+  PetscCall(MatTestCreate(PETSC_COMM_SELF, "aijhybridgpu", M, M, M, M, &H));
   EVENT("HybCOOPattern", MatSetPreallocationCOO(H, N, i[1], j[1]));
   for (int pass = 0; pass < 3; pass++) {
     PetscCall(VecScale(v, -1.25));

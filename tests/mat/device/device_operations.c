@@ -391,9 +391,7 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
     j[1][k] = j[0][k];
   }
   for (int t = 0; t < 2; t++) {
-    PetscCall(MatCreate(PETSC_COMM_SELF, &M[t]));
-    PetscCall(MatSetSizes(M[t], m, n, m, n));
-    PetscCall(MatSetType(M[t], t ? "aijhybridgpu" : MATAIJ));
+    PetscCall(MatTestCreate(PETSC_COMM_SELF, t ? "aijhybridgpu" : MATAIJ, m, n, m, n, &M[t]));
   }
   PetscCall(MatSetPreallocationCOO(M[0], N, i[0], j[0]));
   MAKESONDEVICE("HybCOOPattern", offsets, MatSetPreallocationCOO(M[1], N, i[1], j[1]));

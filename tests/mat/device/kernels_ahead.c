@@ -29,9 +29,7 @@ static PetscErrorCode Make(PetscInt each)
   Mat            A, T;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_SELF, &A));
-  PetscCall(MatSetSizes(A, n, n, n, n));
-  PetscCall(MatSetType(A, "aijhybridgpu"));
+  PetscCall(MatTestCreate(PETSC_COMM_SELF, "aijhybridgpu", n, n, n, n, &A));
   PetscCall(MatSetFromOptions(A));
   PetscCall(MatSeqAIJSetPreallocation(A, each, NULL));
   for (PetscInt r = 0; r < n && each; r++) PetscCall(MatSetValue(A, r, r, 2, INSERT_VALUES));

@@ -27,9 +27,7 @@ static PetscErrorCode Stencil(PetscInt n, MatType type, Mat *A)
   const PetscInt N = n * n;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_SELF, A));
-  PetscCall(MatSetSizes(*A, N, N, N, N));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_SELF, type, N, N, N, N, A));
   PetscCall(MatSetFromOptions(*A));
   PetscCall(MatSeqAIJSetPreallocation(*A, 5, NULL));
   for (PetscInt r = 0; r < N; r++) {

@@ -52,9 +52,7 @@ static PetscErrorCode Check(PetscInt nonzeros, VecType vectors)
   PetscFunctionBeginUser;
   PetscCall(PetscSNPrintf(text, sizeof(text), "%" PetscInt_FMT " nonzeros, vectors of type %s", nonzeros, vectors));
   MatTestName = text;
-  PetscCall(MatCreate(PETSC_COMM_SELF, &A));
-  PetscCall(MatSetSizes(A, N, N, N, N));
-  PetscCall(MatSetType(A, "aijhybridgpu"));
+  PetscCall(MatTestCreate(PETSC_COMM_SELF, "aijhybridgpu", N, N, N, N, &A));
   PetscCall(MatSeqAIJSetPreallocation(A, 3, NULL));
   for (PetscInt r = 0; r < N; r++) {
     const PetscInt    col[3] = {r - 1, r, r + 1 < N ? r + 1 : -1};
@@ -89,9 +87,7 @@ static PetscErrorCode Check(PetscInt nonzeros, VecType vectors)
   }
   PetscCall(MatDestroy(&A));
   /* from coordinates, by the entries given */
-  PetscCall(MatCreate(PETSC_COMM_WORLD, &A));
-  PetscCall(MatSetSizes(A, PETSC_DECIDE, PETSC_DECIDE, N, N));
-  PetscCall(MatSetType(A, "aijhybridgpu"));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, "aijhybridgpu", PETSC_DECIDE, PETSC_DECIDE, N, N, &A));
   PetscCall(MatSetVecType(A, vectors));
   end = PETSC_DECIDE;
   {

@@ -16,12 +16,7 @@ static PetscErrorCode Entries(PetscInt N, PetscInt row, PetscInt every, MatType 
   PetscInt start, end;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, N, N));
-  PetscCall(MatSetType(*A, type));
-  PetscCall(MatSeqAIJSetPreallocation(*A, row, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, row, NULL, row, NULL));
-  PetscCall(MatGetOwnershipRange(*A, &start, &end));
+  PetscCall(MatTestRoom(type, PETSC_DECIDE, PETSC_DECIDE, N, N, row, A, &start, &end));
   for (PetscInt r = start; r < end; r++)
     for (PetscInt k = 0; k < row && r % every == 0; k++) PetscCall(MatSetValue(*A, r, (r + k * k * 3) % N, (PetscScalar)(0.5 + (r * 7 + k) % 11), ADD_VALUES));
   PetscCall(MatTestAssemble(*A));

@@ -25,9 +25,7 @@ static PetscErrorCode Unassembled(void)
   PetscFunctionBeginUser;
   MatTestName = "coo without values";
   for (int k = 0; k < 2; k++) {
-    PetscCall(MatCreate(PETSC_COMM_WORLD, &A[k]));
-    PetscCall(MatSetSizes(A[k], 10, 10, PETSC_DETERMINE, PETSC_DETERMINE));
-    PetscCall(MatSetType(A[k], k ? "aijhybridgpu" : MATAIJ));
+    PetscCall(MatTestCreate(PETSC_COMM_WORLD, k ? "aijhybridgpu" : MATAIJ, 10, 10, PETSC_DETERMINE, PETSC_DETERMINE, &A[k]));
   }
   for (int again = 0; again < 2; again++) {
     PetscErrorCode ierr[2][6];
@@ -104,9 +102,7 @@ int main(int argc, char **argv)
       PetscCall(PetscArraycpy(ii, i, n)); /* the parent sorts them in place */
       PetscCall(PetscArraycpy(jj, j, n));
       if (pass == 0) {
-        PetscCall(MatCreate(PETSC_COMM_WORLD, B));
-        PetscCall(MatSetSizes(*B, PETSC_DECIDE, PETSC_DECIDE, M, N));
-        PetscCall(MatSetType(*B, type ? "aijhybridgpu" : MATAIJ));
+        PetscCall(MatTestCreate(PETSC_COMM_WORLD, type ? "aijhybridgpu" : MATAIJ, PETSC_DECIDE, PETSC_DECIDE, M, N, B));
         PetscCall(MatSetPreallocationCOO(*B, n, ii, jj));
       }
       PetscCall(MatSetValuesCOO(*B, v, pass == 1 ? ADD_VALUES : INSERT_VALUES));
@@ -122,9 +118,7 @@ int main(int argc, char **argv)
     PetscScalar w[] = {1, 2, 3, 4, 5};
     Mat        *B   = type ? &H : &A;
 
-    PetscCall(MatCreate(PETSC_COMM_WORLD, B));
-    PetscCall(MatSetSizes(*B, PETSC_DECIDE, PETSC_DECIDE, 4, 4));
-    PetscCall(MatSetType(*B, type ? "aijhybridgpu" : MATAIJ));
+    PetscCall(MatTestCreate(PETSC_COMM_WORLD, type ? "aijhybridgpu" : MATAIJ, PETSC_DECIDE, PETSC_DECIDE, 4, 4, B));
     PetscCall(MatSetUp(*B));
     PetscCall(MatSetPreallocationCOO(*B, rank ? 0 : 5, ii, jj));
     PetscCall(MatSetValuesCOO(*B, w, INSERT_VALUES));

@@ -321,9 +321,7 @@ static PetscErrorCode TestSaidBefore(void)
   PetscFunctionBeginUser;
   MatTestName = "said before the values";
   for (int k = 0; k < 2; k++) {
-    PetscCall(MatCreate(PETSC_COMM_WORLD, &A[k]));
-    PetscCall(MatSetSizes(A[k], PETSC_DECIDE, PETSC_DECIDE, ROWS, ROWS));
-    PetscCall(MatSetType(A[k], k ? "aijhybridgpu" : MATAIJ));
+    PetscCall(MatTestCreate(PETSC_COMM_WORLD, k ? "aijhybridgpu" : MATAIJ, PETSC_DECIDE, PETSC_DECIDE, ROWS, ROWS, &A[k]));
   }
   /* Coordinates come in the first and the third one. Of a parallel MATAIJ the second ones' pattern has by chance the
      number of the first ones'. */

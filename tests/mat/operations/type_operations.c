@@ -289,9 +289,7 @@ static PetscErrorCode CheckLaidOver(void)
     Vec         x, y, z;
     PetscScalar sum;
 
-    PetscCall(MatCreate(PETSC_COMM_SELF, &A));
-    PetscCall(MatSetSizes(A, 5, 5, 5, 5));
-    PetscCall(MatSetType(A, types[k]));
+    PetscCall(MatTestCreate(PETSC_COMM_SELF, types[k], 5, 5, 5, 5, &A));
     PetscCall(MatSetFromOptions(A));
     PetscCall(MatSetUp(A));
     for (PetscInt r = 0; r < 5; r++) {
@@ -429,9 +427,7 @@ static PetscErrorCode CheckResults(void)
     }
   MatTestName = "MAT_SORTED_FULL";
   for (int k = 0; k < 2; k++) {
-    PetscCall(MatCreate(PETSC_COMM_SELF, &m[k]));
-    PetscCall(MatSetSizes(m[k], 12, 12, 12, 12));
-    PetscCall(MatSetType(m[k], k ? "aijhybridgpu" : MATAIJ));
+    PetscCall(MatTestCreate(PETSC_COMM_SELF, k ? "aijhybridgpu" : MATAIJ, 12, 12, 12, 12, &m[k]));
     PetscCall(MatSetOption(m[k], MAT_SORTED_FULL, PETSC_TRUE));
   }
   for (int turn = 0; turn < 4; turn++) { /* the same number of entries, in other places */
@@ -509,9 +505,7 @@ static PetscErrorCode CheckSetUp(void)
 
   PetscFunctionBeginUser;
   MatTestName = "without preallocation";
-  PetscCall(MatCreate(PETSC_COMM_WORLD, &A));
-  PetscCall(MatSetSizes(A, PETSC_DECIDE, PETSC_DECIDE, 10, 10));
-  PetscCall(MatSetType(A, "aijhybridgpu"));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, "aijhybridgpu", PETSC_DECIDE, PETSC_DECIDE, 10, 10, &A));
   PetscCall(MatSetUp(A));
   PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
   PetscCall(MatGetOwnershipRange(A, &start, &end));
@@ -631,9 +625,7 @@ int main(int argc, char **argv)
     Vec x, y;
 
     MatTestName = "empty";
-    PetscCall(MatCreate(PETSC_COMM_WORLD, &Z));
-    PetscCall(MatSetSizes(Z, PETSC_DECIDE, PETSC_DECIDE, 0, 0));
-    PetscCall(MatSetType(Z, "aijhybridgpu"));
+    PetscCall(MatTestCreate(PETSC_COMM_WORLD, "aijhybridgpu", PETSC_DECIDE, PETSC_DECIDE, 0, 0, &Z));
     PetscCall(MatSetUp(Z));
     PetscCall(MatTestAssemble(Z));
     PetscCall(MatCreateVecs(Z, &x, &y));

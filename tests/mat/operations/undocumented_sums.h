@@ -299,9 +299,7 @@ static PetscErrorCode Graph(MatType type, PetscBool born, PetscInt seed, Mat *A)
     v[n] = v[n + 1] = -1.0;
     n += 2;
   }
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, 60, 60, 60, 60));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, type, 60, 60, 60, 60, A));
   if (born) {
     PetscCall(MatSetPreallocationCOO(*A, n, i, j));
     PetscCall(MatSetValuesCOO(*A, v, INSERT_VALUES));

@@ -59,12 +59,7 @@ static PetscErrorCode Try(Case c, MatType type, PetscErrorCode *error, Vec *resu
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(MatCreate(PETSC_COMM_WORLD, &A));
-  PetscCall(MatSetSizes(A, PETSC_DECIDE, PETSC_DECIDE, N, N));
-  PetscCall(MatSetType(A, type));
-  PetscCall(MatSeqAIJSetPreallocation(A, 5, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(A, 5, NULL, 5, NULL));
-  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  PetscCall(MatTestRoom(type, PETSC_DECIDE, PETSC_DECIDE, N, N, 5, &A, &start, &end));
   for (PetscInt r = start; r < end; r++)
     for (PetscInt k = 0; k < 5; k++) PetscCall(MatSetValue(A, r, (r + k * k) % N, (PetscScalar)(1 + (r + k) % 5), INSERT_VALUES));
   if (c != RESIDUAL_UNASSEMBLED) PetscCall(MatTestAssemble(A));

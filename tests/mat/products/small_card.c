@@ -15,9 +15,7 @@ TEST np=1 -mat_aijhybridgpu_spgemm rowmerge -mat_aijhybridgpu_memory_limit 20000
 static PetscErrorCode Factor(PetscInt n, int o, MatType type, Mat *A)
 {
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_SELF, A));
-  PetscCall(MatSetSizes(*A, o ? 1 : n, o ? n : 1, o ? 1 : n, o ? n : 1));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_SELF, type, o ? 1 : n, o ? n : 1, o ? 1 : n, o ? n : 1, A));
   PetscCall(MatSeqAIJSetPreallocation(*A, o ? n : 1, NULL));
   for (PetscInt e = 0; e < n; e++) PetscCall(MatSetValue(*A, o ? 0 : e, o ? e : 0, 1.0 + (PetscReal)(e % 17) / 16, INSERT_VALUES));
   PetscCall(MatTestAssemble(*A));

@@ -138,9 +138,7 @@ static PetscErrorCode Make(size_t s, Mat *A, Mat *H, Facts *f)
   PetscCall(MatTestAssemble(*A));
   PetscCall(MatTestEventCount("HybNarrow", &before));
   PetscCall(MatTestEventCount("HybAdopt", &adoptions));
-  PetscCall(MatCreate(PETSC_COMM_SELF, H));
-  PetscCall(MatSetSizes(*H, m, n, m, n));
-  PetscCall(MatSetType(*H, "seqaijhybridgpu"));
+  PetscCall(MatTestCreate(PETSC_COMM_SELF, "seqaijhybridgpu", m, n, m, n, H));
   PetscCall(MatSetPreallocationCOO(*H, nnz, ci, cj));
   PetscCall(MatSetValuesCOO(*H, v, INSERT_VALUES));
   PetscCall(MatTestEventCount("HybNarrow", &narrow));

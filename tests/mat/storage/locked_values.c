@@ -108,11 +108,7 @@ static PetscErrorCode Step(Mat A, Mat H, Way way, PetscBool *moved)
 static PetscErrorCode Make(MatType type, PetscBool columns, Mat *M)
 {
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_WORLD, M));
-  PetscCall(MatSetSizes(*M, PETSC_DECIDE, PETSC_DECIDE, N, N));
-  PetscCall(MatSetType(*M, type));
-  PetscCall(MatSeqAIJSetPreallocation(*M, ROW, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*M, ROW, NULL, ROW, NULL));
+  PetscCall(MatTestRoom(type, PETSC_DECIDE, PETSC_DECIDE, N, N, ROW, M, NULL, NULL));
   if (columns) PetscCall(MatSetOption(*M, MAT_ROW_ORIENTED, PETSC_FALSE));
   PetscCall(Write(*M, ROWS));
   PetscFunctionReturn(PETSC_SUCCESS);

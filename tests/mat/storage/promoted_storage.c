@@ -509,9 +509,7 @@ static PetscErrorCode WrittenBlock(MatType type, PetscInt m, PetscInt n, PetscIn
   Vec x, y;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_SELF, B));
-  PetscCall(MatSetSizes(*B, m, n, m, n));
-  PetscCall(MatSetType(*B, type));
+  PetscCall(MatTestCreate(PETSC_COMM_SELF, type, m, n, m, n, B));
   PetscCall(MatSeqAIJSetPreallocation(*B, 3, NULL));
   for (PetscInt r = 0; r < m; r++)
     for (PetscInt k = 0; k < 3; k++) PetscCall(MatSetValue(*B, r, from + (5 * r + 7 * k) % (to - from), (PetscScalar)(1 + r + 3 * k), INSERT_VALUES));

@@ -90,9 +90,7 @@ static const char *const Names[ORIGINS] = {"entries", "coordinates", "a duplicat
 static PetscErrorCode Entries(const char *type, PetscInt step, Mat *A)
 {
   PetscFunctionBeginUser;
-  PetscCall(MatCreate(PETSC_COMM_SELF, A));
-  PetscCall(MatSetSizes(*A, N, N, N, N));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_SELF, type, N, N, N, N, A));
   PetscCall(MatSeqAIJSetPreallocation(*A, 3, NULL));
   for (PetscInt r = 0; r < N; r++)
     for (PetscInt k = -1; k < 2; k++) PetscCall(MatSetValue(*A, r, (r + k * step + N) % N, k ? -1.0 : 4.0 + r % 3, INSERT_VALUES));
@@ -111,9 +109,7 @@ static PetscErrorCode Coordinates(const char *type, Mat *A)
     j[k] = k < N ? k : (k + 3) % N;
     v[k] = 1.0 + k % 5;
   }
-  PetscCall(MatCreate(PETSC_COMM_SELF, A));
-  PetscCall(MatSetSizes(*A, N, N, N, N));
-  PetscCall(MatSetType(*A, type));
+  PetscCall(MatTestCreate(PETSC_COMM_SELF, type, N, N, N, N, A));
   PetscCall(MatSetPreallocationCOO(*A, 2 * N, i, j));
   PetscCall(MatSetValuesCOO(*A, v, INSERT_VALUES));
   PetscFunctionReturn(PETSC_SUCCESS);
