@@ -79,8 +79,7 @@ static void SmoothAll(const RefMat *A, const Lists *l, const HybAggBlock *block,
   }
   RefAdd(-omega, &T, 1, P0, P);
   RefMatDestroy(&T);
-  free(row);
-  free(col);
+  RefFree(row, col);
 }
 
 /* Entry k of each row is of unknown k modulo bs, but some that stand together are of several vertices */
@@ -202,8 +201,7 @@ static PetscErrorCode Compare(const RefMat *A, const RefMat *G, const HybAggRule
       SmoothAll(A, &l, block, q, 0.7, &P0, &P);
       HybTestSameMatrix(&f.P0, &P0, 0);
       HybTestSameMatrix(&f.P, &P, 8);
-      RefMatDestroy(&P0);
-      RefMatDestroy(&P);
+      RefMatDestroy(&P0, &P);
       if (!doubtful) {
         PetscCall(Find(&host, &hostkeep, &hostkeep, &A->csr, rules, block, b, NULL, &h));
         HybTestCheck(h.doubtful == f.doubtful, "%" PetscInt_FMT " blocks are doubtful, %" PetscInt_FMT " on the host", f.doubtful, h.doubtful);
@@ -215,13 +213,9 @@ static PetscErrorCode Compare(const RefMat *A, const RefMat *G, const HybAggRule
       }
     }
   }
-  free(q);
-  free(coarse);
+  RefFree(q, coarse);
   ListsDestroy(&l);
-  PetscCall(HybArenaReset(&mine));
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
-  PetscCall(HybArenaReset(&hostkeep));
+  PetscCall(HybTestReset(&mine, &keep, &work, &hostkeep));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -345,8 +339,7 @@ static PetscErrorCode FaultClean(void *ctx)
 {
   PetscFunctionBegin;
   (void)ctx;
-  PetscCall(HybArenaReset(&FaultKeep));
-  PetscCall(HybArenaReset(&FaultWork));
+  PetscCall(HybTestReset(&FaultKeep, &FaultWork));
   HybTestSameMatrix(&FaultMatrix, &FaultRef, 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -432,9 +425,7 @@ static PetscErrorCode Errors(void)
   block.nvec = HYB_AGG_VECTORS + 1;
   HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->tentative(exec, &work, &agg, &lists, &block, NULL, NULL, NULL, NULL, NULL, NULL));
   RefMatDestroy(&A);
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
-  PetscCall(HybArenaReset(&mine));
+  PetscCall(HybTestReset(&keep, &work, &mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -454,8 +445,7 @@ static void Stagger(const RefMat *P, PetscInt bs, PetscInt only, RefMat *A)
     i[r + 1] = nnz;
   }
   HybTestMatArrays(P->csr.m * bs, P->csr.n * bs, i, j, NULL, A);
-  free(i);
-  free(j);
+  RefFree(i, j);
 }
 
 /* What PETSc takes for blocks of one vertex and is not: all rows so, those of one vertex, and but for one entry; long
@@ -497,11 +487,8 @@ static PetscErrorCode Staggered(void)
       HybTestCheck(HybAggStaggered(&found) == expected, "staggered: %d", (int)HybAggStaggered(&found));
       HybTestSamePattern(&G, &P);
     }
-    RefMatDestroy(&P);
-    RefMatDestroy(&A);
-    PetscCall(HybArenaReset(&keep));
-    PetscCall(HybArenaReset(&work));
-    PetscCall(HybArenaReset(&mine));
+    RefMatDestroy(&P, &A);
+    PetscCall(HybTestReset(&keep, &work, &mine));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -523,7 +510,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

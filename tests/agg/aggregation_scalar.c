@@ -138,8 +138,7 @@ static PetscErrorCode Compare(const RefMat *G, const HybCSR *there, const HybAgg
       Smooth(G, &l, q, 0.7, &P0, &P);
       HybTestSameMatrix(&f.P0, &P0, 0);
       HybTestSameMatrix(&f.P, &P, 8);
-      RefMatDestroy(&P0);
-      RefMatDestroy(&P);
+      RefMatDestroy(&P0, &P);
       PetscCall(Find(&host, &hostkeep, &hostkeep, &G->csr, rules, b, 0.7, &h));
       HybTestSameBits(n, sizeof(PetscScalar), f.q, h.q);
       HybTestSameBits(l.nc, sizeof(PetscScalar), f.coarse, h.coarse);
@@ -147,14 +146,9 @@ static PetscErrorCode Compare(const RefMat *G, const HybCSR *there, const HybAgg
       if (!PetscDefined(USE_COMPLEX) && h.P.nnz == f.P.nnz) HybTestSameBits(h.P.nnz, sizeof(PetscScalar), f.P.a, h.P.a);
     }
   }
-  free(q);
-  free(coarse);
-  free(mag);
-  free(terms);
+  RefFree(q, coarse, mag, terms);
   ListsDestroy(&l);
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
-  PetscCall(HybArenaReset(&hostkeep));
+  PetscCall(HybTestReset(&keep, &work, &hostkeep));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -248,8 +242,7 @@ static PetscErrorCode TestShuffle(PetscInt n)
   PetscCall(HybArenaAlloc(&work, HYB_WORK(exec), n, sizeof(PetscInt), &place));
   if (HybTestCall(exec->backend->agg->permutation(exec, &work, n, HYB_AGG_SHUFFLED, NULL, place))) HybTestSameInts(n, place, expected);
   PetscCall(HybArenaReset(&work));
-  free(order);
-  free(expected);
+  RefFree(order, expected);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -362,12 +355,10 @@ static void Strip(const RefMat *G, PetscBool all, RefMat *S)
       cj[n++] = G->csr.j[k];
     }
   RefCOO(G->csr.m, G->csr.n, n, ci, cj, NULL, S);
-  free(S->mag);
-  free(S->terms);
+  RefFree(S->mag, S->terms);
   S->mag   = NULL;
   S->terms = NULL;
-  free(ci);
-  free(cj);
+  RefFree(ci, cj);
 }
 
 static PetscErrorCode TestStripped(const char *name, const RefMat *G, PetscBool every)
@@ -475,10 +466,8 @@ static PetscErrorCode Looks(void)
     HybTestBegin("look at a graph of %" PetscInt_FMT " vertices without entry %" PetscInt_FMT, n, gone);
     PetscCall(HybTestUpload(&mine, &B.csr, &there));
     PetscCall(TestLook(&B, &there));
-    free(ci);
-    free(cj);
-    RefMatDestroy(&B);
-    RefMatDestroy(&G);
+    RefFree(ci, cj);
+    RefMatDestroy(&B, &G);
   }
   PetscCall(HybArenaReset(&mine));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -494,8 +483,7 @@ static PetscErrorCode FaultClean(void *ctx)
 {
   PetscFunctionBegin;
   (void)ctx;
-  PetscCall(HybArenaReset(&FaultKeep));
-  PetscCall(HybArenaReset(&FaultWork));
+  PetscCall(HybTestReset(&FaultKeep, &FaultWork));
   HybTestSameMatrix(&FaultGraph, &FaultRef, 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -581,9 +569,7 @@ static PetscErrorCode Errors(void)
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->compose(exec, &agg, &agg));
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->smoothed(exec, &keep, &work, &there, 0, &agg, &one, NULL, 0.5, &P));
   RefMatDestroy(&A);
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
-  PetscCall(HybArenaReset(&mine));
+  PetscCall(HybTestReset(&keep, &work, &mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -599,7 +585,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -51,12 +51,7 @@ static inline void ListsCreate(PetscInt n, Lists *l)
 
 static inline void ListsDestroy(Lists *l)
 {
-  free(l->head);
-  free(l->tail);
-  free(l->next);
-  free(l->parent);
-  free(l->ptr);
-  free(l->member);
+  RefFree(l->head, l->tail, l->next, l->parent, l->ptr, l->member);
 }
 
 static inline void ListsAppend(Lists *l, PetscInt root, PetscInt v)
@@ -197,8 +192,7 @@ static inline void CoarsenOnce(const RefMat *G, int hops, HybAggOrder kind, List
     free(parent);
   }
   ListsFinish(l, (PetscBool)(hops == 1));
-  free(order);
-  free(state);
+  RefFree(order, state);
 }
 
 /* P^T G P, P having an entry for each vertex that is in a list */
@@ -212,9 +206,7 @@ static inline void Project(const RefMat *G, const Lists *l, RefMat *Q)
   RefTranspose(&P, PETSC_FALSE, &R);
   RefSpGEMM(G, &P, &GP);
   RefSpGEMM(&R, &GP, Q);
-  RefMatDestroy(&P);
-  RefMatDestroy(&R);
-  RefMatDestroy(&GP);
+  RefMatDestroy(&P, &R, &GP);
   free(row);
 }
 
@@ -294,8 +286,7 @@ static inline void Graph(PetscInt n, PetscInt nedges, const PetscInt *from, cons
   RefCOO(n, n, k + n, ci, cj, NULL, &pattern);
   HybTestMatArrays(n, n, pattern.csr.i, pattern.csr.j, NULL, G);
   RefMatDestroy(&pattern);
-  free(ci);
-  free(cj);
+  RefFree(ci, cj);
 }
 
 /* the same of a matrix's pattern, its vertices relabelled at random if asked */
@@ -316,9 +307,7 @@ static inline void GraphOf(const RefMat *A, PetscBool relabel, RefMat *G)
       to[k++] = label[A->csr.j[e]];
     }
   Graph(A->csr.m, k, from, to, G);
-  free(from);
-  free(to);
-  free(label);
+  RefFree(from, to, label);
 }
 
 /*
@@ -364,9 +353,7 @@ static inline void SmallGraph(int shape, PetscInt n, RefMat *G)
     }
   }
   Graph(n, k, from, to, G);
-  free(from);
-  free(to);
-  free(order);
+  RefFree(from, to, order);
 }
 
 /* bs unknowns for each vertex of G; of the entries between two vertices all, or one at least */
@@ -390,8 +377,7 @@ static inline void Unknowns(const RefMat *G, PetscInt bs, PetscBool full, RefMat
   RefCOO(G->csr.m * bs, G->csr.m * bs, nnz, ci, cj, NULL, &pattern);
   HybTestMatArrays(G->csr.m * bs, G->csr.m * bs, pattern.csr.i, pattern.csr.j, NULL, A);
   RefMatDestroy(&pattern);
-  free(ci);
-  free(cj);
+  RefFree(ci, cj);
 }
 
 #endif

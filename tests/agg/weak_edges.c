@@ -23,8 +23,7 @@ static void FullCreate(PetscInt n, Full *F)
 
 static void FullDestroy(Full *F)
 {
-  free(F->a);
-  free(F->there);
+  RefFree(F->a, F->there);
 }
 
 /* MatCreateGraph()'s matrix of vertices: moduli, or of blocks those of real parts, added as they come */
@@ -93,8 +92,7 @@ static void Left(const Full *F, PetscReal threshold, PetscBool matfilter, RefMat
       cj[ncoo++] = c;
     }
   RefCOO(n, n, ncoo, ci, cj, NULL, G);
-  free(ci);
-  free(cj);
+  RefFree(ci, cj);
 }
 
 static const PetscReal Thresholds[] = {0, 0.01, 0.05, 0.25, 0.5, 1 - PETSC_MACHINE_EPSILON / 2, 3};
@@ -155,9 +153,7 @@ static PetscErrorCode Compare(const RefMat *A, PetscInt bs)
     FullDestroy(&F);
     PetscCall(HybArenaReset(&keep));
   }
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
-  PetscCall(HybArenaReset(&mine));
+  PetscCall(HybTestReset(&keep, &work, &mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -214,8 +210,7 @@ static PetscErrorCode Mats(void)
       PetscCall(TestMat(longer, &B, 1 + k % 4));
       RefMatDestroy(&B);
     }
-    RefMatDestroy(&A);
-    RefMatDestroy(&G);
+    RefMatDestroy(&A, &G);
   }
   for (int k = 0; k < 6; k++) {
     static const char *const names[] = {"7-point", "27-point", "a dense row", "a large star", "wide rows", "a power law"};
@@ -236,8 +231,7 @@ static PetscErrorCode Mats(void)
       PetscCall(TestMat(names[k], &B, 3));
       RefMatDestroy(&B);
     }
-    RefMatDestroy(&A);
-    RefMatDestroy(&G);
+    RefMatDestroy(&A, &G);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -251,8 +245,7 @@ static PetscErrorCode FaultClean(void *ctx)
 {
   PetscFunctionBegin;
   (void)ctx;
-  PetscCall(HybArenaReset(&FaultKeep));
-  PetscCall(HybArenaReset(&FaultWork));
+  PetscCall(HybTestReset(&FaultKeep, &FaultWork));
   HybTestSameMatrix(&FaultMatrix, &FaultRef, 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -322,9 +315,7 @@ static PetscErrorCode Errors(void)
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->weights(exec, &keep, &work, &there, 2, &G));
   HybTestCallFails(PETSC_ERR_ARG_SIZ, ops->weights(exec, &keep, &work, &there, 0, &G));
   RefMatDestroy(&A);
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
-  PetscCall(HybArenaReset(&mine));
+  PetscCall(HybTestReset(&keep, &work, &mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -337,7 +328,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

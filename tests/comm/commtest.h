@@ -123,8 +123,7 @@ static PetscErrorCode Forward(HybHalo h, size_t unit, PetscBool host, PetscInt v
       HybTestSameBits(h->nghost * (PetscCount)unit, 1, ghost, expected);
   }
   PetscCall(HybArenaReset(&arena));
-  free(x);
-  free(expected);
+  RefFree(x, expected);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -184,10 +183,7 @@ static PetscErrorCode Reverse(HybHalo h, PetscBool scalars, PetscInt version)
       HybTestSameInts(n, dyi, yi);
   }
   PetscCall(HybArenaReset(&arena));
-  free(y);
-  free(g);
-  free(yi);
-  free(gi);
+  RefFree(y, g, yi, gi);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -217,9 +213,7 @@ static inline void RowsMake(PetscInt n, const PetscInt *row, PetscInt N, const i
       v[k++] = Value(row[r], c, version + (q ? q[r] : 0));
     }
   RefCOO(n, N, k, ci, cj, v, A);
-  free(ci);
-  free(cj);
-  free(v);
+  RefFree(ci, cj, v);
 }
 
 static inline PetscBool ByPeer(HybHalo h)

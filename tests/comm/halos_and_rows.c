@@ -94,15 +94,9 @@ static PetscErrorCode Rows(HybHalo h, PetscBool ship, PetscBool ascending, Petsc
     RefMatDestroy(&E);
     HybTestCall(HybRowsDestroy(&rows));
   }
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
   PetscCall(HybArenaReset(&arena));
-  free(row);
-  free(colmap);
-  free(column);
-  free(expect);
-  free(q);
-  free(from);
+  RefFree(row, colmap, column, expect, q, from);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -649,9 +643,7 @@ static PetscErrorCode Faults(HybComm comm)
   PetscCall(HybArenaReset(&F.data));
   RefMatDestroy(&F.fetched);
   LayoutFree();
-  free(row);
-  free(F.sum);
-  free(F.ghost);
+  RefFree(row, F.sum, F.ghost);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -144,8 +144,7 @@ static PetscErrorCode Products(HybHalo h, PetscBool transpose, PetscBool few)
   PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), v, &b.y));
   PetscCall(HybArenaCalloc(&arena, HYB_WORK(exec), n, sizeof(PetscScalar), &b.z));
   PetscCall(HybArenaCalloc(&arena, HYB_WORK(exec), nghost, sizeof(PetscScalar), &b.ghost));
-  free(v);
-  free(row);
+  RefFree(v, row);
   for (int mode = transpose ? 1 : 2; mode >= 0; mode--) {
     const PetscCount before = HybCommTallyGet()->together;
 

@@ -45,8 +45,7 @@ static PetscErrorCode TestOne(const char *what, PetscInt m, PetscInt n, PetscCou
           if (p > hptr[e]) good = (PetscBool)(good && HybTestCheck(hmap[p - 1] < hmap[p], "the list of entry %" PetscInt_FMT " does not ascend", e));
         }
       }
-    free(hptr);
-    free(hmap);
+    RefFree(hptr, hmap);
     PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), C.nnz, sizeof(PetscScalar), &C.a));
     PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscScalar), hv, &v));
     HybTestCall(ops->coonumeric(exec, C.nnz, mapptr, map, v, PETSC_FALSE, C.a));
@@ -69,9 +68,7 @@ static PetscErrorCode TestOne(const char *what, PetscInt m, PetscInt n, PetscCou
   }
   RefMatDestroy(&R);
   free(hv);
-  PetscCall(HybArenaReset(&mine));
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
+  PetscCall(HybTestReset(&mine, &keep, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -94,8 +91,7 @@ static PetscErrorCode TestRandom(PetscInt m, PetscInt n, PetscCount ncoo, PetscI
   }
   snprintf(what, sizeof(what), "%td random ones in %" PetscInt_FMT " x %" PetscInt_FMT "%s", ncoo, m, n, ignored ? ", some ignored" : "");
   PetscCall(TestOne(what, m, n, ncoo, ci, cj));
-  free(ci);
-  free(cj);
+  RefFree(ci, cj);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -125,9 +121,7 @@ static PetscErrorCode OutOfRange(void)
     C.m = 3;
     C.n = 4;
     HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->coosymbolic(exec, &keep, &work, 4, ti, tj, &C, &mapptr, &map));
-    PetscCall(HybArenaReset(&mine));
-    PetscCall(HybArenaReset(&keep));
-    PetscCall(HybArenaReset(&work));
+    PetscCall(HybTestReset(&mine, &keep, &work));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -174,14 +168,8 @@ static PetscErrorCode Split(PetscCount ncoo, PetscInt r0, PetscInt r1, PetscInt 
       for (PetscCount p = 0; p < n && good; p++) good = HybTestCheck(hmap[p] == hplace[n - 1 - p], "entry %td of the map", p);
     }
   }
-  free(ci);
-  free(cj);
-  free(gi);
-  free(gj);
-  free(hplace);
-  free(hmap);
-  PetscCall(HybArenaReset(&mine));
-  PetscCall(HybArenaReset(&work));
+  RefFree(ci, cj, gi, gj, hplace, hmap);
+  PetscCall(HybTestReset(&mine, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -237,13 +225,9 @@ static PetscErrorCode Body(void)
     cj[k] = n - 1 - k;
   }
   PetscCall(TestOne("one row, descending", 3, n, n, ci, cj));
-  free(ci);
-  free(cj);
+  RefFree(ci, cj);
   PetscCall(OutOfRange());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -41,10 +41,7 @@ static PetscErrorCode TestDense(const char *name, const RefMat *A, PetscInt p)
     HybTestSameBits(ldc * p, sizeof(PetscScalar), again, found);
     free(found);
   }
-  free(hb);
-  free(hc);
-  free(mag);
-  free(terms);
+  RefFree(hb, hc, mag, terms);
   PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -66,8 +63,7 @@ static PetscErrorCode TestMapped(const char *name, const RefMat *A, PetscInt nro
     for (PetscInt k = A->csr.i[rows[r]]; k < A->csr.i[rows[r] + 1]; k++) nnz += colmap[A->csr.j[k]] >= 0;
   hperm = (PetscInt *)RefAlloc(nnz + 1, sizeof(PetscInt));
   HybTestMatEmpty(nrows, ncols, &R);
-  free(R.csr.j);
-  free(R.csr.a);
+  RefFree(R.csr.j, R.csr.a);
   R.csr.j   = (PetscInt *)RefAlloc(nnz + 1, sizeof(PetscInt));
   R.csr.a   = (PetscScalar *)RefAlloc(nnz + 1, sizeof(PetscScalar));
   R.csr.nnz = nnz;
@@ -88,8 +84,7 @@ static PetscErrorCode TestMapped(const char *name, const RefMat *A, PetscInt nro
   PetscCall(HybTestUploadArray(&mine, A->csr.n, sizeof(PetscInt), colmap, &dmap));
   if (HybTestCall(ops->submatrixmapped(exec, &keep, &work, &there, nrows, drows, ncols, dmap, ascending, &S, &perm)) && HybTestSamePattern(&S, &R)) HybTestSameInts(nnz, perm, hperm);
   RefMatDestroy(&R);
-  free(inverse);
-  free(hperm);
+  RefFree(inverse, hperm);
   PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -127,14 +122,10 @@ static PetscErrorCode Body(void)
       for (PetscInt c = 0; c < n; c++) map[c] = -1;
       PetscCall(TestMapped(name, &A, m, rows, 0, map, PETSC_TRUE));
     }
-    free(rows);
-    free(map);
+    RefFree(rows, map);
     RefMatDestroy(&A);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -18,8 +18,7 @@ static PetscErrorCode CleanUp(void *ctx)
 {
   PetscFunctionBegin;
   (void)ctx;
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
+  PetscCall(HybTestReset(&keep, &work));
   HybTestSameMatrix(&a, &A, 0);
   HybTestSameMatrix(&b, &B, 0);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -206,12 +205,8 @@ static PetscErrorCode Body(void)
     if (k == 2) PetscCall(HybTuningSet("transpose_offsets", NULL));
   }
   PetscCall(HybArenaReset(&mine));
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -16,8 +16,7 @@ static HybArena           mine, keep, work;
 static PetscErrorCode Forget(void)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
+  PetscCall(HybTestReset(&keep, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -105,11 +104,7 @@ static PetscErrorCode Operations(const RefMat *A, const RefMat *B, PetscCount nn
     free(a);
   });
   PetscCall(HybArenaReset(&mine));
-  free(hl);
-  free(hx);
-  free(hz);
-  free(mag);
-  free(terms);
+  RefFree(hl, hx, hz, mag, terms);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -184,12 +179,8 @@ static PetscErrorCode Body(void)
   PetscCall(Parts(&A, (PetscCount)PETSC_MAX_INT - HYB_ENTRIES_BEYOND + 1));
   PetscCall(Operations(&A, &B, (PetscCount)PETSC_MAX_INT));
   PetscCall(Parts(&A, (PetscCount)PETSC_MAX_INT));
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -29,8 +29,7 @@ static PetscErrorCode Hash(const HybCSR *A, PetscBool host, uint64_t *hash)
   PetscCall(exec->backend->csr->patternhash(exec, &work, 1, list, hash));
   PetscCall(exec->backend->csr->patternhash(exec, &work, 3, list, of));
   HybTestCheck(of[0] == *hash && of[2] == *hash && (of[1] != *hash || (!there.m && !there.nnz)), "three at once have other hashes");
-  PetscCall(HybArenaReset(&mine));
-  PetscCall(HybArenaReset(&work));
+  PetscCall(HybTestReset(&mine, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -126,7 +125,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -203,9 +203,7 @@ static PetscErrorCode TestSameRowsOfBlocks(void)
   A.j    = j;
   A.a    = (HybScalar *)RefAlloc(A.nnz, sizeof(HybScalar));
   PetscCall(TestSameRows("blocks", &A));
-  free(A.a);
-  free(i);
-  free(j);
+  RefFree(A.a, i, j);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -350,15 +348,11 @@ static PetscErrorCode Body(void)
   HybTestMatPowerLaw(HybTestSize(5000, 300), HybTestSize(5000, 300), 7, &A);
   HybTestMatDenseRow(HybTestSize(5000, 300), HybTestSize(5000, 300), 100, 5, &B);
   PetscCall(TestAdd("larger ones", &A, &B));
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
   PetscCall(Malformed());
   PetscCall(TestRowLengthsOfMany());
   PetscCall(TestSameRowsOfBlocks());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -29,8 +29,7 @@ static PetscErrorCode TestOne(const char *name, RefMat *A)
   seen  = (char *)RefAlloc(A->csr.nnz, 1);
   PetscCall(HybTestDownloadArray(A->csr.nnz, sizeof(PetscInt), perm, hperm));
   for (PetscCount k = 0; k < A->csr.nnz; k++) HybTestCheck(hperm[k] >= 0 && hperm[k] < A->csr.nnz && !seen[hperm[k]]++, "perm[%td] = %" PetscInt_FMT " is no permutation", k, hperm[k]);
-  free(hperm);
-  free(seen);
+  RefFree(hperm, seen);
   PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), A->csr.nnz, sizeof(PetscScalar), &ta));
   T.a = ta;
   for (int round = 0; round < 3; round++) {
@@ -70,9 +69,7 @@ static PetscErrorCode TestOne(const char *name, RefMat *A)
     RefMatDestroy(&R);
   }
 done:
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
-  PetscCall(HybArenaReset(&mine));
+  PetscCall(HybTestReset(&keep, &work, &mine));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -122,9 +119,7 @@ static PetscErrorCode TestLoose(PetscBool twice)
     HybTestSameBits(A.csr.nnz, sizeof(PetscScalar), T.a, R.csr.a);
     RefMatDestroy(&R);
   }
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
-  PetscCall(HybArenaReset(&mine));
+  PetscCall(HybTestReset(&keep, &work, &mine));
   RefMatDestroy(&A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -244,7 +239,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -66,8 +66,7 @@ static PetscErrorCode TestDiagonal(const char *name, const RefMat *A)
     HybTestCheck(HybTestSameScalars(E.csr.nnz, there.a, E.csr.a, NULL, NULL, 1), "variant %d", variant);
     RefMatDestroy(&E);
   }
-  free(hd);
-  free(e);
+  RefFree(hd, e);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -109,13 +108,8 @@ static PetscErrorCode TestOne(const char *name, RefMat *A)
     PetscCall(TestNorms(A));
   }
   PetscCall(TestDiagonal(name, A));
-  free(hx);
-  free(e);
-  free(hl);
-  free(hr);
-  free(mag);
-  PetscCall(HybArenaReset(&mine));
-  PetscCall(HybArenaReset(&work));
+  RefFree(hx, e, hl, hr, mag);
+  PetscCall(HybTestReset(&mine, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -196,12 +190,8 @@ static PetscErrorCode Body(void)
     }
   }
   RefMatDestroy(&A);
-  PetscCall(HybArenaReset(&mine));
-  PetscCall(HybArenaReset(&work));
+  PetscCall(HybTestReset(&mine, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

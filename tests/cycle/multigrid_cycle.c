@@ -68,11 +68,7 @@ static PetscErrorCode TestStep(const char *method, RefMat *A)
   }
   HybTestCall(HybSpMVDestroy(&mv));
   PetscCall(HybArenaReset(&arena));
-  free(hx);
-  free(hy);
-  free(hd);
-  free(hw);
-  free(hr);
+  RefFree(hx, hy, hd, hw, hr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -147,9 +143,7 @@ static PetscErrorCode ProblemCreate(PetscInt n, PetscInt rows, PetscInt pre, Pet
 static void ProblemDestroy(Problem *p)
 {
   for (PetscInt l = 0; l < p->n; l++) {
-    RefMatDestroy(&p->A[l]);
-    RefMatDestroy(&p->P[l]);
-    RefMatDestroy(&p->R[l]);
+    RefMatDestroy(&p->A[l], &p->P[l], &p->R[l]);
     free(p->dinv[l]);
   }
   free(p->inverse);
@@ -176,10 +170,7 @@ static void RefSmooth(const Problem *p, PetscInt l, int side, const PetscScalar 
       last[q] = now;
     }
   }
-  free(r);
-  free(last);
-  free(mag);
-  free(term);
+  RefFree(r, last, mag, term);
 }
 
 static void RefVisit(const Problem *p, PetscInt l, const PetscScalar *b, PetscScalar *x, PetscBool zero)
@@ -207,11 +198,7 @@ static void RefVisit(const Problem *p, PetscInt l, const PetscScalar *b, PetscSc
   for (PetscInt k = 0; k < (l + 1 < p->n ? p->cycles : 1); k++) RefVisit(p, l + 1, bc, xc, (PetscBool)!k);
   RefSpMV(&p->P[l], xc, 1, x, x, mag, term);
   RefSmooth(p, l, 1, b, x, PETSC_FALSE);
-  free(r);
-  free(bc);
-  free(xc);
-  free(mag);
-  free(term);
+  RefFree(r, bc, xc, mag, term);
 }
 
 typedef struct {
@@ -235,8 +222,7 @@ static PetscErrorCode Solve(void *ctx, const HybScalar *b, HybScalar *x)
   PetscCall(t->cycle.exec.backend->copy(&t->cycle.exec, x, hx, sizeof(PetscScalar) * (size_t)m, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(t->cycle.exec.backend->sync(&t->cycle.exec));
   t->solved++;
-  free(hb);
-  free(hx);
+  RefFree(hb, hx);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -342,9 +328,7 @@ static PetscErrorCode Apply(There *t, const char *what)
   PetscCall(HybArenaFree(&t->arena, &b));
   PetscCall(HybArenaFree(&t->arena, &x));
   PetscCall(HybArenaFree(&t->arena, &again));
-  free(hb);
-  free(hx);
-  free(found);
+  RefFree(hb, hx, found);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -437,7 +421,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

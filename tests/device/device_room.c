@@ -94,8 +94,7 @@ static PetscErrorCode Copies(HybMem mem, size_t n, size_t offset)
   HybTestCall(exec->backend->copy(exec, back + offset, h + offset, n, HYB_COPY_HOST_TO_HOST));
   HybTestCheck(!memcmp(h + offset, back + offset, n), "the host's copy of it is other bytes");
   PetscCall(HybArenaReset(&arena));
-  free(h);
-  free(back);
+  RefFree(h, back);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -407,11 +406,8 @@ static PetscErrorCode Streams(void *(*create)(void))
 
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(methods); k++) PetscCall(Phases(x, methods[k], &A, &other));
   }
-  HybTestCall(HybArenaReset(&early));
-  HybTestCall(HybArenaReset(&out));
-  HybTestCall(HybArenaReset(&operands));
-  RefMatDestroy(&A);
-  RefMatDestroy(&C);
+  HybTestCall(HybTestReset(&early, &out, &operands));
+  RefMatDestroy(&A, &C);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -478,9 +474,7 @@ static PetscErrorCode Arenas(void)
   HybTestCheck(!p, "the pointer is left");
   HybTestCall(HybArenaCalloc(&other, HYB_MEM_HOST, 10, 1, &p));
   HybTestCheck(!p[0] && !p[9], "it is not zero");
-  HybTestCall(HybArenaReset(&arena));
-  HybTestCall(HybArenaReset(&other));
-  HybTestCall(HybArenaReset(&other));
+  HybTestCall(HybTestReset(&arena, &other, &other));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -601,7 +595,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -58,8 +58,7 @@ static void Matrix(Bytes *b, PetscInt m, PetscInt n, RefMat *A)
   }
   HybTestMatArrays(m, n, i, j, NULL, A);
   for (PetscInt k = 0; k < nnz; k++) A->csr.a[k] = Value(b);
-  free(i);
-  free(j);
+  RefFree(i, j);
 }
 
 static PetscInt Size(Bytes *b)
@@ -141,8 +140,7 @@ static PetscErrorCode Products(Bytes *b)
     }
     HybTestCall(HybProductDestroy(&p));
   }
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
   PetscCall(HybArenaReset(&out));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -232,16 +230,9 @@ static PetscErrorCode Elementary(Bytes *b)
     }
     HybTestCall(HybSpMVDestroy(&mv));
   }
-  free(x);
-  free(y);
-  free(z);
-  free(zr);
-  free(mag);
-  free(terms);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
+  RefFree(x, y, z, zr, mag, terms);
+  RefMatDestroy(&A, &B);
+  PetscCall(HybTestReset(&keep, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -274,8 +265,7 @@ static PetscErrorCode WildCheck(Bytes *b)
   HybTestCall(exec->backend->csr->check(exec, &work, &A, &nbad, &badrow));
   HybTestCheck(nbad == bad && badrow == first, "%td bad rows, first %" PetscInt_FMT "; expected %td, %" PetscInt_FMT, nbad, badrow, bad, first);
   PetscCall(HybArenaReset(&work));
-  free(i);
-  free(j);
+  RefFree(i, j);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -314,11 +304,8 @@ static PetscErrorCode WildCoordinates(Bytes *b)
     HybTestSameMatrix(&C, &R, 2);
     RefMatDestroy(&R);
   }
-  free(ci);
-  free(cj);
-  free(v);
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
+  RefFree(ci, cj, v);
+  PetscCall(HybTestReset(&keep, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -37,8 +37,7 @@ static void FarApart(PetscInt bs, PetscInt m, PetscInt n, RefMat *A)
   HybTestMatArrays(n, n, i, j, NULL, &P);
   HybTestMatBlock(&P, bs, A);
   RefMatDestroy(&P);
-  free(i);
-  free(j);
+  RefFree(i, j);
 }
 
 /* the rows t with t % 3 == 0 are asked where there are 8192 to 12287; the last entries of other rows, of one block row,
@@ -65,8 +64,7 @@ static void Lines(PetscInt m, RefMat *A)
     }
   }
   HybTestMatArrays(m, m, i, j, NULL, A);
-  free(i);
-  free(j);
+  RefFree(i, j);
 }
 
 /* the last entry of each of three rows that a sample does not ask, `apart` rows apart, goes as far to the right */

@@ -24,9 +24,7 @@ static inline PetscErrorCode Start(void)
 static inline PetscErrorCode Forget(void)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaReset(&mine));
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
+  PetscCall(HybTestReset(&mine, &keep, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

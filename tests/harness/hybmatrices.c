@@ -81,13 +81,11 @@ void HybTestMatPowerLaw(PetscInt m, PetscInt n, PetscInt average, RefMat *A)
     cj[k] = (PetscInt)(((int64_t)(v * n) * 104729) % n);
   }
   RefCOO(m, n, nnz, ci, cj, NULL, A);
-  free(A->mag);
-  free(A->terms);
+  RefFree(A->mag, A->terms);
   A->mag   = NULL;
   A->terms = NULL;
   HybTestRandomize(A);
-  free(ci);
-  free(cj);
+  RefFree(ci, cj);
 }
 
 void HybTestMatStencil(PetscInt points, PetscInt nx, PetscInt ny, PetscInt nz, RefMat *A)
@@ -109,8 +107,7 @@ void HybTestMatStencil(PetscInt points, PetscInt nx, PetscInt ny, PetscInt nz, R
         i[(z * ny + y) * nx + x + 1] = nnz;
       }
   HybTestMatArrays(m, m, i, j, NULL, A);
-  free(i);
-  free(j);
+  RefFree(i, j);
 }
 
 void HybTestMatBlock(const RefMat *P, PetscInt bs, RefMat *A)
@@ -174,8 +171,7 @@ void HybTestMatDenseColumn(PetscInt m, PetscInt n, PetscInt col, PetscInt others
   RefCOO(m, n, k, ci, cj, NULL, &B);
   HybTestMatArrays(m, n, B.csr.i, B.csr.j, NULL, A);
   RefMatDestroy(&B);
-  free(ci);
-  free(cj);
+  RefFree(ci, cj);
 }
 
 void HybTestMatEmpty(PetscInt m, PetscInt n, RefMat *A)
@@ -235,8 +231,7 @@ void HybTestMatProlongator(PetscInt m, PetscInt n, PetscInt width, RefMat *A)
     i[r + 1] = nnz;
   }
   HybTestMatArrays(m, n, i, j, NULL, A);
-  free(i);
-  free(j);
+  RefFree(i, j);
 }
 
 PetscBool HybTestZoo(PetscInt k, PetscBool square, char name[64], RefMat *A)
@@ -358,15 +353,11 @@ PetscBool HybTestMatRead(const char *name, RefMat *A)
   if (f) pclose(f);
   if (good) {
     RefCOO((PetscInt)m, (PetscInt)n, k, ci, cj, v, A);
-    free(A->mag);
-    free(A->terms);
+    RefFree(A->mag, A->terms);
     A->mag   = NULL;
     A->terms = NULL;
   } else
     HybTestSkip("matrix %s: %s cannot be read", name, path);
-  free(line);
-  free(ci);
-  free(cj);
-  free(v);
+  RefFree(line, ci, cj, v);
   return good;
 }

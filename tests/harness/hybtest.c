@@ -444,6 +444,18 @@ int HybTestFinalize(void)
   return T.failed ? 1 : 0;
 }
 
+PetscErrorCode HybTestResetAll(HybArena *const arenas[])
+{
+  PetscErrorCode error = PETSC_SUCCESS;
+
+  for (; *arenas; arenas++) {
+    const PetscErrorCode ierr = HybArenaReset(*arenas);
+
+    if (!error) error = ierr;
+  }
+  return error;
+}
+
 int HybTestMain(int argc, char **argv, PetscErrorCode (*body)(void))
 {
   PetscErrorCode ierr;

@@ -14,10 +14,7 @@
       PetscFunctionReturn(PETSC_SUCCESS);
     }
 
-    int main(int argc, char **argv)
-    {
-      return HybTestMain(argc, argv, Body);
-    }
+    HYB_TEST_MAIN(Body)
 
   It is run as tNNN_name [-backend host|/abs/lib.so] [-seed N] [-matrices DIR] [-part K/N] [-result device|managed]
   [-mirror] [-times] [-small] and ends with the line "N passed, N failed, N skipped", counted in cases. A case that
@@ -31,7 +28,12 @@
 #include <aijhybridgpu/private/hyb.h>
 #include "reference/ref.h"
 
-extern int  HybTestMain(int argc, char **argv, PetscErrorCode (*body)(void)); /* the three below in one */
+extern int HybTestMain(int argc, char **argv, PetscErrorCode (*body)(void)); /* the three below in one */
+#define HYB_TEST_MAIN(body)               \
+  int main(int argc, char **argv)         \
+  {                                       \
+    return HybTestMain(argc, argv, body); \
+  }
 extern void HybTestInit(int *argc, char ***argv);
 /* a value of the options database, for HybTuningRead() */
 extern PetscErrorCode HybTestOption(const char option[], char value[], size_t length, PetscBool *set);
@@ -112,6 +114,10 @@ extern PetscBool HybTestZoo(PetscInt k, PetscBool square, char name[64], RefMat 
 /* reads NAME.mtx.xz of -matrices; PETSC_FALSE, and the open case skipped, when it is not there or does not fit this
    PETSc */
 extern PetscBool HybTestMatRead(const char *name, RefMat *A);
+
+/* all of these arenas; the first error */
+extern PetscErrorCode HybTestResetAll(HybArena *const arenas[]); /* the last one is NULL */
+#define HybTestReset(...) HybTestResetAll((HybArena *[]){__VA_ARGS__, NULL})
 
 /* between the host and where the exec computes */
 /* arrays that are exactly as long as they must be */

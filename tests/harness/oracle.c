@@ -69,17 +69,10 @@ static PetscErrorCode Body(void)
       HybTestBegin("sum with %s", name);
       RefAdd(2.0, &A, -1.0, &A, &D);
       CheckDense(&D, a);
-      RefMatDestroy(&D);
-      RefMatDestroy(&C);
-      free(a);
-      free(t);
-      free(x);
-      free(y);
-      free(z);
-      free(ax);
+      RefMatDestroy(&D, &C);
+      RefFree(a, t, x, y, z, ax);
     }
-    RefMatDestroy(&T);
-    RefMatDestroy(&A);
+    RefMatDestroy(&T, &A);
   }
   HybTestBegin("coordinates");
   {
@@ -111,13 +104,9 @@ static PetscErrorCode Body(void)
     HybTestCheck(A.csr.m == 2003 && A.csr.n == 2003 && A.csr.nnz == 83883, "%" PetscInt_FMT " rows, %td entries", A.csr.m, A.csr.nnz);
     RefTranspose(&A, PETSC_FALSE, &T);
     HybTestCheck(!memcmp(A.csr.j, T.csr.j, (size_t)A.csr.nnz * sizeof(PetscInt)) && !memcmp(A.csr.a, T.csr.a, (size_t)A.csr.nnz * sizeof(PetscScalar)), "it is not symmetric");
-    RefMatDestroy(&A);
-    RefMatDestroy(&T);
+    RefMatDestroy(&A, &T);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

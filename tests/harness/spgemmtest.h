@@ -60,8 +60,7 @@ static inline PetscBool Begin(HybSpGEMM *mm, const RefMat *A, const RefMat *B, H
 static inline void Finish(HybSpGEMM *mm)
 {
   HybTestCall(HybSpGEMMDestroy(mm));
-  HybTestCall(HybArenaReset(&keep));
-  HybTestCall(HybArenaReset(&out));
+  HybTestCall(HybTestReset(&keep, &out));
 }
 
 /* what the driver counted: products of numbers, in all and in the row that has most */
@@ -153,8 +152,7 @@ static inline PetscErrorCode FaultyCleanup(void *ctx)
 {
   PetscFunctionBegin;
   PetscCall(HybSpGEMMDestroy(&Faulty.mm));
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&out));
+  PetscCall(HybTestReset(&keep, &out));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -232,8 +230,7 @@ static inline void Diagonals(PetscInt m, PetscInt n, PetscInt ndiagonals, const 
   }
   i[m] = nnz;
   HybTestMatArrays(m, n, i, j, NULL, A);
-  free(i);
-  free(j);
+  RefFree(i, j);
 }
 
 /* The method of devices that Body() of a program is about; NULL on the host, with a skip */

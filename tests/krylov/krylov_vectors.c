@@ -16,8 +16,7 @@ static HybArena            mine, work;
 static PetscErrorCode Forget(void *ctx)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaReset(&mine));
-  PetscCall(HybArenaReset(&work));
+  PetscCall(HybTestReset(&mine, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -71,10 +70,7 @@ static PetscErrorCode TestReciprocal(PetscCount n, PetscCount gap, PetscReal ofz
     if (HybTestCall(ops->reciprocal(exec, &work, n, there, ofzero, there, &zeros))) HybTestSameScalars(n, there, expected, mag, terms, 4);
     HybTestCheck(zeros == count, "in place, %td zeros were counted, there are %td", zeros, count);
   }
-  free(d);
-  free(expected);
-  free(mag);
-  free(terms);
+  RefFree(d, expected, mag, terms);
   PetscCall(Forget(NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -117,8 +113,7 @@ static PetscErrorCode TestDots(PetscCount n, PetscInt k, PetscCount ld, PetscCou
     if (HybTestCall(ops->project(exec, &B, k - 1, w + offset, again)))
       for (PetscInt l = 0; l < k; l++) HybTestCheck(l == 1 ? PetscIsNanScalar(again[l]) : !memcmp(&h[l], &again[l], sizeof(*h)), "product %d with NaN in vector 1", (int)l);
   }
-  free(hv);
-  free(hw);
+  RefFree(hv, hw);
   PetscCall(Forget(NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -153,9 +148,7 @@ static PetscInt Arnoldi(const RefMat *A, const PetscScalar *dinv, const PetscSca
     if (norm == 0 || k == steps) break;
     for (PetscInt r = 0; r < n; r++) w[r] /= norm;
   }
-  free(V);
-  free(mag);
-  free(terms);
+  RefFree(V, mag, terms);
   return done;
 }
 
@@ -301,8 +294,7 @@ static PetscErrorCode TestArnoldi(const char *name, const RefMat *A, PetscBool s
   HybTestCheck(done == redone && !memcmp(H, again, (size_t)(steps * (steps + 1)) * sizeof(*H)), "by sums, other bits than before");
   (void)CompareSteps(steps, done, H, R);
   if (expected >= 0) HybTestCheck(done == expected, "by sums, %d steps were done, not %d", (int)done, (int)expected);
-  free(dinv);
-  free(b);
+  RefFree(dinv, b);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -377,8 +369,7 @@ static PetscErrorCode TestErrors(void)
   HybTestCallFails(PETSC_ERR_ARG_SIZ, HybKrylovArnoldi(&mv, &work, &other, NULL, b, 1, H, &done));
   HybTestCallFails(PETSC_ERR_ARG_IDN, HybKrylovArnoldi(&mv, &mv.work, &there, NULL, b, 1, H, &done));
   HybTestCall(HybSpMVDestroy(&mv));
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
   PetscCall(Forget(NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -413,8 +404,7 @@ static PetscErrorCode FaultsCleanUp(void *ctx)
   Faults *f = (Faults *)ctx;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaReset(&work));
-  PetscCall(HybArenaReset(&f->mv->work));
+  PetscCall(HybTestReset(&work, &f->mv->work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -490,7 +480,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

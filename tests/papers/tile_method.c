@@ -29,8 +29,7 @@ static PetscScalar *InOrder(const RefMat *A, const RefMat *B, const RefMat *C)
     }
     for (PetscInt t = C->csr.i[r]; t < C->csr.i[r + 1]; t++) a[t] = sum[C->csr.j[t]];
   }
-  free(sum);
-  free(row);
+  RefFree(sum, row);
   return a;
 }
 
@@ -47,8 +46,7 @@ static void TilesOf(const RefMat *A, RefMat *T)
     }
   }
   RefCOO((A->csr.m + TILE - 1) / TILE, (A->csr.n + TILE - 1) / TILE, n, ci, cj, NULL, T);
-  free(ci);
-  free(cj);
+  RefFree(ci, cj);
 }
 
 /* which of its rows and columns the tile (R, K) has entries in: bits 0 to 7 and 8 to 15 */
@@ -90,9 +88,7 @@ static void CheckCounters(const HybSpGEMM *mm, const RefMat *A, const RefMat *B,
   }
   HybTestCheck(!strcmp(mm->method->name, "tile"), "%s ran", mm->method->name);
   HybTestCheck(HybCountersGet(&mm->counters, "tiles") == TC.csr.nnz, "%td tiles, expected %td", HybCountersGet(&mm->counters, "tiles"), TC.csr.nnz);
-  RefMatDestroy(&TA);
-  RefMatDestroy(&TB);
-  RefMatDestroy(&TC);
+  RefMatDestroy(&TA, &TB, &TC);
 }
 
 /* no wait in a numeric phase */
@@ -142,8 +138,7 @@ static void Check(const RefMat *A, const RefMat *B)
     expected = InOrder(&A2, &B2, &C);
     if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(Again(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
     PatternAlone(&mm, DA, DB, &C);
-    RefMatDestroy(&A2);
-    RefMatDestroy(&B2);
+    RefMatDestroy(&A2, &B2);
   }
   free(expected);
   RefMatDestroy(&C);
@@ -204,9 +199,7 @@ static void Filled(PetscInt m, PetscInt n, PetscInt (*fill)(PetscInt R, PetscInt
   /* which is not computed, for a reference: its values may be changed */
   HybTestMatArrays(m, n, sorted.csr.i, sorted.csr.j, sorted.csr.a, A);
   RefMatDestroy(&sorted);
-  free(ci);
-  free(cj);
-  free(v);
+  RefFree(ci, cj, v);
 }
 
 static PetscInt FillDiagonal(PetscInt R, PetscInt K)
@@ -344,9 +337,7 @@ static void SparseTiles(PetscInt n, const PetscInt *tiles, const PetscInt *step,
     }
   }
   RefCOO(n * TILE, columns, nnz, ci, cj, a, A);
-  free(a);
-  free(ci);
-  free(cj);
+  RefFree(a, ci, cj);
 }
 
 /* rows of tiles of just about so many tiles, and so far apart, as a warp has room for on the way from CSR */
@@ -387,10 +378,7 @@ static void OneRowEach(PetscInt n, const PetscInt *p, const PetscInt *step)
   HybTestMatArrays(n * TILE, n * TILE, ai, aj, NULL, &A);
   HybTestMatArrays(n * TILE, columns, bi, bj, NULL, &B);
   CheckAndDestroy(&A, &B);
-  free(ai);
-  free(aj);
-  free(bi);
-  free(bj);
+  RefFree(ai, aj, bi, bj);
 }
 
 static void Bins(void)
@@ -516,9 +504,7 @@ static void Special(void)
     }
   }
   Finish(&mm);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
-  RefMatDestroy(&C);
+  RefMatDestroy(&A, &B, &C);
   for (PetscInt kind = 0; kind < HybTestSize(200, 30); kind++) {
     PetscCount zeros = 0;
 
@@ -535,9 +521,7 @@ static void Special(void)
     if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) SameNumbers(&DC, C.csr.nnz, expected);
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -600,9 +584,7 @@ static void Half(void)
     HybTestCall(HybTuningSet("tile_precision", NULL));
     Finish(&mm);
     free(found);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -629,8 +611,7 @@ static void Lost(void)
     }
     HybTestCall(HybTuningSet("tile_precision", NULL));
     Finish(&mm);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
 }
 
@@ -651,9 +632,7 @@ static void Denormals(void)
   if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
   Finish(&mm);
   free(expected);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
-  RefMatDestroy(&C);
+  RefMatDestroy(&A, &B, &C);
 }
 
 static void Repeated(void)
@@ -667,8 +646,7 @@ static void Repeated(void)
   expected = InOrder(&A, &A, &C);
   TwentyRuns(&A, &C, expected);
   free(expected);
-  RefMatDestroy(&A);
-  RefMatDestroy(&C);
+  RefMatDestroy(&A, &C);
 }
 
 /* one object, patterns of other sizes and of none in turn; and "auto" leaves all of them to others */
@@ -689,10 +667,8 @@ static void Changing(void)
         HybTestSamePattern(&DC, &C);
         HybTestCheck(!strcmp(mm.method->name, "tile") == !by, "%s ran", mm.method->name);
       }
-      HybTestCall(HybArenaReset(&out));
-      HybTestCall(HybArenaReset(&keep));
-      RefMatDestroy(&A);
-      RefMatDestroy(&C);
+      HybTestCall(HybTestReset(&out, &keep));
+      RefMatDestroy(&A, &C);
     }
     Finish(&mm);
   }
@@ -706,8 +682,7 @@ static void Faults(void)
   HybTestMatDenseRow(40, 90, 7, 3, &A);
   HybTestMatPowerLaw(90, 700, 20, &B);
   EachFault("tile", &A, &B, PETSC_FALSE);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
 }
 
 static void Limits(void)
@@ -729,8 +704,7 @@ static void Limits(void)
   HybTestMatBanded(1, 60000, 1, 60000, &B);
   if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, "at least 3000000000");
   HybTestCall(HybArenaReset(&keep));
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
   HybTestBegin("and when they are counted");
   if (HybTestSlow()) {
     HybTestSkip("takes too long here");
@@ -739,8 +713,7 @@ static void Limits(void)
   TwoHalves(&A, &B);
   if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, "nonzeros, more than the 2147483647 that 32-bit indices can count");
   HybTestCall(HybArenaReset(&keep));
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
 }
 
 static void OtherScalars(void)
@@ -772,7 +745,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

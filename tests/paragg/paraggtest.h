@@ -352,8 +352,7 @@ static inline PetscErrorCode PartsOf(HybArena *arena, PetscInt bs, PetscBool (*e
   PetscCall(HybTestUpload(arena, &O.csr, &A->O));
   A->rows = A->columns = ranges;
   A->garray            = garray;
-  RefMatDestroy(&D);
-  RefMatDestroy(&O);
+  RefMatDestroy(&D, &O);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -404,11 +403,8 @@ static inline PetscErrorCode SameP(const HybParCSR *P, const HybAggBlock *block,
     HybTestCheck(found == expected, "row %d of P has %d entries, not %d", (int)r, (int)found, (int)expected);
   }
   for (PetscInt k = 0; k < P->O.n; k++) HybTestCheck(used[k], "column %d of others has no entry", (int)P->garray[k]);
-  RefMatDestroy(&part[0]);
-  RefMatDestroy(&part[1]);
-  free(used);
-  free(row);
-  free(there);
+  RefMatDestroy(&part[0], &part[1]);
+  RefFree(used, row, there);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -426,8 +422,7 @@ static inline PetscBool IsOutside(const HybAggBlock *block, RowOfPFn rowofp)
     for (PetscInt c = 0; c < n; c++)
       if (there[c] && !there[n + c]) outside = PETSC_TRUE;
   }
-  free(row);
-  free(there);
+  RefFree(row, there);
   return outside;
 }
 

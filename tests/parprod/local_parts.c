@@ -65,9 +65,7 @@ static PetscErrorCode TestBlocks(const char *name, const RefMat *A, PetscInt cst
       }
       PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), k, sizeof(PetscScalar), &part[p].a));
       HybTestCall(ops->gather(exec, k, perm[p], PETSC_FALSE, there.a, part[p].a));
-      free(i);
-      free(j);
-      free(from);
+      RefFree(i, j, from);
     }
     part[1].n = nlist;
     HybTestCall(exec->backend->local->numbercolumns(exec, part[1].nnz, part[1].j, cstart, cstart, nlist, nleft, found));
@@ -84,9 +82,7 @@ static PetscErrorCode TestBlocks(const char *name, const RefMat *A, PetscInt cst
       HybTestSameInts(nnz, all, expected);
     }
   }
-  free(list);
-  free(number);
-  free(expected);
+  RefFree(list, number, expected);
   PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -119,8 +115,7 @@ static PetscErrorCode TestStack(const char *name, const RefMat *A, PetscInt b, P
     for (int p = 0; p < 4; p++) HybTestCheck(first[p] == A->csr.i[begin[p]] && place[p + 1] - place[p] == A->csr.i[end[p]] - A->csr.i[begin[p]], "piece %d is from entry %d on, %d of them", p, (int)first[p], (int)(place[p + 1] - place[p]));
     HybTestCheck(place[0] == 0, "the first one is at %d", (int)place[0]);
   }
-  free(i);
-  free(j);
+  RefFree(i, j);
   PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -185,10 +180,7 @@ static PetscErrorCode TestLists(const char *name, const RefMat *A)
   PetscCall(HybTestUploadArray(&mine, m, sizeof(PetscInt), list, &other));
   HybTestCall(exec->backend->local->rowsofentries(exec, &there, other, row));
   HybTestSameInts(nnz, row, of);
-  free(list);
-  free(map);
-  free(of);
-  free(ci);
+  RefFree(list, map, of, ci);
   PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -221,9 +213,7 @@ static PetscErrorCode TestMeet(const char *name, const RefMat *A)
     PetscCall(HybTestUploadArray(&mine, n + 1, sizeof(PetscInt), bi, &b));
     if (HybTestCall(exec->backend->local->meetrows(exec, &there, o, way ? b : NULL, bits))) HybTestSameBits(words, sizeof(unsigned), bits, mask);
   }
-  free(mask);
-  free(oi);
-  free(bi);
+  RefFree(mask, oi, bi);
   PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -254,7 +244,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

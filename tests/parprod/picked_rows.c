@@ -109,9 +109,7 @@ static PetscErrorCode TestRows(const char *name, const RefMat *A, PetscInt cstar
     }
   }
   for (int p = 0; p < 2; p++) RefMatDestroy(&part[p]);
-  free(garray);
-  free(rows);
-  free(begin);
+  RefFree(garray, rows, begin);
   PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -153,11 +151,8 @@ static PetscErrorCode TestMet(const char *name, const RefMat *A, PetscInt nrows)
       HybTestCheck(Y.j == x.j && Y.a == x.a, "arrays that are not X's");
     HybTestSameMatrix(&Y, &R, 0);
   }
-  RefMatDestroy(&B);
-  RefMatDestroy(&X);
-  RefMatDestroy(&R);
-  free(rows);
-  free(map);
+  RefMatDestroy(&B, &X, &R);
+  RefFree(rows, map);
   PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -204,9 +199,7 @@ static PetscErrorCode TestMapped(const char *name, const RefMat *A, int way)
     }
   }
   RefMatDestroy(&R);
-  free(colmap);
-  free(rows);
-  free(from);
+  RefFree(colmap, rows, from);
   PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -234,7 +227,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -9,8 +9,7 @@ static HybArena keep, work;
 static PetscErrorCode Reset(void *ctx)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
+  PetscCall(HybTestReset(&keep, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -100,8 +99,7 @@ static void LongRows(void)
     RefMatDestroy(&B);
     RefTranspose(&A, PETSC_FALSE, &B);
     Products(&B, &A); /* short rows that meet long ones */
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
 }
 
@@ -127,8 +125,7 @@ static PetscErrorCode Body(void)
     HybTestBegin("products of %s with a matrix of uneven rows", name);
     HybTestMatPowerLaw(A.csr.n, 50, 5, &B);
     Products(&A, &B);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
   LongRows();
   HybTestBegin("more products than 32 bits count");
@@ -140,8 +137,7 @@ static PetscErrorCode Body(void)
     HybTestMatBanded(k, m, m, k, &B);
     Products(&A, &B);
     HybTestCheck(HybTestSlow() || RefProducts(&A, &B, NULL) > 2147483647, "too small a test");
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
 
   HybTestBegin("every allocation of a plan failing in turn");
@@ -151,7 +147,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -27,8 +27,7 @@ static PetscErrorCode Destroy(HybPtAP *pp)
   PetscFunctionBegin;
   if (!pp->method) PetscFunctionReturn(PETSC_SUCCESS);
   if (pp->method->destroy) PetscCall(pp->method->destroy(pp));
-  PetscCall(HybArenaReset(&pp->keep));
-  PetscCall(HybArenaReset(&pp->work));
+  PetscCall(HybTestReset(&pp->keep, &pp->work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -71,8 +70,7 @@ static void InOrder(const HybCSR *A, const HybCSR *B, HybCSR *C)
     }
     for (PetscInt t = C->i[r]; t < C->i[r + 1]; t++) C->a[t] = sum[C->j[t]];
   }
-  free(sum);
-  free(row);
+  RefFree(sum, row);
 }
 
 /* the bits that the method promises, on the pattern of C */
@@ -112,8 +110,7 @@ static PetscBool Begin(HybPtAP *pp, const RefMat *A, const RefMat *P, HybCSR *DA
 static void Finish(HybPtAP *pp)
 {
   HybTestCall(Destroy(pp));
-  HybTestCall(HybArenaReset(&keep));
-  HybTestCall(HybArenaReset(&out));
+  HybTestCall(HybTestReset(&keep, &out));
 }
 
 /* the patterns of P^T A P, P^T and the intermediate that the backend's methods have */
@@ -205,15 +202,11 @@ static void Check2(const RefMat *A, const RefMat *P, const char *counter, const 
         Promised(&other, &otherp, &T, &W, &S);
         HybTestSameBits(S.csr.nnz, sizeof(PetscScalar), DC.a, S.csr.a);
       }
-      RefMatDestroy(&other);
-      RefMatDestroy(&otherp);
+      RefMatDestroy(&other, &otherp);
     }
   }
   Finish(&pp);
-  RefMatDestroy(&C);
-  RefMatDestroy(&T);
-  RefMatDestroy(&W);
-  RefMatDestroy(&S);
+  RefMatDestroy(&C, &T, &W, &S);
 }
 
 static void Check(const RefMat *A, const RefMat *P, const char *counter, PetscCount least)
@@ -224,8 +217,7 @@ static void Check(const RefMat *A, const RefMat *P, const char *counter, PetscCo
 static void CheckAndDestroy(RefMat *A, RefMat *P, const char *counter, PetscCount least)
 {
   Check(A, P, counter, least);
-  RefMatDestroy(A);
-  RefMatDestroy(P);
+  RefMatDestroy(A, P);
 }
 
 static RefMat  FaultA, FaultP, FaultC;
@@ -250,8 +242,7 @@ static PetscErrorCode FaultCleanup(void *ctx)
   PetscFunctionBegin;
   PetscCall(Destroy(&faultpp));
   PetscCall(PetscMemzero(&faultpp, sizeof(faultpp)));
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&out));
+  PetscCall(HybTestReset(&keep, &out));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -273,9 +264,7 @@ static void Special(const RefMat *A, const RefMat *P)
     RefMatDestroy(&D);
   }
   Finish(&pp);
-  RefMatDestroy(&C);
-  RefMatDestroy(&T);
-  RefMatDestroy(&W);
+  RefMatDestroy(&C, &T, &W);
 }
 
 /* twenty first products, each with a numeric phase */
@@ -320,8 +309,7 @@ static void Sizes(void)
       HybTestMatBanded(m, m, 0, 0, &A);
       HybTestMatDenseColumn(m, 1, 0, 0, &P);
       Check2(&A, &P, NULL, names[k + (d > 0)], 1);
-      RefMatDestroy(&A);
-      RefMatDestroy(&P);
+      RefMatDestroy(&A, &P);
     }
   }
   HybTestBegin("%s: a row of C from more products than a block holds", method->name);
@@ -333,8 +321,7 @@ static void Sizes(void)
 static void FinishProduct(HybProduct *product)
 {
   HybTestCall(HybProductDestroy(product));
-  HybTestCall(HybArenaReset(&keep));
-  HybTestCall(HybArenaReset(&out));
+  HybTestCall(HybTestReset(&keep, &out));
 }
 
 /* by the room above: where the method declines, the stages go on, also when it was named */
@@ -370,9 +357,7 @@ static void Declined(void)
     if (declined == 1) HybTestCall(HybTuningSet("fused_plan", NULL));
     FinishProduct(&product);
   }
-  RefMatDestroy(&A);
-  RefMatDestroy(&P);
-  RefMatDestroy(&C);
+  RefMatDestroy(&A, &P, &C);
 }
 
 /* the stages' transpose gets new values unless the caller says that P's are the old ones; none where masks take P's
@@ -410,9 +395,7 @@ static void UnchangedBy(const char *by)
     }
   }
   FinishProduct(&product);
-  RefMatDestroy(&A);
-  RefMatDestroy(&P);
-  RefMatDestroy(&C);
+  RefMatDestroy(&A, &P, &C);
 }
 
 static void Unchanged(void)
@@ -475,9 +458,7 @@ static void Waits(void)
       FinishProduct(&product);
       RefMatDestroy(&C);
     }
-    RefMatDestroy(&A);
-    RefMatDestroy(&P);
-    RefMatDestroy(&R);
+    RefMatDestroy(&A, &P, &R);
   }
   HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }
@@ -560,10 +541,8 @@ static void Blocks(void)
         pi[r + 1] = nnz;
       }
       HybTestMatArrays(nodes * bs, coarse * cb, pi, pj, NULL, &P);
-      free(pi);
-      free(pj);
-      RefMatDestroy(&N);
-      RefMatDestroy(&Q);
+      RefFree(pi, pj);
+      RefMatDestroy(&N, &Q);
       CheckAndDestroy(&A, &P, "column block", cb);
     }
   }
@@ -601,9 +580,7 @@ static void DrawBlocks(int kind, PetscInt n, PetscInt ncols, PetscInt rb, PetscI
     }
   }
   HybTestMatArrays(n * rb, ncols * cb, i, j, NULL, A);
-  free(cols);
-  free(i);
-  free(j);
+  RefFree(cols, i, j);
 }
 
 /* A and P of such blocks, which need not fit each other. As: any, or so that places are kept as numbers, or P so dense
@@ -625,8 +602,7 @@ static void Shape(PetscInt k, int as, PetscInt cb)
   DrawBlocks(pkind, n, columns, rb, cb, ragged, &P);
   Check(&A, &P, as == 2 ? "walked" : NULL, 1);
   if (as == 1 && !HybTestExec()->backend->device && !strcmp(method->name, "fused")) HybTestCheck(Last.b == cb && Last.numbers > 0, "blocks of %td columns, %td places as numbers", Last.b, Last.numbers);
-  RefMatDestroy(&A);
-  RefMatDestroy(&P);
+  RefMatDestroy(&A, &P);
 }
 
 static void Shapes(void)
@@ -698,21 +674,18 @@ static void Rows(void)
   P.csr.a[5]   = PETSC_MAX_REAL;
   P.csr.a[77]  = PETSC_MAX_REAL * 2 - PETSC_MAX_REAL * 2;
   Special(&A, &P);
-  RefMatDestroy(&A);
-  RefMatDestroy(&P);
+  RefMatDestroy(&A, &P);
   HybTestBegin("%s: denormals alone", method->name);
   HybTestMatStencil(5, 11, 9, 1, &A);
   HybTestMatProlongator(99, 20, 3, &P);
   for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] *= 1 / PETSC_MAX_REAL;
   Special(&A, &P);
-  RefMatDestroy(&A);
-  RefMatDestroy(&P);
+  RefMatDestroy(&A, &P);
   HybTestBegin("%s: twenty runs have the same bits", method->name);
   HybTestMatStencil(9, 14, 11, 1, &A);
   HybTestMatProlongator(154, 30, 4, &P);
   Repeated(&A, &P);
-  RefMatDestroy(&A);
-  RefMatDestroy(&P);
+  RefMatDestroy(&A, &P);
 }
 
 /* Column 0 of P has an entry in all rows, so that row 0 of C has all columns: more than two bytes count. This row alone
@@ -739,10 +712,7 @@ static void HubOf(PetscInt alike)
   /* row 0 meets as many columns as the others together, and one more for each */
   if (!HybTestExec()->backend->device && n > 65536 && !strcmp(method->name, "thin")) HybTestCheck(Last.declined, "thin takes a row that is walked for each of %" PetscInt_FMT, m);
   if (!HybTestExec()->backend->device && n > 65536 && !strcmp(method->name, "fused")) HybTestCheck(Last.places >= 2 * n && Last.walked >= 3 * n && Last.walked <= 4 * n, "%td places are kept, %td found anew, of %" PetscInt_FMT " columns", Last.places, Last.walked, n);
-  free(pi);
-  free(pj);
-  free(ai);
-  free(aj);
+  RefFree(pi, pj, ai, aj);
 }
 
 static void Hub(void)
@@ -757,9 +727,7 @@ static void Faults(void)
   HybTestMatProlongator(132, 30, 3, &FaultP);
   RefPtAP(&FaultA, &FaultP, &FaultC);
   HybTestFaults(Fault, FaultCleanup, NULL);
-  RefMatDestroy(&FaultA);
-  RefMatDestroy(&FaultP);
-  RefMatDestroy(&FaultC);
+  RefMatDestroy(&FaultA, &FaultP, &FaultC);
 }
 
 static PetscErrorCode Body(void)
@@ -784,7 +752,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -15,8 +15,7 @@ static void Reference(HybProductType type, const RefMat *A, const RefMat *B, con
 {
   RefMat T;
 
-  RefMatDestroy(W);
-  RefMatDestroy(C);
+  RefMatDestroy(W, C);
   if (type == HYB_PRODUCT_RART) {
     RefTranspose(B, PETSC_FALSE, &T);
     RefSpGEMM(A, &T, W);
@@ -92,13 +91,8 @@ static void ProductInParts(HybProductType type, const char *method, PetscInt par
   }
   HybTestCall(HybTuningSet("product_parts", NULL));
   HybTestCall(HybProductDestroy(&product));
-  HybTestCall(HybArenaReset(&keep));
-  HybTestCall(HybArenaReset(&out));
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
-  RefMatDestroy(&D);
-  RefMatDestroy(&W);
-  RefMatDestroy(&C);
+  HybTestCall(HybTestReset(&keep, &out));
+  RefMatDestroy(&A, &B, &D, &W, &C);
 }
 
 static void Product(HybProductType type, const char *method, const RefMat *A, const RefMat *B, const RefMat *D, int gone)
@@ -128,16 +122,12 @@ static void Transposed(const char *method, const RefMat *A, const RefMat *B)
         RefSpGEMM(k ? &X : &T, k ? &T : &Y, &C);
         if (HybTestCall(HybTestUpload(now, &X.csr, &DA)) && HybTestCall(HybTestUpload(now, &Y.csr, &DB)) && HybTestCall(HybArenaReset(before)) && HybTestCall(HybProductNumeric(product, &DA, &DB, NULL, &DC))) HybTestSameMatrix(&DC, &C, 4);
         if (HybTestCall(HybProductGetMethod(product, &name))) HybTestCheck(!strcmp(name, method), "%s is taken", name);
-        RefMatDestroy(&T);
-        RefMatDestroy(&C);
+        RefMatDestroy(&T, &C);
       }
     }
     HybTestCall(HybProductDestroy(&product));
-    HybTestCall(HybArenaReset(&keep));
-    HybTestCall(HybArenaReset(&moved));
-    HybTestCall(HybArenaReset(&out));
-    RefMatDestroy(&X);
-    RefMatDestroy(&Y);
+    HybTestCall(HybTestReset(&keep, &moved, &out));
+    RefMatDestroy(&X, &Y);
   }
 }
 
@@ -179,8 +169,7 @@ static void Thrice(const RefMat *pattern, PetscBool rows, RefMat *A)
   }
   i[m * down] = nnz;
   HybTestMatArrays(m * down, pattern->csr.n * across, i, j, NULL, A);
-  free(i);
-  free(j);
+  RefFree(i, j);
 }
 
 /* the first stage by a method that plans by its result's columns, the second by one that reads none */
@@ -199,9 +188,7 @@ static void Mixed(void)
   HybTestMatBlock(&N, 3, &D);
   RefMatDestroy(&N);
   Product(HYB_PRODUCT_ABC, "auto", &A, &B, &D, HYB_GONE_SOME);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
-  RefMatDestroy(&D);
+  RefMatDestroy(&A, &B, &D);
 }
 
 /* A without column r, and P with a row r of so many entries: no row of P^T A P is longer for that, but a byte
@@ -228,8 +215,7 @@ static void LongRow(PetscInt r, PetscInt entries, RefMat *A, RefMat *P)
       RefMatDestroy(M);
       HybTestMatArrays(m, columns, i, j, NULL, M);
     }
-    free(i);
-    free(j);
+    RefFree(i, j);
   }
 }
 
@@ -252,8 +238,7 @@ static void Parts(void)
       ProductInParts(HYB_PRODUCT_PTAP, "auto", parts, &A, &P, &P, HYB_GONE_SOME);
       ProductInParts(HYB_PRODUCT_PTAP, "hash", parts, &A, &P, &P, HYB_GONE_SOME);
     }
-    RefMatDestroy(&A);
-    RefMatDestroy(&P);
+    RefMatDestroy(&A, &P);
   }
 }
 
@@ -285,13 +270,9 @@ static void Scarce(void)
       if (sizeof(PetscScalar) == 8 && sizeof(PetscInt) == 4) HybTestCheck(most > 1 && parts == (scarce ? most : 1), "in %td parts", parts);
     }
     HybTestCall(HybProductDestroy(&product));
-    HybTestCall(HybArenaReset(&keep));
-    HybTestCall(HybArenaReset(&out));
+    HybTestCall(HybTestReset(&keep, &out));
   }
-  RefMatDestroy(&A);
-  RefMatDestroy(&P);
-  RefMatDestroy(&W);
-  RefMatDestroy(&C);
+  RefMatDestroy(&A, &P, &W, &C);
 }
 
 /* rows by their shapes read the columns of the left factor alone */
@@ -322,8 +303,7 @@ static void Spread(PetscInt rows, PetscInt cols, RefMat *M)
   i[m] = nnz;
   RefMatDestroy(M);
   HybTestMatArrays(m, n, i, j, NULL, M);
-  free(i);
-  free(j);
+  RefFree(i, j);
 }
 
 /* Between `fused`, `thin` and the stages: on the host nodes of several unknowns, fine or coarse ones, are for `fused`,
@@ -362,11 +342,8 @@ static void Chosen(void)
       HybTestCheck(expected ? !strcmp(name, expected) : strcmp(name, "fused") && strcmp(name, "thin"), "%s is taken", name);
     }
     HybTestCall(HybProductDestroy(&product));
-    HybTestCall(HybArenaReset(&keep));
-    HybTestCall(HybArenaReset(&out));
-    RefMatDestroy(&A);
-    RefMatDestroy(&P);
-    RefMatDestroy(&C);
+    HybTestCall(HybTestReset(&keep, &out));
+    RefMatDestroy(&A, &P, &C);
   }
 }
 
@@ -382,22 +359,17 @@ static PetscErrorCode Body(void)
   HybTestMatStencil(7, 9, 8, 7, &A);
   HybTestMatProlongator(504, 60, 3, &P);
   Operands(&A, &P, PETSC_FALSE, PETSC_FALSE);
-  RefMatDestroy(&A);
-  RefMatDestroy(&P);
+  RefMatDestroy(&A, &P);
   HybTestMatStencil(9, 12, 9, 1, &N);
   HybTestMatBlock(&N, 3, &A);
   HybTestMatProlongator(108, 14, 2, &Q);
   HybTestMatBlock(&Q, 3, &P);
   Operands(&A, &P, PETSC_TRUE, PETSC_FALSE);
-  RefMatDestroy(&N);
-  RefMatDestroy(&Q);
-  RefMatDestroy(&A);
-  RefMatDestroy(&P);
+  RefMatDestroy(&N, &Q, &A, &P);
   HybTestMatBanded(300, 300, 1, 1, &A);
   HybTestMatBanded(300, 300, 0, 1, &P);
   Operands(&A, &P, PETSC_FALSE, PETSC_TRUE);
-  RefMatDestroy(&A);
-  RefMatDestroy(&P);
+  RefMatDestroy(&A, &P);
   HybTestMatStencil(7, 12, 12, 12, &A); /* rows of A^T A that rowmerge plans for at their second numeric phase */
   Transposed("rowmerge", &A, &A);
   RefMatDestroy(&A);
@@ -410,7 +382,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -77,8 +77,7 @@ static void Check(const RefMat *A, const RefMat *B)
     expected = RefProductInOrder(&A2, &B2, &C);
     if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
     PatternAlone(&mm, DA, DB, &C);
-    RefMatDestroy(&A2);
-    RefMatDestroy(&B2);
+    RefMatDestroy(&A2, &B2);
   }
   free(expected);
   RefMatDestroy(&C);
@@ -107,15 +106,13 @@ static void Sizes(void)
     HybTestMatRandom(23, 17, 0, 5, &P);
     HybTestMatRandom(17, 29, 0, 17, &Q);
     CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P);
-    RefMatDestroy(&Q);
+    RefMatDestroy(&P, &Q);
     HybTestBegin("blocks of %" PetscInt_FMT ": long and short rows", bs);
     HybTestMatDenseRow(30, 40, 7, 3, &P);
     HybTestMatPowerLaw(40, 90, 9, &Q);
     HybTestMatEmptyRows(&Q, 3, 40, 5);
     CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P);
-    RefMatDestroy(&Q);
+    RefMatDestroy(&P, &Q);
     HybTestBegin("blocks of %" PetscInt_FMT ": a stencil squared", bs);
     HybTestMatStencil(27, 5, 4, 3, &P);
     CheckBlocks(&P, &P, bs);
@@ -124,13 +121,11 @@ static void Sizes(void)
     HybTestMatEmpty(5, 7, &P);
     HybTestMatRandom(7, 3, 1, 2, &Q);
     CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P);
-    RefMatDestroy(&Q);
+    RefMatDestroy(&P, &Q);
     HybTestMatRandom(5, 7, 1, 2, &P);
     HybTestMatEmpty(7, 3, &Q);
     CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P);
-    RefMatDestroy(&Q);
+    RefMatDestroy(&P, &Q);
     HybTestMatEmpty(0, 0, &P);
     CheckBlocks(&P, &P, bs);
     RefMatDestroy(&P);
@@ -144,9 +139,7 @@ static void Sizes(void)
       HybTestCheck(!Largest(&A, &B), "blocks of %" PetscInt_FMT, Largest(&A, &B));
       Check(&A, &B);
       Check(&B, &A);
-      RefMatDestroy(&P);
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
+      RefMatDestroy(&P, &A, &B);
     }
   }
 }
@@ -162,8 +155,7 @@ static void Coarser(const RefMat *P, PetscInt rows, PetscInt columns, RefMat *A)
     i[r + 1] = nnz;
   }
   HybTestMatArrays(P->csr.m * rows, P->csr.n * columns, i, j, NULL, A);
-  free(i);
-  free(j);
+  RefFree(i, j);
 }
 
 /* interpolation from six unknowns to three is of blocks of three: A P, R A, R (A P) */
@@ -194,12 +186,7 @@ static void Mixed(void)
     Check(&A, &P);
     Check(&R, &A);
     Check(&R, &AP);
-    RefMatDestroy(&S);
-    RefMatDestroy(&T);
-    RefMatDestroy(&A);
-    RefMatDestroy(&P);
-    RefMatDestroy(&R);
-    RefMatDestroy(&AP);
+    RefMatDestroy(&S, &T, &A, &P, &R, &AP);
   }
 }
 
@@ -213,8 +200,7 @@ static void Zoo(void)
     RefTranspose(&A, PETSC_FALSE, &B);
     Check(&A, &B);
     CheckBlocks(&A, &B, sizes[k % 3]);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
   for (PetscInt k = 0; HybTestZoo(k, PETSC_TRUE, name, &A); k++) {
     HybTestBegin("%s squared, as it is and in blocks of %" PetscInt_FMT, name, sizes[(k + 1) % 3]);
@@ -266,8 +252,7 @@ static void Spans(void)
     HybTestMatRandom(3, 4, 1, 3, &P);
     HybTestMatRandom(4, 3000000, 300, 400, &Q);
     CheckBlocks(&P, &Q, 2);
-    RefMatDestroy(&P);
-    RefMatDestroy(&Q);
+    RefMatDestroy(&P, &Q);
   }
 }
 
@@ -297,8 +282,7 @@ static void Sums(void)
     HybTestBegin("blocks of %" PetscInt_FMT ": the same from two or three rows of B", bs);
     HybTestMatBanded(nlengths, nlengths, 1, bs == 2 ? 1 : 0, &P);
     CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P);
-    RefMatDestroy(&Q);
+    RefMatDestroy(&P, &Q);
   }
 }
 
@@ -318,8 +302,7 @@ static void Many(void)
     RefMatDestroy(&P);
     HybTestMatRandom(301, 900, 0, 3, &P);
     CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P);
-    RefMatDestroy(&Q);
+    RefMatDestroy(&P, &Q);
   }
 }
 
@@ -333,8 +316,7 @@ static void Random(void)
     HybTestMatRandom(m, l, 0, HybTestRandomInt(0, 20), &P);
     HybTestMatRandom(l, n, 0, HybTestRandomInt(0, 30), &Q);
     CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P);
-    RefMatDestroy(&Q);
+    RefMatDestroy(&P, &Q);
   }
 }
 
@@ -373,9 +355,7 @@ static void Special(void)
     if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) SameNumbers(&DC, C.csr.nnz, expected);
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -391,9 +371,7 @@ static void Repeated(void)
   expected = RefProductInOrder(&A, &A, &C);
   TwentyRuns(&A, &C, expected);
   free(expected);
-  RefMatDestroy(&P);
-  RefMatDestroy(&A);
-  RefMatDestroy(&C);
+  RefMatDestroy(&P, &A, &C);
 }
 
 /* one object, patterns of other sizes and of none in turn */
@@ -420,10 +398,8 @@ static void Changing(void)
         RefMatDestroy(&C);
       }
     }
-    HybTestCall(HybArenaReset(&out));
-    HybTestCall(HybArenaReset(&keep));
-    RefMatDestroy(&P);
-    RefMatDestroy(&A);
+    HybTestCall(HybTestReset(&out, &keep));
+    RefMatDestroy(&P, &A);
   }
   Finish(&mm);
 }
@@ -461,8 +437,7 @@ static void Choice(void)
     }
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &C);
   }
 }
 
@@ -483,8 +458,7 @@ static void LongRows(void)
   for (PetscInt r = 0; r <= m; r++) i[r] = r * len;
   for (PetscInt p = 0; p < m * len; p++) j[p] = p / len * step + p % len + p % len / 3;
   HybTestMatArrays(m, m * step, i, j, NULL, &R);
-  free(i);
-  free(j);
+  RefFree(i, j);
   HybTestMatBanded(m * step, m * step, 1, 1, &A);
   RefSpGEMM(&R, &A, &C);
   expected = RefProductInOrder(&R, &A, &C);
@@ -494,9 +468,7 @@ static void LongRows(void)
   }
   Finish(&mm);
   free(expected);
-  RefMatDestroy(&R);
-  RefMatDestroy(&A);
-  RefMatDestroy(&C);
+  RefMatDestroy(&R, &A, &C);
 }
 
 /* A size that the caller gives: "auto" asks blocks before all others, and nothing is sampled; one that is wrong costs a
@@ -570,8 +542,7 @@ static void Given(void)
     }
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &C);
   }
   HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }
@@ -603,9 +574,7 @@ static void Large(void)
       }
       Finish(&mm);
     }
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -655,8 +624,7 @@ static void Limits(void)
   HybTestMatBlock(&P, 2, &A);
   HybTestMatBlock(&Q, 2, &B);
   RefusedAre(&A, &B, PETSC_ERR_SUP, "65537 pairs");
-  RefMatDestroy(&Q);
-  RefMatDestroy(&B);
+  RefMatDestroy(&Q, &B);
   /* the size that the caller gives is right, and no other one that divides the sizes is */
   HybTestBegin("the same of a size that is given");
   {
@@ -671,10 +639,7 @@ static void Limits(void)
     givensize = 2;
     RefusedAre(&AA, &BB, PETSC_ERR_SUP, "65538 pairs");
     givensize = 0;
-    RefMatDestroy(&R);
-    RefMatDestroy(&S);
-    RefMatDestroy(&AA);
-    RefMatDestroy(&BB);
+    RefMatDestroy(&R, &S, &AA, &BB);
   }
   /* a row of A that names its one block row of B again and again, which no program has: no other one is small */
   HybTestBegin("more pairs of blocks in a row than 32 bits count");
@@ -689,19 +654,13 @@ static void Limits(void)
     HybTestMatBlock(&Q, 2, &B);
     RefusedAre(&AA, &B, PETSC_ERR_SUP, "or 1073741823 pairs");
     free(j);
-    RefMatDestroy(&R);
-    RefMatDestroy(&Q);
-    RefMatDestroy(&AA);
-    RefMatDestroy(&B);
+    RefMatDestroy(&R, &Q, &AA, &B);
   }
   HybTestBegin("a block row of C of 65536 blocks");
   HybTestMatBanded(1, 65536, 0, 65535, &Q);
   HybTestMatBlock(&Q, 2, &B);
   Check(&A, &B);
-  RefMatDestroy(&P);
-  RefMatDestroy(&Q);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&P, &Q, &A, &B);
   HybTestBegin("a product of more nonzeros than PetscInt counts");
   if (sizeof(PetscInt) == 8) {
     HybTestSkip("64-bit indices count them");
@@ -712,10 +671,7 @@ static void Limits(void)
   HybTestMatBlock(&P, 2, &A);
   HybTestMatBlock(&Q, 2, &B);
   RefusedAre(&A, &B, PETSC_ERR_ARG_OUTOFRANGE, "at least 3000000000");
-  RefMatDestroy(&P);
-  RefMatDestroy(&Q);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&P, &Q, &A, &B);
 }
 
 static PetscErrorCode Body(void)
@@ -731,7 +687,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

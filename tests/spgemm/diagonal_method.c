@@ -112,8 +112,7 @@ static void Bands(size_t o)
     /* with more of them, complex values take more shared memory than a block has */
     Diagonals(200, 170, 2, all + n / 2, 90, &B);
     ByDiagonals(&A, &B, (PetscBool)(n < 64));
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
   HybTestBegin("%s: so many diagonals of C that there is no program, layout %zu", method->name, o);
   for (PetscInt k = 0; k < 30; k++) all[k] = k * k;
@@ -159,8 +158,7 @@ static void FullBlocks(void)
     Diagonals(200, 200, full[k][0], all, 100, &A);
     Diagonals(200, 200, full[k][1], all, 100, &B);
     ByDiagonals(&A, &B, PETSC_FALSE);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
 }
 
@@ -181,8 +179,7 @@ static void TakenByAuto(void)
       HybTestCheck(!strcmp(mm.method->name, "diagonal") == (k > 0), "%s", mm.method->name);
     }
     Finish(&mm);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
   HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }
@@ -250,8 +247,7 @@ static void Declined(void)
     HybTestCall(HybTuningSet("diagonal_runs", NULL));
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &C);
   }
   HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }
@@ -288,9 +284,7 @@ static void Special(void)
     }
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -305,8 +299,7 @@ static void Repeated(void)
   expected = RefProductInOrder(&A, &A, &C);
   TwentyRuns(&A, &C, expected);
   free(expected);
-  RefMatDestroy(&A);
-  RefMatDestroy(&C);
+  RefMatDestroy(&A, &C);
 }
 
 /* operands without entries have a product without any; others that are not of few diagonals are refused */
@@ -330,8 +323,7 @@ static void Operands(void)
       Finish(&mm);
       RefMatDestroy(&C);
     }
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
 }
 
@@ -358,7 +350,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

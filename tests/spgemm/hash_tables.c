@@ -33,10 +33,7 @@ static void Operands(PetscInt rows, PetscInt times, const PetscInt *n, const Pet
   HybTestMatArrays(2 * rows, columns, bi, bj, NULL, B);
   HybTestRandomize(A);
   HybTestRandomize(B);
-  free(ai);
-  free(aj);
-  free(bi);
-  free(bj);
+  RefFree(ai, aj, bi, bj);
 }
 
 /* the first product, once more, and the pattern alone, to the bit */
@@ -63,8 +60,7 @@ static void Check(const RefMat *A, const RefMat *B, const char *lists, PetscBool
     HybTestCall(HybSpGEMMDestroy(&mm));
   }
   HybTestCall(HybTuningSet("hash_lists", NULL));
-  HybTestCall(HybArenaReset(&keep));
-  HybTestCall(HybArenaReset(&out));
+  HybTestCall(HybTestReset(&keep, &out));
   free(expected);
   RefMatDestroy(&C);
 }
@@ -81,8 +77,7 @@ static void ManyRows(void)
   HybTestMatLengths(m, 40, lengths, &A);
   HybTestMatRandom(40, 3000, 0, 5, &B);
   Check(&A, &B, NULL, PETSC_TRUE);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
   free(lengths);
 }
 
@@ -100,8 +95,7 @@ static void Uneven(PetscInt m, PetscInt columns)
   HybTestMatLengths(300, columns, b, &B);
   Check(&A, &B, NULL, PETSC_TRUE);
   Check(&A, &B, "0", PETSC_FALSE);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
   free(a);
 }
 
@@ -121,10 +115,8 @@ static void Longest(void)
   HybTestMatArrays(1, n, bi, bj, NULL, &B);
   if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) Refused(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, "of 4295032832 products, may have more");
   HybTestCall(HybArenaReset(&keep));
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
-  free(aj);
-  free(bj);
+  RefMatDestroy(&A, &B);
+  RefFree(aj, bj);
 #else
   HybTestBegin("a row of more products than 32 bits count");
   HybTestSkip("32-bit indices do not count them");
@@ -158,20 +150,15 @@ static PetscErrorCode Body(void)
       HybTestBegin("blocks of %" PetscInt_FMT " columns, %" PetscInt_FMT " blocks apart, without lists", each[e], far[f]);
       Operands((PetscInt)PETSC_STATIC_ARRAY_LENGTH(n), 1, n, apart, each[e], &A, &B);
       Check(&A, &B, "0", PETSC_FALSE);
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
+      RefMatDestroy(&A, &B);
       HybTestBegin("blocks of %" PetscInt_FMT " columns, %" PetscInt_FMT " blocks apart, listed", each[e], far[f]);
       /* rows of B are read often enough */
       Operands((PetscInt)PETSC_STATIC_ARRAY_LENGTH(n), 5, n, apart, each[e], &A, &B);
       Check(&A, &B, NULL, PETSC_TRUE);
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
+      RefMatDestroy(&A, &B);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -129,9 +129,7 @@ static void Planned(void)
     HybTestCall(HybTuningSet("hash_places", NULL));
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -292,9 +290,7 @@ static void Terms(void)
     HybTestCall(HybTuningSet("hash_places", NULL));
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -335,8 +331,7 @@ static void Permuted(HybSpGEMM *mm, const RefMat *A, const RefMat *C, HybCSR DA,
     if (HybTestCall(HybSpGEMMNumeric(mm, &DA, DB, DC))) HybTestSameBits(C->csr.nnz, sizeof(PetscScalar), DC->a, expected);
     mm->permutation = NULL;
   }
-  free(perm);
-  free(values);
+  RefFree(perm, values);
 }
 
 /* repeated numeric phases by masks: rows of C of all lengths round the pieces' and the words' ends, on all numbers of
@@ -437,9 +432,7 @@ static void Masked(void)
     HybTestCall(HybTuningSet("masks_lanes", NULL));
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -526,9 +519,7 @@ static void Without(void)
     }
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -589,9 +580,7 @@ static void Unfreed(void)
     }
     HybTestCall(HybTuningSet("hash_places", NULL));
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -646,9 +635,7 @@ static void GivenBack(void)
     HybTestCall(HybArenaReset(&others));
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -732,9 +719,7 @@ static void UnmadePlans(void)
     HybTestCall(HybTuningSet("hash_places", kind == 0 ? PLACES_ALONE : NULL));
     HybTestFaults(Unmade, FaultyCleanup, NULL);
     HybTestCall(HybTuningSet("hash_places", NULL));
-    RefMatDestroy(&Faulty.C);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&Faulty.C, &A, &B);
   }
 }
 
@@ -767,7 +752,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -84,8 +84,7 @@ static void Method(void)
       HybTestBegin("%s: arrays that begin elsewhere, kind %" PetscInt_FMT ", %" PetscInt_FMT, method->name, kind, by);
       Phases(&A, &B, (PetscBool)(by == 1), 1 + by, by == 2 ? 1 : 3 - by, &made);
     }
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
   HybTestCheck(made > 0, "%s takes none of these", method->name);
 }
@@ -105,7 +104,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -41,9 +41,7 @@ static void Paid(void)
     HybTestCall(HybTuningSet("plan_after", NULL));
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -67,7 +65,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

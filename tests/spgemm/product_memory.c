@@ -114,8 +114,7 @@ static void Asking(void)
       HybTestCheck(by[0] > 0 && by[1] <= by[0] + diagonals, "%" PetscInt_FMT " allocations, by name %" PetscInt_FMT, by[1], by[0]);
     }
     HybTestCall(HybArenaReset(&keep));
-    RefMatDestroy(&P);
-    RefMatDestroy(&A);
+    RefMatDestroy(&P, &A);
   }
   HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }
@@ -149,8 +148,7 @@ static void Bounded(void)
     }
     heldlimit = SIZE_MAX;
     HybTestCall(HybArenaReset(&keep));
-    RefMatDestroy(&A);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &C);
   }
 }
 
@@ -214,9 +212,7 @@ static void Listed(void)
       HybTestCall(HybArenaReset(&keep));
     }
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
   HybTestCall(HybTuningSet("hash_lists", NULL));
 }
@@ -246,8 +242,7 @@ static void Compressed(void)
     HybTestCall(HybArenaReset(&result));
   }
   HybTestCall(HybArenaReset(&keep));
-  RefMatDestroy(&S);
-  RefMatDestroy(&A);
+  RefMatDestroy(&S, &A);
 }
 
 /* the backend's answer when it is asked what is free */
@@ -305,9 +300,7 @@ static void Chunked(void)
     }
     heldlimit = SIZE_MAX;
     HybTestCall(HybArenaReset(&keep));
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -361,9 +354,7 @@ static void Tiles(void)
       HybTestCheck(heldnow == 0, "%zu bytes are left", heldnow);
     }
     HybTestCall(HybArenaReset(&keep));
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&S);
+    RefMatDestroy(&A, &B, &S);
   }
 }
 
@@ -385,7 +376,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -52,8 +52,7 @@ static void ManyRows(void)
     HybTestBegin("%" PetscInt_FMT " rows", rows[k]);
     Operands(rows[k], 2, 3, 40, &A, &B);
     Check(&A, &B);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
 }
 
@@ -84,9 +83,7 @@ static void Choice(void)
       HybTestSameMatrix(&DC, &C, 4);
     }
     Finish(&mm);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -113,21 +110,16 @@ static PetscErrorCode Body(void)
       HybTestBegin("%" PetscInt_FMT " rows, up to %" PetscInt_FMT " heads, %" PetscInt_FMT " columns", m, heads[h], columns[c]);
       Operands(m, heads[h], 10, columns[c], &A, &B);
       Check(&A, &B);
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
+      RefMatDestroy(&A, &B);
       /* all rows of C are full: of as many entries as there are columns, if these are few */
       HybTestBegin("%" PetscInt_FMT " rows, %" PetscInt_FMT " heads, full", m, heads[h]);
       HybTestMatRandom(m, 50, heads[h], heads[h], &A);
       HybTestMatRandom(50, PetscMin(columns[c], 10), PetscMin(columns[c], 10), PetscMin(columns[c], 10), &B);
       Check(&A, &B);
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
+      RefMatDestroy(&A, &B);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

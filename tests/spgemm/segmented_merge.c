@@ -9,8 +9,7 @@ static HybArena keep, work;
 static PetscErrorCode Reset(void *ctx)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaReset(&keep));
-  PetscCall(HybArenaReset(&work));
+  PetscCall(HybTestReset(&keep, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -64,10 +63,7 @@ static void Make(PetscInt nseg, const PetscInt *lists, const PetscInt *lengths, 
 
 static void Destroy(Problem *p)
 {
-  free(p->segptr);
-  free(p->subptr);
-  free(p->key);
-  free(p->value);
+  RefFree(p->segptr, p->subptr, p->key, p->value);
 }
 
 static PetscErrorCode Run(const Problem *p, PetscInt **keyout, PetscCount **valueout, HybCounters *counters)
@@ -119,9 +115,7 @@ static void Check(const Problem *p)
     HybTestCheck(HybCountersGet(&counters, "segments") == segments && HybCountersGet(&counters, "merge rounds") == rounds, "%td segments merged in %td rounds, expected %" PetscInt_FMT " in %" PetscInt_FMT, HybCountersGet(&counters, "segments"), HybCountersGet(&counters, "merge rounds"), segments, rounds);
   }
   HybTestCall(Reset(NULL));
-  free(pairs);
-  free(key);
-  free(value);
+  RefFree(pairs, key, value);
 }
 
 /* nseg segments of 0..maxlists lists of 0..maxlength pairs, a part of both empty */
@@ -133,8 +127,7 @@ static void Random(PetscInt nseg, PetscInt maxlists, PetscInt maxlength, PetscIn
   lengths = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
   for (PetscInt q = 0; q < n; q++) lengths[q] = HybTestRandomInt(0, 4) ? HybTestRandomInt(0, maxlength + 1) : 0;
   Make(nseg, lists, lengths, keys, p);
-  free(lists);
-  free(lengths);
+  RefFree(lists, lengths);
 }
 
 static Problem FaultProblem;
@@ -232,8 +225,7 @@ static PetscErrorCode Body(void)
     Make(m, lists, len, 1000, &p);
     Check(&p);
     Destroy(&p);
-    free(lists);
-    free(len);
+    RefFree(lists, len);
   }
   for (PetscInt k = 0; k < HybTestSize(200, 30); k++) {
     const PetscInt nseg = HybTestRandomInt(0, 60), lists = HybTestRandomInt(1, 40), length = HybTestRandomInt(0, 40), keys = HybTestRandomInt(1, 200);
@@ -250,7 +242,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

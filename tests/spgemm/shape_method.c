@@ -113,8 +113,7 @@ static void Lengths(void)
       RefMatDestroy(&B);
       Diagonals(100, 90, nb, offset, 96, &B);
       BySide("shape", &A, &B, PETSC_TRUE);
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
+      RefMatDestroy(&A, &B);
     }
   }
   for (int empty = 0; empty < 3; empty++) {
@@ -125,8 +124,7 @@ static void Lengths(void)
     if (empty != 1) HybTestMatEmptyRows(&A, 30, 70, 1);
     if (empty) HybTestMatEmptyRows(&B, 40, 60, 1);
     BySide("shape", &A, &B, PETSC_TRUE);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
 }
 
@@ -166,9 +164,7 @@ static void Long(void)
   }
   Finish(&mm);
   free(j);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
-  RefMatDestroy(&C);
+  RefMatDestroy(&A, &B, &C);
 }
 
 static void Choice(void)
@@ -224,8 +220,7 @@ static void PaddedBeside(RefMat *A, RefMat *B, PetscCount rows)
   beside = PetscDefined(USE_COMPLEX) ? 0 : rows;
   BySide("padded", A, B, PETSC_TRUE);
   beside = -1;
-  RefMatDestroy(A);
-  RefMatDestroy(B);
+  RefMatDestroy(A, B);
 }
 
 /* Padded's rows side by side. Half of B's rows are zeros of both signs, so that sums have the sign of no product but
@@ -262,8 +257,7 @@ static void SideBySide(void)
   HybTestMatStencil(9, 41, 11, 1, &A);
   Short(A.csr.m, 20, 1, 4, 0, &B);
   EachFault("padded", &A, &B, PETSC_FALSE);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
 }
 
 static void Padded(void)
@@ -279,8 +273,7 @@ static void Padded(void)
       HybTestMatStencil(points[p], 5 + most, 7, p % 2 ? 4 : 1, &A);
       Short(A.csr.m, 60, most % 2, most, most == 4 ? 30 : 0, &B);
       BySide("padded", &A, &B, PETSC_TRUE);
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
+      RefMatDestroy(&A, &B);
     }
   }
   HybTestBegin("padded: rows without entries, the last columns");
@@ -289,8 +282,7 @@ static void Padded(void)
   Short(100, 3, 0, 3, 0, &B);
   HybTestMatEmptyRows(&B, 30, 60, 1);
   BySide("padded", &A, &B, PETSC_TRUE);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
   for (int kind = 0; kind < 4; kind++) {
     HybTestBegin("padded: auto, kind %d", kind);
     HybTestMatStencil(7, 12, 9, 7, &A);
@@ -301,15 +293,13 @@ static void Padded(void)
                                      : 5,
           kind == 2 ? 30 : 0, &B);
     BySide("auto", &A, &B, (PetscBool)(kind == 0 || kind == 2)); /* one in 97 is too long: one in 32 may be */
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
   HybTestBegin("padded: every allocation fails in turn");
   HybTestMatStencil(5, 11, 6, 1, &A);
   Short(A.csr.m, 20, 1, 4, 0, &B);
   EachFault("padded", &A, &B, PETSC_FALSE);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
 }
 
 static void Faults(void)
@@ -343,7 +333,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -85,8 +85,7 @@ static void Check(RefMat *A, RefMat *B)
 static void CheckAndDestroy(RefMat *A, RefMat *B)
 {
   Check(A, B);
-  RefMatDestroy(A);
-  RefMatDestroy(B);
+  RefMatDestroy(A, B);
 }
 
 static void Zoo(void)
@@ -225,8 +224,7 @@ static void Structures(void)
   Check(&A, &B);
   RefSpGEMM(&A, &B, &D);
   CheckAndDestroy(&D, &C);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
   HybTestBegin("%s: blocks of 3, rows of A with equal patterns", method->name);
   HybTestMatStencil(27, HybTestSize(7, 4), HybTestSize(6, 3), HybTestSize(4, 2), &B);
   HybTestMatBlock(&B, 3, &A);
@@ -240,8 +238,7 @@ static void Structures(void)
     HybTestMatBlock(&C, bs, &A);
     HybTestMatBlock(&D, bs, &B);
     CheckAndDestroy(&A, &B);
-    RefMatDestroy(&C);
-    RefMatDestroy(&D);
+    RefMatDestroy(&C, &D);
   }
   HybTestBegin("%s: stencils", method->name);
   HybTestMatStencil(27, HybTestSize(12, 5), HybTestSize(11, 5), HybTestSize(10, 4), &A);
@@ -367,9 +364,7 @@ static void Kernels(void)
     }
     Finish(&mm);
     free(bj);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -402,9 +397,7 @@ static void Repeated(void)
     if (HybTestFailed()) break;
   }
   free(bits);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
-  RefMatDestroy(&C);
+  RefMatDestroy(&A, &B, &C);
 }
 
 /* Denormals are carried through, not taken for zeros. Their sums are exact, so the order of additions does not
@@ -436,9 +429,7 @@ static void Denormals(void)
     }
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -499,9 +490,7 @@ static void Special(void)
     }
     Finish(&mm);
     free(expected);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -520,11 +509,8 @@ static void Changing(void)
       RefSpGEMM(&A, &B, &C);
       if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && Made(Multiply(&mm, &DA, &DB, &DC))) HybTestSameMatrix(&DC, &C, 4);
       PatternAlone(&mm, DA, DB, &C);
-      HybTestCall(HybArenaReset(&out));
-      HybTestCall(HybArenaReset(&keep));
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
-      RefMatDestroy(&C);
+      HybTestCall(HybTestReset(&out, &keep));
+      RefMatDestroy(&A, &B, &C);
     }
   }
   HybTestCall(HybSpGEMMDestroy(&mm));
@@ -539,8 +525,7 @@ static void Faults(void)
   HybTestMatDenseRow(60, 90, 7, 3, &A);
   HybTestMatPowerLaw(90, HybTestSize(20000, 2000), 30, &B);
   EachFault(method->name, &A, &B, PETSC_TRUE);
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
 }
 
 /* Refused(), fast, but that a method which looks at its operands may refuse those that it is not made for, whatever
@@ -570,8 +555,7 @@ static void Limits(void)
   HybTestMatRandom(7, 5, 1, 2, &B);
   if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) RefusedByAny(&DA, &DB, PETSC_ERR_ARG_SIZ, "5 x 6 times 7 x 5");
   HybTestCall(HybArenaReset(&keep));
-  RefMatDestroy(&A);
-  RefMatDestroy(&B);
+  RefMatDestroy(&A, &B);
 
   /* kernels look beyond a row's end by some entries before they stop: nothing is read of such an operand */
   if (HybTestExec()->backend->device) {
@@ -594,8 +578,7 @@ static void Limits(void)
       RefusedByAny(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, " are free");
     }
     HybTestCall(HybArenaReset(&keep));
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   } else
     HybTestSkip("64-bit indices count them");
 
@@ -608,8 +591,7 @@ static void Limits(void)
     TwoHalves(&A, &B);
     if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB))) RefusedByAny(&DA, &DB, PETSC_ERR_ARG_OUTOFRANGE, "nonzeros, more than the 2147483647 that 32-bit indices can count");
     HybTestCall(HybArenaReset(&keep));
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
+    RefMatDestroy(&A, &B);
   }
 
   HybTestBegin("%s: boyd1 squared is refused within a second", method->name);
@@ -693,8 +675,7 @@ static void Driver(void)
   }
   HybTestCall(HybSpGEMMDestroy(&mm));
   Finish(&mm);
-  RefMatDestroy(&A);
-  RefMatDestroy(&C);
+  RefMatDestroy(&A, &C);
 }
 
 /* auto chooses by its rules: short rows of far columns are merged, everything else is binned */
@@ -721,9 +702,7 @@ static void Choice(void)
       HybTestSameMatrix(&DC, &C, 4);
     }
     Finish(&mm);
-    RefMatDestroy(&A);
-    RefMatDestroy(&B);
-    RefMatDestroy(&C);
+    RefMatDestroy(&A, &B, &C);
   }
 }
 
@@ -770,7 +749,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -85,14 +85,10 @@ static PetscErrorCode Body(void)
       else
         HybTestMatRandom(5, 64, 2, 64, &A);
       PetscCall(Product(*table, &A, &B));
-      RefMatDestroy(&A);
-      RefMatDestroy(&B);
+      RefMatDestroy(&A, &B);
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -28,9 +28,7 @@ static void FromColumns(PetscInt m, PetscInt n, PetscCount count, PetscInt *ci, 
   RefCOO(m, n, count, ci, cj, v, &sorted);
   HybTestMatArrays(m, n, sorted.csr.i, sorted.csr.j, NULL, A);
   RefMatDestroy(&sorted);
-  free(ci);
-  free(cj);
-  free(v);
+  RefFree(ci, cj, v);
 }
 
 static PetscInt BlockSize; /* of both operands of a product, where it divides them */
@@ -270,8 +268,7 @@ static PetscScalar *Expected(const RefMat *A, const RefMat *B, const RefMat *C)
     }
     for (PetscInt t = C->csr.i[r]; t < C->csr.i[r + 1]; t++) a[t] = sum[C->csr.j[t]];
   }
-  free(sum);
-  free(row);
+  RefFree(sum, row);
   return a;
 }
 
@@ -339,14 +336,12 @@ static void Product(size_t which, RefMat *A, RefMat *B, const RefMat *C)
           if (again == 1) Odd(&A2);
           if (again == 1) Odd(&B2);
           if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar))) && HybTestCall(HybSpGEMMNumeric(mm, &DA, &DB, &DC))) Values(mm, &A2, &B2, C, &DC);
-          RefMatDestroy(&A2);
-          RefMatDestroy(&B2);
+          RefMatDestroy(&A2, &B2);
         }
       }
     }
   }
-  HybTestCall(HybArenaReset(&keep));
-  HybTestCall(HybArenaReset(&out));
+  HybTestCall(HybTestReset(&keep, &out));
 }
 
 static void Tune(void)
@@ -461,7 +456,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -91,13 +91,7 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool special)
     HybTestCall(HybSpMVDestroy(&mv));
     PetscCall(HybArenaReset(&arena));
   }
-  free(hx);
-  free(hy);
-  free(hz);
-  free(found);
-  free(again);
-  free(mag);
-  free(terms);
+  RefFree(hx, hy, hz, found, again, mag, terms);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -398,7 +392,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

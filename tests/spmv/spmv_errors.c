@@ -70,10 +70,7 @@ static PetscErrorCode Faults(void)
   }
   PetscCall(HybArenaReset(&S.arena));
   RefMatDestroy(&S.A);
-  free(S.hx);
-  free(S.hz);
-  free(S.mag);
-  free(S.terms);
+  RefFree(S.hx, S.hz, S.mag, S.terms);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -152,7 +149,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -108,8 +108,7 @@ static PetscErrorCode TestArrays(const char *name, RefMat *A, PetscInt bs, Petsc
     PetscCall(HybTestUploadArray(&arena, A->csr.nnz + shift, sizeof(PetscScalar), a, &there.a));
     there.j += shift;
     there.a += shift;
-    free(j);
-    free(a);
+    RefFree(j, a);
   }
   PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), hx, &x));
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(layouts); k++) {
@@ -158,13 +157,7 @@ static PetscErrorCode TestArrays(const char *name, RefMat *A, PetscInt bs, Petsc
     for (int o = 0; o < 4 && layouts[k].option[o]; o++) PetscCall(HybTuningSet(layouts[k].option[o], NULL));
   }
   PetscCall(HybArenaReset(&arena));
-  free(hx);
-  free(hy);
-  free(hz);
-  free(first);
-  free(garbage);
-  free(mag);
-  free(terms);
+  RefFree(hx, hy, hz, first, garbage, mag, terms);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -192,8 +185,7 @@ static void Bands(PetscInt m, PetscInt wide, RefMat *A)
     i[r + 1] = nnz;
   }
   HybTestMatArrays(m, m, i, j, NULL, A);
-  free(i);
-  free(j);
+  RefFree(i, j);
 }
 
 static PetscErrorCode Body(void)
@@ -270,7 +262,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

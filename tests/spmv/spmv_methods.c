@@ -78,13 +78,7 @@ done:
   HybTestCall(HybSpMVDestroy(&mv));
   HybTestCheck(!mv.keep.bytes && !mv.work.bytes, "%zu and %zu bytes are left", mv.keep.bytes, mv.work.bytes);
   PetscCall(HybArenaReset(&arena));
-  free(hx);
-  free(hy);
-  free(hz);
-  free(bits);
-  free(garbage);
-  free(mag);
-  free(terms);
+  RefFree(hx, hy, hz, bits, garbage, mag, terms);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -167,10 +161,8 @@ static PetscErrorCode Arrowhead(void)
     PetscCall(Chosen(&A, "block", &chosen, &rows));
     HybTestCheck(!chosen, "auto takes block where a row has %d entries", (int)(3 * n));
   }
-  RefMatDestroy(&A);
-  RefMatDestroy(&P);
-  free(i);
-  free(j);
+  RefMatDestroy(&A, &P);
+  RefFree(i, j);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -241,8 +233,7 @@ static PetscErrorCode Repeated(void)
       PetscCall(End(&p));
     }
   }
-  free(x);
-  free(bits);
+  RefFree(x, bits);
   RefMatDestroy(&A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -273,8 +264,7 @@ static PetscErrorCode Denormals(void)
     if (HybTestCall(HybSpMVSetUp(&p.mv, &p.there)) && HybTestCall(HybSpMVApply(&p.mv, &p.there, p.x, HYB_SPMV_SET, NULL, p.z))) HybTestSameBits(A.csr.m, sizeof(PetscScalar), p.z, expected);
     PetscCall(End(&p));
   }
-  free(x);
-  free(expected);
+  RefFree(x, expected);
   RefMatDestroy(&A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -386,7 +376,4 @@ static PetscErrorCode Body(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-int main(int argc, char **argv)
-{
-  return HybTestMain(argc, argv, Body);
-}
+HYB_TEST_MAIN(Body)

@@ -65,14 +65,19 @@ static void RefMatCreateBounds(RefMat *A)
   A->terms = (PetscCount *)RefAlloc(A->csr.nnz, sizeof(PetscCount));
 }
 
-void RefMatDestroy(RefMat *A)
+void RefFreeAll(void *const arrays[], size_t n)
 {
-  free(A->csr.i);
-  free(A->csr.j);
-  free(A->csr.a);
-  free(A->mag);
-  free(A->terms);
-  memset(A, 0, sizeof(*A));
+  for (size_t k = 0; k < n; k++) free(arrays[k]);
+}
+
+void RefMatDestroyAll(RefMat *const matrices[])
+{
+  for (; *matrices; matrices++) {
+    RefMat *A = *matrices;
+
+    RefFree(A->csr.i, A->csr.j, A->csr.a, A->mag, A->terms);
+    memset(A, 0, sizeof(*A));
+  }
 }
 
 void RefMatCopy(const RefMat *A, RefMat *C)
@@ -222,9 +227,7 @@ void RefSpGEMM(const RefMat *A, const RefMat *B, RefMat *C)
       if (pass) C->csr.i[r + 1] = (PetscInt)nnz;
     }
   }
-  free(sum);
-  free(mark);
-  free(list);
+  RefFree(sum, mark, list);
 }
 
 PetscScalar *RefProductInOrder(const RefMat *A, const RefMat *B, const RefMat *C)
@@ -244,8 +247,7 @@ PetscScalar *RefProductInOrder(const RefMat *A, const RefMat *B, const RefMat *C
     }
     for (PetscInt t = C->csr.i[r]; t < C->csr.i[r + 1]; t++) a[t] = sum[C->csr.j[t]];
   }
-  free(sum);
-  free(row);
+  RefFree(sum, row);
   return a;
 }
 

@@ -16,11 +16,14 @@ typedef struct {
   PetscCount *terms; /* of each entry: how many roundings, roughly; NULL likewise */
 } RefMat;
 
-/* zeroed, never NULL: the program ends without memory. Free with free(). */
+/* zeroed, never NULL: the program ends without memory. Free with free(), several with RefFree(). */
 extern void *RefAlloc(PetscCount count, size_t size);
-extern void  RefMatCreate(PetscInt m, PetscInt n, PetscCount nnz, RefMat *);
-extern void  RefMatDestroy(RefMat *);
-extern void  RefMatCopy(const RefMat *, RefMat *);
+extern void  RefFreeAll(void *const arrays[], size_t n);
+#define RefFree(...) RefFreeAll((void *[]){__VA_ARGS__}, sizeof((void *[]){__VA_ARGS__}) / sizeof(void *))
+extern void RefMatCreate(PetscInt m, PetscInt n, PetscCount nnz, RefMat *);
+extern void RefMatDestroyAll(RefMat *const matrices[]); /* the last one is NULL */
+#define RefMatDestroy(...) RefMatDestroyAll((RefMat *[]){__VA_ARGS__, NULL})
+extern void RefMatCopy(const RefMat *, RefMat *);
 
 /* entries in any order; negative indices are ignored, duplicates summed in their order. v may be NULL (zeros). */
 extern void RefCOO(PetscInt m, PetscInt n, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, const PetscScalar *v, RefMat *C);
