@@ -171,9 +171,7 @@ static PetscErrorCode Compare(const RefMat *A, const RefMat *G, const HybAggRule
   RefMat         P0, P;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &mine, &keep, &work));
   PetscCall(HybArenaInit(&hostkeep, &host));
   PetscCall(HybTestUpload(&mine, &A->csr, &there));
   if (b) PetscCall(HybTestUploadArray(&mine, (PetscCount)m * nvec, sizeof(PetscScalar), b, &bthere));
@@ -367,9 +365,7 @@ static PetscErrorCode Faults(void)
   RefMatDestroy(&A);
   Unknowns(&G, 3, PETSC_TRUE, &FaultRef);
   RefMatDestroy(&G);
-  PetscCall(HybArenaInit(&FaultMine, exec));
-  PetscCall(HybArenaInit(&FaultKeep, exec));
-  PetscCall(HybArenaInit(&FaultWork, exec));
+  PetscCall(HybTestArenas(exec, &FaultMine, &FaultKeep, &FaultWork));
   PetscCall(HybTestUpload(&FaultMine, &FaultRef.csr, &FaultMatrix));
   b = (PetscScalar *)RefAlloc(1200 * 6, sizeof(PetscScalar));
   RigidBody(400, 3, 400, b); /* vertices on a line */
@@ -402,9 +398,7 @@ static PetscErrorCode Errors(void)
 
   PetscFunctionBegin;
   if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
-  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybTestArenas(exec, &keep, &work, &mine));
   HybTestMatRandom(30, 30, 0, 9, &A);
   for (PetscInt r = 0; r < 30; r++) {
     PetscBool stored;
@@ -458,9 +452,7 @@ static PetscErrorCode Staggered(void)
 
   PetscFunctionBegin;
   if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
-  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybTestArenas(exec, &keep, &work, &mine));
   for (int k = 0; k < 24; k++) {
     const PetscInt  bs = 2 + k % 3, kind = k / 3 % 4, n = k < 12 ? 40 : 1300;
     const PetscBool expected = (PetscBool)(kind < 2);

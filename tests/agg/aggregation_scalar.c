@@ -102,8 +102,7 @@ static PetscErrorCode Compare(const RefMat *G, const HybCSR *there, const HybAgg
   RefMat         P0, P;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &keep, &work));
   PetscCall(HybArenaInit(&hostkeep, &host));
   if (b) PetscCall(HybTestUploadArray(mine, n, sizeof(PetscScalar), b, &bthere));
   Coarsen(G, rules, &l);
@@ -512,9 +511,7 @@ static PetscErrorCode Faults(void)
   GraphOf(&A, PETSC_FALSE, &FaultRef);
   HybTestRandomize(&FaultRef);
   RefMatDestroy(&A);
-  PetscCall(HybArenaInit(&FaultMine, exec));
-  PetscCall(HybArenaInit(&FaultKeep, exec));
-  PetscCall(HybArenaInit(&FaultWork, exec));
+  PetscCall(HybTestArenas(exec, &FaultMine, &FaultKeep, &FaultWork));
   PetscCall(HybTestUpload(&FaultMine, &FaultRef.csr, &FaultGraph));
   b = HybTestRandomVector(1400);
   PetscCall(HybTestUploadArray(&FaultMine, 1400, sizeof(PetscScalar), b, &FaultVector));
@@ -544,9 +541,7 @@ static PetscErrorCode Errors(void)
 
   PetscFunctionBegin;
   if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
-  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybTestArenas(exec, &keep, &work, &mine));
   HybTestMatRandom(30, 40, 1, 5, &A);
   PetscCall(HybTestUpload(&mine, &A.csr, &there));
   HybTestBegin("a graph that is not square, three steps, aggregates of something else");

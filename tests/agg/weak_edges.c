@@ -107,9 +107,7 @@ static PetscErrorCode Compare(const RefMat *A, PetscInt bs)
   PetscCount       nodiagonal = 0;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &mine, &keep, &work));
   PetscCall(HybTestUpload(&mine, &A->csr, &there));
   W = there;
   if (bs > 1 && HybTestCall(ops->collapse(exec, &mine, &work, &there, bs, &W, &collapsed)) && HybTestCall(ops->weights(exec, &mine, &work, &there, bs, &W))) {
@@ -276,9 +274,7 @@ static PetscErrorCode Faults(void)
   RefMatDestroy(&A);
   Unknowns(&G, 3, PETSC_FALSE, &FaultRef);
   RefMatDestroy(&G);
-  PetscCall(HybArenaInit(&FaultMine, HybTestExec()));
-  PetscCall(HybArenaInit(&FaultKeep, HybTestExec()));
-  PetscCall(HybArenaInit(&FaultWork, HybTestExec()));
+  PetscCall(HybTestArenas(HybTestExec(), &FaultMine, &FaultKeep, &FaultWork));
   PetscCall(HybTestUpload(&FaultMine, &FaultRef.csr, &FaultMatrix));
   for (int k = 0; k < 2; k++) {
     PetscBool symmetrize = (PetscBool)k;
@@ -304,9 +300,7 @@ static PetscErrorCode Errors(void)
 
   PetscFunctionBegin;
   if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
-  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybTestArenas(exec, &keep, &work, &mine));
   HybTestMatRandom(30, 40, 1, 5, &A);
   PetscCall(HybTestUpload(&mine, &A.csr, &there));
   HybTestBegin("a graph that is not square, one of another size");

@@ -615,8 +615,7 @@ static PetscErrorCode Faults(HybComm comm)
 
   PetscFunctionBegin;
   F.comm = comm;
-  PetscCall(HybArenaInit(&F.data, exec));
-  PetscCall(HybArenaInit(&F.keep, exec));
+  PetscCall(HybTestArenas(exec, &F.data, &F.keep));
   LayoutDraw(12, 1, -1);
   N   = L.ranges[Size];
   row = (PetscInt *)RefAlloc(N, sizeof(PetscInt));

@@ -18,9 +18,7 @@ static PetscErrorCode TestOne(const char *what, PetscInt m, PetscInt n, PetscCou
 
   PetscFunctionBegin;
   HybTestBegin("coordinates: %s", what);
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &mine, &keep, &work));
   PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscInt), ci, &ti));
   PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscInt), cj, &tj));
   RefCOO(m, n, ncoo, ci, cj, hv, &R);
@@ -112,9 +110,7 @@ static PetscErrorCode OutOfRange(void)
     PetscCount *mapptr, *map;
 
     HybTestBegin("a coordinate (%" PetscInt_FMT ",%" PetscInt_FMT ") in a 3 x 4 matrix", bad[k][0], bad[k][1]);
-    PetscCall(HybArenaInit(&mine, exec));
-    PetscCall(HybArenaInit(&keep, exec));
-    PetscCall(HybArenaInit(&work, exec));
+    PetscCall(HybTestArenas(exec, &mine, &keep, &work));
     PetscCall(HybTestUploadArray(&mine, 4, sizeof(PetscInt), ci, &ti));
     PetscCall(HybTestUploadArray(&mine, 4, sizeof(PetscInt), cj, &tj));
     memset(&C, 0, sizeof(C));
@@ -142,8 +138,7 @@ static PetscErrorCode Split(PetscCount ncoo, PetscInt r0, PetscInt r1, PetscInt 
     ci[k] = HybTestRandomInt(0, 5) ? r0 + HybTestRandomInt(0, PetscMax(1, r1 - r0)) : HybTestRandomInt(-2, 50);
     cj[k] = HybTestRandomInt(-2, 70);
   }
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &mine, &work));
   PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscInt), ci, &ti));
   PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscInt), cj, &tj));
   if (HybTestCall(ops->coosplit(exec, &work, ncoo, ti, tj, r0, r1, c0, c1, &nother, &place, &oi, &oj))) {

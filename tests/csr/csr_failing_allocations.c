@@ -183,9 +183,7 @@ static PetscErrorCode Body(void)
   exec  = HybTestExec();
   ops   = exec->backend->csr;
   local = exec->backend->local;
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &mine, &keep, &work));
   HybTestMatStencil(5, 9, 9, 1, &A);
   HybTestMatRandom(81, 81, 0, 6, &B);
   hi = (PetscInt *)RefAlloc(A.csr.nnz, sizeof(PetscInt));

@@ -168,9 +168,7 @@ static PetscErrorCode Body(void)
     HybTestSkip("%s", exec->backend->device ? "64-bit indices are never near it" : "the host's loops stop at a row's end");
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &mine, &keep, &work));
   HybTestMatRandom(20, 300, 0, 200, &A);
   HybTestMatRandom(20, 300, 1, 100, &B);
   PetscCall(Operations(&A, &B, (PetscCount)PETSC_MAX_INT - HYB_ENTRIES_BEYOND));

@@ -20,8 +20,7 @@ static PetscErrorCode Hash(const HybCSR *A, PetscBool host, uint64_t *hash)
     onhost.result  = HYB_MEM_HOST;
     exec           = &onhost;
   }
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &mine, &work));
   PetscCall(HybTestUpload(&mine, A, &there));
   none     = there; /* without rows and entries */
   none.m   = 0;

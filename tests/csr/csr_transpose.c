@@ -17,9 +17,7 @@ static PetscErrorCode TestOne(const char *name, RefMat *A)
 
   PetscFunctionBegin;
   if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
-  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybTestArenas(exec, &keep, &work, &mine));
   PetscCall(HybTestUpload(&mine, &A->csr, &there));
   HybTestBegin("transpose of %s", name);
   if (!HybTestCall(ops->transposesymbolic(exec, &keep, &work, &there, &T, &perm))) goto done;
@@ -108,9 +106,7 @@ static PetscErrorCode TestLoose(PetscBool twice)
   PetscFunctionBegin;
   if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
   HybTestMatLoose(3000, twice, &A);
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
-  PetscCall(HybArenaInit(&mine, exec));
+  PetscCall(HybTestArenas(exec, &keep, &work, &mine));
   PetscCall(HybTestUpload(&mine, &A.csr, &there));
   HybTestBegin("transpose with values, %s", name);
   if (HybTestCall(exec->backend->csr->transpose(exec, &keep, &work, &there, PETSC_FALSE, &T, NULL))) {

@@ -121,8 +121,7 @@ static PetscErrorCode Body(void)
   PetscFunctionBegin;
   exec = HybTestExec();
   ops  = exec->backend->csr;
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &mine, &work));
   for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
     PetscCall(TestOne(name, &A));
     RefMatDestroy(&A);

@@ -365,9 +365,7 @@ static PetscErrorCode Streams(void *(*create)(void))
   x[0] = x[1] = *exec;
   x[1].stream = (*create)();
   HybTestCheck(x[1].stream, "no second stream");
-  PetscCall(HybArenaInit(&operands, &x[0]));
-  PetscCall(HybArenaInit(&out, &x[0]));
-  PetscCall(HybArenaInit(&early, &x[0]));
+  PetscCall(HybTestArenas(&x[0], &operands, &out, &early));
   HybTestCall(HybTestUpload(&operands, &A.csr, &a));
   HybTestRandomize(&A);
   HybTestCall(HybTestUpload(&operands, &A.csr, &other));

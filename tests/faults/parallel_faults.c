@@ -31,13 +31,8 @@ typedef struct {
 
 static PetscErrorCode Halo(Data *d)
 {
-  Vec x, y;
-
   PetscFunctionBeginUser;
-  PetscCall(MatCreateVecs(d->A, &x, &y));
-  PetscCall(VecSet(x, 1.0));
-  PetscCall(MatMult(d->A, x, y));
-  PetscCall(MatTestDestroy(&x, &y));
+  PetscCall(MatTestUse(d->A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -66,8 +66,7 @@ static PetscErrorCode Widen(Mat C, PetscScalar v)
   PetscInt start, end, N;
 
   PetscFunctionBeginUser;
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatTestLetIn(C));
   PetscCall(MatGetOwnershipRange(C, &start, &end));
   PetscCall(MatGetSize(C, NULL, &N));
   for (PetscInt c = 0; c < N; c++) PetscCall(MatSetValue(C, start, c, v, ADD_VALUES));

@@ -159,8 +159,7 @@ static PetscErrorCode Elementary(Bytes *b)
   HybArena         keep, work;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &keep, &work));
   Matrix(b, m, n, &A);
   Matrix(b, m, n, &B);
   if (HybTestCall(ops->transposesymbolic(exec, &keep, &work, &A.csr, &t, &perm))) {
@@ -284,8 +283,7 @@ static PetscErrorCode WildCoordinates(Bytes *b)
   HybArena         keep, work;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &keep, &work));
   for (unsigned k = 0; k < count; k++) {
     ci[k] = Byte(b) < wild / 64 ? Int(b) : (m ? (PetscInt)Byte(b) % m : -1);
     cj[k] = Byte(b) < wild / 64 ? Int(b) : (n ? (PetscInt)Byte(b) % n : -1);

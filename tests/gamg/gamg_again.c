@@ -79,10 +79,8 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
   PetscCall(KSPSetOperators(a, A, A));
   PetscCall(KSPSetOperators(h, H, H));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after KSPReset()"));
-  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatTestLetIn(A));
+  PetscCall(MatTestLetIn(H));
   for (PetscInt r = 0; r < 300; r += 3) {
     for (int k = 0; k < 2; k++) {
       PetscCall(MatSetValue(k ? H : A, r, r + 700, -0.3, INSERT_VALUES));

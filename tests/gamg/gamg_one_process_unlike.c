@@ -40,8 +40,7 @@ static PetscErrorCode MoreEntries(Mat A)
 
   PetscFunctionBeginUser;
   PetscCall(MatGetOwnershipRange(A, &start, &end));
-  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatTestLetIn(A));
   for (PetscInt r = start; r + 50 < end; r += 5) {
     PetscCall(MatSetValue(A, r, r + 50, -0.25, INSERT_VALUES));
     PetscCall(MatSetValue(A, r + 50, r, -0.25, INSERT_VALUES));

@@ -15,9 +15,7 @@ static inline PetscErrorCode Start(void)
   PetscFunctionBegin;
   exec = HybTestExec();
   ops  = exec->backend->csr;
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &mine, &keep, &work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -444,6 +444,13 @@ int HybTestFinalize(void)
   return T.failed ? 1 : 0;
 }
 
+PetscErrorCode HybTestArenasInit(const HybExec *exec, HybArena *const arenas[])
+{
+  PetscFunctionBegin;
+  for (; *arenas; arenas++) PetscCall(HybArenaInit(*arenas, exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybTestResetAll(HybArena *const arenas[])
 {
   PetscErrorCode error = PETSC_SUCCESS;

@@ -115,7 +115,9 @@ extern PetscBool HybTestZoo(PetscInt k, PetscBool square, char name[64], RefMat 
    PETSc */
 extern PetscBool HybTestMatRead(const char *name, RefMat *A);
 
-/* all of these arenas; the first error */
+/* these arenas, begun and reset; the first error */
+extern PetscErrorCode HybTestArenasInit(const HybExec *, HybArena *const arenas[]); /* the last one is NULL */
+#define HybTestArenas(exec, ...) HybTestArenasInit(exec, (HybArena *[]){__VA_ARGS__, NULL})
 extern PetscErrorCode HybTestResetAll(HybArena *const arenas[]); /* the last one is NULL */
 #define HybTestReset(...) HybTestResetAll((HybArena *[]){__VA_ARGS__, NULL})
 

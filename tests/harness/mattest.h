@@ -154,6 +154,15 @@ static inline PetscErrorCode MatTestRoom(MatType type, PetscInt m, PetscInt n, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* new entries may come */
+static inline PetscErrorCode MatTestLetIn(Mat A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* whether the options database has this value for the option */
 static inline PetscErrorCode MatTestOptionIs(const char *option, const char *value, PetscBool *is)
 {
@@ -227,6 +236,19 @@ static inline PetscErrorCode VecTestSame(Vec x, Vec y, const char *what, const c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #define VecTestCheckSame(x, y, what) PetscCall(VecTestSame(x, y, what, __FILE__, __LINE__))
+
+/* a product with a vector, which brings what it needs */
+static inline PetscErrorCode MatTestUse(Mat A)
+{
+  Vec x, y;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecSet(x, 1.0));
+  PetscCall(MatMult(A, x, y));
+  PetscCall(MatTestDestroy(&x, &y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* y = A x or A^T x by both, for a random x */
 static inline PetscErrorCode MatTestMult(Mat H, Mat A, PetscBool transpose, const char *what, const char *file, int line)

@@ -142,18 +142,6 @@ static inline PetscErrorCode PairsWrite(Mat A, Pattern pattern, PetscInt round)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static inline PetscErrorCode PairsUse(Mat A)
-{
-  Vec x, y;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatCreateVecs(A, &x, &y));
-  PetscCall(VecSet(x, 1.0));
-  PetscCall(MatMult(A, x, y));
-  PetscCall(MatTestDestroy(&x, &y));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* the values of the coordinates of PairsMake() */
 static inline PetscErrorCode PairsWriteCOO(Mat A, Pattern pattern, PetscInt round, InsertMode mode)
 {
@@ -284,18 +272,18 @@ static inline PetscErrorCode PairsMake(Kind kind, Pattern pattern, MatType type,
     break;
   default: PetscCall(PairsMakeHost(type, pattern, M, N, A));
   }
-  PetscCall(PairsUse(*A));
+  PetscCall(MatTestUse(*A));
   if (kind == PROMOTED) {
     PetscCall(MatScale(*A, 2.0));
     PetscCall(MatScale(*A, 0.5));
   }
   for (PetscInt round = 1; round < 5 && kind == LOCKED; round++) {
     PetscCall(PairsWrite(*A, pattern, round));
-    PetscCall(PairsUse(*A));
+    PetscCall(MatTestUse(*A));
   }
   for (PetscInt round = 1; round < 5 && kind == CONVERTED; round++) {
     PetscCall(PairsWriteArrays(*A, round));
-    PetscCall(PairsUse(*A));
+    PetscCall(MatTestUse(*A));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -239,8 +239,7 @@ static inline PetscErrorCode Methods(const char *name, const char *what)
   const HybExec *exec = HybTestExec();
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&out, exec));
+  PetscCall(HybTestArenas(exec, &keep, &out));
   method = NULL;
   for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++)
     if (!strcmp((*table)->name, name)) method = *table;

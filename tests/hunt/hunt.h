@@ -137,7 +137,7 @@ static inline PetscErrorCode OtherValues(Mat A, PetscReal then)
 {
   PetscFunctionBeginUser;
   PetscCall(MatScale(A, 2.0));
-  PetscCall(PairsUse(A));
+  PetscCall(MatTestUse(A));
   PetscCall(MatScale(A, then));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -245,8 +245,7 @@ static PetscErrorCode Disturb(Mat C)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatGetOwnershipRange(C, &start, &end));
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatTestLetIn(C));
   PetscCall(MatSetOption(C, MAT_KEEP_NONZERO_PATTERN, PETSC_FALSE));
   if (way == 1) PetscCall(MatZeroRows(C, row >= start && row < end, &row, 0.0, NULL, NULL));
   if (row >= start && row < end) PetscCall(MatSetValues(C, 1, &row, 1, &c, &v, INSERT_VALUES));

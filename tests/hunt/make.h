@@ -20,7 +20,7 @@ static PetscErrorCode Transpose(Hunt *h, int k, Mat A)
   case 0: PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &h->made.m[k])); break;
   case 1:
     PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &h->made.m[k]));
-    if (h->r[1] % 2) PetscCall(PairsUse(h->made.m[k]));
+    if (h->r[1] % 2) PetscCall(MatTestUse(h->made.m[k]));
     PetscCall(MatScale(A, 2.0));
     if (h->r[1] % 3) PetscCall(MatScale(A, 2.0));
     PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &h->made.m[k]));
@@ -57,7 +57,7 @@ static PetscErrorCode Product(Hunt *h, int k, Mat A)
     default: PetscCall(MatRARt(A, Q, reuse, PETSC_DEFAULT, C));
     }
     if (reuse == MAT_REUSE_MATRIX || !again) break;
-    if (h->r[2] % 2) PetscCall(PairsUse(*C));
+    if (h->r[2] % 2) PetscCall(MatTestUse(*C));
     PetscCall(MatScale(h->r[2] % 3 ? A : Q, 0.5));
   }
   h->made.product = 1 + h->r[0] % 6;
@@ -95,7 +95,7 @@ static PetscErrorCode SubMatrix(Hunt *h, int k, Mat A)
 
     PetscCall(MatCreateSubMatrices(A, 1, &is[0], &is[1], MAT_INITIAL_MATRIX, &sub));
     if (h->r[5] % 2) {
-      PetscCall(PairsUse(sub[0]));
+      PetscCall(MatTestUse(sub[0]));
       PetscCall(MatScale(A, 2.0));
       PetscCall(MatCreateSubMatrices(A, 1, &is[0], &is[1], MAT_REUSE_MATRIX, &sub));
     }
@@ -104,7 +104,7 @@ static PetscErrorCode SubMatrix(Hunt *h, int k, Mat A)
   } else {
     PetscCall(MatCreateSubMatrix(A, is[0], is[1], MAT_INITIAL_MATRIX, &h->made.m[k]));
     if (h->r[5] % 2) {
-      PetscCall(PairsUse(h->made.m[k]));
+      PetscCall(MatTestUse(h->made.m[k]));
       PetscCall(MatScale(A, 2.0));
       if (h->r[5] % 3) PetscCall(MatScale(A, 2.0));
       PetscCall(MatCreateSubMatrix(A, is[0], is[1], MAT_REUSE_MATRIX, &h->made.m[k]));
@@ -176,7 +176,7 @@ static PetscErrorCode Convert(Hunt *h, int k, Mat A)
   case 3: /* and again */
     PetscCall(MatConvert(A, MATDENSE, MAT_INITIAL_MATRIX, &B));
     PetscCall(MatConvert(B, OurType(k), MAT_INITIAL_MATRIX, &h->made.m[k]));
-    if (h->r[2] % 2) PetscCall(PairsUse(h->made.m[k]));
+    if (h->r[2] % 2) PetscCall(MatTestUse(h->made.m[k]));
     PetscCall(MatScale(B, 2.0));
     PetscCall(MatConvert(B, OurType(k), MAT_REUSE_MATRIX, &h->made.m[k]));
     PetscCall(MatDestroy(&B));
@@ -247,10 +247,10 @@ static PetscErrorCode Replace(Hunt *h, int k, Mat A)
   else
     PetscCall(MatDuplicate(A, h->r[2] % 2 ? MAT_COPY_VALUES : MAT_DO_NOT_COPY_VALUES, &B));
   if (h->r[3] % 2) PetscCall(MatScale(B, h->v));
-  if (h->r[3] % 3) PetscCall(PairsUse(B));
+  if (h->r[3] % 3) PetscCall(MatTestUse(B));
   if (h->r[4] % 2) {
     PetscCall(PairsWriteArrays(B, h->r[4] % 5));
-    if (h->r[5] % 2) PetscCall(PairsUse(B));
+    if (h->r[5] % 2) PetscCall(MatTestUse(B));
     PetscCall(PairsWriteArrays(B, h->r[5] % 5));
   }
   h->replaced = PETSC_TRUE;
@@ -324,7 +324,7 @@ static PetscErrorCode Coloring(Hunt *h, int k, Mat A)
   PetscCall(ISColoringDestroy(&colors));
   PetscCall(Beside(A, PETSC_FALSE, &x));
   PetscCall(MatFDColoringApply(A, c, x, NULL));
-  if (h->r[0] % 2) PetscCall(PairsUse(A));
+  if (h->r[0] % 2) PetscCall(MatTestUse(A));
   if (h->r[1] % 2) PetscCall(MatScale(A, 2.0));
   if (h->r[2] % 2) PetscCall(MatScale(A, 2.0));
   if (h->r[3] % 2) {

@@ -133,7 +133,7 @@ static PetscErrorCode States(Hunt *h, int k, Mat A)
   case 3: PetscCall(MatSetUp(A)); break;
   case 4: PetscCall(PetscObjectStateIncrease((PetscObject)A)); break;
   default:
-    for (PetscInt q = 0; q < h->r[1] % 4; q++) PetscCall(PairsUse(A));
+    for (PetscInt q = 0; q < h->r[1] % 4; q++) PetscCall(MatTestUse(A));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

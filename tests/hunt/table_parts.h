@@ -313,7 +313,7 @@ static PetscErrorCode BlockAlone(Mat block, PetscBool product, PetscBool values,
   if (values) {
     PetscCall(PairsWriteArrays(*own, 3));
     PetscCall(MatScale(*own, 2.0));
-    PetscCall(PairsUse(*own));
+    PetscCall(MatTestUse(*own));
     PetscCall(MatScale(*own, 2.0));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -400,7 +400,7 @@ static PetscErrorCode FactorIn(Hunt *h, int k, Mat A, const char *package, MatFa
     else
       PetscCall(MatCholeskyFactorNumeric(F, D, &info));
     PetscCall(Solves(h, k, F, lu));
-    PetscCall(PairsUse(D));
+    PetscCall(MatTestUse(D));
     PetscCall(MatScale(D, 2.0));
     PetscCall(MatScale(D, 0.75));
   }
@@ -442,7 +442,7 @@ static PetscErrorCode InPlace(Hunt *h, int k, Mat A, int way)
   PetscCall(MatDestroy(&h->made.m[k]));
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &h->made.m[k]));
   A = h->made.m[k];
-  PetscCall(PairsUse(A));
+  PetscCall(MatTestUse(A));
   PetscCall(MatShift(A, 20.0));
   PetscCall(MatFactorInfoInitialize(&info));
   PetscCall(MatGetOrdering(A, MATORDERINGNATURAL, &rows, &columns));

@@ -335,7 +335,7 @@ static PetscErrorCode COO(Hunt *h, int k, Mat A)
   }
   PetscCall(MatSetPreallocationCOO(A, n, i, j));
   PetscCall(MatSetValuesCOO(A, v, h->r[4] % 3 ? INSERT_VALUES : ADD_VALUES));
-  if (h->r[2] % 2) PetscCall(PairsUse(A));
+  if (h->r[2] % 2) PetscCall(MatTestUse(A));
   for (PetscInt c = 0; c < n; c++) v[c] *= 1.5;
   if (h->r[2] % 3) PetscCall(MatSetValuesCOO(A, v, h->r[5] % 2 ? ADD_VALUES : INSERT_VALUES));
   /* whether claims end: a parallel MATAIJ's new pattern has by chance the number of the old one */
@@ -482,7 +482,7 @@ static PetscErrorCode Held(Hunt *h, int k, Mat A)
   }
   for (PetscInt t = 0; t < 1 + h->r[3] % 3; t++) switch ((h->r[2] + t * h->r[4]) % 5) {
     case 0: PetscCall(MatScale(A, 1.5)); break;
-    case 1: PetscCall(PairsUse(A)); break;
+    case 1: PetscCall(MatTestUse(A)); break;
     case 2: {
       PetscInt        m;
       const PetscInt *cc;

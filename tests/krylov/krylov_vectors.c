@@ -442,8 +442,7 @@ static PetscErrorCode Body(void)
   PetscFunctionBegin;
   exec = HybTestExec();
   ops  = exec->backend->krylov;
-  PetscCall(HybArenaInit(&mine, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &mine, &work));
   if (!ops) {
     HybTestBegin("Krylov's vectors");
     HybTestSkip("the backend has none");

@@ -128,18 +128,6 @@ static PetscErrorCode Counted(Mat C, PetscLogDouble bytes[2])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Multiply(Mat M)
-{
-  Vec x, y;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatCreateVecs(M, &x, &y));
-  PetscCall(VecSet(x, 1));
-  PetscCall(MatMult(M, x, y));
-  PetscCall(MatTestDestroy(&x, &y));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* k: 0 of MATAIJ, 1 ours. A and B are squares of matrices, and so born on the device. */
 static PetscErrorCode Test(MatProductType type, PetscInt n, PetscBool scattered)
 {
@@ -171,7 +159,7 @@ static PetscErrorCode Test(MatProductType type, PetscInt n, PetscBool scattered)
       for (int k = 0; k < 2; k++) {
         PetscCall(MatScale(A[k], -0.75));
         if (pass == 1) PetscCall(MatScale(P[k], -1.25));
-        if (pass == 1) PetscCall(Multiply(P[k]));
+        if (pass == 1) PetscCall(MatTestUse(P[k]));
       }
     }
     if (pass >= 2) { /* the host writes P's */

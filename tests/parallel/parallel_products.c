@@ -534,8 +534,7 @@ static PetscErrorCode Changed(void)
   PetscCall(MatMatMult(A[0], A[1], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
   PetscCall(MatMatMult(W[0], W[1], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &S));
   PetscCall(Same(C, S, "MatMatMult"));
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatTestLetIn(C));
   PetscCall(MatSetOption(C, MAT_NO_OFF_PROC_ENTRIES, PETSC_FALSE));
   PetscCall(MatGetOwnershipRange(C, &start, &end));
   for (PetscInt r = start; r < end; r++) {

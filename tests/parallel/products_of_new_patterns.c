@@ -219,8 +219,7 @@ static PetscErrorCode Result(MatProductType type, PetscBool all)
   row = start + 1;
   PetscCall(MatGetRow(C, row, &n, NULL, NULL));
   PetscCall(MatRestoreRow(C, row, &n, NULL, NULL));
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatTestLetIn(C));
   PetscCall(MatSetOption(C, MAT_KEEP_NONZERO_PATTERN, PETSC_FALSE));
   PetscCall(MatZeroRows(C, all || !Rank, &row, 1.0, NULL, NULL)); /* the diagonal stays */
   if (all || !Rank) {

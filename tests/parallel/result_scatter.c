@@ -319,8 +319,7 @@ static PetscErrorCode Inserted(Mat const M[2])
   PetscCall(MatGetOwnershipRange(M[0], &start, &end));
   PetscCall(MatGetSize(M[0], &n, NULL));
   for (int t = 0; t < 2; t++) {
-    PetscCall(MatSetOption(M[t], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatSetOption(M[t], MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatTestLetIn(M[t]));
     PetscCall(MatSetValue(M[t], start, (start + n / 2) % n, 3, INSERT_VALUES));
     PetscCall(MatTestAssemble(M[t]));
   }

@@ -133,8 +133,7 @@ static PetscErrorCode NewEntries(MatType type, int way, Log *log)
   PetscFunctionBeginUser;
   (void)way;
   PetscCall(Begin(type, MATPRODUCT_AB, &t));
-  PetscCall(MatSetOption(t.C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(t.C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatTestLetIn(t.C));
   for (PetscInt turn = 0; turn < 3; turn++) {
     TRY(log, MatSetValue(t.C, t.start, (t.start + 6 + turn) % N, 1.0, INSERT_VALUES));
     TRY(log, MatTestAssemble(t.C));

@@ -146,19 +146,11 @@ static PetscErrorCode Again(Three *t, Log *log)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode LetIn(Mat C)
-{
-  PetscFunctionBeginUser;
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* entries come one by one */
 static PetscErrorCode Entries(Three *t, Log *log)
 {
   PetscFunctionBeginUser;
-  PetscCall(LetIn(t->C));
+  PetscCall(MatTestLetIn(t->C));
   for (PetscInt turn = 0; turn < 2; turn++) {
     TRY(log, MatSetValue(t->C, t->start, (t->start + 6 + turn) % N, 1.0, INSERT_VALUES));
     TRY(log, MatTestAssemble(t->C));
@@ -278,7 +270,7 @@ static PetscErrorCode Reset(Three *t, Log *log)
     /* most of the result's entries are gone: MATAIJ's parallel A B goes by the places that they had */
     if (!turn || Size == 1 || (t->product != MATPRODUCT_AB && t->product != MATPRODUCT_ABC)) PetscCall(Again(t, log));
     if (turn) break;
-    PetscCall(LetIn(t->C));
+    PetscCall(MatTestLetIn(t->C));
     TRY(log, MatSetValue(t->C, t->start, (t->start + 6) % N, 1.0, INSERT_VALUES));
     TRY(log, MatTestAssemble(t->C));
     PetscCall(Look(t, log));

@@ -120,8 +120,7 @@ static PetscErrorCode Inverses(const char *type, Vec *y)
   PetscCall(Make(type, 1, &A));
   PetscCall(MatTestProduct(MATPRODUCT_AB, A, A, NULL, &C));
   PetscCall(MatSetBlockSize(C, 2));
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(C, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatTestLetIn(C));
   PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
   PetscCall(PCSetType(pc, PCPBJACOBI));
   PetscCall(PCSetOperators(pc, C, C));

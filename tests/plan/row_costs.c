@@ -115,8 +115,7 @@ static PetscErrorCode Body(void)
     HybTestSkip("the %s backend has no plan", exec->backend->name);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &keep, &work));
   for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
     HybTestBegin("products of %s with its transpose", name);
     RefTranspose(&A, PETSC_FALSE, &B);

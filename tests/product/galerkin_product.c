@@ -17,8 +17,7 @@ static PetscErrorCode Init(HybPtAP *pp)
   PetscCall(PetscMemzero(pp, sizeof(*pp)));
   pp->exec   = *HybTestExec();
   pp->method = method;
-  PetscCall(HybArenaInit(&pp->keep, HybTestExec()));
-  PetscCall(HybArenaInit(&pp->work, HybTestExec()));
+  PetscCall(HybTestArenas(HybTestExec(), &pp->keep, &pp->work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -737,8 +736,7 @@ static PetscErrorCode Body(void)
   PetscInt       n                    = 0;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&out, exec));
+  PetscCall(HybTestArenas(exec, &keep, &out));
   for (const HybPtAPMethod *const *table = exec->backend->ptap; table && *table; table++, n++) {
     method = *table;
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {

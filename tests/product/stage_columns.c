@@ -352,9 +352,7 @@ static PetscErrorCode Body(void)
   RefMat A, P, N, Q;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, HybTestExec()));
-  PetscCall(HybArenaInit(&moved, HybTestExec()));
-  PetscCall(HybArenaInit(&out, HybTestExec()));
+  PetscCall(HybTestArenas(HybTestExec(), &keep, &moved, &out));
   Chosen();
   HybTestMatStencil(7, 9, 8, 7, &A);
   HybTestMatProlongator(504, 60, 3, &P);

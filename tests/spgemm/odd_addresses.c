@@ -94,8 +94,7 @@ static PetscErrorCode Body(void)
   const HybExec *exec = HybTestExec();
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&out, exec));
+  PetscCall(HybTestArenas(exec, &keep, &out));
   for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++) {
     method = *table;
     if (PetscDefined(USE_COMPLEX) && !strcmp(method->name, "tile")) continue; /* of real values alone */

@@ -51,8 +51,7 @@ static PetscErrorCode Body(void)
   PetscInt       n    = 0;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&out, exec));
+  PetscCall(HybTestArenas(exec, &keep, &out));
   for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table && exec->backend->device; table++) {
     method = *table;
     n++;

@@ -364,8 +364,7 @@ static PetscErrorCode Body(void)
   const HybExec *exec                 = HybTestExec();
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&out, exec));
+  PetscCall(HybTestArenas(exec, &keep, &out));
   for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++) {
     method = *table;
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++)

@@ -154,8 +154,7 @@ static PetscErrorCode Body(void)
     HybTestSkip("the %s backend's is tested by its method", exec->backend->name);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&work, exec));
+  PetscCall(HybTestArenas(exec, &keep, &work));
 
   HybTestBegin("no segment");
   Make(0, NULL, NULL, 1, &p);

@@ -714,8 +714,7 @@ static PetscErrorCode Body(void)
   char           only[128]            = "", word[64];
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&keep, exec));
-  PetscCall(HybArenaInit(&out, exec));
+  PetscCall(HybTestArenas(exec, &keep, &out));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-methods", only, sizeof(only), NULL)); /* these alone: a,b */
   for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++, n++) {
     method = *table;

@@ -444,8 +444,7 @@ static PetscErrorCode Body(void)
   PetscFunctionBegin;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-runs", &runs, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-first", &first, NULL));
-  PetscCall(HybArenaInit(&keep, HybTestExec()));
-  PetscCall(HybArenaInit(&out, HybTestExec()));
+  PetscCall(HybTestArenas(HybTestExec(), &keep, &out));
   for (PetscInt k = 0; k < first + runs; k++) {
     if (HybTestMine() && k >= first) Run(k);
   }

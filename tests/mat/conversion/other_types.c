@@ -411,7 +411,7 @@ static PetscErrorCode ConvertTo(Pair *p, int k)
   if (p->arg[1] == 3) PetscCall(MatZeroEntries(A)); /* entries that are zero stay entries, but from dense */
   PetscCall(MatConvert(A, Targets[p->arg[0]], MAT_INITIAL_MATRIX, &p->out[k]));
   if (p->arg[1] == 0 || p->arg[1] == 3) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PairsUse(p->out[k]));
+  PetscCall(MatTestUse(p->out[k]));
   if (p->arg[1] == 1)
     PetscCall(MatScale(A, 3.0));
   else
@@ -439,7 +439,7 @@ static PetscErrorCode ConvertBack(Pair *p, int k)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatConvert(p->q[k], type, MAT_INITIAL_MATRIX, &p->out[k]));
-  PetscCall(PairsUse(p->out[k]));
+  PetscCall(MatTestUse(p->out[k]));
   if (p->arg[1] == 2) PetscCall(MatScale(p->out[k], 2.0));
   if (p->arg[1] == 2) PetscCall(MatScale(p->out[k], 2.0));
   PetscCall(MatScale(p->q[k], 3.0));

@@ -382,8 +382,7 @@ static PetscErrorCode Transposes(PetscBool result, PetscBool square)
       PetscInt start;
 
       PetscCall(MatGetOwnershipRange(A[k], &start, NULL));
-      PetscCall(MatSetOption(A[k], MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-      PetscCall(MatSetOption(A[k], MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+      PetscCall(MatTestLetIn(A[k]));
       for (PetscInt c = A[k]->cmap->rstart; c < A[k]->cmap->rend; c++) PetscCall(MatSetValue(A[k], start, c, (PetscScalar)c, INSERT_VALUES));
       PetscCall(MatTestAssemble(A[k]));
     }

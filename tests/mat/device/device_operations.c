@@ -205,8 +205,7 @@ static PetscErrorCode TestTranspose(PetscInt m, PetscInt n)
     for (int k = 0; k < 2; k++) {
       Mat M = k ? H : A;
 
-      PetscCall(MatSetOption(M, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-      PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+      PetscCall(MatTestLetIn(M));
       PetscCall(MatSetValue(M, 3, n - 1, 5.0, INSERT_VALUES));
       PetscCall(MatSetValue(M, 3, 0, 7.0, INSERT_VALUES));
       PetscCall(MatTestAssemble(M));

@@ -469,7 +469,7 @@ static PetscErrorCode PartAgain(Pair *p, int k)
     if (p->arg[0] % 2) PetscCall(ISToGeneral(columns[e]));
   }
   PetscCall(MatCreateSubMatrix(A, rows, columns[0], MAT_INITIAL_MATRIX, &S));
-  PetscCall(PairsUse(S));
+  PetscCall(MatTestUse(S));
   PetscCall(MatScale(A, 2.0));
   if (way == 1) {
     PetscCall(MatDuplicate(S, MAT_COPY_VALUES, &p->out[k]));
@@ -477,7 +477,7 @@ static PetscErrorCode PartAgain(Pair *p, int k)
   } else
     p->out[k] = S;
   p->found[k] = (PetscReal)MatCreateSubMatrix(way == 4 ? p->q[k] : A, rows, columns[1], MAT_REUSE_MATRIX, &p->out[k]);
-  PetscCall(PairsUse(p->out[k]));
+  PetscCall(MatTestUse(p->out[k]));
   PetscCall(ISDestroy(&rows));
   for (int e = 0; e < 2; e++) PetscCall(ISDestroy(&columns[e]));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -423,7 +423,7 @@ static PetscErrorCode CaseWild(void)
             PetscCall(MatDestroy(&p.m[k]));
             PetscCall(MatConvert(B, k ? "aijhybridgpu" : MATAIJ, MAT_INITIAL_MATRIX, &p.m[k]));
             PetscCall(MatDestroy(&B));
-            PetscCall(PairsUse(p.m[k]));
+            PetscCall(MatTestUse(p.m[k]));
             PetscCall(MatScale(p.m[k], 2.0));
             PetscCall(MatScale(p.m[k], 0.5));
           }

@@ -133,8 +133,7 @@ static PetscErrorCode CheckOthers(int which, Mat a[3], Mat other[3], Mat *D, Mat
 
     for (int k = 0; k < 2; k++) {
       Mat *m = k ? &other[1] : &a[1];
-      PetscCall(MatSetOption(*m, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-      PetscCall(MatSetOption(*m, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+      PetscCall(MatTestLetIn(*m));
       PetscCall(MatSetValue(*m, r, 5, 7.0, INSERT_VALUES));
       PetscCall(MatTestAssemble(*m));
     }

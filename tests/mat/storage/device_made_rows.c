@@ -158,16 +158,12 @@ static PetscErrorCode Make(size_t s, Mat *A, Mat *H, Facts *f)
 static PetscErrorCode Flops(Mat M, PetscLogDouble *flops)
 {
   PetscLogDouble before, after;
-  Vec            x, y;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreateVecs(M, &x, &y));
-  PetscCall(VecSet(x, 1.0));
   PetscCall(PetscGetFlops(&before));
-  PetscCall(MatMult(M, x, y));
+  PetscCall(MatTestUse(M));
   PetscCall(PetscGetFlops(&after));
   *flops = after - before;
-  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -262,8 +258,7 @@ static PetscErrorCode Insert(Mat M, PetscBool fresh)
     PetscCall(MatRestoreRow(M, k * (m - 1) / 2, &ncols, &cols, NULL));
   }
   if (fresh) {
-    PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-    PetscCall(MatSetOption(M, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatTestLetIn(M));
     PetscCall(MatSetOption(M, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE));
   }
   for (PetscInt k = 0; k < 3 && m && n; k++) {
@@ -292,8 +287,7 @@ static PetscErrorCode ZeroSome(Mat M, PetscBool keep)
   PetscCall(MatGetSize(M, &m, NULL));
   rows[1] = m - 1;
   PetscCall(MatSetOption(M, MAT_KEEP_NONZERO_PATTERN, keep));
-  PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(M, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatTestLetIn(M));
   PetscCall(MatZeroRows(M, m > 1 ? 2 : (m ? 1 : 0), rows, 0.0, NULL, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -39,8 +39,7 @@ static PetscErrorCode NewEntries(Mat M)
   PetscCall(MatGetOwnershipRange(M, &first, &last));
   PetscCall(MatGetSize(M, NULL, &col[1]));
   col[1]--;
-  PetscCall(MatSetOption(M, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(M, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatTestLetIn(M));
   if (last > first) PetscCall(MatSetValues(M, 1, &first, 2, col, v, INSERT_VALUES));
   PetscCall(MatTestAssemble(M));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -29,10 +29,10 @@ static PetscErrorCode GoOn(Pair *p, int k)
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   for (PetscInt r = start; r < end; r++) PetscCall(MatSetValue(A, r, r, 5.0 + (PetscReal)(r % 3), INSERT_VALUES));
   PetscCall(MatTestAssemble(A));
-  PetscCall(PairsUse(A));
+  PetscCall(MatTestUse(A));
   PetscCall(MatScale(A, 2.0));
   PetscCall(MatScale(A, 0.25));
-  PetscCall(PairsUse(A));
+  PetscCall(MatTestUse(A));
   PetscCall(PairsWriteArrays(A, 3));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -48,10 +48,10 @@ static PetscErrorCode Header(Pair *p, int k)
   else
     PetscCall(PairsMake((Kind)p->arg[1], TRIDIAGONAL, k ? "aijhybridgpu" : MATAIJ, N, N, &C));
   PetscCall(PairsWriteArrays(C, 1));
-  PetscCall(PairsUse(C));
+  PetscCall(MatTestUse(C));
   PetscCall(PairsWriteArrays(C, 2));
   PetscCall(MatHeaderReplace(p->m[k], &C));
-  if (p->arg[0] & 2) PetscCall(PairsUse(p->m[k]));
+  if (p->arg[0] & 2) PetscCall(MatTestUse(p->m[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -200,7 +200,7 @@ static PetscErrorCode CaseHeld(void)
         for (int k = 0; k < 2; k++) {
           for (PetscInt q = 0; q < (PetscInt)info.nz_used; q++) a[k][q] = 1.0 + (PetscReal)((3 * q + 5 * round) % 17) / 4.0;
           PetscCall(MatTestAssemble(p.m[k]));
-          PetscCall(PairsUse(p.m[k]));
+          PetscCall(MatTestUse(p.m[k]));
           if (between == 1) PetscCall(MatScale(p.m[k], 2.0));
           if (between == 2 && round % 10 == 9) {
             PetscCall(MatScale(p.m[k], 2.0));
@@ -411,7 +411,7 @@ static PetscErrorCode HeldRowIJ(Pair *p, int k)
   for (PetscInt r = 0; r < rows; r++) PetscCall(MatSetValues(A, 1, &r, ia[r + 1] - ia[r], ja + ia[r], w, INSERT_VALUES));
   PetscCall(MatTestAssemble(A));
   if (p->arg[0]) {
-    PetscCall(PairsUse(A));
+    PetscCall(MatTestUse(A));
     PetscCall(MatScale(A, 2.0));
     PetscCall(MatScale(A, 2.0));
     for (PetscInt r = 0; r < rows; r++) PetscCall(MatSetValues(A, 1, &r, ia[r + 1] - ia[r], ja + ia[r], w, ADD_VALUES));
@@ -486,7 +486,7 @@ static PetscErrorCode HeldConverted(Pair *p, int k)
     PetscCall(MatConvert(D, MATAIJ, MAT_INPLACE_MATRIX, &D));
     if (p->arg[0] & 2) {
       PetscCall(MatConvert(D, k ? "aijhybridgpu" : MATAIJ, MAT_INPLACE_MATRIX, &D));
-      PetscCall(PairsUse(D));
+      PetscCall(MatTestUse(D));
     }
     for (PetscInt e = 0; e < n; e++) Sum[k] += PetscRealPart(v[e]) * (PetscReal)(1 + e + (c ? c[e] : 0));
     if (p->arg[0] & 1)
@@ -495,7 +495,7 @@ static PetscErrorCode HeldConverted(Pair *p, int k)
       PetscCall(MatSeqAIJRestoreArrayRead(D, &v));
     PetscCall(MatScale(D, 2.0));
   }
-  PetscCall(PairsUse(D));
+  PetscCall(MatTestUse(D));
   PetscCall(MatDestroy(&D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -519,7 +519,7 @@ static PetscErrorCode HeldBlock(Pair *p, int k)
     PetscCall(MatSeqAIJGetArray(block[b], &a[b]));
   }
   PetscCall(PairsWrite(A, TRIDIAGONAL, 4));
-  if (p->arg[0]) PetscCall(PairsUse(A));
+  if (p->arg[0]) PetscCall(MatTestUse(A));
   for (int b = 0; b < 2; b++) {
     for (PetscInt q = 0; q < (PetscInt)info[b].nz_used; q += 2) a[b][q] = 2.0 * a[b][q] + 1.0;
     PetscCall(MatSeqAIJRestoreArray(block[b], &a[b]));
@@ -610,11 +610,11 @@ static PetscErrorCode HeldPattern(Pair *p, int k)
     PetscCall(ISColoringDestroy(&colors));
     PetscCall(MatColoringDestroy(&coloring));
   }
-  PetscCall(PairsUse(D));
+  PetscCall(MatTestUse(D));
   for (PetscInt r = 0; r < rows; r++)
     for (PetscInt q = ia[r]; q < ia[r + 1]; q++) Sum[k] += (PetscReal)((r + 1) * (ja[q] + 3));
   PetscCall(MatRestoreRowIJ(D, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
-  PetscCall(PairsUse(D));
+  PetscCall(MatTestUse(D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

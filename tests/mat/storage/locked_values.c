@@ -298,16 +298,11 @@ static PetscErrorCode AnotherPattern(Mat M)
 
 static PetscErrorCode Twice(Mat M)
 {
-  Vec x, y;
-
   PetscFunctionBeginUser;
   PetscCall(MatScale(M, 2.0));
-  PetscCall(MatCreateVecs(M, &x, &y));
-  PetscCall(VecSet(x, 1.0));
-  PetscCall(MatMult(M, x, y));
+  PetscCall(MatTestUse(M));
   PetscCall(MatScale(M, 3.0));
   PetscCall(MatScale(M, 0.5));
-  PetscCall(MatTestDestroy(&x, &y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
