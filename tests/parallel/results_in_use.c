@@ -7,35 +7,7 @@ TEST np=1,2+3
 TEST np=1,2+3 @emulated
 TEST np=+2 @emulated -mat_aijhybridgpu_comm mpi
 */
-#include "mattest.h"
-#include <stdlib.h>
-
-static PetscMPIInt Size;
-static const char *Ours = "aijhybridgpu";
-static char        Name[64]; /* of the case */
-#define N    12
-#define STEP 64
-
-/* what was seen, step by step */
-typedef struct {
-  int       n;
-  PetscReal seen[STEP];
-} Log;
-
-static void Note(Log *log, PetscReal x)
-{
-  if (log->n < STEP) log->seen[log->n++] = x;
-}
-
-/* was it an error? */
-#define TRY(log, call)                                               \
-  do {                                                               \
-    PetscErrorCode ierr_;                                            \
-    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); \
-    ierr_ = (call);                                                  \
-    PetscCall(PetscPopErrorHandler());                               \
-    Note(log, ierr_ ? 1 : 0);                                        \
-  } while (0)
+#include "resultlog.h"
 
 static PetscErrorCode NoteNorm(Log *log, Mat C)
 {
@@ -43,20 +15,7 @@ static PetscErrorCode NoteNorm(Log *log, Mat C)
 
   PetscFunctionBeginUser;
   PetscCall(MatNorm(C, NORM_FROBENIUS, &norm));
-  Note(log, norm);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* three entries in a row: on the diagonal, and a and b columns from there */
-static PetscErrorCode Make(MatType type, PetscInt a, PetscInt b, PetscReal shift, Mat *A)
-{
-  PetscInt start, end, d[3] = {0, a, b};
-
-  PetscFunctionBeginUser;
-  PetscCall(MatTestRoom(type, PETSC_DECIDE, PETSC_DECIDE, N, N, 3, A, &start, &end));
-  for (PetscInt r = start; r < end; r++)
-    for (PetscInt k = 0; k < 3; k++) PetscCall(MatSetValue(*A, r, (r + d[k] + N) % N, (k ? 0 : 6) + PetscSinReal((PetscReal)(3 * r + k) + shift), INSERT_VALUES));
-  PetscCall(MatTestAssemble(*A));
+  Note(log, norm, "norm");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -118,7 +77,7 @@ static PetscErrorCode Borrowed(MatType type, int way, Log *log)
   if (way == 2) PetscCall(MatZeroRows(t.A, 1, &t.start, 1.0, NULL, NULL));
   TRY(log, MatProductNumeric(t.C));
   PetscCall(MatGetDiagonalBlock(t.C, &now));
-  Note(log, D == now);
+  Note(log, D == now, "the same block");
   PetscCall(NoteNorm(log, now));
   PetscCall(NoteNorm(log, t.C));
   PetscCall(End(&t));
@@ -151,7 +110,7 @@ static PetscErrorCode NoteMoved(Log *log, Mat C, PetscObjectState *state)
 
   PetscFunctionBeginUser;
   PetscCall(MatGetNonzeroState(C, &now));
-  Note(log, now != *state);
+  Note(log, now != *state, "another pattern");
   *state = now;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -279,7 +238,7 @@ static PetscErrorCode Coordinates(void)
       Mat         C;
       PetscInt    n = 0, i[5 * N], j[5 * N];
       PetscScalar v[5 * N];
-      Log         log = {0, {0}};
+      Log         log = {.n = 0};
 
       PetscCall(Begin(k ? Ours : MATAIJ, MATPRODUCT_AB, &t));
       for (PetscInt r = t.start; r < t.end; r++)
@@ -385,15 +344,11 @@ int main(int argc, char **argv)
   PetscCall(MatTestInitialize(&argc, &argv, &rank, &Size));
   for (size_t u = 0; u < PETSC_STATIC_ARRAY_LENGTH(Uses); u++)
     for (int way = 0; way < Uses[u].ways; way++) {
-      Log log[2] = {
-        {0, {0}},
-        {0, {0}}
-      };
+      Log log[2] = {{.n = 0}, {.n = 0}};
 
       PetscCall(PetscSNPrintf(Name, sizeof(Name), "%s, way %d", Uses[u].name, way));
       for (int k = 0; k < 2; k++) PetscCall(Uses[u].run(k ? Ours : MATAIJ, way, &log[k]));
-      MatTestCheck(log[0].n == log[1].n, "steps");
-      for (int s = 0; s < log[0].n; s++) MatTestCheck(PetscAbsReal(log[0].seen[s] - log[1].seen[s]) <= (PetscReal)1e-5 * PetscAbsReal(log[0].seen[s]), "what was seen at one of the steps");
+      PetscCall(CompareLogs(log));
     }
   PetscCall(Coordinates());
   PetscCall(States());

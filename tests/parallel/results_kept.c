@@ -9,39 +9,8 @@ TEST np=+2 @emulated -mat_aijhybridgpu_comm mpi
 TEST np=1+2 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_promote never
 */
-#include "mattest.h"
+#include "resultlog.h"
 #include <petsc/private/petscimpl.h>
-#include <stdlib.h>
-
-static PetscMPIInt Size;
-static const char *Ours = "aijhybridgpu";
-static char        Name[96]; /* of the case */
-#define N    12
-#define STEP 256
-
-/* what was seen, step by step, and what of */
-typedef struct {
-  int         n;
-  PetscReal   seen[STEP];
-  const char *what[STEP];
-} Log;
-
-static void Note(Log *log, PetscReal x, const char *what)
-{
-  if (log->n == STEP) return;
-  log->what[log->n]   = what;
-  log->seen[log->n++] = x;
-}
-
-/* was it an error? */
-#define TRY(log, call)                                               \
-  do {                                                               \
-    PetscErrorCode ierr_;                                            \
-    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL)); \
-    ierr_ = (call);                                                  \
-    PetscCall(PetscPopErrorHandler());                               \
-    Note(log, ierr_ ? 1 : 0, #call);                                 \
-  } while (0)
 
 typedef struct {
   MatType          type;
@@ -50,19 +19,6 @@ typedef struct {
   PetscInt         start, end;
   PetscObjectState was;
 } Three;
-
-/* three entries in a row: on the diagonal, and a and b columns from there; b 0: two */
-static PetscErrorCode Make(MatType type, PetscInt a, PetscInt b, PetscReal shift, Mat *A)
-{
-  PetscInt start, end, d[3] = {0, a, b};
-
-  PetscFunctionBeginUser;
-  PetscCall(MatTestRoom(type, PETSC_DECIDE, PETSC_DECIDE, N, N, 3, A, &start, &end));
-  for (PetscInt r = start; r < end; r++)
-    for (PetscInt k = 0; k < (b ? 3 : 2); k++) PetscCall(MatSetValue(*A, r, (r + d[k] + N) % N, (k ? 0 : 6) + PetscSinReal((PetscReal)(3 * r + k) + shift), INSERT_VALUES));
-  PetscCall(MatTestAssemble(*A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 /* the entries, which ones there are, and whether the pattern is said to be another one */
 static PetscErrorCode Look(Three *t, Log *log)
@@ -458,13 +414,7 @@ int main(int argc, char **argv)
         PetscCall(End(&t));
       }
       if (!log[0].n) continue;
-      MatTestCheck(log[0].n == log[1].n, "steps");
-      for (int s = 0; s < PetscMin(log[0].n, log[1].n); s++)
-        if (!(PetscAbsReal(log[0].seen[s] - log[1].seen[s]) <= (PetscReal)1e-5 * PetscAbsReal(log[0].seen[s]))) {
-          PetscCall(PetscPrintf(PETSC_COMM_WORLD, "step %d: MATAIJ %g, ours %g\n", s, (double)log[0].seen[s], (double)log[1].seen[s]));
-          MatTestCheck(PETSC_FALSE, log[0].what[s]);
-        } else
-          MatTestCheck(PETSC_TRUE, log[0].what[s]);
+      PetscCall(CompareLogs(log));
     }
   return MatTestEnd();
 }
