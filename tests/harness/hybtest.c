@@ -476,77 +476,57 @@ int HybTestMain(int argc, char **argv, PetscErrorCode (*body)(void))
   return HybTestFinalize();
 }
 
-void HybTestFaults(PetscErrorCode (*run)(void *), PetscErrorCode (*cleanup)(void *), void *ctx)
-{
-  PetscCount before, after;
-  size_t     held;
-
-  for (PetscCount k = 1;; k += T.slow ? 1 + k / 16 : 1) { /* under the emulator the later ones are sampled */
-    PetscErrorCode ierr;
-    PetscBool      fired;
-    size_t         now;
-
-    held = MemoryHeld(&before);
-    PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    Memory.count  = 0;
-    Memory.fired  = PETSC_FALSE;
-    Memory.target = k;
-    ierr          = (*run)(ctx);
-    Memory.target = 0;
-    fired         = Memory.fired;
-    PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
-    if (cleanup) HybTestCall((*cleanup)(ctx));
-    now = MemoryHeld(&after);
-    HybTestCheck(now == held && before == after, "allocation %td failing: %zu bytes in %td blocks before the call, %zu in %td after it and its clean-up", k, held, before, now, after);
-    if (!fired) {
-      HybTestCheck(!ierr, "error %d without a failing allocation", (int)ierr);
-      HybTestCheck(k > 1, "nothing was allocated");
-      return;
-    }
-    if (!HybTestCheck(ierr, "allocation %td failed and nobody noticed", k)) return;
-    if (!HybTestCheck(k < 100000, "still failing after %td allocations", k)) return;
-  }
-}
-
-void HybTestFaultsServed(PetscMPIInt which, PetscErrorCode (*run)(void *), PetscErrorCode (*cleanup)(void *), void *ctx)
+/* which: the process where something fails, and what its library alone asks for; -1: here, whatever is asked for */
+static void Faults(PetscMPIInt which, PetscErrorCode (*run)(void *), PetscErrorCode (*cleanup)(void *), void *ctx)
 {
   PetscMPIInt rank;
   PetscCount  before, after;
 
   MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
-  for (PetscCount k = 1;; k += T.slow ? 1 + k / 16 : 1) {
+  for (PetscCount k = 1;; k += T.slow ? 1 + k / 16 : 1) { /* under the emulator the later ones are sampled */
     const size_t   held = MemoryHeld(&before);
     size_t         now;
     PetscErrorCode ierr;
     int            fired;
 
     PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    Memory.ours   = PETSC_TRUE;
+    Memory.ours   = (PetscBool)(which >= 0);
     Memory.count  = 0;
     Memory.fired  = PETSC_FALSE;
-    Memory.target = rank == which ? k : 0;
+    Memory.target = which < 0 || rank == which ? k : 0;
     ierr          = (*run)(ctx);
     Memory.target = 0;
     Memory.ours   = PETSC_FALSE;
     fired         = Memory.fired;
     PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
-    MPI_Bcast(&fired, 1, MPI_INT, which, PETSC_COMM_WORLD);
+    if (which >= 0) MPI_Bcast(&fired, 1, MPI_INT, which, PETSC_COMM_WORLD);
     if (cleanup) HybTestCall((*cleanup)(ctx));
     now = MemoryHeld(&after);
-    HybTestCheck(now == held && before == after, "allocation %td of process %d failing: %zu bytes in %td blocks before the call, %zu in %td after it and its clean-up", k, which, held, before, now, after);
+    HybTestCheck(now == held && before == after, "allocation %td of process %d failing: %zu bytes in %td blocks before the call, %zu in %td after it and its clean-up", k, which < 0 ? rank : which, held, before, now, after);
     if (!fired) {
       HybTestCheck(!ierr, "error %d without a failing allocation", (int)ierr);
       HybTestCheck(k > 1, "nothing was allocated");
       return;
     }
-    {
+    if (which >= 0) {
       int bad[2] = {ierr != PETSC_SUCCESS, -(ierr != PETSC_SUCCESS)};
 
       MPI_Allreduce(MPI_IN_PLACE, bad, 2, MPI_INT, MPI_MAX, PETSC_COMM_WORLD);
       HybTestCheck(bad[0] == -bad[1], "allocation %td of process %d failed, process %d had error %d and not all have one", k, which, rank, (int)ierr);
-    }
-    if (k > 100000) return;
+    } else if (!HybTestCheck(ierr, "allocation %td failed and nobody noticed", k))
+      return;
+    if (!HybTestCheck(k < 100000, "still failing after %td allocations", k)) return;
   }
+}
+
+void HybTestFaults(PetscErrorCode (*run)(void *), PetscErrorCode (*cleanup)(void *), void *ctx)
+{
+  Faults(-1, run, cleanup, ctx);
+}
+
+void HybTestFaultsServed(PetscMPIInt which, PetscErrorCode (*run)(void *), PetscErrorCode (*cleanup)(void *), void *ctx)
+{
+  Faults(which, run, cleanup, ctx);
 }
 
 /* splitmix64 */

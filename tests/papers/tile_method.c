@@ -6,33 +6,6 @@
 
 #define TILE 8
 
-/* a*b + c with one rounding */
-static PetscScalar Fma(PetscScalar a, PetscScalar b, PetscScalar c)
-{
-  return (PetscScalar)fma((double)PetscRealPart(a), (double)PetscRealPart(b), (double)PetscRealPart(c));
-}
-
-/* values of the pattern of C: a chain of fma() in A's order, from the first product on */
-static PetscScalar *InOrder(const RefMat *A, const RefMat *B, const RefMat *C)
-{
-  PetscScalar *sum = (PetscScalar *)RefAlloc(C->csr.n, sizeof(PetscScalar)), *a = (PetscScalar *)RefAlloc(C->csr.nnz, sizeof(PetscScalar));
-  PetscInt    *row = (PetscInt *)RefAlloc(C->csr.n, sizeof(PetscInt));
-
-  for (PetscInt r = 0; r < A->csr.m; r++) {
-    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) {
-      for (PetscInt l = B->csr.i[A->csr.j[k]]; l < B->csr.i[A->csr.j[k] + 1]; l++) {
-        const PetscInt c = B->csr.j[l];
-
-        sum[c] = row[c] == r + 1 ? Fma(A->csr.a[k], B->csr.a[l], sum[c]) : A->csr.a[k] * B->csr.a[l];
-        row[c] = r + 1;
-      }
-    }
-    for (PetscInt t = C->csr.i[r]; t < C->csr.i[r + 1]; t++) a[t] = sum[C->csr.j[t]];
-  }
-  RefFree(sum, row);
-  return a;
-}
-
 /* the pattern of the tiles that have entries */
 static void TilesOf(const RefMat *A, RefMat *T)
 {
@@ -124,7 +97,7 @@ static void Check(const RefMat *A, const RefMat *B)
   DB = DA;
   if (A != B) HybTestCall(HybTestUpload(&keep, &B->csr, &DB));
   RefSpGEMM(A, B, &C);
-  expected = InOrder(A, B, &C);
+  expected = RefProductFused(A, B, &C);
   if (HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
     CheckCounters(&mm, A, B, &C);
     HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
@@ -135,7 +108,7 @@ static void Check(const RefMat *A, const RefMat *B)
     HybTestRandomize(&A2);
     HybTestRandomize(&B2);
     free(expected);
-    expected = InOrder(&A2, &B2, &C);
+    expected = RefProductFused(&A2, &B2, &C);
     if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(Again(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
     PatternAlone(&mm, DA, DB, &C);
     RefMatDestroy(&A2, &B2);
@@ -496,7 +469,7 @@ static void Special(void)
       const PetscScalar was = M->csr.a[e];
 
       M->csr.a[e] = odd[k % 3];
-      expected    = InOrder(&A, &B, &C);
+      expected    = RefProductFused(&A, &B, &C);
       if (HybTestCall(HybTestExec()->backend->copy(HybTestExec(), DA.a, A.csr.a, (size_t)A.csr.nnz * sizeof(PetscScalar), HYB_COPY_HOST_TO_DEVICE)) && HybTestCall(HybTestExec()->backend->copy(HybTestExec(), DB.a, B.csr.a, (size_t)B.csr.nnz * sizeof(PetscScalar), HYB_COPY_HOST_TO_DEVICE)) && HybTestCall(Again(&mm, &DA, &DB, &DC)))
         SameNumbers(&DC, C.csr.nnz, expected);
       free(expected);
@@ -515,7 +488,7 @@ static void Special(void)
     for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] = few[HybTestRandomInt(0, kind % 3 == 0 ? 6 : 12)];
     for (PetscCount k = 0; k < B.csr.nnz; k++) B.csr.a[k] = kind % 3 == 1 ? (PetscScalar)HybTestRandomScalar() : (PetscScalar)few[HybTestRandomInt(0, kind % 3 == 0 ? 6 : 12)];
     if (kind % 3 == 2 && A.csr.nnz) A.csr.a[HybTestRandomInt(0, (PetscInt)A.csr.nnz)] = (PetscReal)INFINITY;
-    expected = InOrder(&A, &B, &C);
+    expected = RefProductFused(&A, &B, &C);
     for (PetscCount k = 0; k < C.csr.nnz; k++) zeros += PetscRealPart(expected[k]) == 0 && signbit(PetscRealPart(expected[k]));
     HybTestCheck(zeros || kind % 3 || C.csr.nnz < 100, "no negative zeros");
     if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) SameNumbers(&DC, C.csr.nnz, expected);
@@ -561,7 +534,7 @@ static void Half(void)
       A.csr.a[A.csr.nnz / 2] = (PetscReal)INFINITY;
       HybTestCheck(A.csr.nnz > 0, "no entries");
     }
-    found = InOrder(&A, &B, &C); /* for room, and for what is finite */
+    found = RefProductFused(&A, &B, &C); /* for room, and for what is finite */
     HybTestCall(HybTuningSet("tile_precision", "half"));
     if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
       const PetscCount lost = HybCountersGet(&mm.counters, "1e-9 of values of A lost in half precision");
@@ -628,7 +601,7 @@ static void Denormals(void)
   RefMatCopy(&A, &B);
   for (PetscCount k = 0; k < A.csr.nnz; k++) A.csr.a[k] *= 1 / PETSC_MAX_REAL;
   RefSpGEMM(&A, &B, &C);
-  expected = InOrder(&A, &B, &C);
+  expected = RefProductFused(&A, &B, &C);
   if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
   Finish(&mm);
   free(expected);
@@ -643,7 +616,7 @@ static void Repeated(void)
   HybTestBegin("twenty runs have the same bits");
   HybTestMatPowerLaw(HybTestSize(2000, 200), HybTestSize(2000, 200), 6, &A);
   RefSpGEMM(&A, &A, &C);
-  expected = InOrder(&A, &A, &C);
+  expected = RefProductFused(&A, &A, &C);
   TwentyRuns(&A, &C, expected);
   free(expected);
   RefMatDestroy(&A, &C);

@@ -250,26 +250,7 @@ static void Odd(RefMat *A)
 /* values of the pattern of C, by the method's own roundings */
 static PetscScalar *Expected(const RefMat *A, const RefMat *B, const RefMat *C)
 {
-  PetscScalar *sum, *a;
-  PetscInt    *row;
-
-  if (!Is("tile") || PetscDefined(USE_COMPLEX)) return RefProductInOrder(A, B, C);
-  sum = (PetscScalar *)RefAlloc(C->csr.n, sizeof(PetscScalar));
-  a   = (PetscScalar *)RefAlloc(C->csr.nnz, sizeof(PetscScalar));
-  row = (PetscInt *)RefAlloc(C->csr.n, sizeof(PetscInt));
-  for (PetscInt r = 0; r < A->csr.m; r++) {
-    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) {
-      for (PetscInt l = B->csr.i[A->csr.j[k]]; l < B->csr.i[A->csr.j[k] + 1]; l++) {
-        const PetscInt c = B->csr.j[l];
-
-        sum[c] = row[c] == r + 1 ? (PetscScalar)fma((double)PetscRealPart(A->csr.a[k]), (double)PetscRealPart(B->csr.a[l]), (double)PetscRealPart(sum[c])) : A->csr.a[k] * B->csr.a[l];
-        row[c] = r + 1;
-      }
-    }
-    for (PetscInt t = C->csr.i[r]; t < C->csr.i[r + 1]; t++) a[t] = sum[C->csr.j[t]];
-  }
-  RefFree(sum, row);
-  return a;
+  return (Is("tile") && !PetscDefined(USE_COMPLEX) ? RefProductFused : RefProductInOrder)(A, B, C);
 }
 
 static void Values(HybSpGEMM *mm, const RefMat *A, const RefMat *B, const RefMat *C, const HybCSR *DC)

@@ -230,7 +230,7 @@ void RefSpGEMM(const RefMat *A, const RefMat *B, RefMat *C)
   RefFree(sum, mark, list);
 }
 
-PetscScalar *RefProductInOrder(const RefMat *A, const RefMat *B, const RefMat *C)
+static PetscScalar *InOrder(PetscBool fused, const RefMat *A, const RefMat *B, const RefMat *C)
 {
   PetscScalar *sum = (PetscScalar *)RefAlloc(C->csr.n, sizeof(PetscScalar)), *a = (PetscScalar *)RefAlloc(C->csr.nnz, sizeof(PetscScalar));
   PetscInt    *row = (PetscInt *)RefAlloc(C->csr.n, sizeof(PetscInt));
@@ -241,7 +241,8 @@ PetscScalar *RefProductInOrder(const RefMat *A, const RefMat *B, const RefMat *C
         const PetscScalar product = A->csr.a[k] * B->csr.a[l];
         const PetscInt    c       = B->csr.j[l];
 
-        sum[c] = row[c] == r + 1 ? sum[c] + product : product;
+        sum[c] = row[c] != r + 1 ? product : fused ? (PetscScalar)fma((double)PetscRealPart(A->csr.a[k]), (double)PetscRealPart(B->csr.a[l]), (double)PetscRealPart(sum[c]))
+                                                   : sum[c] + product;
         row[c] = r + 1;
       }
     }
@@ -249,6 +250,16 @@ PetscScalar *RefProductInOrder(const RefMat *A, const RefMat *B, const RefMat *C
   }
   RefFree(sum, row);
   return a;
+}
+
+PetscScalar *RefProductInOrder(const RefMat *A, const RefMat *B, const RefMat *C)
+{
+  return InOrder(PETSC_FALSE, A, B, C);
+}
+
+PetscScalar *RefProductFused(const RefMat *A, const RefMat *B, const RefMat *C)
+{
+  return InOrder(PETSC_TRUE, A, B, C);
 }
 
 void RefPtAP(const RefMat *A, const RefMat *P, RefMat *C)

@@ -32,6 +32,7 @@ extern void RefSpGEMM(const RefMat *A, const RefMat *B, RefMat *C);
 /* values of the pattern of C = A*B, summed in A's order from the first product on, in working precision: to the bit
    what a method gives that keeps the order. Free with free(). */
 extern PetscScalar *RefProductInOrder(const RefMat *A, const RefMat *B, const RefMat *C);
+extern PetscScalar *RefProductFused(const RefMat *A, const RefMat *B, const RefMat *C); /* of reals, a chain of fma() */
 extern void         RefPtAP(const RefMat *A, const RefMat *P, RefMat *C);
 extern void         RefRARt(const RefMat *A, const RefMat *R, RefMat *C);
 extern void         RefABC(const RefMat *A, const RefMat *B, const RefMat *C, RefMat *D);
