@@ -483,6 +483,21 @@ static PetscErrorCode TestDisorderGoesOn(Mat M[2], Mat X[2])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* of n rows of three entries: what AIJ wraps, copies of both types, vectors of ones and of their products */
+static PetscErrorCode OfArrays(PetscInt n, PetscInt i[], PetscInt j[], PetscScalar a[], Mat *W, Mat M[2], Vec *x, Vec *y, Vec d[2])
+{
+  PetscFunctionBeginUser;
+  for (PetscInt k = 0; k < 3 * n; k++) a[k] = 1 + k;
+  for (PetscInt r = 0; r <= n; r++) i[r] = 3 * r;
+  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, n, n, i, j, a, W));
+  PetscCall(MatDuplicate(*W, MAT_COPY_VALUES, &M[0]));
+  PetscCall(MatConvert(*W, "aijhybridgpu", MAT_INITIAL_MATRIX, &M[1]));
+  PetscCall(MatCreateVecs(*W, x, y));
+  for (int t = 0; t < 2; t++) PetscCall(VecDuplicate(*y, &d[t]));
+  PetscCall(VecSet(*x, 1.0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Arrays that a program hands to PETSc may have a row's columns in any order, or one twice. What goes by their order on
    the device is not for them: the diagonal is AIJ's, of a matrix that the device has, and of one that it wrote, and so
    is a sum with another pattern. */
@@ -497,21 +512,10 @@ static PetscErrorCode TestDisorder(PetscBool twice)
 
   PetscFunctionBeginUser;
   for (PetscInt r = 0; r < n; r++) {
-    i[r] = 3 * r;
-    for (int k = 0; k < 3; k++) {
-      j[3 * r + k] = (r + (r % 3 ? ascending : other)[k]) % n;
-      a[3 * r + k] = 1 + 3 * r + k;
-    }
+    for (int k = 0; k < 3; k++) j[3 * r + k] = (r + (r % 3 ? ascending : other)[k]) % n;
     if (twice && r % 3 == 0) j[3 * r] = r;
   }
-  i[n] = 3 * n;
-  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, n, n, i, j, a, &W));
-  PetscCall(MatDuplicate(W, MAT_COPY_VALUES, &M[0]));
-  PetscCall(MatConvert(W, "aijhybridgpu", MAT_INITIAL_MATRIX, &M[1]));
-  PetscCall(MatCreateVecs(W, &x, &y));
-  PetscCall(VecDuplicate(y, &d[0]));
-  PetscCall(VecDuplicate(y, &d[1]));
-  PetscCall(VecSet(x, 1.0));
+  PetscCall(OfArrays(n, i, j, a, &W, M, &x, &y, d));
   for (int round = 0; round < 3; round++) {
     for (int t = 0; t < 2; t++) {
       PetscCall(MatMult(M[t], x, y));
@@ -546,21 +550,9 @@ static PetscErrorCode TestDiagonalTwice(PetscBool promoted)
   PetscScalar    a[120];
 
   PetscFunctionBeginUser;
-  for (PetscInt r = 0; r < n; r++) {
-    i[r] = 3 * r;
-    for (int k = 0; k < 3; k++) {
-      j[3 * r + k] = k == 1 ? (r + n - 1) % n : r;
-      a[3 * r + k] = 1 + 3 * r + k;
-    }
-  }
-  i[n] = 3 * n;
-  PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, n, n, i, j, a, &W));
-  PetscCall(MatDuplicate(W, MAT_COPY_VALUES, &M[0]));
-  PetscCall(MatConvert(W, "aijhybridgpu", MAT_INITIAL_MATRIX, &M[1]));
-  PetscCall(MatCreateVecs(W, &x, &y));
-  PetscCall(VecSet(x, 1.0));
+  for (PetscInt k = 0; k < 3 * n; k++) j[k] = k % 3 == 1 ? (k / 3 + n - 1) % n : k / 3;
+  PetscCall(OfArrays(n, i, j, a, &W, M, &x, &y, d));
   for (int t = 0; t < 2; t++) {
-    PetscCall(VecDuplicate(y, &d[t]));
     PetscCall(MatMult(M[t], x, y));
     for (int k = 0; k < 2 && promoted; k++) PetscCall(MatScale(M[t], 0.5));
     PetscCall(VecSet(y, 7.0));
