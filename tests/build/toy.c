@@ -36,8 +36,7 @@ static PetscErrorCode Rows(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, Pets
 
     if (!columns && !a) C->i[r + 1] = n;
   }
-  PetscCall(HybArenaFree(&mm->work, &sum));
-  PetscCall(HybArenaFree(&mm->work, &seen));
+  PetscCall(HybArenaFree(&mm->work, &sum, &seen));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -325,9 +325,7 @@ static PetscErrorCode Apply(There *t, const char *what)
   HybTestCheck(worst <= 1e4 * PETSC_MACHINE_EPSILON * norm, "%s: %g apart, of %g", what, (double)worst, (double)norm);
   HybTestCheck(HybTestSameBits(m, sizeof(PetscScalar), again, found), "%s: other bits the second time", what);
   HybTestCheck(HybTestSameBits(m, sizeof(PetscScalar), b, hb), "%s: the right-hand side was changed", what);
-  PetscCall(HybArenaFree(&t->arena, &b));
-  PetscCall(HybArenaFree(&t->arena, &x));
-  PetscCall(HybArenaFree(&t->arena, &again));
+  PetscCall(HybArenaFree(&t->arena, &b, &x, &again));
   RefFree(hb, hx, found);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

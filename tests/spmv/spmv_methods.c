@@ -60,9 +60,7 @@ static PetscErrorCode TestMethod(const char *method, RefMat *A, PetscBool *taken
       PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hy, &first));
       if (!HybTestCall(HybSpMVApply(&mv, &there, x, modes[k], first, first))) goto done;
       HybTestCheck(HybTestSameBits(m, sizeof(PetscScalar), first, bits), "%s with y == z differs from z apart", modenames[k]);
-      PetscCall(HybArenaFree(&arena, &y));
-      PetscCall(HybArenaFree(&arena, &z));
-      PetscCall(HybArenaFree(&arena, &first));
+      PetscCall(HybArenaFree(&arena, &y, &z, &first));
     }
     HybTestCheck(HybTestSameBits(n, sizeof(PetscScalar), x, hx), "x was changed");
     HybTestCheck(HybTestSameBits(A->csr.nnz, sizeof(PetscScalar), there.a, A->csr.a), "the matrix was changed");

@@ -99,8 +99,9 @@ extern PetscErrorCode HybArenaInit(HybArena *, const HybExec *);
 extern PetscErrorCode HybArenaAlloc(HybArena *, HybMem, PetscCount count, size_t size, void *ptr);
 /* the same, set to zero bytes in stream order */
 extern PetscErrorCode HybArenaCalloc(HybArena *, HybMem, PetscCount count, size_t size, void *ptr);
-/* frees one block (stream-ordered on a device) and sets the pointer to NULL; NULL is allowed */
-extern PetscErrorCode HybArenaFree(HybArena *, void *ptr);
+/* frees the blocks that these pointers point to (stream-ordered on a device) and sets them to NULL; NULL is allowed */
+#define HybArenaFree(arena, ...) HybArenaFreeAll(arena, __VA_ARGS__, (void *)NULL)
+extern PetscErrorCode HybArenaFreeAll(HybArena *, ...);
 /* Puts memory behind the first count*size bytes of ptr, which is HYB_MEM_GROWING: HybArenaAlloc() reserved addresses
    for the most entries that may ever be needed, which costs nothing. Earlier contents stay where they are. The call is
    not in stream order: queued work may go on using the array. Freeing the array waits for the stream. */

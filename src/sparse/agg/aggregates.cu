@@ -156,11 +156,9 @@ PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybAre
   }));
   if (l.room) HYB_LAUNCH((Parents<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)number, (const PetscInt *)key, (const PetscInt *)leadplace, parent);
   if (hops == 1) HYB_LAUNCH(Smallest, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)parent, lead);
-  PetscCall(HybArenaFree(work, &leadplace));
-  PetscCall(HybArenaFree(work, &number));
+  PetscCall(HybArenaFree(work, &leadplace, &number));
   PetscCall(HybAggLongFree(work, &l));
-  PetscCall(HybArenaFree(work, &key));
-  PetscCall(HybArenaFree(work, &place));
+  PetscCall(HybArenaFree(work, &key, &place));
   agg->n      = n;
   agg->nc     = (PetscInt)nc;
   agg->parent = parent;

@@ -112,7 +112,6 @@ PetscErrorCode HybAggCollapse_Host(const HybExec *exec, HybArena *keep, HybArena
 
     PetscCall(HybCollapseSort(whole[v] ? HybCollapseWhole(A, bs, v, list, NULL) : HybCollapseVertex(A, bs, v, mark, list, NULL), list));
   }
-  PetscCall(HybArenaFree(work, &whole));
-  PetscCall(HybArenaFree(work, &mark));
+  PetscCall(HybArenaFree(work, &whole, &mark));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -248,8 +248,7 @@ PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse<R> 
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscCount), &position));
   HYB_LAUNCH((LongKeys<R>), l->nvertices, AGG_THREADS, 0, exec->stream, a, l->bits, vertices, (const PetscInt *)l->offset, unsorted);
   PetscCall(HybSortPairs64Count(exec, work, n, unsorted, l->key, nullptr, position, 0, all));
-  PetscCall(HybArenaFree(work, &position));
-  PetscCall(HybArenaFree(work, &unsorted));
+  PetscCall(HybArenaFree(work, &position, &unsorted));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &flag));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n + 1, sizeof(PetscInt), &l->number));
   HYB_LAUNCH(LongFlags, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, l->nheads, l->bits, (const uint64_t *)l->key, vertices, flag, count);
@@ -264,9 +263,7 @@ PetscErrorCode LongFill(const HybExec *exec, HybArena *work, const Collapse<R> &
   PetscFunctionBegin;
   if (!l->nvertices) PetscFunctionReturn(PETSC_SUCCESS);
   HYB_LAUNCH((LongWrite<R>), HybBlocks(l->nheads, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, l->nheads, l->bits, (const uint64_t *)l->key, (const PetscInt *)l->vertices, (const PetscInt *)l->offset, (const PetscInt *)l->number);
-  PetscCall(HybArenaFree(work, &l->number));
-  PetscCall(HybArenaFree(work, &l->key));
-  PetscCall(HybArenaFree(work, &l->offset));
+  PetscCall(HybArenaFree(work, &l->number, &l->key, &l->offset));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -313,10 +310,7 @@ PetscErrorCode Join(const HybExec *exec, HybArena *keep, HybArena *work, const H
   a.gj = G->j;
   PetscCall(AggEachClass(binptr, gather));
   PetscCall(LongFill(exec, work, a, &l));
-  PetscCall(HybArenaFree(work, &sums));
-  PetscCall(HybArenaFree(work, &count));
-  PetscCall(HybArenaFree(work, &vertices));
-  PetscCall(HybArenaFree(work, &heads));
+  PetscCall(HybArenaFree(work, &sums, &count, &vertices, &heads));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

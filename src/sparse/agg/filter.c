@@ -136,7 +136,6 @@ PetscErrorCode HybAggFilter_Host(const HybExec *exec, HybArena *keep, HybArena *
       if (stays[k]) G->j[nnz++] = W->j[k];
     }
   }
-  PetscCall(HybArenaFree(work, &stays));
-  PetscCall(HybArenaFree(work, &scale));
+  PetscCall(HybArenaFree(work, &stays, &scale));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -187,9 +187,6 @@ PetscErrorCode HybAggFilter_CUDA(const HybExec *exec, HybArena *keep, HybArena *
     if (l.room) HYB_LAUNCH((Fill<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)G->i, G->j);
   }
   PetscCall(HybAggLongFree(work, &l));
-  PetscCall(HybArenaFree(work, &a.sums));
-  PetscCall(HybArenaFree(work, &a.length));
-  PetscCall(HybArenaFree(work, &a.stays));
-  PetscCall(HybArenaFree(work, &scale));
+  PetscCall(HybArenaFree(work, &a.sums, &a.length, &a.stays, &scale));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -39,8 +39,7 @@ static PetscErrorCode HybListsKinds(const HybExec *exec, HybArena *work, const H
     for (PetscInt e = gi[v]; e < gi[v + 1]; e++) first = PetscMin(first, near[gj[e]]);
     kind[v] = first == place[agg->lead[c]] ? 1 : 2;
   }
-  PetscCall(HybArenaFree(work, &place));
-  PetscCall(HybArenaFree(work, &near));
+  PetscCall(HybArenaFree(work, &place, &near));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

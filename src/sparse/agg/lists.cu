@@ -78,8 +78,7 @@ PetscErrorCode HybAggListsByKind(const HybExec *exec, HybArena *keep, HybArena *
   HYB_LAUNCH(ListKeys, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, parent, kind, key);
   PetscCall(HybSortPairsInt(exec, work, n, key, sorted, nullptr, lists->member, 0, HybBits((PetscCount)kinds * (nc + 1))));
   HYB_LAUNCH(ListBegins, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, (const PetscInt *)sorted, lists->begin);
-  PetscCall(HybArenaFree(work, &sorted));
-  PetscCall(HybArenaFree(work, &key));
+  PetscCall(HybArenaFree(work, &sorted, &key));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -111,8 +110,7 @@ PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *w
     }));
     if (l.room) HYB_LAUNCH((Kinds<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)agg->parent, (const PetscInt *)agg->lead, (const PetscInt *)place, (const PetscInt *)near, kind);
     PetscCall(HybAggLongFree(work, &l));
-    PetscCall(HybArenaFree(work, &near));
-    PetscCall(HybArenaFree(work, &place));
+    PetscCall(HybArenaFree(work, &near, &place));
   }
   PetscCall(HybAggListsByKind(exec, keep, work, n, nc, agg->parent, kind ? 3 : 1, kind, lists));
   PetscCall(HybArenaFree(work, &kind));

@@ -96,8 +96,7 @@ PetscErrorCode HybAggLongRows(const HybExec *exec, HybArena *work, const HybCSR 
 PetscErrorCode HybAggLongFree(HybArena *work, AggLong *l)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaFree(work, &l->count));
-  PetscCall(HybArenaFree(work, &l->rows));
+  PetscCall(HybArenaFree(work, &l->count, &l->rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -92,8 +92,7 @@ static PetscErrorCode HybAggNext(const HybExec *exec, HybArena *work, const HybC
   PetscFunctionBegin;
   PetscCall((*ops->lists)(exec, work, work, G, 1, HYB_AGG_NATURAL, agg, &lists));
   PetscCall((*ops->quotient)(exec, work, work, G, agg, &lists, Q));
-  PetscCall(HybArenaFree(work, &lists.member));
-  PetscCall(HybArenaFree(work, &lists.begin));
+  PetscCall(HybArenaFree(work, &lists.member, &lists.begin));
   PetscCall((*ops->aggregates)(exec, work, work, Q, 1, HYB_AGG_NATURAL, 0, next));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -101,10 +100,7 @@ static PetscErrorCode HybAggNext(const HybExec *exec, HybArena *work, const HybC
 static PetscErrorCode HybAggFree(HybArena *work, HybCSR *Q, HybAggregates *agg)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaFree(work, &agg->lead));
-  PetscCall(HybArenaFree(work, &agg->parent));
-  PetscCall(HybArenaFree(work, &Q->j));
-  PetscCall(HybArenaFree(work, &Q->i));
+  PetscCall(HybArenaFree(work, &agg->lead, &agg->parent, &Q->j, &Q->i));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -98,8 +98,7 @@ static PetscErrorCode HybAggShuffled(const HybExec *exec, HybArena *work, PetscI
   PetscCall(HybAggFill(exec, n, PETSC_MAX_INT, first));
   HYB_LAUNCH(Targets, blocks, AGG_THREADS, 0, exec->stream, n, HybRander48Steps((uint64_t)blocks * AGG_THREADS), target, first);
   HYB_LAUNCH(Paths, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, (const PetscInt *)target, (const PetscInt *)first, place);
-  PetscCall(HybArenaFree(work, &first));
-  PetscCall(HybArenaFree(work, &target));
+  PetscCall(HybArenaFree(work, &first, &target));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -115,8 +114,7 @@ static PetscErrorCode HybAggByDegrees(const HybExec *exec, HybArena *work, Petsc
   PetscCall(HybAggPermutation_Host(exec, work, n, HYB_AGG_DEGREES, hosti, hostplace));
   PetscCall(exec->backend->copy(exec, place, hostplace, (size_t)n * sizeof(PetscInt), HYB_COPY_HOST_TO_DEVICE));
   PetscCall(exec->backend->sync(exec));
-  PetscCall(HybArenaFree(work, &hostplace));
-  PetscCall(HybArenaFree(work, &hosti));
+  PetscCall(HybArenaFree(work, &hostplace, &hosti));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

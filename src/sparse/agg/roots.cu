@@ -228,9 +228,7 @@ PetscErrorCode Finish(const HybExec *exec, HybArena *work, const HybCSR *G, int 
   PetscCall(exec->backend->sync(exec));
   PetscCall(HybAggFinish_Host(work, G->m, gi, gj, hops, hostkey));
   PetscCall(exec->backend->copy(exec, key, hostkey, n, HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(HybArenaFree(work, &hostkey));
-  PetscCall(HybArenaFree(work, &gj));
-  PetscCall(HybArenaFree(work, &gi));
+  PetscCall(HybArenaFree(work, &hostkey, &gj, &gi));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -276,9 +274,6 @@ PetscErrorCode HybAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCS
   *rounds = PetscMin(t + 1, ROUNDS_MOST);
   if (t == ROUNDS_MOST) PetscCall(Finish(exec, work, G, hops, key));
   PetscCall(HybArenaFree(work, &left));
-  for (int k = 0; k < 2; k++) {
-    PetscCall(HybArenaFree(work, &vertices[k]));
-    PetscCall(HybArenaFree(work, &rows[k]));
-  }
+  for (int k = 0; k < 2; k++) PetscCall(HybArenaFree(work, &vertices[k], &rows[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -380,10 +380,6 @@ PetscErrorCode HybAggSmoothed_Host(const HybExec *exec, HybArena *keep, HybArena
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)w.longest + 1, sizeof(PetscInt), &w.list));
     for (PetscInt v = 0; v < A->m / bs; v++) PetscCall(HybSmoothVertex(&w, v));
   }
-  PetscCall(HybArenaFree(work, &w.list));
-  PetscCall(HybArenaFree(work, &w.d));
-  PetscCall(HybArenaFree(work, &w.whole));
-  PetscCall(HybArenaFree(work, &w.place));
-  PetscCall(HybArenaFree(work, &w.mark));
+  PetscCall(HybArenaFree(work, &w.list, &w.d, &w.whole, &w.place, &w.mark));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -289,8 +289,7 @@ PetscErrorCode HybAggClasses(const HybExec *exec, HybArena *work, PetscInt m, co
   PetscCall(HybPlanBinsAnyOrderInt(exec, m, length, AGG_CLASSES, limit, counters, rows, devbinptr, nullptr));
   PetscCall(exec->backend->copy(exec, binptr, devbinptr, (AGG_CLASSES + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
-  PetscCall(HybArenaFree(work, &devbinptr));
-  PetscCall(HybArenaFree(work, &counters));
+  PetscCall(HybArenaFree(work, &devbinptr, &counters));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -149,11 +149,7 @@ PetscErrorCode Batch(const HybExec *exec, HybArena *work, const AggSmooth *s, Pe
     HYB_LAUNCH(LongOwn, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, *s, nrows, bits, (const uint64_t *)sorted, rows, (const PetscInt *)offset, (const PetscInt *)number);
     PetscCall(HybArenaFree(work, &number));
   }
-  PetscCall(HybArenaFree(work, &sortedentry));
-  PetscCall(HybArenaFree(work, &entry));
-  PetscCall(HybArenaFree(work, &sorted));
-  PetscCall(HybArenaFree(work, &key));
-  PetscCall(HybArenaFree(work, &offset));
+  PetscCall(HybArenaFree(work, &sortedentry, &entry, &sorted, &key, &offset));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -176,7 +172,6 @@ PetscErrorCode HybAggSmoothLong(const HybExec *exec, HybArena *work, const AggSm
     for (last = first + 1; last < nrows && n + host[last] <= nnz / SMOOTHLONG_SHARE; last++) n += host[last];
     PetscCall(Batch(exec, work, s, (PetscInt)n, last - first, rows + first, length + first, count));
   }
-  PetscCall(HybArenaFree(work, &host));
-  PetscCall(HybArenaFree(work, &length));
+  PetscCall(HybArenaFree(work, &host, &length));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

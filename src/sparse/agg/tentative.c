@@ -56,7 +56,6 @@ PetscErrorCode HybAggColumns_Host(const HybExec *exec, HybArena *work, const Hyb
 
     q[v] = c < 0 ? 0 : HybAggEntry(most[c], (PetscBool)(v == lead[c]), HYB_AGG_REAL(b[v]), HYB_AGG_REAL(coarse[c]));
   }
-  PetscCall(HybArenaFree(work, &scale));
-  PetscCall(HybArenaFree(work, &most));
+  PetscCall(HybArenaFree(work, &scale, &most));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

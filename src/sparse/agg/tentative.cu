@@ -97,7 +97,6 @@ PetscErrorCode HybAggColumns_CUDA(const HybExec *exec, HybArena *work, const Hyb
                (const PetscInt *)lists.begin, (const PetscInt *)lists.member, lead, b, q, coarse);
     return PETSC_SUCCESS;
   }));
-  PetscCall(HybArenaFree(work, &lists.member));
-  PetscCall(HybArenaFree(work, &lists.begin));
+  PetscCall(HybArenaFree(work, &lists.member, &lists.begin));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

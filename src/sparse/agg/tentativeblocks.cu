@@ -242,12 +242,7 @@ PetscErrorCode Again(const HybExec *exec, HybArena *work, const Blocks &a, Petsc
   PetscCall(be->copy(exec, packed, hostpacked, bytes, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(be->copy(exec, R, hostR, Rbytes, HYB_COPY_HOST_TO_DEVICE));
   HYB_LAUNCH(Unpack, nlist, AGG_THREADS, 0, exec->stream, a, list, (const PetscCount *)offset, (const PetscReal *)packed, (const PetscReal *)R);
-  PetscCall(HybArenaFree(work, &hostoffset));
-  PetscCall(HybArenaFree(work, &hostR));
-  PetscCall(HybArenaFree(work, &hostpacked));
-  PetscCall(HybArenaFree(work, &R));
-  PetscCall(HybArenaFree(work, &packed));
-  PetscCall(HybArenaFree(work, &offset));
+  PetscCall(HybArenaFree(work, &hostoffset, &hostR, &hostpacked, &R, &packed, &offset));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -273,8 +268,7 @@ PetscErrorCode HybAggTentative_CUDA(const HybExec *exec, HybArena *work, const H
   PetscCall(exec->backend->copy(exec, &found, nlist, sizeof(found), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
   if (found && factor) PetscCall(Again(exec, work, a, found, list, factor, ctx));
-  PetscCall(HybArenaFree(work, &nlist));
-  PetscCall(HybArenaFree(work, &list));
+  PetscCall(HybArenaFree(work, &nlist, &list));
   if (doubtful) *doubtful = found;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

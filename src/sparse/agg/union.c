@@ -24,8 +24,7 @@ PetscErrorCode HybAggUnion(const HybExec *exec, HybArena *keep, HybArena *work, 
     PetscCall((*ops->addnumeric)(&x, &one, G, &one, T, both));
     PetscCall(HybArenaFree(work, &T->a));
   }
-  PetscCall(HybArenaFree(work, &T->j));
-  PetscCall(HybArenaFree(work, &T->i));
+  PetscCall(HybArenaFree(work, &T->j, &T->i));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

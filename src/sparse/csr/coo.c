@@ -118,8 +118,7 @@ PetscErrorCode HybCSRCOOSymbolic_Host(const HybExec *exec, HybArena *keep, HybAr
     }
   }
   ptr[nnz] = used;
-  PetscCall(HybArenaFree(work, &entry));
-  PetscCall(HybArenaFree(work, &next));
+  PetscCall(HybArenaFree(work, &entry, &next));
   C->nnz  = nnz;
   C->i    = i;
   C->j    = j;

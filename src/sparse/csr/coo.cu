@@ -131,8 +131,7 @@ PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
     HYB_LAUNCH((COOEntries<true>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ptr, jc);
   else
     HYB_LAUNCH((COOEntries<false>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ptr, jc);
-  PetscCall(HybArenaFree(work, &sorted));
-  PetscCall(HybArenaFree(work, &entry));
+  PetscCall(HybArenaFree(work, &sorted, &entry));
   C->nnz  = nnz;
   C->i    = ic;
   C->j    = jc;

@@ -208,8 +208,7 @@ PetscErrorCode HybCSRAXPYSubset_CUDA(const HybExec *exec, HybArena *work, const 
   }));
   PetscCall(CSRFetch(exec, missing, devmissing, sizeof(*missing)));
   if (!*missing) HYB_LAUNCH(SubsetAdd, HybBlocks(X->nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->nnz, position, *alpha, X->a, Y->a);
-  PetscCall(HybArenaFree(work, &position));
-  PetscCall(HybArenaFree(work, &devmissing));
+  PetscCall(HybArenaFree(work, &position, &devmissing));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -405,8 +404,7 @@ PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *exec, HybArena *keep,
                cstart, first, A->j, is, js, p);
     return PETSC_SUCCESS;
   }));
-  PetscCall(HybArenaFree(work, &first));
-  PetscCall(HybArenaFree(work, &count));
+  PetscCall(HybArenaFree(work, &first, &count));
   S->m   = nrows;
   S->n   = cend - cstart;
   S->nnz = nnz;
@@ -487,12 +485,8 @@ PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *exec, HybArena *keep, H
     PetscCall(HybCSRCOOSymbolic_CUDA(exec, keep, work, nnz, row, js, S, &mapptr, &map));
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nz, sizeof(*sorted), &sorted));
     HYB_LAUNCH(SubMatrixMapPermute, HybBlocks(nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, nnz, map, p, sorted);
-    PetscCall(HybArenaFree(keep, &mapptr));
-    PetscCall(HybArenaFree(keep, &map));
-    PetscCall(HybArenaFree(work, &row));
-    PetscCall(HybArenaFree(work, &p));
-    PetscCall(HybArenaFree(work, &js));
-    PetscCall(HybArenaFree(work, &is));
+    PetscCall(HybArenaFree(keep, &mapptr, &map));
+    PetscCall(HybArenaFree(work, &row, &p, &js, &is));
     *perm = sorted;
   }
   PetscFunctionReturn(PETSC_SUCCESS);

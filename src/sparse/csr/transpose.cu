@@ -354,9 +354,7 @@ static PetscErrorCode TransposeByOffsets(const HybExec *exec, HybArena *work, co
       *done = PETSC_TRUE;
     }
   }
-  PetscCall(HybArenaFree(work, &D));
-  PetscCall(HybArenaFree(work, &count));
-  PetscCall(HybArenaFree(work, &word));
+  PetscCall(HybArenaFree(work, &D, &count, &word));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

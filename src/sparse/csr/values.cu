@@ -271,8 +271,7 @@ PetscErrorCode HybCSRDiagonalSet_CUDA(const HybExec *exec, HybArena *work, HybCS
   HYB_LAUNCH(CSRFindDiagonal, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, A->i, A->j, position, devmissing);
   PetscCall(CSRFetch(exec, missing, devmissing, sizeof(*missing)));
   if (!*missing) HYB_LAUNCH(CSRSetAt, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, position, d, alpha ? *alpha : HybScalar(0), add == PETSC_TRUE, A->a);
-  PetscCall(HybArenaFree(work, &position));
-  PetscCall(HybArenaFree(work, &devmissing));
+  PetscCall(HybArenaFree(work, &position, &devmissing));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -378,8 +377,7 @@ PetscErrorCode HybCSRNorm_CUDA(const HybExec *exec, HybArena *work, const HybCSR
       *norm = u != u ? u : high * PetscSqrtReal(1 + (low / high) * (low / high));
     } else
       *norm = PetscSqrtReal(s.medium);
-    PetscCall(HybArenaFree(work, &partial));
-    PetscCall(HybArenaFree(work, &host));
+    PetscCall(HybArenaFree(work, &partial, &host));
   } else {
     PetscInt  *perm = NULL;
     HybCSR     T    = *A;
@@ -399,13 +397,8 @@ PetscErrorCode HybCSRNorm_CUDA(const HybExec *exec, HybArena *work, const HybCSR
     }));
     PetscCall(CSRFetch(exec, host, partial, (size_t)blocks * sizeof(*partial)));
     for (PetscCount k = 0; k < blocks; k++) *norm = Larger()(*norm, host[k]);
-    if (type == HYB_NORM_1) {
-      PetscCall(HybArenaFree(work, &T.i));
-      PetscCall(HybArenaFree(work, &T.j));
-      PetscCall(HybArenaFree(work, &perm));
-    }
-    PetscCall(HybArenaFree(work, &partial));
-    PetscCall(HybArenaFree(work, &host));
+    if (type == HYB_NORM_1) PetscCall(HybArenaFree(work, &T.i, &T.j, &perm));
+    PetscCall(HybArenaFree(work, &partial, &host));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

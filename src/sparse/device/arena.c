@@ -6,6 +6,7 @@
   list is searched as fast as anything.
 */
 #include <aijhybridgpu/private/hyb.h>
+#include <stdarg.h>
 #if defined(__linux__)
   #include <sys/mman.h>
 #endif
@@ -102,9 +103,8 @@ static HybBlock *HybArenaFind(HybArena *arena, const void *ptr)
   return link;
 }
 
-PetscErrorCode HybArenaFree(HybArena *arena, void *ptr)
+static PetscErrorCode HybArenaFreeOne(HybArena *arena, void **p)
 {
-  void         **p = (void **)ptr;
   HybBlock      *link, block;
   PetscErrorCode ierr;
 
@@ -120,6 +120,19 @@ PetscErrorCode HybArenaFree(HybArena *arena, void *ptr)
   PetscCall(PetscFree(block));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybArenaFreeAll(HybArena *arena, ...)
+{
+  PetscErrorCode ierr = PETSC_SUCCESS;
+  va_list        pointers;
+  void          *p;
+
+  PetscFunctionBegin;
+  va_start(pointers, arena);
+  while (!ierr && (p = va_arg(pointers, void *))) ierr = HybArenaFreeOne(arena, (void **)p);
+  va_end(pointers);
+  PetscFunctionReturn(ierr);
 }
 
 PetscErrorCode HybArenaGrow(HybArena *arena, const void *ptr, PetscCount count, size_t size)

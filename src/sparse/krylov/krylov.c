@@ -87,10 +87,7 @@ static PetscErrorCode HybKrylovArnoldi_Inner(HybSpMV *mv, HybArena *work, const 
   PetscCall(exec->backend->sync(exec));
   PetscCall(PetscArraycpy(H, host, nh));
   *first = ((PetscReal *)(host + nh))[B->steps + 1];
-  PetscCall(HybArenaFree(work, &B->u));
-  PetscCall(HybArenaFree(work, &B->h));
-  PetscCall(HybArenaFree(work, &B->sums));
-  PetscCall(HybArenaFree(work, &B->arrived));
+  PetscCall(HybArenaFree(work, &B->u, &B->h, &B->sums, &B->arrived));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -121,10 +121,6 @@ PetscErrorCode HybKrylovArnoldiPar(const HybExec *exec, HybArena *work, const Hy
   for (PetscCount e = 0; e < (PetscCount)steps * (steps + 1); e++) H[e] = 0;
   PetscCall(HybKrylovParSteps(&r, H, &first));
   *done = HybKrylovWhole(steps, first, H);
-  PetscCall(HybArenaFree(work, &r.B.u));
-  PetscCall(HybArenaFree(work, &r.w));
-  PetscCall(HybArenaFree(work, &r.B.h));
-  PetscCall(HybArenaFree(work, &r.B.sums));
-  PetscCall(HybArenaFree(work, &r.B.arrived));
+  PetscCall(HybArenaFree(work, &r.B.u, &r.w, &r.B.h, &r.B.sums, &r.B.arrived));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

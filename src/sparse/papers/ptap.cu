@@ -516,11 +516,7 @@ static PetscErrorCode FusedOrder(HybPtAP *pp, Fused *f, const HybCSR *T, const H
   PetscCall(HybPlanBinsAnyOrder(exec, m, need, FUSED_BINS, limit, counters, f->order, f->binptr));
   HYB_LAUNCH(FusedCompose, HybBlocks(m, 256), 256, 0, exec->stream, m, rows, f->order);
   PetscCall(exec->backend->copy(exec, f->hostbinptr, f->binptr, sizeof(f->hostbinptr), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(HybArenaFree(&pp->work, &key));
-  PetscCall(HybArenaFree(&pp->work, &sorted));
-  PetscCall(HybArenaFree(&pp->work, &rows));
-  PetscCall(HybArenaFree(&pp->work, &need));
-  PetscCall(HybArenaFree(&pp->work, &counters));
+  PetscCall(HybArenaFree(&pp->work, &key, &sorted, &rows, &need, &counters));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -528,9 +524,7 @@ static PetscErrorCode FusedDecline(HybPtAP *pp, const char *why, HybArena *out, 
 {
   PetscFunctionBegin;
   PetscCall(PetscInfo(NULL, "The fused P^T A P declines: %s\n", why));
-  PetscCall(HybArenaFree(out, &C->i));
-  PetscCall(HybArenaFree(out, &C->j));
-  PetscCall(HybArenaFree(out, &C->a));
+  PetscCall(HybArenaFree(out, &C->i, &C->j, &C->a));
   pp->declined = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -47,8 +47,7 @@ static PetscErrorCode HybParAggGraph(HybParAgg p, HybParAggMaking *m)
     piece[0] = &m->M;
     piece[1] = &wide;
     PetscCall((*local->stackrows)(x, &p->keep, 2, piece, begin, end, &p->G, first, place));
-    PetscCall(HybArenaFree(&m->work, &m->M.i));
-    PetscCall(HybArenaFree(&m->work, &m->M.j));
+    PetscCall(HybArenaFree(&m->work, &m->M.i, &m->M.j));
   }
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(x), p->G.m, sizeof(PetscInt), &p->gid));
   PetscCall((*local->sequence)(x, A->D.m, p->begin, p->gid));

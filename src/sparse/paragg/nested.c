@@ -104,10 +104,7 @@ static PetscErrorCode HybNamedMerge(HybParAgg p, HybParAggNamed *t, const HybCSR
   t->C.m = own->m;
   t->C.n = N;
   PetscCall((*ops->coosymbolic)(x, &t->work, &t->work, ncoo, ci, cj, &t->C, &mapptr, &map));
-  PetscCall(HybArenaFree(&t->work, &map));
-  PetscCall(HybArenaFree(&t->work, &mapptr));
-  PetscCall(HybArenaFree(&t->work, &cj));
-  PetscCall(HybArenaFree(&t->work, &ci));
+  PetscCall(HybArenaFree(&t->work, &map, &mapptr, &cj, &ci));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

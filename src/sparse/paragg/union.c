@@ -89,9 +89,7 @@ static PetscErrorCode HybParAggSortRows(HybParAgg p, HybParAggMaking *m, HybParA
   PetscCall((*local->mapcolumns)(x, C.nnz, u->halo->there, C.j));
   C.n = m->A.D.m;
   PetscCall((*ops->transposesymbolic)(x, &m->work, &m->work, &C, S, &perm));
-  PetscCall(HybArenaFree(&m->work, &perm));
-  PetscCall(HybArenaFree(&m->work, &C.j));
-  PetscCall(HybArenaFree(&m->work, &C.i));
+  PetscCall(HybArenaFree(&m->work, &perm, &C.j, &C.i));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

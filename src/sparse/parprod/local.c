@@ -176,8 +176,7 @@ PetscErrorCode HybCSROutsideColumns_Host(const HybExec *exec, HybArena *keep, Hy
   PetscCall(PetscSortInt(nfound, found));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nfound, sizeof(PetscInt), &out));
   PetscCall(PetscArraycpy(out, found, nfound));
-  PetscCall(HybArenaFree(work, &table));
-  PetscCall(HybArenaFree(work, &found));
+  PetscCall(HybArenaFree(work, &table, &found));
   *count = nfound;
   *list  = out;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -246,10 +246,7 @@ PetscErrorCode HybCSROutsideColumns_CUDA(const HybExec *exec, HybArena *keep, Hy
   PetscCall(HybScanCounts64(exec, work, nout, place, place, NULL, &ndistinct));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), ndistinct, sizeof(*out), &out));
   HYB_LAUNCH(Pack, HybBlocks(nout, CSR_THREADS), CSR_THREADS, 0, exec->stream, nout, sorted, place, out);
-  PetscCall(HybArenaFree(work, &place));
-  PetscCall(HybArenaFree(work, &packed));
-  PetscCall(HybArenaFree(work, &sorted));
-  PetscCall(HybArenaFree(work, &perm));
+  PetscCall(HybArenaFree(work, &place, &packed, &sorted, &perm));
   PetscCall(HybIntCast(ndistinct, "columns of other processes", count));
   *list = out;
   PetscFunctionReturn(PETSC_SUCCESS);

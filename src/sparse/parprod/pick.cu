@@ -239,8 +239,7 @@ PetscErrorCode HybCSRPickMet_CUDA(const HybExec *exec, HybArena *keep, HybArena 
     Y->a   = NULL;
     *perm  = where;
   }
-  PetscCall(HybArenaFree(work, &flag));
-  PetscCall(HybArenaFree(work, &length));
+  PetscCall(HybArenaFree(work, &flag, &length));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -321,8 +320,7 @@ PetscErrorCode HybCSRPickMapped_CUDA(const HybExec *exec, HybArena *keep, HybAre
                colmap, A->i, A->j, flag, length, list, ci, cj, where);
     return PETSC_SUCCESS;
   }));
-  PetscCall(HybArenaFree(work, &flag));
-  PetscCall(HybArenaFree(work, &length));
+  PetscCall(HybArenaFree(work, &flag, &length));
   C->m   = (PetscInt)total[0];
   C->n   = ncols;
   C->nnz = total[1];

@@ -427,8 +427,7 @@ PetscErrorCode HybPlanCuts(const HybExec *exec, HybArena *work, const HybCSR *A,
   PetscCall(HybScanCounts64(exec, work, A->m, rowproducts, before, NULL, NULL));
   HYB_LAUNCH(PlanCutsKernel, HybBlocks((PetscCount)nchunks + 1, 256), 256, 0, exec->stream, A->m, A->i, before, chunk, nchunks, devcut);
   PetscCall(exec->backend->copy(exec, cut, devcut, ((size_t)nchunks + 1) * sizeof(*cut), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(HybArenaFree(work, &devcut));
-  PetscCall(HybArenaFree(work, &before));
+  PetscCall(HybArenaFree(work, &devcut, &before));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

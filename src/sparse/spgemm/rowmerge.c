@@ -162,8 +162,7 @@ static PetscErrorCode HybCarry(HybArena *work, HybLevel *from, HybLevel *to, Pet
       to->run[q].col = cols + (to->run[q].col - to->cols);
       if (values) to->run[q].val = vals + (to->run[q].val - to->vals);
     }
-    PetscCall(HybArenaFree(work, &to->cols));
-    PetscCall(HybArenaFree(work, &to->vals));
+    PetscCall(HybArenaFree(work, &to->cols, &to->vals));
     to->cols = cols;
     to->vals = vals;
     to->size = size;

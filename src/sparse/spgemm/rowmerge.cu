@@ -421,8 +421,7 @@ static PetscErrorCode RowMergeIntermediates(HybSpGEMM *mm, const RowMerge *r, Ro
     x.cj = j;
     x.ca = a;
     PetscCall(RowMergeDispatch(exec, r->w, l == 1, true, x));
-    PetscCall(HybArenaFree(&mm->work, bj));
-    PetscCall(HybArenaFree(&mm->work, ba));
+    PetscCall(HybArenaFree(&mm->work, bj, ba));
     *bj = j;
     *ba = a;
   }
@@ -572,8 +571,7 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
   for (PetscInt k = 0; k < r->nchunks; k++) {
     if (r->nchunks > 1) PetscCall(RowMergeIntermediates(mm, r, r->chunk + k, A, B, false, values, &bj, &ba));
     PetscCall(RowMergeLast(mm, r, r->chunk + k, A, B, bj, ba, NULL, NULL, C, C->j));
-    PetscCall(HybArenaFree(&mm->work, &bj));
-    PetscCall(HybArenaFree(&mm->work, &ba));
+    PetscCall(HybArenaFree(&mm->work, &bj, &ba));
   }
   if (r->narrow && !mm->reuse) mm->reads = HYB_SPGEMM_READS_A | HYB_SPGEMM_READS_B; /* a plan is made of C's columns */
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -619,8 +617,7 @@ static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR 
   for (PetscInt k = 0; k < r->nchunks; k++) {
     PetscCall(RowMergeIntermediates(mm, r, r->chunk + k, A, B, false, true, &bj, &ba));
     PetscCall(RowMergeLast(mm, r, r->chunk + k, A, B, bj, ba, NULL, NULL, C, r->narrow ? NULL : C->j));
-    PetscCall(HybArenaFree(&mm->work, &bj));
-    PetscCall(HybArenaFree(&mm->work, &ba));
+    PetscCall(HybArenaFree(&mm->work, &bj, &ba));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

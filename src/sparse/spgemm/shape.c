@@ -140,8 +140,7 @@ static PetscErrorCode HybSpGEMMFits_Shape(HybSpGEMM *mm, const HybCSR *A, const 
     for (PetscInt g = 0; g < n; g++) s->program[g] = s->first[g + 1] - s->first[g] >= HYB_LANES && HybShapeRun(A, end, s->first[g]) >= HYB_LANES ? 0 : HYB_ALONE;
     mm->data = s;
   }
-  PetscCall(HybArenaFree(&mm->work, &first));
-  PetscCall(HybArenaFree(&mm->work, &end));
+  PetscCall(HybArenaFree(&mm->work, &first, &end));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -191,8 +191,7 @@ typedef struct {
 static PetscErrorCode BlockFree(HybSpMV *S, Block **b)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaFree(&S->keep, &(*b)->column));
-  PetscCall(HybArenaFree(&S->keep, b));
+  PetscCall(HybArenaFree(&S->keep, &(*b)->column, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -97,8 +97,7 @@ static PetscErrorCode RowListCreate(HybSpMV *S, const HybCSR *A, PetscBool choos
     PetscCall(HybCountersSet(&S->counters, "rows with entries", rows));
     S->data = l;
   }
-  PetscCall(HybArenaFree(&S->work, &length));
-  PetscCall(HybArenaFree(&S->work, &place));
+  PetscCall(HybArenaFree(&S->work, &length, &place));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -107,11 +107,8 @@ static PetscErrorCode ShapeFree(HybSpMV *S, Shape **sh)
 {
   PetscFunctionBegin;
   if ((*sh)->shapes.found) {
-    PetscCall(HybArenaFree(&S->keep, &(*sh)->shapes.rowclass));
-    PetscCall(HybArenaFree(&S->keep, &(*sh)->shapes.representative));
-    PetscCall(HybArenaFree(&S->keep, &(*sh)->shapes.offsetptr));
-    PetscCall(HybArenaFree(&S->keep, &(*sh)->shapes.offset));
-    PetscCall(HybArenaFree(&S->keep, &(*sh)->shapes.unclassed));
+    PetscCall(HybArenaFree(&S->keep, &(*sh)->shapes.rowclass, &(*sh)->shapes.representative));
+    PetscCall(HybArenaFree(&S->keep, &(*sh)->shapes.offsetptr, &(*sh)->shapes.offset, &(*sh)->shapes.unclassed));
   }
   PetscCall(HybArenaFree(&S->keep, sh));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -366,9 +366,7 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
   }
 
   if (host.stats.overflow) {
-    PetscCall(HybArenaFree(keep, &rowclass));
-    PetscCall(HybArenaFree(keep, &representative));
-    PetscCall(HybArenaFree(keep, &offsetptr));
+    PetscCall(HybArenaFree(keep, &rowclass, &representative, &offsetptr));
   } else {
     S->found          = PETSC_TRUE;
     S->nclasses       = (PetscInt)host.stats.n;
@@ -385,10 +383,6 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
     else
       HYB_LAUNCH(ShapeAssign, HybBlocks(m, SHAPE_TILES * SHAPE_THREADS), SHAPE_THREADS, 0, exec->stream, m, A->i, A->j, slotclass, offsetptr, S->offset, rowclass, S->unclassed);
   }
-  PetscCall(HybArenaFree(work, &keys));
-  PetscCall(HybArenaFree(work, &rows));
-  PetscCall(HybArenaFree(work, &list));
-  PetscCall(HybArenaFree(work, &slotclass));
-  PetscCall(HybArenaFree(work, &found));
+  PetscCall(HybArenaFree(work, &keys, &rows, &list, &slotclass, &found));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -211,9 +211,7 @@ PetscErrorCode HybSegMergeBounded(const HybExec *exec, HybArena *work, PetscInt 
       kin = ko;
       vin = vo;
     }
-    PetscCall(HybArenaFree(work, &start));
-    PetscCall(HybArenaFree(work, &ktmp));
-    PetscCall(HybArenaFree(work, &vtmp));
+    PetscCall(HybArenaFree(work, &start, &ktmp, &vtmp));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

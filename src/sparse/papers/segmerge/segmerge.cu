@@ -127,18 +127,14 @@ static PetscErrorCode SegMergeMerge(HybSpGEMM *mm, const HybCSR *A, const HybCSR
   PetscCall(HybScanCounts64(exec, &mm->work, c->nsub, c->subptr, c->subptr, NULL, NULL));
   HYB_LAUNCH(SegMergeExpand, PetscMin(HybBlocks(c->nsub, 8), 65536), 256, 0, exec->stream, c->nsub, aj, (const HybScalar *)NULL, B->i, B->j, (const HybScalar *)NULL, c->subptr, key, number, (HybScalar *)NULL);
   PetscCall(HybSegMergeBounded(exec, &mm->work, c->nseg, c->segptr, c->subptr, n, mm->stats.maxarow, mm->stats.maxrow, key, number, c->key, c->number));
-  PetscCall(HybArenaFree(&mm->work, &key));
-  PetscCall(HybArenaFree(&mm->work, &number));
+  PetscCall(HybArenaFree(&mm->work, &key, &number));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode SegMergeRelease(HybSpGEMM *mm, SegMergeChunk *c)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaFree(&mm->work, &c->segptr));
-  PetscCall(HybArenaFree(&mm->work, &c->subptr));
-  PetscCall(HybArenaFree(&mm->work, &c->key));
-  PetscCall(HybArenaFree(&mm->work, &c->number));
+  PetscCall(HybArenaFree(&mm->work, &c->segptr, &c->subptr, &c->key, &c->number));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

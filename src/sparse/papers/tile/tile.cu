@@ -699,13 +699,8 @@ static PetscErrorCode TilePattern(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
 static PetscErrorCode TileForget(HybSpGEMM *mm, TileProduct *s)
 {
   PetscFunctionBegin;
-  if (!s->p.same) {
-    PetscCall(HybArenaFree(&mm->work, &s->p.b.tile));
-    PetscCall(HybArenaFree(&mm->work, &s->p.b.mask));
-  }
-  PetscCall(HybArenaFree(&mm->work, &s->p.a.tile));
-  PetscCall(HybArenaFree(&mm->work, &s->p.a.mask));
-  PetscCall(HybArenaFree(&mm->work, &s->room));
+  if (!s->p.same) PetscCall(HybArenaFree(&mm->work, &s->p.b.tile, &s->p.b.mask));
+  PetscCall(HybArenaFree(&mm->work, &s->p.a.tile, &s->p.a.mask, &s->room));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -445,9 +445,7 @@ PetscErrorCode HybTilesPack(const HybExec *exec, HybArena *keep, HybArena *work,
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, tiles, sizeof(*tile), &tile));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, tiles, sizeof(*mask), &mask));
   HYB_LAUNCH(TilesPack, HybBlocks((PetscCount)t->rows * TILES_PACK, TILES_THREADS), TILES_THREADS, 0, exec->stream, t->rows, t->i, ptr, t->tile, t->mask, tile, mask);
-  PetscCall(HybArenaFree(work, &t->tile));
-  PetscCall(HybArenaFree(work, &t->mask));
-  PetscCall(HybArenaFree(work, &t->count));
+  PetscCall(HybArenaFree(work, &t->tile, &t->mask, &t->count));
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, tiles * HYB_TILE, sizeof(*t->row), &t->row));
   HYB_LAUNCH(TilesRows, HybBlocks(t->rows, TILES_THREADS / HYB_WARP), TILES_THREADS, 0, exec->stream, t->rows, m, t->i, ptr, tile, t->row);
   t->tile = tile;

@@ -361,10 +361,7 @@ static PetscErrorCode HybMergeRow(HybSymbolic *s, PetscInt r, PetscInt **list, P
       subptr[++q] = batch;
     }
     if (batch > room) {
-      PetscCall(HybArenaFree(work, &key));
-      PetscCall(HybArenaFree(work, &sorted));
-      PetscCall(HybArenaFree(work, &place));
-      PetscCall(HybArenaFree(work, &placeout));
+      PetscCall(HybArenaFree(work, &key, &sorted, &place, &placeout));
       room = PetscMax(batch, want);
       PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, room, sizeof(PetscInt), &key));
       PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, room, sizeof(PetscInt), &sorted));
@@ -402,12 +399,7 @@ static PetscErrorCode HybMergeRow(HybSymbolic *s, PetscInt r, PetscInt **list, P
     if (s->growths) PetscCall(HybArenaFree(work, &next));
     k = end;
   }
-  PetscCall(HybArenaFree(work, &next));
-  PetscCall(HybArenaFree(work, &key));
-  PetscCall(HybArenaFree(work, &sorted));
-  PetscCall(HybArenaFree(work, &place));
-  PetscCall(HybArenaFree(work, &placeout));
-  PetscCall(HybArenaFree(work, &subptr));
+  PetscCall(HybArenaFree(work, &next, &key, &sorted, &place, &placeout, &subptr));
   *list  = acc;
   *count = n;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -609,9 +601,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   }
   if (s.growths) PetscCall(HybCountersSet(&mm->counters, "growths", s.growths));
   /* what only the pattern needed goes before C->j comes */
-  PetscCall(HybArenaFree(&mm->work, &s.bptr));
-  PetscCall(HybArenaFree(&mm->work, &s.bword));
-  PetscCall(HybArenaFree(&mm->work, &s.bmask));
+  PetscCall(HybArenaFree(&mm->work, &s.bptr, &s.bword, &s.bmask));
   PetscCall(HybArenaAlloc(out, mm->exec.result, C->nnz, sizeof(PetscInt), &C->j));
   PetscCall(HybColListMove(&mm->work, &s.list, C->j));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -114,9 +114,7 @@ PetscErrorCode HybSegMerge(HybArena *work, PetscInt nseg, const PetscInt *segptr
       vin   = vout;
     }
   }
-  PetscCall(HybArenaFree(work, &keytmp));
-  PetscCall(HybArenaFree(work, &valuetmp));
-  PetscCall(HybArenaFree(work, &end));
+  PetscCall(HybArenaFree(work, &keytmp, &valuetmp, &end));
   if (!counters) {
     unused.n = 0;
     counters = &unused;

@@ -316,8 +316,7 @@ PetscErrorCode HybDiagonalProgram(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   x->bits   = da->n;
   x->full   = odd ? -1 : da->n * db->n;
   PetscCall(DiagonalWrite(mm, &d, da->n, db->n, s));
-  PetscCall(HybArenaFree(&mm->work, &d.meeting));
-  PetscCall(HybArenaFree(&mm->work, &d.group));
+  PetscCall(HybArenaFree(&mm->work, &d.meeting, &d.group));
   *found = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -202,8 +202,7 @@ PetscErrorCode HybHashRowsFill(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, 
   x.products = !hash->where || hash->unlisted;
   x.values   = C->a != NULL;
   if (x.products || x.values) PetscCall(HybHashRun(mm, hash, x, 1, HYB_HASH_BINS - 1));
-  PetscCall(HybArenaFree(&mm->work, &hash->pairs));
-  PetscCall(HybArenaFree(&mm->work, &hash->where));
+  PetscCall(HybArenaFree(&mm->work, &hash->pairs, &hash->where));
   hash->npairs = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

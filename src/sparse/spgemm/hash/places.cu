@@ -349,8 +349,7 @@ PetscErrorCode HybHashPlaces(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, Hy
   if (left) HYB_LAUNCH(HashPlanLeave, HybBlocks(left, 256), 256, 0, exec->stream, left, hash->order + hash->hostbinptr[HASH_WHOLE + 1], cost, need + 2 * PLAN_BINS);
   PetscCall(HybScanCounts64(exec, &mm->work, A->m, cost, hash->placeptr, NULL, NULL));
   PetscCall(HybPlanBinsAnyOrderInt(exec, A->m, need + 2 * PLAN_BINS, PLAN_BINS, PlanLimit, need, hash->planorder, hash->planorder + A->m, NULL));
-  PetscCall(HybArenaFree(&mm->work, &need));
-  PetscCall(HybArenaFree(&mm->work, &cost));
+  PetscCall(HybArenaFree(&mm->work, &need, &cost));
   if (left) PetscCall(exec->backend->copy(exec, &stored, hash->placeptr + A->m, sizeof(stored), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, stored, sizeof(unsigned short), &hash->places));
   HybHashPlanOperands(A, B, C, &x);

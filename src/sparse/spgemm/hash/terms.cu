@@ -466,8 +466,7 @@ PetscErrorCode HybHashTermsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   HYB_LAUNCH(HashTermsRoom, HybBlocks(A->m, 256), 256, 0, exec->stream, A->m, C->i, *terms, cost);
   PetscCall(HybScanCounts64(exec, &mm->work, A->m, cost, words, NULL, NULL));
   PetscCall(exec->backend->copy(exec, found, words + A->m, sizeof(found), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(HybArenaFree(&mm->work, &widest));
-  PetscCall(HybArenaFree(&mm->work, &cost));
+  PetscCall(HybArenaFree(&mm->work, &widest, &cost));
   const size_t kept = (size_t)found[0] * sizeof(unsigned short) + HashTermsBeside(mm, A, C);
   /* what is there by now (the arenas' are this product's alone), and what is still to be taken */
   const size_t taken = mm->keep.bytes - held + mm->work.bytes + (size_t)found[0] * sizeof(unsigned short) + (x.places ? 0 : places);

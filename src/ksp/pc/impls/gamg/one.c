@@ -113,10 +113,7 @@ static PetscErrorCode HybGAMGOneAgain(PC pc, HybGAMG *h, Mat A, const char **wro
   (void)HybArenaReset(&work);
   if (!h->graph.own) PetscCall(HybMatRestoreCSR(A, &h->exec, &csr));
   PetscCall(ierr);
-  if (h->graph.own) {
-    PetscCall(HybArenaFree(&h->graph.arena, &h->graph.csr.j));
-    PetscCall(HybArenaFree(&h->graph.arena, &h->graph.csr.i));
-  }
+  if (h->graph.own) PetscCall(HybArenaFree(&h->graph.arena, &h->graph.csr.j, &h->graph.csr.i));
   h->graph.own     = PETSC_TRUE;
   h->graph.csr     = both;
   h->graph.longest = 0;
