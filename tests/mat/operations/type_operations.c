@@ -82,10 +82,8 @@ static PetscErrorCode CheckDiagonal(Mat A, Mat H, Vec l, Vec r)
   PetscCall(MatGetDiagonal(A, d));
   PetscCall(MatGetDiagonal(H, e));
   VecTestCheckSame(e, d, "MatGetDiagonal");
-  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatTestLetIn(A));
+  PetscCall(MatTestLetIn(H));
   PetscCall(MatShift(A, 3.0));
   PetscCall(MatShift(H, 3.0));
   MatTestCheckSame(H, A, "MatShift");
@@ -189,10 +187,8 @@ static PetscErrorCode CheckNewEntries(Mat A, Mat H)
   PetscInt start, end;
 
   PetscFunctionBeginUser;
-  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatTestLetIn(A));
+  PetscCall(MatTestLetIn(H));
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   for (PetscInt row = start; row < end; row += 4) {
     PetscCall(MatSetValue(A, row, 1, 4.0 + row, ADD_VALUES));

@@ -67,8 +67,7 @@ static PetscErrorCode CheckTooLarge(PetscReal limit)
   for (int o = 0; o < 2; o++) PetscCall(MatConvert(A[o], MATAIJ, MAT_INPLACE_MATRIX, &A[o]));
   PetscCall(MatMatMult(A[1], A[0], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D[1]));
   MatTestCheckSame(D[0], D[1], "the operands serve afterwards");
-  for (int o = 0; o < 2; o++) PetscCall(MatDestroy(&A[o]));
-  for (int o = 0; o < 2; o++) PetscCall(MatDestroy(&D[o]));
+  for (int o = 0; o < 2; o++) PetscCall(MatTestDestroy(&A[o], &D[o]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
