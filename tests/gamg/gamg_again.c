@@ -29,16 +29,38 @@ static PetscErrorCode SetUpBoth(KSP a, KSP h, Way way, PetscReal tol, const char
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* values of both change in the same way, so that other eigenvalues come out */
-static PetscErrorCode Change(Mat A, PetscInt step)
+static PetscErrorCode Operators(KSP a, KSP h, Mat A, Mat H)
 {
-  Vec d;
+  PetscFunctionBeginUser;
+  PetscCall(KSPSetOperators(a, A, A));
+  PetscCall(KSPSetOperators(h, H, H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestNewValues(KSP a, KSP h, Mat A, Mat H, Way renewed)
+{
+  PetscFunctionBeginUser;
+  for (PetscInt step = 0; step < 2; step++) {
+    PetscCall(ChangeValues(A, step));
+    PetscCall(ChangeValues(H, step));
+    PetscCall(Operators(a, h, A, H));
+    PetscCall(SetUpBoth(a, h, renewed, LOOSE, "new values"));
+  }
+  PetscCall(SameView(a, h, "new values"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* an error in the middle of a setup, then the same PC again */
+static PetscErrorCode TestAfterError(KSP a, KSP h, const char *options)
+{
+  PetscErrorCode ierr;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreateVecs(A, &d, NULL));
-  VecTestFill(d, r, 1.0 + (PetscReal)((r * (7 + step)) % 13) / 10);
-  PetscCall(MatDiagonalScale(A, d, d));
-  PetscCall(VecDestroy(&d));
+  PetscCall(Options("-pc_gamg_esteig_ksp_type nosuch", PETSC_TRUE));
+  QUIETLY(ierr, KSPSetUp(h));
+  Check3((PetscBool)(ierr == PETSC_ERR_ARG_UNKNOWN_TYPE), "an unknown type of KSP is an error", options, "", __LINE__);
+  PetscCall(Options("-pc_gamg_esteig_ksp_type nosuch", PETSC_FALSE));
+  PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after an error"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -61,23 +83,14 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
   PetscCall(KSPGetPC(a, &pa));
   PetscCall(KSPGetPC(h, &ph));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "the first"));
-  for (PetscInt step = 0; step < 2; step++) {
-    PetscCall(Change(A, step));
-    PetscCall(Change(H, step));
-    PetscCall(KSPSetOperators(a, A, A));
-    PetscCall(KSPSetOperators(h, H, H));
-    PetscCall(SetUpBoth(a, h, renewed, LOOSE, "new values"));
-  }
-  PetscCall(SameView(a, h, "new values"));
+  PetscCall(TestNewValues(a, h, A, H, renewed));
   PetscCall(PCReset(pa)); /* another matrix of the same sizes: PETSc does not look at its pattern */
   PetscCall(PCReset(ph));
-  PetscCall(KSPSetOperators(a, A2, A2));
-  PetscCall(KSPSetOperators(h, H2, H2));
+  PetscCall(Operators(a, h, A2, H2));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "another matrix"));
   PetscCall(KSPReset(a));
   PetscCall(KSPReset(h));
-  PetscCall(KSPSetOperators(a, A, A));
-  PetscCall(KSPSetOperators(h, H, H));
+  PetscCall(Operators(a, h, A, H));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after KSPReset()"));
   PetscCall(MatTestLetIn(A));
   PetscCall(MatTestLetIn(H));
@@ -90,8 +103,7 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
   for (int k = 0; k < 2; k++) {
     PetscCall(MatTestAssemble(k ? H : A));
   }
-  PetscCall(KSPSetOperators(a, A, A));
-  PetscCall(KSPSetOperators(h, H, H));
+  PetscCall(Operators(a, h, A, H));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "new entries"));
   PetscCall(PCGAMGSetType(pa, PCGAMGAGG));
   PetscCall(PCGAMGSetType(ph, PCGAMGAGG));
@@ -99,8 +111,7 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
   PetscCall(PCGAMGSetType(ph, PCGAMGAGG));
   PetscCall(PCReset(pa));
   PetscCall(PCReset(ph));
-  PetscCall(KSPSetOperators(a, A, A));
-  PetscCall(KSPSetOperators(h, H, H));
+  PetscCall(Operators(a, h, A, H));
   PetscCall(KSPSetFromOptions(a));
   PetscCall(KSPSetFromOptions(h));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "PCGAMGSetType() again"));
@@ -108,8 +119,7 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
   PetscCall(PCSetType(ph, PCGAMG));
   PetscCall(PCSetType(pa, PCJACOBI));
   PetscCall(PCSetType(pa, PCGAMG));
-  PetscCall(KSPSetOperators(a, A, A)); /* before 3.26 a KSP that was set up does not see that its PC is another one */
-  PetscCall(KSPSetOperators(h, H, H));
+  PetscCall(Operators(a, h, A, H)); /* before 3.26 a KSP that was set up does not see that its PC is another one */
   PetscCall(KSPSetFromOptions(a));
   PetscCall(KSPSetFromOptions(h));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "PCSetType() away and back"));
@@ -121,10 +131,9 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
 /* several unknowns a vertex: new values, an error in the middle, another matrix */
 static PetscErrorCode TestBlocks(const char *options, PetscBool attached, Way renewed)
 {
-  Mat            S, A, H, A2, H2;
-  KSP            a, h;
-  PC             pa, ph;
-  PetscErrorCode ierr;
+  Mat S, A, H, A2, H2;
+  KSP a, h;
+  PC  pa, ph;
 
   PetscFunctionBeginUser;
   MatTestName = attached ? "blocks again, vectors" : "blocks again";
@@ -140,24 +149,12 @@ static PetscErrorCode TestBlocks(const char *options, PetscBool attached, Way re
   PetscCall(Solver(H, &h));
   PetscCall(KSPGetPC(a, &pa));
   PetscCall(KSPGetPC(h, &ph));
-  PetscCall(Options("-pc_gamg_esteig_ksp_type nosuch", PETSC_TRUE));
-  QUIETLY(ierr, KSPSetUp(h));
-  Check3((PetscBool)(ierr == PETSC_ERR_ARG_UNKNOWN_TYPE), "an unknown type of KSP is an error", options, "", __LINE__);
-  PetscCall(Options("-pc_gamg_esteig_ksp_type nosuch", PETSC_FALSE));
-  PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after an error"));
-  for (PetscInt step = 0; step < 2; step++) {
-    PetscCall(Change(A, step));
-    PetscCall(Change(H, step));
-    PetscCall(KSPSetOperators(a, A, A));
-    PetscCall(KSPSetOperators(h, H, H));
-    PetscCall(SetUpBoth(a, h, renewed, LOOSE, "new values"));
-  }
-  PetscCall(SameView(a, h, "new values"));
+  PetscCall(TestAfterError(a, h, options));
+  PetscCall(TestNewValues(a, h, A, H, renewed));
   PetscCall(KSPReset(a));
   PetscCall(KSPReset(h));
   if (renewed == NONE) { /* else PETSc would take the vectors it kept */
-    PetscCall(KSPSetOperators(a, A2, A2));
-    PetscCall(KSPSetOperators(h, H2, H2));
+    PetscCall(Operators(a, h, A2, H2));
     PetscCall(SetUpBoth(a, h, ALL, LOOSE, "another matrix"));
   }
   PetscCall(MatTestDestroy(&a, &h, &A, &H, &A2, &H2));
@@ -208,12 +205,10 @@ static PetscErrorCode TestOthers(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An error in the middle of a setup, then the same PC again */
 static PetscErrorCode TestError(void)
 {
-  Mat            S, A, H;
-  KSP            a, h;
-  PetscErrorCode ierr;
+  Mat S, A, H;
+  KSP a, h;
 
   PetscFunctionBeginUser;
   MatTestName = "error";
@@ -221,11 +216,7 @@ static PetscErrorCode TestError(void)
   PetscCall(OfBothTypes(S, &A, &H));
   PetscCall(Solver(A, &a));
   PetscCall(Solver(H, &h));
-  PetscCall(Options("-pc_gamg_esteig_ksp_type nosuch", PETSC_TRUE));
-  QUIETLY(ierr, KSPSetUp(h));
-  Check3((PetscBool)(ierr == PETSC_ERR_ARG_UNKNOWN_TYPE), "an unknown type of KSP is an error", "", "", __LINE__);
-  PetscCall(Options("-pc_gamg_esteig_ksp_type nosuch", PETSC_FALSE));
-  PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after an error"));
+  PetscCall(TestAfterError(a, h, ""));
   PetscCall(MatTestDestroy(&a, &h, &S, &A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

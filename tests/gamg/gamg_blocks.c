@@ -77,13 +77,7 @@ static PetscErrorCode Elasticity(PetscInt dim, const PetscInt *n, Mat *A)
     elements *= n[d] - 1;
   }
   Stiffness(dim, 1.0, 0.6, K);
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, nodes * dim, nodes * dim));
-  PetscCall(MatSetBlockSize(*A, dim));
-  PetscCall(MatSetType(*A, MATAIJ));
-  PetscCall(MatSeqAIJSetPreallocation(*A, 27 * dim, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, 27 * dim, NULL, 27 * dim, NULL));
-  PetscCall(MatSetOption(*A, MAT_IGNORE_OFF_PROC_ENTRIES, PETSC_TRUE)); /* every process sets all */
+  PetscCall(SetByAll(PETSC_DECIDE, nodes, dim, 27, A));
   for (PetscInt e = 0; e < elements; e++) {
     PetscInt    rows[24];
     PetscScalar v[24 * 24];
@@ -159,14 +153,7 @@ static PetscErrorCode RandomBlocks(PetscInt n, PetscInt degree, PetscInt bs, Pet
 
   PetscFunctionBeginUser;
   PetscCall(PetscCalloc1(n * bs, &sum));
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, n * bs, n * bs));
-  PetscCall(MatSetBlockSize(*A, bs));
-  PetscCall(MatSetType(*A, MATAIJ));
-  PetscCall(MatSeqAIJSetPreallocation(*A, (6 * degree + 10) * bs, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, (6 * degree + 10) * bs, NULL, (6 * degree + 10) * bs, NULL));
-  PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(*A, MAT_IGNORE_OFF_PROC_ENTRIES, PETSC_TRUE)); /* every process sets all */
+  PetscCall(SetByAll(PETSC_DECIDE, n, bs, 6 * degree + 10, A));
   for (PetscInt e = 0; e < n * degree / 2; e++) {
     const PetscInt  i = (PetscInt)(Rnd(&seed) % (unsigned long)n), j = (PetscInt)(Rnd(&seed) % (unsigned long)n);
     const PetscReal v = 0.1 + (PetscReal)(Rnd(&seed) % 100) / 100.0;

@@ -66,33 +66,14 @@ static PetscErrorCode Joined(PetscInt n, PetscInt bs, Mat *A)
 /* with imaginary parts */
 static PetscErrorCode AttachComplex(Mat A, PetscInt nvec)
 {
-  MatNullSpace near;
-  Vec          v[6];
+  Vec v[6];
 
   PetscFunctionBeginUser;
   for (PetscInt k = 0; k < nvec; k++) {
-    PetscInt start, end;
-
     PetscCall(MatCreateVecs(A, &v[k], NULL));
-    PetscCall(VecGetOwnershipRange(v[k], &start, &end));
-    for (PetscInt r = start; r < end; r++)
-      PetscCall(VecSetValue(v[k], r, PetscCMPLX(PetscSinReal((PetscReal)(r * (3 * k + 1)) * 0.7 + (PetscReal)k) + (r % 3 ? 0.6 : -0.4), PetscCosReal((PetscReal)(r * (k + 2)) * 0.3)), INSERT_VALUES));
-    PetscCall(VecTestAssemble(v[k]));
+    VecTestFill(v[k], r, PetscCMPLX(PetscSinReal((PetscReal)(r * (3 * k + 1)) * 0.7 + (PetscReal)k) + (r % 3 ? 0.6 : -0.4), PetscCosReal((PetscReal)(r * (k + 2)) * 0.3)));
   }
-  for (PetscInt k = 0; k < nvec; k++) {
-    for (int twice = 0; twice < 2; twice++)
-      for (PetscInt l = 0; l < k; l++) {
-        PetscScalar dot;
-
-        PetscCall(VecDot(v[k], v[l], &dot));
-        PetscCall(VecAXPY(v[k], -dot, v[l]));
-      }
-    PetscCall(VecNormalize(v[k], NULL));
-  }
-  PetscCall(MatNullSpaceCreate(PetscObjectComm((PetscObject)A), PETSC_FALSE, nvec, v, &near));
-  PetscCall(MatSetNearNullSpace(A, near));
-  PetscCall(MatNullSpaceDestroy(&near));
-  for (PetscInt k = 0; k < nvec; k++) PetscCall(VecDestroy(&v[k]));
+  PetscCall(AttachNear(A, PETSC_FALSE, nvec, v, 2));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

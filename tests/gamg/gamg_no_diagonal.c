@@ -17,14 +17,6 @@ TEST np=+1 -mat_aijhybridgpu_backend host @matrices -real
 */
 #include "gamgtest.h"
 
-static unsigned long Seed;
-
-/* 0..n-1, the same on all processes */
-static PetscInt Pick(PetscInt n)
-{
-  return (PetscInt)(Rnd(&Seed) % (unsigned long)n);
-}
-
 /* which rows have a diagonal entry, and what it is */
 typedef enum {
   NOWHERE,
@@ -107,14 +99,7 @@ static PetscErrorCode Graph(Mat *A)
 
   PetscFunctionBeginUser;
   PetscCall(PetscSplitOwnership(PETSC_COMM_WORLD, &local, &T.n));
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, local * bs, local * bs, n * bs, n * bs));
-  PetscCall(MatSetBlockSize(*A, bs));
-  PetscCall(MatSetType(*A, MATAIJ));
-  PetscCall(MatSeqAIJSetPreallocation(*A, 30 * bs, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, 30 * bs, NULL, 30 * bs, NULL));
-  PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(*A, MAT_IGNORE_OFF_PROC_ENTRIES, PETSC_TRUE)); /* every process sets all */
+  PetscCall(SetByAll(local, n, bs, 30, A));
   for (PetscInt e = 0; e < edges; e++) {
     PetscInt i, j;
 
@@ -133,13 +118,6 @@ static PetscErrorCode Graph(Mat *A)
   }
   PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static void Add(char *line, size_t size, const char *format, PetscInt k)
-{
-  const size_t used = strlen(line);
-
-  snprintf(line + used, size - used, format, (int)k);
 }
 
 /* thresholds that no weight is likely to be; where some are 0 and more vertices lose all edges */
@@ -230,19 +208,6 @@ static PetscErrorCode Refuses(Mat A, Mat H, char *options, size_t size, PetscBoo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* rows and columns scaled, which leaves zeros where they are */
-static PetscErrorCode NewValues(Mat A)
-{
-  Vec d;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatCreateVecs(A, &d, NULL));
-  VecTestFill(d, r, 1.0 + (r * 7) % 5 / 8.0);
-  PetscCall(MatDiagonalScale(A, d, d));
-  PetscCall(VecDestroy(&d));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* set up, and again with new values */
 static PetscErrorCode Again(Mat A, Mat H, const char *options)
 {
@@ -258,7 +223,7 @@ static PetscErrorCode Again(Mat A, Mat H, const char *options)
   for (int k = 0; k < 2; k++) {
     PetscCall(Solver(m[k], &ksp[k]));
     PetscCall(KSPSetUp(ksp[k]));
-    PetscCall(NewValues(m[k]));
+    PetscCall(ChangeValues(m[k], 0));
     PetscCall(KSPSetOperators(ksp[k], m[k], m[k]));
     PetscCall(KSPSetUp(ksp[k]));
     PetscCall(KSPGetPC(ksp[k], &pc[k]));
@@ -380,8 +345,7 @@ int main(int argc, char **argv)
   WithoutSolve = PETSC_TRUE;
   if (real && Covers) PetscCall(TestReal(folder));
   for (PetscInt k = 0; k < runs && !real && PETSC_VERSION_GE(3, 21, 0); k++) {
-    MatTestSeed = seed + k;
-    Seed        = 1000003ul * (unsigned long)(seed + k) + 12345;
+    SeedOfRun(seed + k);
     if (only < 0 || k == only) PetscCall(Run());
   }
   return MatTestEnd();

@@ -11,18 +11,14 @@ TEST np=1,2 @emulated
 /* multiples of one vector */
 static PetscErrorCode AttachMultiples(Mat A, PetscInt nvec)
 {
-  MatNullSpace near;
-  Vec          v[4];
+  Vec v[4];
 
   PetscFunctionBeginUser;
   for (PetscInt k = 0; k < nvec; k++) {
     PetscCall(MatCreateVecs(A, &v[k], NULL));
     VecTestFill(v[k], r, (k + 1.0) * (1 + r % 4));
   }
-  PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_FALSE, nvec, v, &near));
-  PetscCall(MatSetNearNullSpace(A, near));
-  PetscCall(MatNullSpaceDestroy(&near));
-  for (PetscInt k = 0; k < nvec; k++) PetscCall(VecDestroy(&v[k]));
+  PetscCall(AttachNear(A, PETSC_FALSE, nvec, v, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -44,14 +44,6 @@ TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -blocks -thresholds -sided -
 */
 #include "gamgtest.h"
 
-static unsigned long Seed;
-
-/* 0..n-1, the same on all processes */
-static PetscInt Pick(PetscInt n)
-{
-  return (PetscInt)(Rnd(&Seed) % (unsigned long)n);
-}
-
 /* rows of each process: any number of all, or about as many as of others */
 static PetscErrorCode Deal(PetscInt n, PetscInt *local)
 {
@@ -165,14 +157,7 @@ static PetscErrorCode Graph(PetscInt n, PetscInt bs, PetscBool full, PetscInt ze
 
   PetscFunctionBeginUser;
   PetscCall(Deal(n, &local));
-  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
-  PetscCall(MatSetSizes(*A, local * bs, local * bs, n * bs, n * bs));
-  PetscCall(MatSetBlockSize(*A, bs));
-  PetscCall(MatSetType(*A, MATAIJ));
-  PetscCall(MatSeqAIJSetPreallocation(*A, 40 * bs, NULL));
-  PetscCall(MatMPIAIJSetPreallocation(*A, 40 * bs, NULL, 40 * bs, NULL));
-  PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(*A, MAT_IGNORE_OFF_PROC_ENTRIES, PETSC_TRUE)); /* every process sets all */
+  PetscCall(SetByAll(local, n, bs, 40, A));
   PetscCall(PetscCalloc1(n * bs, &d));
   PetscCall(PetscMalloc1(n, &numbers));
   PetscCall(Mix(n, numbers));
@@ -242,13 +227,6 @@ static const char *Threshold(void)
 }
 
 static PetscBool WithRules;
-
-static void Add(char *line, size_t size, const char *format, PetscInt k)
-{
-  const size_t used = strlen(line);
-
-  snprintf(line + used, size - used, format, (int)k);
-}
 
 /* By which rules aggregates and prolongators are made; *way: which levels are ours then */
 static const char *Rules(PetscInt bs, PetscMPIInt size, Way *way)
@@ -335,9 +313,8 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-joined", &Joined, NULL));
   MatTestName = blocks ? "random graphs of blocks" : "random graphs";
   for (PetscInt k = 0; k < runs && PETSC_VERSION_GE(3, 21, 0); k++) {
-    MatTestSeed = seed + k;
-    Seed        = 1000003ul * (unsigned long)(seed + k) + 12345;
-    Ties        = (PetscBool)(WithThresholds && Pick(3) == 0);
+    SeedOfRun(seed + k);
+    Ties = (PetscBool)(WithThresholds && Pick(3) == 0);
     if (only < 0 || k == only) PetscCall(Run(blocks));
   }
   PetscCall(PetscFree(Places.xyz));

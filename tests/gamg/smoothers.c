@@ -224,6 +224,26 @@ static PetscErrorCode Solves(const Case *c, DM da, KSP ksp, Mat A, Vec b, Vec x,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode Problem(const Case *c, DM *da, Mat *A, Vec *x, Vec *b)
+{
+  char      type[64];
+  PetscBool set;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, GRID, GRID, GRID, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, da));
+  PetscCall(DMSetMatType(*da, "aijhybridgpu"));
+  PetscCall(DMSetFromOptions(*da));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_type", type, sizeof(type), &set));
+  if (set) PetscCall(DMSetMatType(*da, type));
+  PetscCall(DMSetUp(*da));
+  PetscCall(DMCreateMatrix(*da, A));
+  PetscCall(MatCreateVecs(*A, x, b));
+  PetscCall(Values(*da, *A, c, 0, PETSC_FALSE));
+  PetscCall(VecSet(*x, 1.0));
+  PetscCall(MatMult(*A, *x, *b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode RunCase(const Case *c, PetscBool ours, Run *r)
 {
   DM           da;
@@ -238,27 +258,12 @@ static PetscErrorCode RunCase(const Case *c, PetscBool ours, Run *r)
   PetscCall(Register(ours));
   PetscCall(PetscSNPrintf(options, sizeof(options), "%s -ksp_max_it 12 -ksp_norm_type %s", c->options, strstr(c->options, "bicg") ? "unpreconditioned" : "preconditioned"));
   PetscCall(PetscOptionsInsertString(NULL, options));
-  PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, GRID, GRID, GRID, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
-  PetscCall(DMSetMatType(da, "aijhybridgpu"));
-  PetscCall(DMSetFromOptions(da));
-  {
-    char      type[64];
-    PetscBool set;
-
-    PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_type", type, sizeof(type), &set));
-    if (set) PetscCall(DMSetMatType(da, type));
-  }
-  PetscCall(DMSetUp(da));
-  PetscCall(DMCreateMatrix(da, &A));
-  PetscCall(MatCreateVecs(A, &x, &b));
-  PetscCall(Values(da, A, c, 0, PETSC_FALSE));
+  PetscCall(Problem(c, &da, &A, &x, &b));
   if (c->kind == NULLSPACE) {
     PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &nullspace));
     PetscCall(MatSetNullSpace(A, nullspace));
     PetscCall(MatNullSpaceDestroy(&nullspace));
   }
-  PetscCall(VecSet(x, 1.0));
-  PetscCall(MatMult(A, x, b));
   PetscCall(VecSetValue(b, 0, 3.0, ADD_VALUES));
   PetscCall(VecTestAssemble(b));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
@@ -358,14 +363,7 @@ static PetscErrorCode TestFailure(void)
   MatTestName = c.name;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(Register(PETSC_TRUE));
-  PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, GRID, GRID, GRID, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &da));
-  PetscCall(DMSetMatType(da, "aijhybridgpu"));
-  PetscCall(DMSetUp(da));
-  PetscCall(DMCreateMatrix(da, &A));
-  PetscCall(MatCreateVecs(A, &x, &b));
-  PetscCall(Values(da, A, &c, 0, PETSC_FALSE));
-  PetscCall(VecSet(x, 1.0));
-  PetscCall(MatMult(A, x, b));
+  PetscCall(Problem(&c, &da, &A, &x, &b));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));
   PetscCall(KSPSetOperators(ksp, A, A));
   PetscCall(KSPSetType(ksp, KSPCHEBYSHEV));

@@ -478,6 +478,26 @@ static unsigned long Rnd(unsigned long *s)
   return *s >> 33;
 }
 
+/* of a program of random problems: 0..n-1, the same on all processes */
+static unsigned long   Seed;
+static inline PetscInt Pick(PetscInt n)
+{
+  return (PetscInt)(Rnd(&Seed) % (unsigned long)n);
+}
+static inline void SeedOfRun(PetscInt run)
+{
+  MatTestSeed = run;
+  Seed        = 1000003ul * (unsigned long)run + 12345;
+}
+
+/* more options, drawn */
+static inline void Add(char *line, size_t size, const char *format, PetscInt k)
+{
+  const size_t used = strlen(line);
+
+  snprintf(line + used, size - used, format, (int)k);
+}
+
 typedef enum {
   LAPLACE,
   ANISOTROPIC,
@@ -516,6 +536,21 @@ static inline PetscErrorCode Grid(PetscInt dim, PetscInt n, Coefficients kind, M
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* of n vertices of bs unknowns, with room for so many blocks a row; every process sets all entries */
+static inline PetscErrorCode SetByAll(PetscInt local, PetscInt n, PetscInt bs, PetscInt room, Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, local < 0 ? local : local * bs, local < 0 ? local : local * bs, n * bs, n * bs));
+  PetscCall(MatSetBlockSize(*A, bs));
+  PetscCall(MatSetType(*A, MATAIJ));
+  PetscCall(MatSeqAIJSetPreallocation(*A, room * bs, NULL));
+  PetscCall(MatMPIAIJSetPreallocation(*A, room * bs, NULL, room * bs, NULL));
+  PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(*A, MAT_IGNORE_OFF_PROC_ENTRIES, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A random graph's, symmetric, diagonally dominant but for row n/2, whose diagonal entry is zero; degree 0: a diagonal
    matrix. Some vertices alone. */
 static inline PetscErrorCode Random(PetscInt n, PetscInt degree, unsigned long seed, PetscBool diagonal, PetscScalar zero, Mat *A)
@@ -523,9 +558,7 @@ static inline PetscErrorCode Random(PetscInt n, PetscInt degree, unsigned long s
   PetscScalar *d;
 
   PetscFunctionBeginUser;
-  PetscCall(MatTestRoom(MATAIJ, PETSC_DECIDE, PETSC_DECIDE, n, n, 6 * degree + 10, A, NULL, NULL));
-  PetscCall(MatSetOption(*A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(*A, MAT_IGNORE_OFF_PROC_ENTRIES, PETSC_TRUE)); /* every process sets all */
+  PetscCall(SetByAll(PETSC_DECIDE, n, 1, 6 * degree + 10, A));
   PetscCall(PetscCalloc1(n, &d));
   for (PetscInt e = 0; e < n * degree / 2; e++) {
     const PetscInt    i = (PetscInt)(Rnd(&seed) % (unsigned long)n), j = (PetscInt)(Rnd(&seed) % (unsigned long)n);
@@ -558,45 +591,15 @@ static inline PetscErrorCode Blocks(PetscInt n, PetscInt bs, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* nvec near-null vectors that vary, of both signs */
-static inline PetscErrorCode AttachVectors(Mat A, PetscInt nvec)
-{
-  MatNullSpace null;
-  Vec          v[2];
-
-  PetscFunctionBeginUser;
-  for (PetscInt k = 0; k < nvec; k++) {
-    PetscCall(MatCreateVecs(A, &v[k], NULL));
-    VecTestFill(v[k], r, (PetscScalar)(PetscSinReal((PetscReal)(r * (k + 1)) / 17) + (r % 3 ? 1.2 : -0.7)));
-    if (k) { /* orthonormal, as a debugging PETSc asks */
-      PetscScalar dot;
-
-      PetscCall(VecDot(v[k], v[0], &dot));
-      PetscCall(VecAXPY(v[k], -dot, v[0]));
-    }
-    PetscCall(VecNormalize(v[k], NULL));
-  }
-  PetscCall(MatNullSpaceCreate(PetscObjectComm((PetscObject)A), PETSC_FALSE, nvec, v, &null));
-  PetscCall(MatSetNearNullSpace(A, null));
-  PetscCall(MatNullSpaceDestroy(&null));
-  for (PetscInt k = 0; k < nvec; k++) PetscCall(VecDestroy(&v[k]));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* vectors that vary, after the constant if that is wanted */
-#define MANY 33
-static inline PetscErrorCode AttachMany(Mat A, PetscBool constant, PetscInt nvec)
+/* Near-null vectors, whose references are taken, after the constant if that is wanted. Times: how often each becomes
+   orthogonal to those before, and of norm one: a null space's are orthonormal in a debugging PETSc. */
+static inline PetscErrorCode AttachNear(Mat A, PetscBool constant, PetscInt nvec, Vec v[], int times)
 {
   MatNullSpace near;
-  Vec          v[MANY];
 
   PetscFunctionBeginUser;
-  for (PetscInt k = 0; k < nvec; k++) {
-    PetscCall(MatCreateVecs(A, &v[k], NULL));
-    VecTestFill(v[k], r, (PetscScalar)(PetscSinReal((PetscReal)(r * (3 * k + 1)) * 0.7 + (PetscReal)k)));
-  }
-  for (PetscInt k = 0; k < nvec; k++) { /* a null space's vectors are orthonormal in a debugging PETSc */
-    for (int twice = 0; twice < 2; twice++) {
+  for (PetscInt k = 0; k < nvec && times; k++) {
+    for (int again = 0; again < times; again++) {
       if (constant) {
         PetscScalar sum;
         PetscInt    n;
@@ -618,6 +621,48 @@ static inline PetscErrorCode AttachMany(Mat A, PetscBool constant, PetscInt nvec
   PetscCall(MatSetNearNullSpace(A, near));
   PetscCall(MatNullSpaceDestroy(&near));
   for (PetscInt k = 0; k < nvec; k++) PetscCall(VecDestroy(&v[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* nvec near-null vectors that vary, of both signs */
+static inline PetscErrorCode AttachVectors(Mat A, PetscInt nvec)
+{
+  Vec v[2];
+
+  PetscFunctionBeginUser;
+  for (PetscInt k = 0; k < nvec; k++) {
+    PetscCall(MatCreateVecs(A, &v[k], NULL));
+    VecTestFill(v[k], r, (PetscScalar)(PetscSinReal((PetscReal)(r * (k + 1)) / 17) + (r % 3 ? 1.2 : -0.7)));
+  }
+  PetscCall(AttachNear(A, PETSC_FALSE, nvec, v, 1));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* vectors that vary, after the constant if that is wanted */
+#define MANY 33
+static inline PetscErrorCode AttachMany(Mat A, PetscBool constant, PetscInt nvec)
+{
+  Vec v[MANY];
+
+  PetscFunctionBeginUser;
+  for (PetscInt k = 0; k < nvec; k++) {
+    PetscCall(MatCreateVecs(A, &v[k], NULL));
+    VecTestFill(v[k], r, (PetscScalar)(PetscSinReal((PetscReal)(r * (3 * k + 1)) * 0.7 + (PetscReal)k)));
+  }
+  PetscCall(AttachNear(A, constant, nvec, v, 2));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* values change, so that other eigenvalues come out; zeros remain */
+static inline PetscErrorCode ChangeValues(Mat A, PetscInt step)
+{
+  Vec d;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &d, NULL));
+  VecTestFill(d, r, 1.0 + (PetscReal)((r * (7 + step)) % 13) / 10);
+  PetscCall(MatDiagonalScale(A, d, d));
+  PetscCall(VecDestroy(&d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
