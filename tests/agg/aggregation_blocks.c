@@ -327,36 +327,20 @@ static PetscErrorCode Graphs(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* every allocation fails in turn */
-static HybArena     FaultMine, FaultKeep, FaultWork;
-static HybCSR       FaultMatrix;
-static PetscScalar *FaultVectors;
-static RefMat       FaultRef;
-
-static PetscErrorCode FaultClean(void *ctx)
-{
-  PetscFunctionBegin;
-  (void)ctx;
-  PetscCall(HybTestReset(&FaultKeep, &FaultWork));
-  HybTestSameMatrix(&FaultMatrix, &FaultRef, 0);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode FaultRun(void *ctx)
 {
   const HybAggBlock block = {3, 6};
   Found             f;
 
   PetscFunctionBegin;
-  PetscCall(Find(HybTestExec(), &FaultKeep, &FaultWork, &FaultMatrix, (const HybAggRules *)ctx, &block, FaultVectors, Lapack, &f));
+  PetscCall(Find(HybTestExec(), &FaultKeep, &FaultWork, &FaultMatrix, (const HybAggRules *)ctx, &block, FaultVector, Lapack, &f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode Faults(void)
 {
-  const HybExec *exec = HybTestExec();
-  RefMat         A, G;
-  PetscScalar   *b;
+  RefMat       A, G;
+  PetscScalar *b;
 
   PetscFunctionBegin;
   if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
@@ -365,20 +349,16 @@ static PetscErrorCode Faults(void)
   RefMatDestroy(&A);
   Unknowns(&G, 3, PETSC_TRUE, &FaultRef);
   RefMatDestroy(&G);
-  PetscCall(HybTestArenas(exec, &FaultMine, &FaultKeep, &FaultWork));
-  PetscCall(HybTestUpload(&FaultMine, &FaultRef.csr, &FaultMatrix));
   b = (PetscScalar *)RefAlloc(1200 * 6, sizeof(PetscScalar));
   RigidBody(400, 3, 400, b); /* vertices on a line */
-  PetscCall(HybTestUploadArray(&FaultMine, 1200 * 6, sizeof(PetscScalar), b, &FaultVectors));
-  free(b);
+  PetscCall(FaultsBegin(1200 * 6, b));
   for (size_t k = 0; k < 3; k++) {
     HybAggRules rules = Rules[k];
 
     HybTestBegin("every allocation fails, %s", Said(&rules));
     HybTestFaults(FaultRun, FaultClean, &rules);
   }
-  PetscCall(HybArenaReset(&FaultMine));
-  RefMatDestroy(&FaultRef);
+  PetscCall(FaultsEnd());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -472,21 +472,6 @@ static PetscErrorCode Looks(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* every allocation fails in turn */
-static HybArena     FaultMine, FaultKeep, FaultWork;
-static HybCSR       FaultGraph;
-static PetscScalar *FaultVector;
-static RefMat       FaultRef;
-
-static PetscErrorCode FaultClean(void *ctx)
-{
-  PetscFunctionBegin;
-  (void)ctx;
-  PetscCall(HybTestReset(&FaultKeep, &FaultWork));
-  HybTestSameMatrix(&FaultGraph, &FaultRef, 0);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode FaultRun(void *ctx)
 {
   const HybExec *exec = HybTestExec();
@@ -494,16 +479,14 @@ static PetscErrorCode FaultRun(void *ctx)
   Found          f;
 
   PetscFunctionBegin;
-  PetscCall(exec->backend->agg->look(exec, &FaultWork, &FaultGraph, &look));
-  PetscCall(Find(exec, &FaultKeep, &FaultWork, &FaultGraph, (const HybAggRules *)ctx, FaultVector, 0.5, &f));
+  PetscCall(exec->backend->agg->look(exec, &FaultWork, &FaultMatrix, &look));
+  PetscCall(Find(exec, &FaultKeep, &FaultWork, &FaultMatrix, (const HybAggRules *)ctx, FaultVector, 0.5, &f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode Faults(void)
 {
-  const HybExec *exec = HybTestExec();
-  RefMat         A;
-  PetscScalar   *b;
+  RefMat A;
 
   PetscFunctionBegin;
   if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
@@ -511,19 +494,14 @@ static PetscErrorCode Faults(void)
   GraphOf(&A, PETSC_FALSE, &FaultRef);
   HybTestRandomize(&FaultRef);
   RefMatDestroy(&A);
-  PetscCall(HybTestArenas(exec, &FaultMine, &FaultKeep, &FaultWork));
-  PetscCall(HybTestUpload(&FaultMine, &FaultRef.csr, &FaultGraph));
-  b = HybTestRandomVector(1400);
-  PetscCall(HybTestUploadArray(&FaultMine, 1400, sizeof(PetscScalar), b, &FaultVector));
-  free(b);
+  PetscCall(FaultsBegin(1400, HybTestRandomVector(1400)));
   for (size_t k = 0; k < 5; k++) {
     HybAggRules rules = Rules[k];
 
     HybTestBegin("every allocation fails, %s", Said(&rules));
     HybTestFaults(FaultRun, FaultClean, &rules);
   }
-  PetscCall(HybArenaReset(&FaultMine));
-  RefMatDestroy(&FaultRef);
+  PetscCall(FaultsEnd());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

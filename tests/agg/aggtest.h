@@ -380,4 +380,38 @@ static inline void Unknowns(const RefMat *G, PetscInt bs, PetscBool full, RefMat
   RefFree(ci, cj);
 }
 
+/* every allocation fails in turn: the matrix, and a vector where one is given; the reference's matrix is the caller's
+   until FaultsEnd() */
+static HybArena     FaultMine, FaultKeep, FaultWork;
+static HybCSR       FaultMatrix;
+static PetscScalar *FaultVector;
+static RefMat       FaultRef;
+
+static inline PetscErrorCode FaultsBegin(PetscInt n, PetscScalar *vector)
+{
+  PetscFunctionBegin;
+  PetscCall(HybTestArenas(HybTestExec(), &FaultMine, &FaultKeep, &FaultWork));
+  PetscCall(HybTestUpload(&FaultMine, &FaultRef.csr, &FaultMatrix));
+  if (vector) PetscCall(HybTestUploadArray(&FaultMine, n, sizeof(PetscScalar), vector, &FaultVector));
+  free(vector);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode FaultClean(void *ctx)
+{
+  PetscFunctionBegin;
+  (void)ctx;
+  PetscCall(HybTestReset(&FaultKeep, &FaultWork));
+  HybTestSameMatrix(&FaultMatrix, &FaultRef, 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static inline PetscErrorCode FaultsEnd(void)
+{
+  PetscFunctionBegin;
+  PetscCall(HybArenaReset(&FaultMine));
+  RefMatDestroy(&FaultRef);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 #endif

@@ -234,20 +234,6 @@ static PetscErrorCode Mats(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* every allocation fails in turn */
-static HybArena FaultMine, FaultKeep, FaultWork;
-static HybCSR   FaultMatrix;
-static RefMat   FaultRef;
-
-static PetscErrorCode FaultClean(void *ctx)
-{
-  PetscFunctionBegin;
-  (void)ctx;
-  PetscCall(HybTestReset(&FaultKeep, &FaultWork));
-  HybTestSameMatrix(&FaultMatrix, &FaultRef, 0);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode FaultRun(void *ctx)
 {
   const HybAggOps   *ops = HybTestExec()->backend->agg;
@@ -274,16 +260,14 @@ static PetscErrorCode Faults(void)
   RefMatDestroy(&A);
   Unknowns(&G, 3, PETSC_FALSE, &FaultRef);
   RefMatDestroy(&G);
-  PetscCall(HybTestArenas(HybTestExec(), &FaultMine, &FaultKeep, &FaultWork));
-  PetscCall(HybTestUpload(&FaultMine, &FaultRef.csr, &FaultMatrix));
+  PetscCall(FaultsBegin(0, NULL));
   for (int k = 0; k < 2; k++) {
     PetscBool symmetrize = (PetscBool)k;
 
     HybTestBegin("every allocation fails, %s the transpose", k ? "with" : "without");
     HybTestFaults(FaultRun, FaultClean, &symmetrize);
   }
-  PetscCall(HybArenaReset(&FaultMine));
-  RefMatDestroy(&FaultRef);
+  PetscCall(FaultsEnd());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

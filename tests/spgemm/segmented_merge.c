@@ -118,6 +118,12 @@ static void Check(const Problem *p)
   RefFree(pairs, key, value);
 }
 
+static void CheckAndDestroy(Problem *p)
+{
+  Check(p);
+  Destroy(p);
+}
+
 /* nseg segments of 0..maxlists lists of 0..maxlength pairs, a part of both empty */
 static void Random(PetscInt nseg, PetscInt maxlists, PetscInt maxlength, PetscInt keys, Problem *p)
 {
@@ -158,18 +164,15 @@ static PetscErrorCode Body(void)
 
   HybTestBegin("no segment");
   Make(0, NULL, NULL, 1, &p);
-  Check(&p);
-  Destroy(&p);
+  CheckAndDestroy(&p);
   HybTestBegin("segments without lists, lists without pairs");
   {
     const PetscInt lists[5] = {0, 3, 0, 1, 0}, none[4] = {0, 0, 0, 0}, one[4] = {0, 1, 0, 0};
 
     Make(5, lists, none, 1, &p);
-    Check(&p);
-    Destroy(&p);
+    CheckAndDestroy(&p);
     Make(5, lists, one, 1, &p);
-    Check(&p);
-    Destroy(&p);
+    CheckAndDestroy(&p);
   }
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lengths); k++) {
     const PetscInt n = lengths[k], half[2] = {n - n / 2, n / 2}, two = 2;
@@ -177,19 +180,16 @@ static PetscErrorCode Body(void)
     if (HybTestSlow() && n > 4097) break;
     HybTestBegin("one segment of %" PetscInt_FMT " pairs: two lists, few keys, many keys", n);
     Make(1, &two, half, 3, &p);
-    Check(&p);
-    Destroy(&p);
+    CheckAndDestroy(&p);
     Make(1, &two, half, 1000000, &p);
-    Check(&p);
-    Destroy(&p);
+    CheckAndDestroy(&p);
     HybTestBegin("one segment of %" PetscInt_FMT " lists of one pair", n);
     {
       PetscInt *ones = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
 
       for (PetscInt q = 0; q < n; q++) ones[q] = 1;
       Make(1, &n, ones, n / 2 + 1, &p);
-      Check(&p);
-      Destroy(&p);
+      CheckAndDestroy(&p);
       free(ones);
     }
   }
@@ -198,8 +198,7 @@ static PetscErrorCode Body(void)
     const PetscInt lists = 5, len[5] = {100, 0, 300, 1, 77};
 
     Make(1, &lists, len, 1, &p);
-    Check(&p);
-    Destroy(&p);
+    CheckAndDestroy(&p);
   }
   HybTestBegin("lists one behind the other, and in the opposite order");
   {
@@ -209,8 +208,7 @@ static PetscErrorCode Body(void)
     for (PetscInt k = 0; k < 300; k++) p.key[k] = k;
     Check(&p);
     for (PetscInt k = 0; k < 300; k++) p.key[k] = (5 - k / 50) * 50 + k % 50;
-    Check(&p);
-    Destroy(&p);
+    CheckAndDestroy(&p);
   }
   HybTestBegin("one long segment among many short ones");
   {
@@ -222,8 +220,7 @@ static PetscErrorCode Body(void)
       for (PetscInt l = 0; l < lists[s]; l++) len[q++] = s == 123 ? n / 41 + l : s % 7;
     }
     Make(m, lists, len, 1000, &p);
-    Check(&p);
-    Destroy(&p);
+    CheckAndDestroy(&p);
     RefFree(lists, len);
   }
   for (PetscInt k = 0; k < HybTestSize(200, 30); k++) {
@@ -231,8 +228,7 @@ static PetscErrorCode Body(void)
 
     HybTestBegin("random problem %" PetscInt_FMT ": up to %" PetscInt_FMT " segments, %" PetscInt_FMT " lists, %" PetscInt_FMT " pairs, %" PetscInt_FMT " keys", k, nseg, lists, length, keys);
     Random(nseg, lists, length, keys, &p);
-    Check(&p);
-    Destroy(&p);
+    CheckAndDestroy(&p);
   }
   HybTestBegin("every allocation failing in turn");
   Random(30, 9, 20, 50, &FaultProblem);
