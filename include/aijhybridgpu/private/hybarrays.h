@@ -18,6 +18,27 @@ typedef struct {
   HybScalar *a; /* nnz values */
 } HybCSR;
 
+/* the first position in begin..end-1 whose column is not below col */
+static inline PetscInt HybCSRPlace(const PetscInt *j, PetscInt begin, PetscInt end, PetscInt col)
+{
+  while (begin < end) {
+    const PetscInt mid = begin + (end - begin) / 2;
+
+    if (j[mid] < col)
+      begin = mid + 1;
+    else
+      end = mid;
+  }
+  return begin;
+}
+
+static inline HybCSR HybCSROf(PetscInt m, PetscInt n, PetscCount nnz, PetscInt *i, PetscInt *j, HybScalar *a)
+{
+  const HybCSR A = {m, n, nnz, i, j, a};
+
+  return A;
+}
+
 /* NormType is petscvec.h's, which no room includes */
 typedef enum {
   HYB_NORM_1,         /* the largest column sum */

@@ -15,17 +15,9 @@
 /* has row r its diagonal, in the part from k on? */
 static inline PetscBool HybAggHasDiagonal(const HybCSR *G, PetscInt r, PetscInt from)
 {
-  PetscInt to = G->i[r + 1];
+  const PetscInt at = HybCSRPlace(G->j, from, G->i[r + 1], r);
 
-  while (from < to) {
-    const PetscInt mid = from + (to - from) / 2;
-
-    if (G->j[mid] < r)
-      from = mid + 1;
-    else
-      to = mid;
-  }
-  return (PetscBool)(from < G->i[r + 1] && G->j[from] == r);
+  return (PetscBool)(at < G->i[r + 1] && G->j[at] == r);
 }
 
 PetscErrorCode HybAggLook_Host(const HybExec *exec, HybArena *work, const HybCSR *G, HybAggLook *look)

@@ -43,11 +43,7 @@ PetscErrorCode HybCSRAddSymbolic_Host(const HybExec *exec, HybArena *keep, HybAr
 
   PetscFunctionBegin;
   PetscCheck(A->m == B->m && A->n == B->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Cannot add a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT " to one of %" PetscInt_FMT " x %" PetscInt_FMT, A->m, A->n, B->m, B->n);
-  C->m   = A->m;
-  C->n   = A->n;
-  C->nnz = 0;
-  C->i = C->j = NULL;
-  C->a        = NULL;
+  *C = HybCSROf(A->m, A->n, 0, NULL, NULL, NULL);
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(PetscInt), &ci));
   ci[0] = 0;
   for (int pass = 0; pass < 2; pass++) {
@@ -192,25 +188,11 @@ PetscErrorCode HybCSRRowLengths_Host(const HybExec *exec, HybArena *work, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the first position in begin..end-1 whose column is not below col */
-static inline PetscInt LowerBound(const PetscInt *j, PetscInt begin, PetscInt end, PetscInt col)
-{
-  while (begin < end) {
-    const PetscInt mid = begin + (end - begin) / 2;
-
-    if (j[mid] < col)
-      begin = mid + 1;
-    else
-      end = mid;
-  }
-  return begin;
-}
-
 PetscErrorCode HybCSRDiagonalPlaces_Host(const HybExec *exec, const HybCSR *A, PetscInt *place)
 {
   PetscFunctionBegin;
   for (PetscInt r = 0; r < A->m; r++) {
-    const PetscInt end = A->i[r + 1], k = LowerBound(A->j, A->i[r], end, r);
+    const PetscInt end = A->i[r + 1], k = HybCSRPlace(A->j, A->i[r], end, r);
 
     place[r] = k < end && A->j[k] == r ? k : end;
   }
@@ -236,12 +218,8 @@ PetscErrorCode HybCSRSubMatrixSymbolic_Host(const HybExec *exec, HybArena *keep,
 
   PetscFunctionBegin;
   PetscCheck(cstart >= 0 && cstart <= cend && cend <= A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Columns %" PetscInt_FMT " to %" PetscInt_FMT " are not within 0 to %" PetscInt_FMT, cstart, cend, A->n);
-  *perm  = NULL;
-  S->m   = nrows;
-  S->n   = cend - cstart;
-  S->nnz = 0;
-  S->i = S->j = NULL;
-  S->a        = NULL;
+  *perm = NULL;
+  *S    = HybCSROf(nrows, cend - cstart, 0, NULL, NULL, NULL);
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)nrows + 1, sizeof(PetscInt), &si));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(PetscInt), &from));
   si[0] = 0;
@@ -249,8 +227,8 @@ PetscErrorCode HybCSRSubMatrixSymbolic_Host(const HybExec *exec, HybArena *keep,
     PetscInt end;
 
     PetscCheck(rows[r] >= 0 && rows[r] < A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Row %" PetscInt_FMT " is not within 0 to %" PetscInt_FMT, rows[r], A->m - 1);
-    from[r] = cstart == 0 ? A->i[rows[r]] : LowerBound(A->j, A->i[rows[r]], A->i[rows[r] + 1], cstart);
-    end     = cend == A->n ? A->i[rows[r] + 1] : LowerBound(A->j, from[r], A->i[rows[r] + 1], cend);
+    from[r] = cstart == 0 ? A->i[rows[r]] : HybCSRPlace(A->j, A->i[rows[r]], A->i[rows[r] + 1], cstart);
+    end     = cend == A->n ? A->i[rows[r] + 1] : HybCSRPlace(A->j, from[r], A->i[rows[r] + 1], cend);
     nnz += end - from[r];
     si[r + 1] = (PetscInt)nnz; /* overflow is found below */
   }
@@ -277,12 +255,8 @@ PetscErrorCode HybCSRSubMatrixMapped_Host(const HybExec *exec, HybArena *keep, H
   PetscCount nnz = 0;
 
   PetscFunctionBegin;
-  *perm  = NULL;
-  S->m   = nrows;
-  S->n   = ncols;
-  S->nnz = 0;
-  S->i = S->j = NULL;
-  S->a        = NULL;
+  *perm = NULL;
+  *S    = HybCSROf(nrows, ncols, 0, NULL, NULL, NULL);
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)nrows + 1, sizeof(PetscInt), &si));
   si[0] = 0;
   for (PetscInt r = 0; r < nrows; r++) {

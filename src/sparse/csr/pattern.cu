@@ -133,12 +133,7 @@ PetscErrorCode HybCSRAddSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
     return PETSC_SUCCESS;
   }));
   PetscCall(HybArenaFree(work, &count));
-  C->m   = A->m;
-  C->n   = A->n;
-  C->nnz = nnz;
-  C->i   = ic;
-  C->j   = jc;
-  C->a   = NULL;
+  *C = HybCSROf(A->m, A->n, nnz, ic, jc, NULL);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -405,13 +400,8 @@ PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *exec, HybArena *keep,
     return PETSC_SUCCESS;
   }));
   PetscCall(HybArenaFree(work, &first, &count));
-  S->m   = nrows;
-  S->n   = cend - cstart;
-  S->nnz = nnz;
-  S->i   = is;
-  S->j   = js;
-  S->a   = NULL;
-  *perm  = p;
+  *S    = HybCSROf(nrows, cend - cstart, nnz, is, js, NULL);
+  *perm = p;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -457,12 +447,8 @@ PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *exec, HybArena *keep, H
   PetscCount *mapptr, *map, nnz = 0;
 
   PetscFunctionBegin;
-  *perm  = NULL;
-  S->m   = nrows;
-  S->n   = ncols;
-  S->nnz = 0;
-  S->i = S->j = NULL;
-  S->a        = NULL;
+  *perm = NULL;
+  *S    = HybCSROf(nrows, ncols, 0, NULL, NULL, NULL);
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(ascending ? keep : work, ascending ? exec->result : HYB_WORK(exec), (PetscCount)nrows + 1, sizeof(*is), &is));
   HYB_LAUNCH(SubMatrixMapCount, HybBlocks(nrows, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows, rows, colmap, A->i, A->j, count);

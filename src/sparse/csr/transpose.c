@@ -30,12 +30,8 @@ PetscErrorCode HybCSRTransposeSymbolic_Host(const HybExec *exec, HybArena *keep,
   PetscInt        *ti, *tj, *p, sum = 0;
 
   PetscFunctionBegin;
-  *perm  = NULL;
-  T->m   = n;
-  T->n   = m;
-  T->nnz = nnz;
-  T->i = T->j = NULL;
-  T->a        = NULL;
+  *perm = NULL;
+  *T    = HybCSROf(n, m, nnz, NULL, NULL, NULL);
   /* one more than kept: the walk runs one place ahead */
   PetscCall(HybArenaCalloc(keep, exec->result, (PetscCount)n + 2, sizeof(PetscInt), &ti));
   PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(PetscInt), &tj));

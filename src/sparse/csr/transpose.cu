@@ -396,12 +396,7 @@ static PetscErrorCode HybCSRTranspose(const HybExec *exec, HybArena *keep, HybAr
     PetscCall(TransposeBySorting(exec, work, A, &t));
     PetscCall(HybArenaFree(work, &positions));
   }
-  T->m   = A->n;
-  T->n   = A->m;
-  T->nnz = A->nnz;
-  T->i   = t.ti;
-  T->j   = t.tj;
-  T->a   = t.ta;
+  *T = HybCSROf(A->n, A->m, A->nnz, t.ti, t.tj, t.ta);
   if (perm) *perm = t.perm;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

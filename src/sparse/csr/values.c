@@ -53,16 +53,8 @@ PetscErrorCode HybCSRDiagonalScale_Host(const HybExec *exec, HybCSR *A, const Hy
 /* the position of A(row,row), or -1: rows are sorted */
 static inline PetscInt FindDiagonal(const HybCSR *A, PetscInt row)
 {
-  PetscInt lo = A->i[row], hi = A->i[row + 1];
+  const PetscInt lo = HybCSRPlace(A->j, A->i[row], A->i[row + 1], row);
 
-  while (lo < hi) {
-    const PetscInt mid = lo + (hi - lo) / 2;
-
-    if (A->j[mid] < row)
-      lo = mid + 1;
-    else
-      hi = mid;
-  }
   return lo < A->i[row + 1] && A->j[lo] == row ? lo : -1;
 }
 

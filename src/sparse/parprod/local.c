@@ -11,20 +11,6 @@
 
 #define COLUMN_BUCKETS 1024
 
-/* the first position in begin..end-1 whose column is not below col */
-static inline PetscInt LowerBound(const PetscInt *j, PetscInt begin, PetscInt end, PetscInt col)
-{
-  while (begin < end) {
-    const PetscInt mid = begin + (end - begin) / 2;
-
-    if (j[mid] < col)
-      begin = mid + 1;
-    else
-      end = mid;
-  }
-  return begin;
-}
-
 /* rows from r on that have no entries of O: where they end */
 static inline PetscInt AloneUntil(const HybCSR *O, PetscInt r)
 {
@@ -59,12 +45,7 @@ PetscErrorCode HybCSRMergeBlocks_Host(const HybExec *exec, HybArena *keep, const
     for (; o < oend; o++) mj[k++] = O->j[o] + D->n;
     mi[r + 1] = k;
   }
-  M->m   = D->m;
-  M->n   = D->n + O->n;
-  M->nnz = nnz;
-  M->i   = mi;
-  M->j   = mj;
-  M->a   = NULL;
+  *M = HybCSROf(D->m, D->n + O->n, nnz, mi, mj, NULL);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -97,7 +78,7 @@ PetscErrorCode HybCSRSplitColumns_Host(const HybExec *exec, HybArena *keep, HybA
     PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(PetscInt), &pi));
     pi[0] = 0;
     for (PetscInt r = 0; r < A->m; r++) {
-      const PetscInt begin = A->i[r], end = A->i[r + 1], c = LowerBound(A->j, begin, end, cstart), d = LowerBound(A->j, c, end, cend);
+      const PetscInt begin = A->i[r], end = A->i[r + 1], c = HybCSRPlace(A->j, begin, end, cstart), d = HybCSRPlace(A->j, c, end, cend);
 
       k += p ? (end - begin) - (d - c) : d - c;
       pi[r + 1] = k;
@@ -200,7 +181,7 @@ static void BucketsSet(PetscInt n, const PetscInt *list, ColumnBuckets *b)
   while (bucket <= COLUMN_BUCKETS) b->start[bucket++] = n;
 }
 
-/* as LowerBound() of the whole list */
+/* as HybCSRPlace() of the whole list */
 static inline PetscInt BucketsFind(const ColumnBuckets *b, const PetscInt *list, PetscInt c)
 {
   PetscInt bucket;
@@ -208,7 +189,7 @@ static inline PetscInt BucketsFind(const ColumnBuckets *b, const PetscInt *list,
   if (!b->n || c < list[0]) return 0;
   bucket = (c - list[0]) >> b->shift;
   if (bucket >= COLUMN_BUCKETS) return b->n;
-  return LowerBound(list, b->start[bucket], b->start[bucket + 1], c);
+  return HybCSRPlace(list, b->start[bucket], b->start[bucket + 1], c);
 }
 
 PetscErrorCode HybCSRNumberColumns_Host(const HybExec *exec, PetscCount n, PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *list)

@@ -63,12 +63,7 @@ PetscErrorCode HybCSRMergeBlocks_CUDA(const HybExec *exec, HybArena *keep, const
                (HybScalar *)NULL);
     return PETSC_SUCCESS;
   }));
-  M->m   = D->m;
-  M->n   = D->n + O->n;
-  M->nnz = nnz;
-  M->i   = im;
-  M->j   = jm;
-  M->a   = NULL;
+  *M = HybCSROf(D->m, D->n + O->n, nnz, im, jm, NULL);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

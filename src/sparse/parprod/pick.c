@@ -170,14 +170,9 @@ PetscErrorCode HybCSRPickMapped_Host(const HybExec *exec, HybArena *keep, HybAre
     list[n] = r;
     ci[n++] = before;
   }
-  ci[n]  = nnz;
-  C->m   = n;
-  C->n   = ncols;
-  C->nnz = nnz;
-  C->i   = ci;
-  C->j   = cj;
-  C->a   = NULL;
-  *rows  = list;
-  *perm  = where;
+  ci[n] = nnz;
+  *C    = HybCSROf(n, ncols, nnz, ci, cj, NULL);
+  *rows = list;
+  *perm = where;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -321,13 +321,8 @@ PetscErrorCode HybCSRPickMapped_CUDA(const HybExec *exec, HybArena *keep, HybAre
     return PETSC_SUCCESS;
   }));
   PetscCall(HybArenaFree(work, &flag, &length));
-  C->m   = (PetscInt)total[0];
-  C->n   = ncols;
-  C->nnz = total[1];
-  C->i   = ci;
-  C->j   = cj;
-  C->a   = NULL;
-  *rows  = list;
-  *perm  = where;
+  *C    = HybCSROf((PetscInt)total[0], ncols, total[1], ci, cj, NULL);
+  *rows = list;
+  *perm = where;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -370,12 +370,7 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
   /* offsets of all rows, where it keeps those of rows that are not empty */
   PetscCall(MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, &i, &j));
   PetscCall(MatSeqAIJCUSPARSEGetArrayRead(A, &a));
-  csr.m   = A->rmap->n;
-  csr.n   = A->cmap->n;
-  csr.nnz = (PetscCount)info.nz_used;
-  csr.i   = (PetscInt *)i;
-  csr.j   = (PetscInt *)j;
-  csr.a   = (HybScalar *)a;
+  csr = HybCSROf(A->rmap->n, A->cmap->n, (PetscCount)info.nz_used, (PetscInt *)i, (PetscInt *)j, (HybScalar *)a);
   if (reuse == MAT_REUSE_MATRIX) {
     HybExec xb;
     HybCSR  b;
