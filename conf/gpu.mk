@@ -17,7 +17,7 @@ PARTS ?= unit cards faults sanitizer
 PACK_MATRICES ?=
 PACK = $(BUILD)/gpu-pack
 pack_tests = $(sort $(if $(filter unit,$(PARTS)),$(UNIT_TESTS) $(MAT_TESTS)) $(if $(filter sanitizer,$(PARTS)),$(UNIT_TESTS)) \
-  $(if $(filter cards,$(PARTS)),$(RANKS_TESTS) $(basename $(notdir $(filter tests/parallel/% tests/faults/% %/hunt_products.c %/gamg_parallel.c %/gamg_one_process_fails.c,$(MAT_SRC))))) $(if $(filter faults,$(PARTS)),mat_products csr_failing_allocations spmv_errors))
+  $(if $(filter cards,$(PARTS)),$(RANKS_TESTS) $(basename $(notdir $(filter tests/parallel/% tests/faults/% tests/solve/% %/hunt_products.c %/gamg_parallel.c %/gamg_one_process_fails.c,$(MAT_SRC))))) $(if $(filter faults,$(PARTS)),mat_products csr_failing_allocations spmv_errors))
 
 .PHONY: gpu-pack gpu-pack-check gpu-report-add
 gpu-pack: $(if $(filter 1,$(CUDA)),$(if $(filter-out unit cards faults sanitizer conformance,$(PARTS)),,all cuda))

@@ -97,6 +97,9 @@ struct _HybHalo {
   /* Set by users whose work between Begin and End takes no longer than a kernel's start: an exchange by peer access
      then waits in Begin. Processes may differ. */
   PetscBool early;
+  /* Set by users who ask HybHaloHeard() themselves, as long as they exchange: a neighbour's failure that a device has
+     found is no error of an exchange. What came is no number then. */
+  PetscBool lenient;
   /* Set, on all processes, by users who move values of its rows, or of its entries, again and again: for what is made
      from then on peer access is made ready at once, where that is open, and costs no agreement. */
   PetscBool   lasting;
@@ -184,6 +187,9 @@ extern void HybHaloAbandon(HybHalo, const HybExec *, PetscBool reverse, PetscErr
 
 /* Not collective: all processes know of an error in its exchanges, so the next exchange does not report it again. */
 extern void HybHaloForget(HybHalo);
+/* Not collective: an error if a device has found a neighbour's failure in an exchange of this halo since it was
+   asked */
+extern PetscErrorCode HybHaloHeard(HybHalo);
 
 /*
   Rows of a matrix that is distributed as the halo's entries are. A: this process's rows; colmap[c], where the backend

@@ -90,7 +90,8 @@ typedef struct {
   void     *graph;   /* the captured launches of all levels below the finest; NULL: not captured yet */
   PetscBool applied; /* true: there was an application since the last HybCycleMoved() */
   PetscInt  first;   /* the finest level that is captured */
-  PetscBool wander;  /* true: vectors of an application were not those of the one before */
+  PetscInt  same;    /* so many applications had the vectors of the one before */
+  PetscBool wander;  /* true: captured vectors were not those of the next application */
   /* the last application's */
   const HybScalar *lastb;
   HybScalar       *lastx;

@@ -58,7 +58,7 @@ struct _HybExchange {
   /* by peer access; times: exchanges that it could serve, asked: all processes have looked whether it can. count:
      exchanges begun, waited: the last one that was waited for */
   PetscInt    times;
-  PetscBool   asked, peer, early, large;
+  PetscBool   asked, peer, early, lenient, large;
   PetscBool   unlocked; /* not by peer access, since a process's word of status could not be page-locked */
   PetscMPIInt npeers, *peers;
   size_t      at; /* of this exchange's part of the segment */

@@ -163,7 +163,8 @@ PetscErrorCode HybHaloDestroy(HybHalo *halo)
 PetscErrorCode HybHaloBegin(HybHalo h, const HybExec *exec, size_t unit, const void *x, PetscBool host)
 {
   PetscFunctionBegin;
-  h->forward->early = h->early;
+  h->forward->early   = h->early;
+  h->forward->lenient = h->lenient;
   PetscCall(HybExchangeBegin(h->forward, exec, unit, host ? h->index : h->there, x, host));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -250,7 +251,8 @@ PetscErrorCode HybHaloReverseBegin(HybHalo h, const HybExec *exec, PetscBool sca
 {
   PetscFunctionBegin;
   if (!h->reverse) PetscCall(HybExchangeCreate(h->comm, &h->arena.exec, h->row ? PETSC_SUCCESS : HybHaloLists(h), "A halo's lists", &h->from, &h->to, PETSC_TRUE, h->lasting, &h->reverse));
-  h->reverse->early = h->early;
+  h->reverse->early   = h->early;
+  h->reverse->lenient = h->lenient;
   PetscCall(HybExchangeBegin(h->reverse, exec, scalars ? sizeof(HybScalar) : sizeof(PetscInt), NULL, ghost, PETSC_FALSE));
   h->scalars = scalars;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -285,6 +287,19 @@ void HybHaloForget(HybHalo h)
   }
 }
 
+PetscErrorCode HybHaloHeard(HybHalo h)
+{
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) {
+    HybExchange e = k ? h->reverse : h->forward;
+
+    if (!e || !e->status) continue;
+    e->lenient = PETSC_FALSE;
+    PetscCall(HybPeerStatus(e));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 #define HYB_HALO_ALONE 2048 /* entries that one block of threads puts in the time that the others need for their rows */
 
 PetscBool HybHaloMultiplies(HybHalo h, PetscBool transpose)
@@ -299,10 +314,11 @@ PetscErrorCode HybHaloMult(HybHalo h, const HybExec *exec, HybPeerProduct *p)
   const HybExchange e = p->transpose ? h->reverse : h->forward;
 
   PetscFunctionBegin;
-  p->n     = p->transpose ? h->nrows : h->nsend;
-  p->index = p->transpose ? h->row : h->there;
-  p->place = h->place;
-  p->ptr   = h->ptr;
+  e->lenient = h->lenient;
+  p->n       = p->transpose ? h->nrows : h->nsend;
+  p->index   = p->transpose ? h->row : h->there;
+  p->place   = h->place;
+  p->ptr     = h->ptr;
   PetscCall(HybPeerMult(e, exec, p));
   if (e->recording) PetscFunctionReturn(PETSC_SUCCESS);
   HybCommTallySent(PETSC_TRUE, (size_t)e->to->offset[e->to->n] * sizeof(HybScalar));
@@ -335,6 +351,7 @@ PetscInt HybHaloRecorded(HybHalo h, PetscBool transpose)
 PetscErrorCode HybHaloReplay(HybHalo h, const HybExec *exec, PetscBool transpose)
 {
   PetscFunctionBegin;
+  (transpose ? h->reverse : h->forward)->lenient = h->lenient;
   PetscCall(HybPeerReplay(transpose ? h->reverse : h->forward, exec));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -525,7 +525,7 @@ PetscErrorCode HybPeerStatus(HybExchange e)
   const int64_t           what = status[0], who = status[1], which = status[2];
 
   PetscFunctionBegin;
-  if (!what) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!what || e->lenient) PetscFunctionReturn(PETSC_SUCCESS);
   e->status[0] = 0;
   PetscCheck(what != 1, PETSC_COMM_SELF, PETSC_ERR_LIB, "Process %d has an error and sent nothing to process %d in exchange %" PetscInt64_FMT " of this halo: what was computed with it is no number", e->peers[who], e->comm->rank, (PetscInt64)which);
   SETERRQ(PETSC_COMM_SELF, PETSC_ERR_LIB, "Process %d waited in vain for what process %d sends in exchange %" PetscInt64_FMT " of this halo, %" PetscInt_FMT " s (-mat_aijhybridgpu_comm_timeout): what was computed with it is no number", e->comm->rank, e->peers[who], (PetscInt64)which, HybTuningGet()->comm_timeout);

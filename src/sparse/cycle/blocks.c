@@ -103,7 +103,9 @@ PetscErrorCode HybCycleBlocksMult(HybCycleBlocks *m, const HybExec *exec, PetscE
     stream[k] = plan[k] ? plan[k]->exec.stream : NULL;
     if (plan[k]) plan[k]->exec.stream = exec->stream;
   }
-  ierr = BlocksMult(m, exec, before, x, mode, y, z);
+  m->halo->lenient = PETSC_TRUE;
+  ierr             = BlocksMult(m, exec, before, x, mode, y, z);
+  m->halo->lenient = PETSC_FALSE;
   for (int k = 0; k < 2; k++)
     if (plan[k]) plan[k]->exec.stream = stream[k];
   PetscCall(ierr);

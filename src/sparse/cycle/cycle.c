@@ -147,10 +147,26 @@ static void CycleFrom(Visit *v, PetscInt k)
     CycleVisit(v, 0, v->b, v->x, PETSC_TRUE);
 }
 
-/* f of each matrix of several processes whose products are captured */
-#define CYCLE_EACH_CAPTURED(c, m)                                   \
-  for (PetscInt k_ = (c)->first; (c)->several && k_ < (c)->n; k_++) \
+/* for each matrix of several processes, from a level on */
+#define CYCLE_EACH_FROM(first, c, m)                             \
+  for (PetscInt k_ = (first); (c)->several && k_ < (c)->n; k_++) \
     for (HybCycleBlocks *m = (c)->level[k_].several; m < (c)->level[k_].several + HYB_CYCLE_PARTS; m++)
+#define CYCLE_EACH_CAPTURED(c, m) CYCLE_EACH_FROM((c)->first, c, m)
+
+/* Other processes' failures of which this one's device has heard. They are no reason to fail the others in turn, which
+   would have no end: the cycle is applied, and the error is told when it is done. */
+static PetscErrorCode CycleHeard(HybCycle *c)
+{
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  CYCLE_EACH_FROM(0, c, m)
+  {
+    const PetscErrorCode later = m->halo ? HybHaloHeard(m->halo) : PETSC_SUCCESS;
+
+    if (!ierr) ierr = later;
+  }
+  return ierr;
+}
 
 static PetscErrorCode CycleCapture(Visit *v, HybCycle *c)
 {
@@ -176,9 +192,16 @@ static PetscErrorCode CycleCapture(Visit *v, HybCycle *c)
 
 static PetscErrorCode CycleLaunch(Visit *v, HybCycle *c)
 {
+  PetscErrorCode ierr;
+
   PetscFunctionBegin;
   CYCLE_EACH_CAPTURED(c, m)
-  PetscCall(HybHaloReplay(m->halo, v->exec, m->transpose));
+  {
+    m->halo->lenient = PETSC_TRUE;
+    ierr             = HybHaloReplay(m->halo, v->exec, m->transpose);
+    m->halo->lenient = PETSC_FALSE;
+    PetscCall(ierr);
+  }
   PetscCall(v->ops->launch(v->exec, c->graph, c->several));
   CYCLE_EACH_CAPTURED(c, m)
   HybHaloReplayed(m->halo, m->transpose, m->captured);
@@ -288,25 +311,29 @@ PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar 
 
 PetscErrorCode HybCycleApply(HybCycle *c, PetscErrorCode before, const HybScalar *b, HybScalar *x)
 {
-  const PetscBool same = (PetscBool)(c->several && b == c->lastb && x == c->lastx);
-  Visit           v    = {c, &c->exec, c->exec.backend->cycle, b, x, PETSC_FALSE, before};
+  const PetscBool same  = (PetscBool)(c->several && b == c->lastb && x == c->lastx);
+  Visit           v     = {c, &c->exec, c->exec.backend->cycle, b, x, PETSC_FALSE, before};
+  PetscErrorCode  heard = CycleHeard(c);
 
   PetscFunctionBegin;
   PetscCheck(c->n >= 1 && c->n <= HYB_CYCLE_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A cycle has 1 to %d levels above the coarsest, not %" PetscInt_FMT, HYB_CYCLE_LEVELS, c->n);
-  /* the finest level's launches name the vectors: from now on they are not captured */
-  if (c->graph && !c->first && !same) {
-    c->wander = PETSC_TRUE;
-    if (!v.failed) v.failed = c->exec.backend->cycle->forget(&c->exec, &c->graph);
+  c->same = same ? c->same + 1 : 0;
+  if (c->graph && !before && (c->first ? c->same == 2 && !c->wander && !CycleFirstCaptured(c, 0) : !same)) {
+    /* the finest level's launches name the vectors: they are not captured again */
+    if (!c->first) c->wander = PETSC_TRUE;
+    CYCLE_DO(&v, 1, c->exec.backend->cycle->forget(&c->exec, &c->graph));
   }
-  if (!c->graph) c->first = CycleFirstCaptured(c, same && !c->wander ? 0 : 1);
+  if (!c->graph && !before) c->first = CycleFirstCaptured(c, same && !c->wander ? 0 : 1);
   if (!c->first && CycleHasGraph(&v))
     CycleByGraph(&v);
   else
     CycleVisit(&v, 0, b, x, PETSC_TRUE);
   PetscCall(v.failed);
   c->applied = PETSC_TRUE;
-  c->lastb   = b;
-  c->lastx   = x;
+  if (!heard) heard = CycleHeard(c);
+  PetscCall(heard);
+  c->lastb = b;
+  c->lastx = x;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -34,10 +34,8 @@ PetscErrorCode HybMGRelease(HybMG *h)
 /* memory for levels of these sizes: the one that is there, or another */
 static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, const PetscInt size[])
 {
-  HybCycle       *c    = &h->cycle;
-  PetscBool       same = (PetscBool)(h->c && c->exec.backend == x->backend && c->n == levels - 1);
-  HybScalar      *all;
-  PetscCount      entries  = 0;
+  HybCycle       *c        = &h->cycle;
+  PetscBool       same     = (PetscBool)(h->c && c->exec.backend == x->backend && c->n == levels - 1 && c->several == h->several);
   const PetscBool zeromean = c->zeromean, zerosum = c->zerosum;
 
   PetscFunctionBegin;
@@ -51,27 +49,15 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, 
   c->n        = levels - 1;
   c->m        = size[levels - 1];
   PetscCall(HybArenaInit(&h->keep, x));
-  /* vectors begin at multiples of 64 bytes */
-#define ROOM(n) (((PetscCount)(n) + 7) / 8 * 8)
-  for (PetscInt k = 0; k < levels; k++) entries += ROOM(size[k]) * (k == 0 ? 3 : k < levels - 1 ? 5
-                                                                                                : 2);
-  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), entries, sizeof(HybScalar), &all));
+  /* each in memory of its own: what others need of one may be on its way while another is written */
   for (PetscInt k = 0; k < c->n; k++) {
-    HybCycleLevel *l = &c->level[k];
+    HybCycleLevel *l      = &c->level[k];
+    HybScalar    **all[5] = {(HybScalar **)&l->dinv, &l->r, &l->p, &l->b, &l->x};
 
-    l->dinv = all;
-    l->r    = all + ROOM(size[k]);
-    l->p    = all + 2 * ROOM(size[k]);
-    all += 3 * ROOM(size[k]);
-    if (k) {
-      l->b = all;
-      l->x = all + ROOM(size[k]);
-      all += 2 * ROOM(size[k]);
-    }
+    for (int v = 0; v < (k ? 5 : 3); v++) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), size[k], sizeof(HybScalar), all[v]));
   }
-  c->b = all;
-  c->x = all + ROOM(c->m);
-#undef ROOM
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), c->m, sizeof(HybScalar), &c->b));
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), c->m, sizeof(HybScalar), &c->x));
   PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), 2 * 3 * HYB_MG_SMOOTHER * (PetscCount)c->n, sizeof(PetscReal), &h->c));
   for (PetscInt k = 0; k < levels; k++) h->size[k] = size[k];
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -186,14 +172,16 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
   PetscErrorCode ierr, second;
 
   PetscFunctionBegin;
-  ierr = before;
-  if (!ierr && !*why) ierr = Reciprocals(m->smoothd, why);
+  /* also after an error: the first application of a preconditioner is one of all processes */
+  ierr = Reciprocals(m->smoothd, why);
   if (m->smoothu != m->smoothd) {
-    if (!ierr && !*why) ierr = Reciprocals(m->smoothu, why);
+    if (!ierr) ierr = Reciprocals(m->smoothu, why);
+    if (before) ierr = before;
     PetscCall(HybMGAgree(h->pc, h, ierr, why)); /* VecEqual() asks all */
     if (!*why) PetscCall(VecEqual(m->smoothd->work[1], m->smoothu->work[1], &same));
     if (!same) *why = "the smoothers before and after have other diagonals";
   }
+  PetscCall(before);
   PetscCall(ierr);
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaInit(&work, x));

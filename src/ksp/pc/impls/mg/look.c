@@ -281,12 +281,25 @@ PetscErrorCode HybMGAgree(PC pc, const HybMG *h, PetscErrorCode before, const ch
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* smoothers are set up as PETSc does before its own cycle */
 static PetscErrorCode LevelsCovered(PC pc, HybMG *h, const char **why)
 {
-  const PC_MG *mg = (const PC_MG *)pc->data;
+  const PC_MG   *mg     = (const PC_MG *)pc->data;
+  const PetscInt levels = mg->levels[0]->levels;
 
   PetscFunctionBegin;
-  for (PetscInt l = mg->levels[0]->levels - 1; l > 0 && !*why; l--) PetscCall(LevelCovered(h, mg, l, why));
+  for (PetscInt l = 0; l < levels; l++) {
+    PC_MG_Levels *m = mg->levels[l];
+
+    PetscCall(KSPSetUp(m->smoothd));
+    PetscCall(KSPSetUpOnBlocks(m->smoothd));
+    if (m->smoothu != m->smoothd) PetscCall(KSPSetUp(m->smoothu));
+    if (!m->A) {
+      PetscCall(KSPGetOperators(m->smoothu, &m->A, NULL));
+      PetscCall(PetscObjectReference((PetscObject)m->A));
+    }
+  }
+  for (PetscInt l = levels - 1; l > 0 && !*why; l--) PetscCall(LevelCovered(h, mg, l, why));
   if (!*why) PetscCall(CoarsestCovered(mg->levels[0]->smoothd, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -305,17 +318,6 @@ static PetscErrorCode HybMGCovered(PC pc, HybMG *h, const char **why)
     *why = "several cycles an application";
   else if (mg->stageApply)
     *why = "-pc_mg_log";
-  for (PetscInt l = 0; l < levels && !*why; l++) {
-    PC_MG_Levels *m = mg->levels[l];
-
-    PetscCall(KSPSetUp(m->smoothd));
-    PetscCall(KSPSetUpOnBlocks(m->smoothd));
-    if (m->smoothu != m->smoothd) PetscCall(KSPSetUp(m->smoothu));
-    if (!m->A) { /* as PETSc does before its own cycle */
-      PetscCall(KSPGetOperators(m->smoothu, &m->A, NULL));
-      PetscCall(PetscObjectReference((PetscObject)m->A));
-    }
-  }
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMGAgree(pc, h, LevelsCovered(pc, h, why), why));
   if (h->several && !*why) PetscCall(ArraysCovered(h, levels - 1, why));

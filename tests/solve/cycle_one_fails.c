@@ -1,0 +1,148 @@
+/*
+  Multigrid's cycle on several processes where one process alone fails, at each of its allocations and calls of the
+  device in turn: in applications that make the cycle, in those that capture it, and in those of the graph. Nobody waits
+  for ever, an error is one of the process that fails at least, and once all have heard of it applications give what
+  they gave before.
+
+TEST np=2 @emulated -every 7
+TEST np=2 @emulated -every 11 -mat_aijhybridgpu_tuning comm_together=0
+TEST np=3 @emulated -every 41 -mat_aijhybridgpu_comm mpi
+
+  -every N: the first sixteen, and of the others one in N; -from K: from the K-th on; -verbose: says what failed
+*/
+#include "gamgtest.h"
+#include "matfault.h"
+#include <petsc/private/pcmgimpl.h>
+#include <unistd.h>
+
+static struct {
+  int         count, target;
+  const char *what;
+} F;
+
+static int DeviceFault(const char *what)
+{
+  if (!F.target || ++F.count != F.target) return 0;
+  F.what = what;
+  return 1;
+}
+
+/* PETSc's Jacobi makes its diagonal at its first application, of all processes together */
+static PetscErrorCode Diagonals(PC pc)
+{
+  const PC_MG *mg = (const PC_MG *)pc->data;
+
+  PetscFunctionBeginUser;
+  for (PetscInt l = 1; l < mg->levels[0]->levels; l++) {
+    Mat A;
+    Vec b, x;
+    PC  jacobi;
+
+    PetscCall(KSPGetOperators(mg->levels[l]->smoothd, &A, NULL));
+    PetscCall(MatCreateVecs(A, &x, &b));
+    PetscCall(VecSet(b, 1.0));
+    PetscCall(KSPGetPC(mg->levels[l]->smoothd, &jacobi));
+    PetscCall(PCApply(jacobi, b, x));
+    PetscCall(MatTestDestroy(&b, &x));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* n applications, until one has an error; on how many processes */
+static PetscErrorCode Applications(PC pc, int n, Vec b, Vec x, int *errors)
+{
+  PetscFunctionBeginUser;
+  *errors = 0;
+  for (int k = 0; k < n && !*errors; k++) {
+    PetscErrorCode ierr;
+
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    ierr = PCApply(pc, b, x);
+    PetscCall(PetscPopErrorHandler());
+    *errors = ierr ? 1 : 0;
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, errors, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* made: the solver has applied its cycle before */
+static PetscErrorCode Faults(Mat H, PetscMPIInt faulty, PetscBool made, int from, int every)
+{
+  PetscMPIInt rank;
+  PetscBool   verbose = PETSC_FALSE;
+  Vec         b, x, expected;
+  KSP         h;
+  PC          pc;
+  int         fired = 1, errors, failed = 0, n = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-verbose", &verbose));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(MatCreateVecs(H, &x, &b));
+  PetscCall(VecDuplicate(x, &expected));
+  VecTestFill(b, r, 1.0 + (PetscReal)((r * 37) % 11));
+  for (int k = from; fired && k < 100000; k += k < 16 ? 1 : every, n++) {
+    STACK_SAVE;
+    PetscCall(Solver(H, &h));
+    PetscCall(KSPSetUp(h));
+    PetscCall(KSPGetPC(h, &pc));
+    PetscCall(Diagonals(pc));
+    if (made) PetscCall(Applications(pc, 4, b, expected, &errors));
+    (void)alarm(60);
+    F.count  = 0;
+    F.what   = "";
+    F.target = rank == faulty ? k : 0;
+    PetscCall(Applications(pc, 4, b, x, &errors));
+    fired    = F.target && F.count >= F.target;
+    F.target = 0;
+    STACK_RESTORE;
+    PetscCallMPI(MPI_Bcast(&fired, 1, MPI_INT, faulty, PETSC_COMM_WORLD));
+    if (verbose && rank == faulty) printf("call %d, %s: %d processes have an error\n", k, F.what, errors);
+    failed += errors > 0;
+    if (!errors && made) VecTestCheckSame(x, expected, "applications without an error");
+    /* what others learn late */
+    for (int turn = 0; turn < 3 && errors; turn++) PetscCall(Applications(pc, 1, b, x, &errors));
+    MatTestCheck(!errors, "an application after an error");
+    if (!errors) PetscCall(Applications(pc, 3, b, x, &errors));
+    MatTestCheck(!errors, "applications after an error");
+    if (!errors && made) VecTestCheckSame(x, expected, "applications after an error");
+    PetscCall(KSPDestroy(&h));
+    (void)alarm(0);
+  }
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "process %d, %s: %d calls made to fail, %d errors\n", (int)faulty, made ? "graphs" : "making", n - 1, failed));
+  MatTestCheck(failed > 2, "calls fail");
+  PetscCall(MatTestDestroy(&b, &x, &expected));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscInt    only = -1, every = 1, from = 1;
+  PetscBool   few = PETSC_FALSE;
+  Mat         S, A, H;
+  KSP         h;
+  PetscMPIInt size;
+
+  MatTestCards(argc, argv);
+  PetscFunctionBeginUser;
+  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
+  PetscCall(Options("-mat_aijhybridgpu_comm_timeout 5 -pc_gamg_coarse_eq_limit 10", PETSC_TRUE));
+  PetscCall(Grid(2, 20, LAPLACE, &S));
+  PetscCall(OfBothTypes(S, &A, &H));
+  PetscCall(Solver(H, &h)); /* the first use of all */
+  PetscCall(KSPSetUp(h));
+  PetscCall(KSPDestroy(&h));
+  PetscCall(MatTestHook(DeviceFault, NULL));
+  for (PetscMPIInt faulty = 0; faulty < size; faulty += size - 1) {
+    for (int made = 0; made < 2; made++) {
+      MatTestName = faulty ? "the last process fails" : "the first process fails";
+      PetscCall(Faults(H, faulty, (PetscBool)made, (int)from, (int)every));
+    }
+  }
+  PetscCall(MatTestHook(NULL, NULL));
+  PetscCall(MatTestDestroy(&S, &A, &H));
+  return MatTestEnd();
+}
