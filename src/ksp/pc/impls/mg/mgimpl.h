@@ -1,7 +1,8 @@
 /*
   mgimpl.h: the application of PETSc's multigrid by the room cycle. look.c: what is covered; watched.c: what a solver
   does beside solving, and which one is inside another; build.c: what the cycle is made of; smoother.c: smoothers'
-  numbers; rhs.c: right-hand sides that are left to smoothers; mg.c: the application, and what is registered.
+  numbers; rhs.c: right-hand sides that are left to smoothers; agree.c: several processes; mg.c: the application, and
+  what is registered.
 */
 #ifndef AIJHYBRIDGPU_MGIMPL_H
 #define AIJHYBRIDGPU_MGIMPL_H
@@ -89,7 +90,8 @@ typedef struct {
 /* Is the application covered, as everything is now? After a change of anything all smoothers are set up, as PETSc
    would, and *h is what they are now. b and x: of this application. */
 PETSC_INTERN PetscErrorCode HybMGLook(PC, HybMG *, Vec b, Vec x, PetscBool *covered);
-/* What one process finds is so on all: collective where there are several. *why is this process's reason, or NULL. */
+/* agree.c: what one process finds is so on all: collective where there are several. *why is this process's reason, or
+   NULL. */
 PETSC_INTERN PetscErrorCode HybMGAgree(PC, const HybMG *, PetscErrorCode before, const char **why);
 /* watched.c: a bit for each thing that a solver does beside solving, 0: nothing; whether there is any, by options too;
    and the one solver that does what its preconditioner, which is set up, has to do, or NULL */
