@@ -343,7 +343,11 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
     PetscCall(HybMatParArraysBegin(A, b, &exec, &device));
   else
     PetscCall(HybMatGetMultExec(A, b, x, &exec));
-  if (!device) PetscFunctionReturn(PETSC_SUCCESS); /* several hosts: PETSc's */
+  if (!device) {
+    if (!h->told) PetscCall(PetscInfo(pc, "The cycle is PETSc's own: several processes without a device each\n"));
+    h->told = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(Seen(pc, h, exec.backend->device, &h->now));
   if (h->known && !memcmp(&h->now, &h->seen, sizeof(h->now))) {
     *covered             = h->covered;
