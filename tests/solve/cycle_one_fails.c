@@ -129,7 +129,7 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
-  PetscCall(Options("-mat_aijhybridgpu_comm_timeout 5 -pc_gamg_coarse_eq_limit 10", PETSC_TRUE));
+  PetscCall(Options("-mat_aijhybridgpu_comm_timeout 5 -pc_gamg_coarse_eq_limit 10 -pc_gamg_process_eq_limit 1", PETSC_TRUE));
   PetscCall(Grid(2, 20, LAPLACE, &S));
   PetscCall(OfBothTypes(S, &A, &H));
   PetscCall(Solver(H, &h)); /* the first use of all */

@@ -80,6 +80,7 @@ typedef struct _HybExchange *HybExchange;
 typedef struct _HybHalo *HybHalo;
 struct _HybHalo {
   HybComm   comm;
+  uint64_t  number;   /* counts the halos of the process, from 1 */
   HybArena  arena;    /* of what follows; its exec is the backend */
   PetscInt  n;        /* owned entries of this process */
   PetscInt  nghost;   /* entries of others that it needs, in ascending order of their global numbers */

@@ -367,7 +367,7 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
 
 void HybExchangeAbandon(HybExchange e, const HybExec *exec)
 {
-  if (e->begun) return;
+  if (e->begun || e->recording) return; /* what is captured after an error is thrown away */
   (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
   (void)HybExchangeChoose(e, exec, PETSC_ERR_LIB);
   (void)PetscPopErrorHandler();

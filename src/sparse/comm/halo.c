@@ -62,11 +62,13 @@ static PetscErrorCode HybHaloAskers(HybHalo h, PetscMPIInt n, PetscMPIInt *rank,
 /* the object and what this process needs of whom; wanted: how many of each, freed by PetscFree() */
 static PetscErrorCode HybHaloStart(HybComm comm, const HybExec *exec, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *halo, PetscInt **wanted)
 {
-  HybHalo h;
+  static uint64_t halos;
+  HybHalo         h;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&h));
-  *halo = h;
+  *halo     = h;
+  h->number = ++halos;
   comm->users++;
   h->comm   = comm;
   h->n      = ranges[comm->rank + 1] - ranges[comm->rank];

@@ -568,7 +568,7 @@ PetscErrorCode HybPeerMult(HybExchange e, const HybExec *exec, const HybPeerProd
 PetscErrorCode HybPeerRecord(HybExchange e, const HybExec *exec)
 {
   PetscFunctionBegin;
-  if (!e->taken) PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, e->from->offset[e->from->n], sizeof(HybScalar), &e->taken));
+  if (!e->taken) PetscCall(HybArenaAlloc(&e->tables, HYB_MEM_DEVICE, e->from->offset[e->from->n], HYB_COMM_UNIT, &e->taken));
   if (!e->counter) PetscCall(HybArenaCalloc(&e->tables, HYB_MEM_DEVICE, 1, sizeof(*e->counter), &e->counter));
   e->recording = PETSC_TRUE;
   e->recorded  = 0;
@@ -585,7 +585,7 @@ PetscErrorCode HybPeerRecordBegin(HybExchange e, const HybExec *exec, const Pets
 PetscErrorCode HybPeerRecordEnd(HybExchange e, const HybExec *exec, void **result)
 {
   PetscFunctionBegin;
-  if (e->npeers) PetscCall(exec->backend->comm->take(exec, &e->table, e->counter, HybPeerPatience(e), e->slots_, (size_t)e->from->offset[e->from->n] * sizeof(HybScalar), e->taken));
+  if (e->npeers) PetscCall(exec->backend->comm->take(exec, &e->table, e->counter, HybPeerPatience(e), e->slots_, ((size_t)e->from->offset[e->from->n] * sizeof(HybScalar) + 7) / 8 * 8, e->taken));
   *result = e->taken;
   e->recorded++;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -99,6 +99,7 @@ PetscErrorCode HybCycleBlocksMult(HybCycleBlocks *m, const HybExec *exec, PetscE
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  PetscCall(before && !m->halo ? before : PETSC_SUCCESS); /* nobody can be told */
   for (int k = 0; k < 2; k++) {
     stream[k] = plan[k] ? plan[k]->exec.stream : NULL;
     if (plan[k]) plan[k]->exec.stream = exec->stream;

@@ -206,16 +206,17 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   const size_t        bytes = sizeof(HybScalar) * (size_t)h->cycle.m;
   HybVecAccess        v;
   HybArena            work;
-  PetscErrorCode      ierr;
+  PetscErrorCode      ierr, later;
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&work, exec));
-  PetscCall(HybVecGet(exec, &work, m->b, PETSC_FALSE, PETSC_TRUE, &v));
-  ierr = exec->backend->copy(exec, v.there, b, bytes, HYB_COPY_DEVICE_TO_DEVICE);
+  ierr = HybVecGet(exec, &work, m->b, PETSC_FALSE, PETSC_TRUE, &v);
+  if (!ierr) ierr = exec->backend->copy(exec, v.there, b, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   if (!ierr) ierr = HybVecRestore(exec, &work, &v);
-  if (!ierr) {
-    ierr = KSPSolve(m->smoothd, m->b, m->x);
-    if (ierr) Unlock(m->b);
+  if (!ierr || h->several) { /* others are about to solve */
+    later = KSPSolve(m->smoothd, m->b, m->x);
+    if (later) Unlock(m->b);
+    if (!ierr) ierr = later;
   }
   if (!ierr) ierr = KSPCheckSolve(m->smoothd, h->pc, m->x);
   if (!ierr) ierr = HybVecGet(exec, &work, m->x, PETSC_TRUE, PETSC_FALSE, &v);
@@ -354,7 +355,8 @@ static PetscErrorCode HybMGSendInverse(HybMG *h, Mat X)
 /* The solver that has all of the coarsest level on this process; NULL: there is none. *none: nothing of it is here. */
 static PetscErrorCode CoarseOwned(const HybMG *h, KSP ksp, KSP *solver, PetscBool *none)
 {
-  Mat A;
+  PetscMPIInt size = 1;
+  Mat         A;
 
   PetscFunctionBegin;
   PetscCall(KSPGetOperators(ksp, &A, NULL));
@@ -363,6 +365,8 @@ static PetscErrorCode CoarseOwned(const HybMG *h, KSP ksp, KSP *solver, PetscBoo
   if (!h->several) PetscFunctionReturn(PETSC_SUCCESS);
   *solver = NULL;
   if (A->rmap->n == A->rmap->N) PetscCall(HybMGInnerSolver(ksp, solver));
+  if (*solver) PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)*solver), &size));
+  if (size > 1) *solver = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -510,31 +514,53 @@ static PetscErrorCode LendSeveral(HybMG *h, PetscInt k, PetscBool *moved)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* all of them, also after an error: the others are asked too */
 static PetscErrorCode LendHalos(HybMG *h, PetscInt k, PetscBool *moved)
 {
-  HybCycleBlocks *m   = h->cycle.level[k].several;
-  const Mat       M[] = {h->A[k], h->P[k], h->R[k]};
+  HybCycleBlocks *m    = h->cycle.level[k].several;
+  const Mat       M[]  = {h->A[k], h->P[k], h->R[k]};
+  PetscErrorCode  ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   for (int part = 0; part < HYB_CYCLE_PARTS; part++) {
-    const HybHalo old = m[part].halo;
+    PetscErrorCode later;
 
     m[part].transpose = (PetscBool)(part == HYB_CYCLE_R && h->transposed[k]);
-    PetscCall(HybMatParHalo(M[part], &m[part].halo));
-    PetscCheck(m[part].halo, PetscObjectComm((PetscObject)M[part]), PETSC_ERR_PLIB, "A cycle whose exchange is gone");
-    if (m[part].halo != old) *moved = PETSC_TRUE;
+    later             = HybMatParHalo(M[part], &m[part].halo);
+    if (!ierr) ierr = later;
+    if (!m[part].halo || m[part].halo->number != h->halo[k][part]) *moved = PETSC_TRUE;
+    h->halo[k][part] = m[part].halo ? m[part].halo->number : 0;
   }
+  PetscCall(ierr);
+  for (int part = 0; part < HYB_CYCLE_PARTS; part++) PetscCheck(m[part].halo, PetscObjectComm((PetscObject)M[part]), PETSC_ERR_PLIB, "A cycle whose exchange is gone");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LendParallel(HybMG *h, PetscBool *moved)
+{
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 0; k < h->cycle.n; k++) {
+    const PetscErrorCode later = LendHalos(h, k, moved);
+
+    if (!ierr) ierr = later;
+  }
+  for (PetscInt k = 0; k < h->cycle.n && !ierr; k++) ierr = LendSeveral(h, k, moved);
+  if (ierr) *moved = PETSC_TRUE; /* what has moved is not seen the next time */
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybMGLend(HybMG *h)
 {
-  HybCycle *c     = &h->cycle;
-  PetscBool moved = PETSC_FALSE, other = PETSC_FALSE, any; /* the cycle's own graph has nothing of the finest level's */
+  HybCycle *c = &h->cycle;
+  /* the cycle's own graph has nothing of the finest level's */
+  PetscBool      moved = PETSC_FALSE, other = PETSC_FALSE, any;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < c->n && h->several; k++) PetscCall(LendHalos(h, k, &moved));
-  for (PetscInt k = 0; k < c->n && h->several; k++) PetscCall(LendSeveral(h, k, &moved));
+  if (h->several) ierr = LendParallel(h, &moved);
   for (PetscInt k = 0; k < c->n && !h->several; k++) {
     HybCycleLevel *l = &c->level[k];
 
@@ -550,6 +576,7 @@ PetscErrorCode HybMGLend(HybMG *h)
   }
   h->lent++;
   if (moved) PetscCall(HybCycleMoved(c));
+  PetscCall(ierr);
   if (other || !c->stamp) c->stamp = HybMGNewStamp();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

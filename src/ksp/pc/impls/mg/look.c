@@ -26,7 +26,8 @@ static PetscErrorCode HasMult(const HybMG *h, Mat A, PetscBool *flg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode SolverSeen(KSP ksp, HybMGSolver *s)
+/* A failure of a preconditioner may be known to one process alone: where there are several it says nothing here. */
+static PetscErrorCode SolverSeen(const HybMG *h, KSP ksp, HybMGSolver *s)
 {
   const PC     pc = ksp->pc;
   MatNullSpace null;
@@ -53,6 +54,7 @@ static PetscErrorCode SolverSeen(KSP ksp, HybMGSolver *s)
   s->first  = HybMGFirstNumber(ksp);
   s->flags |= ksp->guess_zero ? (PetscInt)1 << 29 : 0;
   s->flags |= pc && pc->setupcalled ? (PetscInt)1 << 28 : 0;
+  s->flags |= pc && pc->failedreason != PC_NOERROR && !h->several ? (PetscInt)1 << 24 : 0;
   s->flags |= pc && pc->reusepreconditioner ? (PetscInt)1 << 27 : 0;
   s->stage     = ksp->setupstage;
   s->norm      = ksp->normtype;
@@ -65,7 +67,7 @@ static PetscErrorCode SolverSeen(KSP ksp, HybMGSolver *s)
 }
 
 /* what is inside the coarsest level's solver, where nobody asks that for a solution */
-static PetscErrorCode InnerSeen(KSP ksp, HybMGSeen *seen)
+static PetscErrorCode InnerSeen(const HybMG *h, KSP ksp, HybMGSeen *seen)
 {
   Mat F;
 
@@ -77,7 +79,7 @@ static PetscErrorCode InnerSeen(KSP ksp, HybMGSeen *seen)
     }
     if (k == HYB_MG_INNER) break;
     PetscCall(HybMGInnerSolver(ksp, &ksp));
-    if (ksp) PetscCall(SolverSeen(ksp, &seen->inner[k]));
+    if (ksp) PetscCall(SolverSeen(h, ksp, &seen->inner[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -97,8 +99,8 @@ static PetscErrorCode Seen(PC pc, const HybMG *h, PetscBool device, HybMGSeen *s
     const PC_MG_Levels *m = mg->levels[l];
     HybMGLevelSeen     *s = &seen->level[l];
 
-    PetscCall(SolverSeen(m->smoothd, &s->down));
-    if (m->smoothu != m->smoothd) PetscCall(SolverSeen(m->smoothu, &s->up));
+    PetscCall(SolverSeen(h, m->smoothd, &s->down));
+    if (m->smoothu != m->smoothd) PetscCall(SolverSeen(h, m->smoothu, &s->up));
     s->A           = ObjectSeen(m->A);
     s->interpolate = ObjectSeen(m->interpolate);
     s->restriction = ObjectSeen(m->restrct);
@@ -108,7 +110,7 @@ static PetscErrorCode Seen(PC pc, const HybMG *h, PetscBool device, HybMGSeen *s
     if (m->interpolate) PetscCall(HasMult(h, m->interpolate, &s->mult[1]));
     if (m->restrct) PetscCall(HasMult(h, m->restrct, &s->mult[2]));
   }
-  if (h->cycle.inverse) PetscCall(InnerSeen(mg->levels[0]->smoothd, seen));
+  if (h->cycle.inverse) PetscCall(InnerSeen(h, mg->levels[0]->smoothd, seen));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -182,18 +184,24 @@ static PetscErrorCode NullSpacesCovered(HybMG *h, Mat A, PetscBool finest, const
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* is M of these layouts' sizes, all processes' and this one's? */
+static PetscBool Fits(Mat M, PetscLayout rows, PetscLayout columns)
+{
+  return (PetscBool)(M->rmap->N == rows->N && M->rmap->n == rows->n && M->cmap->N == columns->N && M->cmap->n == columns->n);
+}
+
 /* P: fine x coarse; R: coarse x fine, or fine x coarse, whose transpose is meant */
-static PetscErrorCode TransfersCovered(const HybMG *h, const PC_MG_Levels *m, PetscInt fine, PetscInt coarse, PetscBool *transposed, const char **why)
+static PetscErrorCode TransfersCovered(const HybMG *h, const PC_MG_Levels *m, PetscLayout fine, PetscLayout coarse, PetscBool *transposed, const char **why)
 {
   PetscBool p, r;
 
   PetscFunctionBegin;
   PetscCall(HasMult(h, m->interpolate, &p));
   PetscCall(HasMult(h, m->restrct, &r));
-  *transposed = (PetscBool)(m->restrct->rmap->N == fine && m->restrct->cmap->N == coarse);
+  *transposed = (PetscBool)(m->restrct->rmap->N == fine->N && m->restrct->cmap->N == coarse->N);
   if (!p || !r)
     *why = "an interpolation is of another type";
-  else if (fine == coarse || m->interpolate->rmap->N != fine || m->interpolate->cmap->N != coarse || (!*transposed && (m->restrct->rmap->N != coarse || m->restrct->cmap->N != fine)))
+  else if (fine->N == coarse->N || !Fits(m->interpolate, fine, coarse) || !(*transposed ? Fits(m->restrct, fine, coarse) : Fits(m->restrct, coarse, fine)))
     *why = "an interpolation has other sizes than its levels";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -225,8 +233,8 @@ static PetscErrorCode LevelCovered(HybMG *h, const PC_MG *mg, PetscInt l, const 
   PetscCall(KSPGetOperators(m->smoothd, &A, NULL));
   PetscCall(KSPGetOperators(mg->levels[l - 1]->smoothd, &coarser, NULL));
   PetscCall(HasMult(h, A, &mult));
-  if (!mult)
-    *why = "a level's matrix is of another type";
+  if (!mult || !Fits(A, A->rmap, A->rmap))
+    *why = "a level's matrix is of another type, or not square";
   else if (m->A != A || m->residual != PCMGResidualDefault)
     *why = "a level has a residual of its own";
   else if (m->cr)
@@ -241,7 +249,7 @@ static PetscErrorCode LevelCovered(HybMG *h, const PC_MG *mg, PetscInt l, const 
   /* Where a level is entered, its vector is zero, of which PETSc hears by the norm. A smoother that is told to begin
      from zero would do so in each of its visits. */
   if (!*why && (m->smoothu->guess_zero || (m->smoothd->guess_zero && k > 0 && mg->levels[l + 1]->cycles > 1))) *why = "a smoother begins from zero where there is a guess";
-  if (!*why) PetscCall(TransfersCovered(h, m, A->rmap->N, coarser->rmap->N, &h->transposed[k], why));
+  if (!*why) PetscCall(TransfersCovered(h, m, A->rmap, coarser->rmap, &h->transposed[k], why));
   h->A[k] = A;
   h->P[k] = m->interpolate;
   h->R[k] = m->restrct;
@@ -324,6 +332,7 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
   const char  *why = NULL;
   HybExec      exec;
   Mat          A;
+  PetscMPIInt  size;
   PetscBool    ours = PETSC_FALSE, device = PETSC_TRUE;
 
   PetscFunctionBegin;
@@ -332,7 +341,9 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
   h->asked = PETSC_TRUE;
   if (!h->on || !mg->levels || !mg->levels[0]->smoothd) PetscFunctionReturn(PETSC_SUCCESS);
   A = pc->pmat;
-  if (A) PetscCall(HybMatParHasMult(A, &h->several));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  h->several = PETSC_FALSE;
+  if (A && size > 1) PetscCall(HybMatParHasMult(A, &h->several));
   if (A) PetscCall(HasMult(h, A, &ours));
   if (!ours && h->ours) PetscCall(HybMGRelease(h));
   h->ours = ours;

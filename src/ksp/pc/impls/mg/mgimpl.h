@@ -80,11 +80,12 @@ typedef struct {
   Mat        A[HYB_MG_LEVELS], P[HYB_MG_LEVELS], R[HYB_MG_LEVELS];
   PetscBool  transposed[HYB_MG_LEVELS];
   uint64_t   plan[HYB_MG_LEVELS][3];         /* numbers of the plans */
-  uint64_t   blockplan[HYB_MG_LEVELS][3][2]; /* of parallel matrices: of both blocks' plans */
-  PetscReal *c;                              /* numbers of all smoothers, where the cycle executes */
-  HybScalar *inverse;                        /* of the coarsest level, there as well; NULL: PETSc solves */
-  PC         pc;                             /* as long as an application lasts */
-  PetscInt   lent;                           /* how many have the matrices' arrays */
+  uint64_t   blockplan[HYB_MG_LEVELS][3][2]; /* of parallel matrices: of both blocks' plans, and of the halos */
+  uint64_t   halo[HYB_MG_LEVELS][3];
+  PetscReal *c;       /* numbers of all smoothers, where the cycle executes */
+  HybScalar *inverse; /* of the coarsest level, there as well; NULL: PETSc solves */
+  PC         pc;      /* as long as an application lasts */
+  PetscInt   lent;    /* how many have the matrices' arrays */
 } HybMG;
 
 /* Is the application covered, as everything is now? After a change of anything all smoothers are set up, as PETSc

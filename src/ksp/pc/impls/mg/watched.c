@@ -22,7 +22,6 @@ PetscInt HybMGFlags(KSP ksp)
     (PetscBool)(ksp->dmActive != 0),
     (PetscBool)(ksp->view || ksp->viewPre || ksp->viewRate || ksp->viewMat || ksp->viewPMat || ksp->viewRhs || ksp->viewSol || ksp->viewMatExp || ksp->viewEV || ksp->viewSV || ksp->viewEVExp || ksp->viewFinalRes || ksp->viewPOpExp),
     (PetscBool)(ksp->pc_side != PC_LEFT),
-    (PetscBool)(pc && pc->failedreason != PC_NOERROR),
     (PetscBool)(pc && pc->modifysubmatrices != NULL),
     (PetscBool)(pc && pc->ops->presolve != NULL),
 #if HYB_HAS_DIAGONALSCALE
@@ -47,7 +46,7 @@ PetscErrorCode HybMGWatched(KSP ksp, PetscBool *watched)
 {
   PetscFunctionBegin;
   PetscCall(PetscOptionsHasName(((PetscObject)ksp)->options, ((PetscObject)ksp)->prefix, "-ksp_converged_reason", watched));
-  if (HybMGFlags(ksp)) *watched = PETSC_TRUE;
+  if (HybMGFlags(ksp) || (ksp->pc && ksp->pc->failedreason != PC_NOERROR)) *watched = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -351,10 +351,12 @@ PetscErrorCode HybMatParMultArrays(Mat A, PetscErrorCode before, const PetscScal
 
 PetscErrorCode HybMatParHasMult(Mat A, PetscBool *flg)
 {
-  const struct _MatOps *o = A->ops;
+  const struct _MatOps *o     = A->ops;
+  PetscBool             bound = PETSC_FALSE;
 
   PetscFunctionBegin;
-  *flg = (PetscBool)(MatIsMPIAIJHybridGPU(A) && A->assembled && !A->structure_only && o->mult == MatMult_MPIAIJHybridGPU && o->multadd == MatMultAdd_MPIAIJHybridGPU && o->multtranspose == MatMultTranspose_MPIAIJHybridGPU && o->multtransposeadd == MatMultTransposeAdd_MPIAIJHybridGPU && o->residual == MatResidual_MPIAIJHybridGPU);
+  if (PetscDefined(HAVE_DEVICE)) PetscCall(MatBoundToCPU(A, &bound)); /* without devices it says so of every matrix */
+  *flg = (PetscBool)(MatIsMPIAIJHybridGPU(A) && !bound && A->assembled && !A->structure_only && o->mult == MatMult_MPIAIJHybridGPU && o->multadd == MatMultAdd_MPIAIJHybridGPU && o->multtranspose == MatMultTranspose_MPIAIJHybridGPU && o->multtransposeadd == MatMultTransposeAdd_MPIAIJHybridGPU && o->residual == MatResidual_MPIAIJHybridGPU);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
