@@ -8,7 +8,7 @@ TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=2 -mat_aijhybridgpu_backend host -few
 TEST np=1 -mat_aijhybridgpu_backend host -mat_aijhybridgpu_smoothers 0 -case eigenvalues
 TEST np=1 @emulated
-TEST np=2 @emulated -few
+TEST np=+2 @emulated -few
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
 
   -few: one case of three; -case NAME: this one alone

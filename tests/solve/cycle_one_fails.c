@@ -4,9 +4,9 @@
   for ever, an error is one of the process that fails at least, and once all have heard of it applications give what
   they gave before.
 
-TEST np=2 @emulated -every 7
-TEST np=2 @emulated -every 11 -mat_aijhybridgpu_tuning comm_together=0
-TEST np=3 @emulated -every 41 -mat_aijhybridgpu_comm mpi
+TEST np=2 @emulated -every 31
+TEST np=+2 @emulated -every 29 -mat_aijhybridgpu_tuning comm_together=0
+TEST np=+3 @emulated -every 151 -mat_aijhybridgpu_comm mpi
 
   -every N: the first sixteen, and of the others one in N; -from K: from the K-th on; -verbose: says what failed
 */

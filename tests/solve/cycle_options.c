@@ -7,8 +7,8 @@ TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=2 -mat_aijhybridgpu_backend host -few
 TEST np=1 @emulated
 TEST np=2 @emulated -few
-TEST np=2 @emulated -few -mat_aijhybridgpu_tuning comm_together=0
-TEST np=2 @emulated -few -mat_aijhybridgpu_comm mpi
+TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning comm_together=0
+TEST np=+2 @emulated -few -mat_aijhybridgpu_comm mpi
 
   -few: one line of four; -line N: this one alone
 */
