@@ -146,6 +146,31 @@ static inline PetscErrorCode MatFaultHeld(size_t *bytes)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* PETSc's Jacobi makes its diagonal at its first application, of which a half, when that fails, passes for the whole;
+   and of several processes it is one of all. The smoothers' of multigrid are applied. */
+static inline PetscErrorCode MatFaultDiagonals(PC pc)
+{
+  PetscInt levels;
+
+  PetscFunctionBeginUser;
+  PetscCall(PCMGGetLevels(pc, &levels));
+  for (PetscInt l = 1; l < levels; l++) {
+    KSP smoother;
+    Mat A;
+    Vec b, x;
+    PC  jacobi;
+
+    PetscCall(PCMGGetSmoother(pc, l, &smoother));
+    PetscCall(KSPGetOperators(smoother, &A, NULL));
+    PetscCall(MatCreateVecs(A, &x, &b));
+    PetscCall(VecSet(b, 1.0));
+    PetscCall(KSPGetPC(smoother, &jacobi));
+    PetscCall(PCApply(jacobi, b, x));
+    PetscCall(MatTestDestroy(&b, &x));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* error = call, of whose allocations and calls of the device the at-th fails (0: none); fired: there were so many */
 #define MatFaultTry(at, error, fired, call)                                                                        \
   do {                                                                                                             \

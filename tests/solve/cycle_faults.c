@@ -15,7 +15,6 @@ TEST np=1 @emulated -null -every 3
   stays; -null: constants are the null space; -verbose: says what failed
 */
 #include "matfault.h"
-#include <petsc/private/pcmgimpl.h>
 
 static Mat       S;
 static PetscBool Verbose, Null;
@@ -41,34 +40,11 @@ static PetscErrorCode NewValues(Mat A, KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc's Jacobi makes its diagonal at its first application, of which a half, when that fails, passes for the whole */
-static PetscErrorCode Diagonals(KSP ksp)
-{
-  PC     pc;
-  PC_MG *mg;
-
-  PetscFunctionBeginUser;
-  PetscCall(KSPGetPC(ksp, &pc));
-  mg = (PC_MG *)pc->data;
-  for (PetscInt l = 1; l < mg->levels[0]->levels; l++) {
-    Mat A;
-    Vec b, x;
-    PC  jacobi;
-
-    PetscCall(KSPGetOperators(mg->levels[l]->smoothd, &A, NULL));
-    PetscCall(MatCreateVecs(A, &x, &b));
-    PetscCall(VecSet(b, 1.0));
-    PetscCall(KSPGetPC(mg->levels[l]->smoothd, &jacobi));
-    PetscCall(PCApply(jacobi, b, x));
-    PetscCall(VecDestroy(&b));
-    PetscCall(VecDestroy(&x));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* A solver that is set up, and the finest level's matrix */
 static PetscErrorCode Create(Mat *A, KSP *ksp, Vec *b, Vec *x)
 {
+  PC pc;
+
   PetscFunctionBeginUser;
   PetscCall(MatConvert(S, "aijhybridgpu", MAT_INITIAL_MATRIX, A));
   PetscCall(MatSetOption(*A, MAT_SYMMETRIC, PETSC_TRUE));
@@ -83,7 +59,8 @@ static PetscErrorCode Create(Mat *A, KSP *ksp, Vec *b, Vec *x)
   PetscCall(KSPSetOperators(*ksp, *A, *A));
   PetscCall(KSPSetFromOptions(*ksp));
   PetscCall(KSPSetUp(*ksp));
-  PetscCall(Diagonals(*ksp));
+  PetscCall(KSPGetPC(*ksp, &pc));
+  PetscCall(MatFaultDiagonals(pc));
   PetscCall(MatCreateVecs(*A, x, b));
   for (PetscInt r = 0; r < 400; r++) PetscCall(VecSetValue(*b, r, 1.0 + (PetscReal)((r * 37) % 11), INSERT_VALUES));
   PetscCall(VecAssemblyBegin(*b));

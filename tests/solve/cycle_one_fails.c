@@ -12,7 +12,6 @@ TEST np=+3 @emulated -every 151 -mat_aijhybridgpu_comm mpi
 */
 #include "gamgtest.h"
 #include "matfault.h"
-#include <petsc/private/pcmgimpl.h>
 #include <unistd.h>
 
 static struct {
@@ -25,27 +24,6 @@ static int DeviceFault(const char *what)
   if (!F.target || ++F.count != F.target) return 0;
   F.what = what;
   return 1;
-}
-
-/* PETSc's Jacobi makes its diagonal at its first application, of all processes together */
-static PetscErrorCode Diagonals(PC pc)
-{
-  const PC_MG *mg = (const PC_MG *)pc->data;
-
-  PetscFunctionBeginUser;
-  for (PetscInt l = 1; l < mg->levels[0]->levels; l++) {
-    Mat A;
-    Vec b, x;
-    PC  jacobi;
-
-    PetscCall(KSPGetOperators(mg->levels[l]->smoothd, &A, NULL));
-    PetscCall(MatCreateVecs(A, &x, &b));
-    PetscCall(VecSet(b, 1.0));
-    PetscCall(KSPGetPC(mg->levels[l]->smoothd, &jacobi));
-    PetscCall(PCApply(jacobi, b, x));
-    PetscCall(MatTestDestroy(&b, &x));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* n applications, until one has an error; on how many processes */
@@ -86,7 +64,7 @@ static PetscErrorCode Faults(Mat H, PetscMPIInt faulty, PetscBool made, int from
     PetscCall(Solver(H, &h));
     PetscCall(KSPSetUp(h));
     PetscCall(KSPGetPC(h, &pc));
-    PetscCall(Diagonals(pc));
+    PetscCall(MatFaultDiagonals(pc));
     if (made) PetscCall(Applications(pc, 4, b, expected, &errors));
     (void)alarm(60);
     F.count  = 0;

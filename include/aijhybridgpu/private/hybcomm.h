@@ -166,6 +166,7 @@ typedef struct {
   const PetscCount *ptr;
 } HybPeerProduct;
 
+#define HYB_HALO_BESIDE 8192 /* nonzeros for others that one block of threads multiplies with beside the own product */
 /* May this process do exchange and product in one launch now, whatever others do? Yes if the exchange uses peer access
    already, sends little, and little is queued between Begin and End (early). For short products the time is that of the
    launches. */
@@ -188,8 +189,7 @@ extern void HybHaloAbandon(HybHalo, const HybExec *, PetscBool reverse, PetscErr
 
 /* Not collective: all processes know of an error in its exchanges, so the next exchange does not report it again. */
 extern void HybHaloForget(HybHalo);
-/* Not collective: an error if a device has found a neighbour's failure in an exchange of this halo since it was
-   asked */
+/* Not collective: an error if a device has found a neighbour's failure in an exchange since it was asked last */
 extern PetscErrorCode HybHaloHeard(HybHalo);
 
 /*

@@ -75,9 +75,7 @@ typedef struct {
   PetscErrorCode (*solve)(void *ctx, const HybScalar *b, HybScalar *x);
   void *ctx;
   /* On a device alone. Vectors are this process's parts, and all processes apply the cycle together. The inverse is
-     that of a coarsest level that one process has whole; others have m = 0, and any inverse but NULL where that one has
-     its.
-   */
+     that of a coarsest level that one process has whole: others have m = 0, and then any inverse but NULL. */
   PetscBool several;
   /* For a singular matrix on the finest level, whose null space are the constants. zeromean: the mean of each
      smoother's D^-1 (b - A x) is subtracted; zerosum: the mean of b is. q and sums are work for that. */
@@ -87,7 +85,7 @@ typedef struct {
   /* The caller changes stamp whenever an array or a plan of the cycle is another one. */
   uint64_t stamp;
   /* HybCycleApply()'s own */
-  void     *graph;   /* the captured launches of all levels below the finest; NULL: not captured yet */
+  void     *graph;   /* the captured launches of all levels from `first` on; NULL: not captured yet */
   PetscBool applied; /* true: there was an application since the last HybCycleMoved() */
   PetscInt  first;   /* the finest level that is captured */
   PetscInt  same;    /* so many applications had the vectors of the one before */
@@ -124,10 +122,11 @@ typedef struct _HybCycleOps {
 
 /*
   x = the result of one cycle for the right-hand side b, from x = 0. All plans are set up. before: an error of this
-  process, which is returned; of several, all come here. Nothing is waited for on a
-  device, unless solve() does. From the second application on, levels below the finest are one launch
-  of a graph, where they can be: whoever moves an array of these levels, or makes another plan, calls HybCycleMoved()
-  before the next application. Numbers in arrays may change at will.
+  process, which is returned; of several, all come here. Nothing is waited for on a device, unless solve() does. From
+  the second application on, levels below the finest are one launch of a graph, where they can be; of several processes
+  the levels from which on all can, the finest too where b and x are those of the last time. Whoever moves an array of
+  these levels, or makes another plan, calls HybCycleMoved() before the next application. Numbers in arrays may change
+  at will.
 */
 extern PetscErrorCode HybCycleApply(HybCycle *, PetscErrorCode before, const HybScalar *b, HybScalar *x);
 extern PetscErrorCode HybCycleMoved(HybCycle *);

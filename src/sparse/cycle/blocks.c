@@ -11,14 +11,11 @@
 */
 #include "cycleimpl.h"
 
-/* so many nonzeros for others one block of threads multiplies with while the rest are at their own */
-#define BLOCKS_BESIDE 8192
-
 static PetscBool BlocksTogether(const HybCycleBlocks *m)
 {
   /* own rows of few nonzeros take no longer than to start a kernel: nothing is gained by entries that come meanwhile */
   m->halo->early = (PetscBool)(m->D.nnz < HybTuningGet()->comm_together);
-  return (PetscBool)(HybHaloMultiplies(m->halo, m->transpose) && HybSpMVLanes(m->own) && HybSpMVLanes(m->others) && (!m->transpose || m->O.nnz <= BLOCKS_BESIDE));
+  return (PetscBool)(HybHaloMultiplies(m->halo, m->transpose) && HybSpMVLanes(m->own) && HybSpMVLanes(m->others) && (!m->transpose || m->O.nnz <= HYB_HALO_BESIDE));
 }
 
 /* A method without a step may allocate and wait, but for one that forms each row's sum by lanes, which fills the rows

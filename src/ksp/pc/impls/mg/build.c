@@ -463,15 +463,20 @@ PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
   PetscFunctionBegin;
   h->pc = pc;
   ierr  = HybMGPrepare(mg, h, x, why);
-  for (PetscInt k = 0; k < levels - 1; k++) {
-    const PetscErrorCode before = ierr;
-
-    ierr = HybMGReciprocals(mg->levels[levels - 1 - k], h, &h->cycle.level[k], before, why);
-  }
+  for (PetscInt k = 0; k < levels - 1; k++) ierr = HybMGReciprocals(mg->levels[levels - 1 - k], h, &h->cycle.level[k], ierr, why);
   PetscCall(HybMGAgree(pc, h, ierr, why));
   if (!*why) PetscCall(HybMGNullSpace(mg->levels[levels - 1]->smoothd, h, why));
   if (!*why) PetscCall(HybMGCoarsest(pc, mg, h));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* would a captured launch of this matrix be another? *number: of the plan that it was captured with */
+static PetscBool LoanMoved(const HybCSR *was, const HybCSR *csr, const HybSpMV *before, const HybSpMV *plan, uint64_t *number)
+{
+  const PetscBool same = (PetscBool)(was->i == csr->i && was->j == csr->j && was->a == csr->a && was->m == csr->m && was->n == csr->n && was->nnz == csr->nnz && before == plan && *number == plan->number);
+
+  *number = plan->number;
+  return (PetscBool)!same;
 }
 
 /* one matrix; *moved is set where a captured launch of it would not be the same */
@@ -482,8 +487,7 @@ static PetscErrorCode LendOne(HybMG *h, Mat A, PetscBool transpose, HybCSR *csr,
 
   PetscFunctionBegin;
   PetscCall(HybMatGetMult(A, &h->cycle.exec, transpose, csr, plan));
-  if (old.i != csr->i || old.j != csr->j || old.a != csr->a || old.m != csr->m || old.n != csr->n || old.nnz != csr->nnz || before != *plan || *number != (*plan)->number) *moved = PETSC_TRUE;
-  *number = (*plan)->number;
+  if (LoanMoved(&old, csr, before, *plan, number)) *moved = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -504,12 +508,8 @@ static PetscErrorCode LendSeveral(HybMG *h, PetscInt k, PetscBool *moved)
     m[part].O      = csr[1];
     m[part].own    = plan[0];
     m[part].others = plan[1];
-    for (int b = 0; b < 2; b++) {
-      const HybCSR *was = b ? &old.O : &old.D;
-
-      if (was->i != csr[b].i || was->j != csr[b].j || was->a != csr[b].a || was->m != csr[b].m || was->n != csr[b].n || was->nnz != csr[b].nnz || (b ? old.others : old.own) != plan[b] || h->blockplan[k][part][b] != plan[b]->number) *moved = PETSC_TRUE;
-      h->blockplan[k][part][b] = plan[b]->number;
-    }
+    for (int b = 0; b < 2; b++)
+      if (LoanMoved(b ? &old.O : &old.D, &csr[b], b ? old.others : old.own, plan[b], &h->blockplan[k][part][b])) *moved = PETSC_TRUE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

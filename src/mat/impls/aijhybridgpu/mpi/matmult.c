@@ -68,9 +68,6 @@ static PetscErrorCode HybMPIMultLog(const HybHalo h, PetscBool transpose)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* So many nonzeros of O^T one block of threads multiplies with while the others are at D^T */
-#define HYB_MULT_BESIDE 8192
-
 static PetscErrorCode HybMPIMultForward(HybMPIMult *m, HybSpMVMode mode)
 {
   const PetscScalar *y     = m->inplace ? m->dz.there : m->dy.there;
@@ -111,7 +108,7 @@ static PetscErrorCode HybMPIMultTogetherLook(HybMPIMult *m, PetscBool transpose,
   if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUMultBegin(m->blocks[0], &m->x, transpose, &p->D.csr, &p->D.lanes));
   PetscCall(MatSeqAIJHybridGPUMultBegin(m->blocks[1], &m->x, transpose, &p->O.csr, &p->O.lanes));
-  *may = (PetscBool)(p->D.lanes && p->O.lanes && (!transpose || p->O.csr.nnz <= HYB_MULT_BESIDE));
+  *may = (PetscBool)(p->D.lanes && p->O.lanes && (!transpose || p->O.csr.nnz <= HYB_HALO_BESIDE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
