@@ -11,7 +11,9 @@ ifndef CUDA_ARCH
 endif
 CUDA_SRC := $(sort $(wildcard src/sparse/*/*.cu src/sparse/*/*/*.cu))
 CUDA_HDR := $(wildcard src/sparse/*/*.cuh src/sparse/*/*/*.cuh)
-CUDA_OBJ = $(CUDA_SRC:%.cu=$(BUILD)/cuda/%.o)
+# compiled a second time, for a cycle in single precision
+CUDA_SINGLE := $(if $(findstring single,$(PETSC_ID)),,src/sparse/cycle/table.cu $(patsubst %,src/sparse/spmv/%.cu,block rowgroup shape))
+CUDA_OBJ = $(CUDA_SRC:%.cu=$(BUILD)/cuda/%.o) $(CUDA_SINGLE:%.cu=$(BUILD)/cuda/%.single.o)
 CUDA_LIB = $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so
 
 # real code for each architecture, and PTX of the newest for the ones to come
@@ -47,6 +49,12 @@ $(BUILD)/cuda/%.o: %.cu | $(BUILD)/cuda/begun
 	@$(NVCC) $(CUDA_FLAGS) -MD -MP -MF $(@:.o=.d) -c $< -o $@ 2> $(@:.o=.ptxas) || { grep -v '^ptxas info' $(@:.o=.ptxas) >&2; exit 1; }
 	@grep -E 'warning' $(@:.o=.ptxas) >&2 || true
 
+$(BUILD)/cuda/%.single.o: %.cu | $(BUILD)/cuda/begun
+	@mkdir -p $(@D)
+	@echo "nvcc $<, single precision"
+	@$(NVCC) $(CUDA_FLAGS) -DHYB_SINGLE -MD -MP -MF $(@:.o=.d) -c $< -o $@ 2> $(@:.o=.ptxas) || { grep -v '^ptxas info' $(@:.o=.ptxas) >&2; exit 1; }
+	@grep -E 'warning' $(@:.o=.ptxas) >&2 || true
+
 -include $(CUDA_OBJ:.o=.d)
 
 # librooms.a: arenas and counters are the same C code on both sides of the seam; only what is needed is taken from it
@@ -61,7 +69,7 @@ cuda-spills: $(CUDA_OBJ)
 ##                      90" names architectures
 ## make cuda-spills     kernels whose registers spill to memory
 
-EMU_OBJ = $(filter-out %/primitives.o,$(CUDA_SRC:%.cu=$(BUILD)/emulated/%.o))
+EMU_OBJ = $(filter-out %/primitives.o,$(CUDA_SRC:%.cu=$(BUILD)/emulated/%.o)) $(CUDA_SINGLE:%.cu=$(BUILD)/emulated/%.single.o)
 EMU_CORE_SRC := $(wildcard tests/emulator/*.cc)
 EMU_CORE_OBJ = $(EMU_CORE_SRC:%.cc=$(BUILD)/emulated/%.o)
 EMULATED_LIB = $(BUILD)/lib/emulated/libaijhybridgpu_emulated.so
@@ -75,6 +83,10 @@ emulator: $(EMULATED_LIB)
 $(BUILD)/emulated/%.o: %.cu
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CXX) $(EMU_FLAGS) -x c++ -MMD -MP -c $< -o $@
+
+$(BUILD)/emulated/%.single.o: %.cu
+	@mkdir -p $(@D)
+	$(call SAY,$@)$(PETSC_CXX) $(EMU_FLAGS) -DHYB_SINGLE -x c++ -MMD -MP -c $< -o $@
 
 $(EMU_CORE_OBJ): override EMU_OPT = -O2 -g
 $(BUILD)/emulated/%.o: %.cc
@@ -123,6 +135,9 @@ $(RACES_CORE_OBJ): override EMU_OPT = -O2 -g
 $(BUILD)/races/%.o: %.cu
 	@mkdir -p $(@D)
 	$(PETSC_CXX) $(EMU_FLAGS) -DEMU_RACES=1 $(RACES_TSAN) -x c++ -MMD -MP -c $< -o $@
+$(BUILD)/races/%.single.o: %.cu
+	@mkdir -p $(@D)
+	$(PETSC_CXX) $(EMU_FLAGS) -DHYB_SINGLE -DEMU_RACES=1 $(RACES_TSAN) -x c++ -MMD -MP -c $< -o $@
 $(BUILD)/races/tests/emulator/selftest/%.o: EMU_FLAGS += $(RACES_TSAN)
 $(BUILD)/races/%.o: %.cc
 	@mkdir -p $(@D)

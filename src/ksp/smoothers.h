@@ -25,10 +25,10 @@ PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
 PETSC_INTERN PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *, HybArena *work, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done);
 /*
   A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x?
-  r is the vector that it will be applied to. Then *cycle is lent until End, its finest level's matrix is A, and nothing
+  r is the vector that it will be applied to. Then *cycle is lent until End, with A's own arrays and plan, and nothing
   that it consists of may change.
 */
-PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, HybCycle **cycle, PetscBool *may);
+PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult, PetscBool *may);
 PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, const PetscScalar *b, PetscScalar *x);
 /* an application was made by others, from HybCycleRecord() */
 PETSC_INTERN PetscErrorCode HybMGArraysApplied(PC);

@@ -48,6 +48,11 @@ typedef struct {
   PetscReal tol; /* of the first residuals; 0: EXACT */
 } Pair;
 
+/* a cycle in single precision, by option: what is asked for is as of a PETSc of single precision, but solves end as
+   always */
+static PetscBool Single;
+#define CLOSE_ENOUGH (PetscDefined(USE_REAL_SINGLE) || Single)
+
 static PetscInt Made, Left; /* applications, by what was seen here */
 /* at most so many more were made by KSPCG on a device, which finds an end behind one */
 static PetscInt    Vain;
@@ -185,7 +190,7 @@ static inline void SameLevels(const Pair *p, const char *options)
       snprintf(why, sizeof(why), "level %d, %s: its %d %d, total %d %d, reason %d %d", (int)l, up ? "up" : "down", (int)k[1]->its, (int)k[0]->its, (int)k[1]->totalits, (int)k[0]->totalits, (int)k[1]->reason, (int)k[0]->reason);
     }
   }
-  if (!PetscDefined(USE_REAL_SINGLE)) Check3((PetscBool)!why[0], "what the levels' solvers say", options, why, __LINE__);
+  if (!CLOSE_ENOUGH) Check3((PetscBool)!why[0], "what the levels' solvers say", options, why, __LINE__);
 }
 
 static inline PetscErrorCode SameHistory(const Pair *p, const char *options)
@@ -196,8 +201,8 @@ static inline PetscErrorCode SameHistory(const Pair *p, const char *options)
   char             why[128];
 
   PetscFunctionBeginUser;
-  if (PetscDefined(USE_REAL_SINGLE) && (p->ksp[0]->reason < 0 || p->ksp[1]->reason < 0)) PetscFunctionReturn(PETSC_SUCCESS);
-  tol = PetscMax(tol, (PetscReal)ANY);
+  if (CLOSE_ENOUGH && (p->ksp[0]->reason < 0 || p->ksp[1]->reason < 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  tol = PetscMax(tol, (PetscReal)(Single ? 1e-3 : ANY));
   if (SolveSize > 1) tol = PetscMax(tol, (PetscReal)1e-5);
   for (int side = 0; side < 2; side++) {
     PetscCall(KSPGetResidualHistory(p->ksp[side], &h[side], &n[side]));
@@ -210,8 +215,8 @@ static inline PetscErrorCode SameHistory(const Pair *p, const char *options)
     if (!(d <= FLOOR * h[0][0])) worst = d == d ? PetscMax(worst, d / h[0][k]) : 1;
   }
   snprintf(why, sizeof(why), "its %d, not %d; reason %d, not %d; residuals to %.1e", (int)its[1], (int)its[0], (int)p->ksp[1]->reason, (int)p->ksp[0]->reason, (double)worst);
-  if (PetscDefined(USE_REAL_SINGLE))
-    Check3((PetscBool)(PetscAbsInt(its[0] - its[1]) <= 1), "iterations", options, why, __LINE__);
+  if (CLOSE_ENOUGH)
+    Check3((PetscBool)(PetscAbsInt(its[0] - its[1]) <= 1 + Single), "iterations", options, why, __LINE__);
   else
     Check3((PetscBool)(its[0] == its[1] && n[0] == n[1] && p->ksp[0]->reason == p->ksp[1]->reason), "iterations and reason", options, why, __LINE__);
   Check3((PetscBool)(worst <= tol), "the first residuals", options, why, __LINE__);
@@ -292,8 +297,8 @@ static inline PetscErrorCode PairSolve(Pair *p, Cycle cycle, const char *options
   if (cg && device && (p->ksp[1]->normtype == KSP_NORM_UNPRECONDITIONED || p->ksp[1]->reason < 0)) Vain++;
   PetscCall(SameHistory(p, options));
   /* what does not converge is rounding after so many iterations, and so is what CG finds to be none of its matrices */
-  if (PetscDefined(USE_REAL_SINGLE) && (p->ksp[0]->reason < 0 || p->ksp[1]->reason < 0)) PetscFunctionReturn(PETSC_SUCCESS);
-  if ((p->ksp[0]->reason != KSP_DIVERGED_ITS && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_MAT && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_PC) || strstr(options, "preonly")) PetscCall(SameVec(p->x[0], p->x[1], SOLVED, options));
+  if (CLOSE_ENOUGH && (p->ksp[0]->reason < 0 || p->ksp[1]->reason < 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((p->ksp[0]->reason != KSP_DIVERGED_ITS && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_MAT && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_PC) || strstr(options, "preonly")) PetscCall(SameVec(p->x[0], p->x[1], Single ? 1e-6 : SOLVED, options));
   SameLevels(p, options);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -389,6 +394,7 @@ static inline PetscErrorCode SolveBegin(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &SolveSize));
   PetscCall(PetscLogDefaultBegin());
+  PetscCall(MatTestOptionIs("-pc_mg_aijhybridgpu_precision", "single", &Single));
   Cycles = PETSC_TRUE;
   /* without these nobody hears who changes a smoother */
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_smoothers", &Cycles, NULL));

@@ -8,6 +8,7 @@ TEST np=1 @emulated -every 3
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 17
 TEST np=1 @emulated -solver -every 5
 TEST np=1 @emulated -null -every 3
+TEST np=1 @emulated -pc_mg_aijhybridgpu_precision single -every 7
 
   And KSPCG's own memory: KSPReset() and KSPSetType() give it back.
 
@@ -212,7 +213,7 @@ static PetscErrorCode GivesBack(void)
 
 int main(int argc, char **argv)
 {
-  PetscBool solver = PETSC_FALSE;
+  PetscBool solver = PETSC_FALSE, single;
   Mat       A;
   KSP       ksp;
   Vec       b, x;
@@ -230,7 +231,9 @@ int main(int argc, char **argv)
   PetscCall(MatTestStencil(2, 20, PETSC_FALSE, 0.0, MATAIJ, &S));
   if (Null) PetscCall(Close(S));
   PetscCall(MatTestOpenDevice());
-  PetscCall(PetscOptionsInsertString(NULL, "-pc_mg_aijhybridgpu 0"));
+  /* in single precision beside itself */
+  PetscCall(MatTestOptionIs("-pc_mg_aijhybridgpu_precision", "single", &single));
+  if (!single) PetscCall(PetscOptionsInsertString(NULL, "-pc_mg_aijhybridgpu 0"));
   PetscCall(Create(&A, &ksp, &b, &x));
   for (int again = 0; again < 2; again++) {
     if (again) PetscCall(NewValues(A, ksp));

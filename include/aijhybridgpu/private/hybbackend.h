@@ -77,6 +77,10 @@ struct _HybBackend {
   const struct _HybCommOps             *comm;
   const struct _HybLocalOps            *local;
 
+  /* The same backend, whose spmv and cycle are for single precision; all other tables are NULL. NULL: it has none, as
+     where PetscReal is not double. */
+  const HybBackend *single;
+
   /* Another thread prepares for copies of so many bytes between host and device, or, bytes = 0, for operations of any
      kind. NULL on the host. */
   PetscErrorCode (*expect)(size_t bytes);

@@ -10,9 +10,11 @@
 
 HYB_EXTERN_C_BEGIN
 
-#define HYB_CYCLE_TOTALS 4   /* sums that are kept */
-#define HYB_CYCLE_SUMS   512 /* partial sums that a device forms at once */
-#define HYB_CYCLE_LEVELS 30  /* the most levels above the coarsest */
+#define HYB_CYCLE_TOTALS 4    /* sums that are kept */
+#define HYB_CYCLE_SUMS   512  /* partial sums that a device forms at once */
+#define HYB_CYCLE_LEVELS 30   /* the most levels above the coarsest */
+#define HYB_CYCLE_SCALE  3    /* ints of HybCycle.scale */
+#define HYB_CYCLE_SINGLE 1e30 /* the largest number of a matrix that a cycle in single precision bears */
 
 /* How a level is smoothed on one side of the visit below: `steps` times HybSpMVStep. Step k has the numbers c[3k] to
    c[3k+2], in memory of the backend. */
@@ -69,14 +71,20 @@ typedef struct {
   HybCycleLevel level[HYB_CYCLE_LEVELS];
   /* The coarsest level, of m rows: right-hand side b, solution x, and its inverse by rows; inverse NULL: solve()
      computes x = A^-1 b */
-  PetscInt         m;
-  HybScalar       *b, *x;
-  const HybScalar *inverse;
+  PetscInt       m;
+  HybScalar     *b, *x;
+  const HybWide *inverse;
   PetscErrorCode (*solve)(void *ctx, const HybScalar *b, HybScalar *x);
   void *ctx;
   /* On a device alone. Vectors are this process's parts, and all processes apply the cycle together. The inverse is
      that of a coarsest level that one process has whole: others have m = 0, and then any inverse but NULL. */
   PetscBool several;
+  /* The levels are in single precision: plans are of exec.backend->single, and what their types here call HybScalar,
+     values of matrices, dinv and vectors, is its. An application's b and x, and the inverse, are of double precision
+     all the same. scale: HYB_CYCLE_SCALE ints where the cycle executes, zero at first. The finest level has vectors b
+     and x of its own. */
+  PetscBool single;
+  int      *scale;
   /* For a singular matrix on the finest level, whose null space are the constants. zeromean: the mean of each
      smoother's D^-1 (b - A x) is subtracted; zerosum: the mean of b is. q and sums are work for that. */
   PetscBool    zeromean, zerosum;
@@ -102,13 +110,18 @@ typedef struct _HybCycleOps {
   /* the end of a step, given the vector r = y - A x; y is not read, r may be z */
   PetscErrorCode (*combine)(const HybExec *, PetscCount n, const HybScalar *x, const HybScalar *r, const HybSpMVStep *);
   /* x = inverse b, m rows and columns, stored by rows */
-  PetscErrorCode (*dense)(const HybExec *, PetscInt m, const HybScalar *inverse, const HybScalar *b, HybScalar *x);
+  PetscErrorCode (*dense)(const HybExec *, PetscInt m, const HybWide *inverse, const HybScalar *b, HybScalar *x);
   /* x = 0 */
   PetscErrorCode (*clear)(const HybExec *, PetscCount n, HybScalar *x);
   /* s[k] = the sum of x's entries, in an order that depends on n alone */
   PetscErrorCode (*sum)(const HybExec *, const HybCycleSums *, PetscInt k, PetscCount n, const HybScalar *x);
   /* z = y - (sum_k weight[k] s[k])/n, z may be y */
   PetscErrorCode (*shift)(const HybExec *, const HybCycleSums *, const int weight[HYB_CYCLE_TOTALS], PetscCount n, const HybScalar *y, HybScalar *z);
+  /* Of exec.backend->single alone. narrow: to = from in single precision; scaled by a power of two, which goes to scale
+     (of HybCycle), unless that is NULL; *beyond, if not NULL, is set where a number is not within HYB_CYCLE_SINGLE.
+     widen: to = from, scaled back. */
+  PetscErrorCode (*narrow)(const HybExec *, PetscCount n, const HybWide *from, int *scale, HybScalar *to, int *beyond);
+  PetscErrorCode (*widen)(const HybExec *, PetscCount n, const HybScalar *from, const int *scale, HybWide *to);
   /* y = P^T x; NULL on a device */
   PetscErrorCode (*multtranspose)(const HybExec *, const HybCSR *P, const HybScalar *x, HybScalar *y);
   /* Launches with *captured between capture() and captured() are not executed but recorded in *graph; launch() executes

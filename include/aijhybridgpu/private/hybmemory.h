@@ -14,17 +14,32 @@
 #include <stdint.h>
 
 /* HybScalar is PetscScalar seen from C, and a type of the same layout in C++ (kernels). Scalars cross the seam by
-   pointer. */
+   pointer. A few device sources are compiled a second time, with HYB_SINGLE, for a cycle in single precision
+   (hybcycle.h): there HybScalar and HybReal are those of single precision. HybWide is PetscScalar's type everywhere. */
+#if defined(HYB_SINGLE)
+typedef float HybReal;
+  #define HYB_PRECISION(name) name##Single
+#else
+typedef PetscReal   HybReal;
+  #define HYB_PRECISION(name) name
+#endif
 #if defined(__cplusplus) && defined(PETSC_USE_COMPLEX)
   #if defined(__CUDACC__)
     #include <cuda/std/complex>
-typedef cuda::std::complex<PetscReal> HybScalar;
+typedef cuda::std::complex<HybReal>   HybScalar;
+typedef cuda::std::complex<PetscReal> HybWide;
   #else
     #include <complex>
-typedef std::complex<PetscReal> HybScalar;
+typedef std::complex<HybReal>   HybScalar;
+typedef std::complex<PetscReal> HybWide;
   #endif
 #else
+  #if defined(HYB_SINGLE)
+typedef HybReal     HybScalar;
+  #else
 typedef PetscScalar HybScalar;
+  #endif
+typedef PetscScalar HybWide;
   /* The neutral element of addition: x + HYB_NEUTRAL has the bits of x, also for x = -0 */
   #if PetscDefined(USE_COMPLEX)
     #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)

@@ -30,6 +30,9 @@
   process that fails goes on to the end, and each product tells those who wait for its entries. In the graph are the
   levels whose products are one launch with their exchange: its numbers are in the device's memory.
 
+  Single precision. The levels' matrices, vectors and numbers may be those of single precision, which halves what is
+  moved; the caller's method stays double. b is scaled by a power of two on its way in, and x on its way out.
+
   Memory: four vectors a level, two on the finest. Time: a product with A for each step but the first from zero, one for
   the residual, one with P and one with R.
 
@@ -40,7 +43,7 @@
 
 typedef struct {
   HybCycle          *cycle;
-  const HybExec     *exec;
+  const HybExec     *exec; /* the levels' */
   const HybCycleOps *ops;
   const HybScalar   *b;
   HybScalar         *x;
@@ -95,6 +98,21 @@ static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVSte
   CYCLE_DO(v, l->A.m, v->ops->combine(v->exec, l->A.m, x, l->r, step));
 }
 
+/* of a number of the levels */
+static size_t CycleBytes(const HybCycle *c)
+{
+  return c->single ? sizeof(HybScalar) / 2 : sizeof(HybScalar);
+}
+
+/* where the levels are, given where the caller's vectors are */
+static HybExec CycleLevels(const HybCycle *c, const HybExec *exec)
+{
+  HybExec levels = *exec;
+
+  if (c->single) levels.backend = exec->backend->single;
+  return levels;
+}
+
 /* zero: x is not read */
 static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, const HybScalar *b, HybScalar *x, PetscBool zero)
 {
@@ -116,10 +134,11 @@ static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, con
     from = to;
     to   = last;
   }
-  if (from != x && s->steps) CYCLE_DO(v, l->A.m, v->exec->backend->copy(v->exec, x, from, sizeof(HybScalar) * (size_t)l->A.m, HYB_COPY_DEVICE_TO_DEVICE));
+  if (from != x && s->steps) CYCLE_DO(v, l->A.m, v->exec->backend->copy(v->exec, x, from, CycleBytes(v->cycle) * (size_t)l->A.m, HYB_COPY_DEVICE_TO_DEVICE));
 }
 
 static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, PetscBool zero);
+static void CycleAll(Visit *v);
 
 /* what is below level k, for the right-hand side that is there */
 static void CycleBelow(Visit *v, PetscInt k)
@@ -144,7 +163,7 @@ static void CycleFrom(Visit *v, PetscInt k)
   if (k)
     CycleBelow(v, k - 1);
   else
-    CycleVisit(v, 0, v->b, v->x, PETSC_TRUE);
+    CycleAll(v);
 }
 
 /* for each matrix of several processes, from a level on */
@@ -294,6 +313,21 @@ static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, P
   CycleMean(v, k, 2, x);
 }
 
+/* All of the cycle. In single precision the levels have vectors of their own. */
+static void CycleAll(Visit *v)
+{
+  HybCycle *const      c = v->cycle;
+  HybCycleLevel *const l = &c->level[0];
+
+  if (!c->single) {
+    CycleVisit(v, 0, v->b, v->x, PETSC_TRUE);
+    return;
+  }
+  CYCLE_DO(v, l->A.m, v->ops->narrow(v->exec, l->A.m, v->b, c->scale, l->b, NULL));
+  CycleVisit(v, 0, l->b, l->x, PETSC_TRUE);
+  CYCLE_DO(v, l->A.m, v->ops->widen(v->exec, l->A.m, l->x, c->scale, v->x));
+}
+
 PetscBool HybCycleIsRecordable(const HybCycle *c)
 {
   return (PetscBool)(c->exec.backend->cycle->capture && !c->several && c->n > 0 && !CycleFirstCaptured(c, 0));
@@ -301,19 +335,21 @@ PetscBool HybCycleIsRecordable(const HybCycle *c)
 
 PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar *b, HybScalar *x)
 {
-  Visit v = {c, exec, exec->backend->cycle, b, x, PETSC_TRUE, PETSC_SUCCESS};
+  const HybExec levels = CycleLevels(c, exec);
+  Visit         v      = {c, &levels, levels.backend->cycle, b, x, PETSC_TRUE, PETSC_SUCCESS};
 
   PetscFunctionBegin;
-  CycleVisit(&v, 0, b, x, PETSC_TRUE);
+  CycleAll(&v);
   PetscCall(v.failed);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCycleApply(HybCycle *c, PetscErrorCode before, const HybScalar *b, HybScalar *x)
 {
-  const PetscBool same  = (PetscBool)(c->several && b == c->lastb && x == c->lastx);
-  Visit           v     = {c, &c->exec, c->exec.backend->cycle, b, x, PETSC_FALSE, before};
-  PetscErrorCode  heard = CycleHeard(c);
+  const PetscBool same   = (PetscBool)(c->several && b == c->lastb && x == c->lastx);
+  const HybExec   levels = CycleLevels(c, &c->exec);
+  Visit           v      = {c, &levels, levels.backend->cycle, b, x, PETSC_FALSE, before};
+  PetscErrorCode  heard  = CycleHeard(c);
 
   PetscFunctionBegin;
   PetscCheck(c->n >= 1 && c->n <= HYB_CYCLE_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A cycle has 1 to %d levels above the coarsest, not %" PetscInt_FMT, HYB_CYCLE_LEVELS, c->n);
@@ -327,7 +363,7 @@ PetscErrorCode HybCycleApply(HybCycle *c, PetscErrorCode before, const HybScalar
   if (!c->first && CycleHasGraph(&v))
     CycleByGraph(&v);
   else
-    CycleVisit(&v, 0, b, x, PETSC_TRUE);
+    CycleAll(&v);
   PetscCall(v.failed);
   c->applied = PETSC_TRUE;
   if (!heard) heard = CycleHeard(c);

@@ -14,28 +14,28 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleFirst(PetscCount n,
 {
   HybChainWait();
   const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
-  if (k < n) z[k] = c[0] * HybMul(dinv[k], b[k]);
+  if (k < n) z[k] = (HybReal)c[0] * HybMul(dinv[k], b[k]);
 }
 
 static __global__ __launch_bounds__(CYCLE_THREADS) void CycleCombine(PetscCount n, const HybScalar *r, RowStep step, HybScalar *z)
 {
   HybChainWait();
   const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
-  if (k < n) z[k] = RowStepBase(step, k) + step.c[0] * HybMul(step.dinv[k], r[k]);
+  if (k < n) z[k] = RowStepBase(step, k) + (HybReal)step.c[0] * HybMul(step.dinv[k], r[k]);
 }
 
-/* a warp has a row */
-static __global__ __launch_bounds__(CYCLE_THREADS) void CycleDense(PetscInt m, const HybScalar *__restrict__ inverse, const HybScalar *b, HybScalar *x)
+/* a warp has a row. An inverse is of double precision where the cycle is not: its condition is any. */
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleDense(PetscInt m, const HybWide *__restrict__ inverse, const HybScalar *b, HybScalar *x)
 {
   HybChainWait();
   ROW_LOOP(r, m, HYB_WARP)
   {
-    HybScalar sum(0);
+    HybWide sum(0);
 
     if (r < m)
-      for (PetscInt c = HybLane(); c < m; c += HYB_WARP) sum += HybMul(inverse[r * m + c], b[c]);
+      for (PetscInt c = HybLane(); c < m; c += HYB_WARP) sum += HybMul(inverse[r * m + c], HybWide(b[c]));
     sum = HybSubwarpSum<HYB_WARP>(sum);
-    if (r < m && HybLane() == 0) x[r] = sum;
+    if (r < m && HybLane() == 0) x[r] = HybScalar(sum);
   }
 }
 
@@ -78,8 +78,8 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleShift(PetscCount n,
 
 #pragma unroll
   for (int k = 0; k < HYB_CYCLE_TOTALS; k++)
-    if (w.weight[k]) by = by + (PetscReal)w.weight[k] * s[k];
-  by = by / (PetscReal)n;
+    if (w.weight[k]) by = by + (HybReal)w.weight[k] * s[k];
+  by = by / (HybReal)n;
   if (i < n) z[i] = y[i] - by;
 }
 
@@ -131,12 +131,112 @@ static PetscErrorCode HybCycleCombine_CUDA(const HybExec *exec, PetscCount n, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCycleDense_CUDA(const HybExec *exec, PetscInt m, const HybScalar *inverse, const HybScalar *b, HybScalar *x)
+static PetscErrorCode HybCycleDense_CUDA(const HybExec *exec, PetscInt m, const HybWide *inverse, const HybScalar *b, HybScalar *x)
 {
   PetscFunctionBegin;
   HYB_LAUNCH_CHAINED((PetscCount)m * m, CycleDense, HybBlocks((PetscCount)m * HYB_WARP, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, m, inverse, b, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+#if defined(HYB_SINGLE)
+/*
+  Between double and single precision. A vector is scaled by a power of two, so that its largest entry is between one
+  and two: what is large or small in double precision is neither infinite nor zero. The exponent is found on the way,
+  by a maximum, which has no order.
+*/
+  #define CYCLE_NONE (-2000) /* exponent of zero */
+
+static __device__ __forceinline__ int CycleExponent(PetscReal v)
+{
+  const int e = (int)((__double_as_longlong(v) >> 52) & 0x7ff) - 1023;
+  return e == 1024 || v == 0 ? CYCLE_NONE : e; /* infinities and NaN stay what they are */
+}
+
+static __device__ __forceinline__ PetscReal CyclePower(int e)
+{
+  e = e == CYCLE_NONE ? 0 : e < -1000 ? -1000
+                          : e > 1000  ? 1000
+                                      : e;
+  return __longlong_as_double((long long)(e + 1023) << 52);
+}
+
+static __device__ __forceinline__ PetscReal CycleLargest(const HybWide &v)
+{
+  #if defined(PETSC_USE_COMPLEX)
+  return HybMax()(fabs(v.real()), fabs(v.imag()));
+  #else
+  return fabs(v);
+  #endif
+}
+
+static __device__ __forceinline__ HybScalar CycleNarrow(const HybWide &v)
+{
+  #if defined(PETSC_USE_COMPLEX)
+  return HybScalar((HybReal)v.real(), (HybReal)v.imag());
+  #else
+  return (HybReal)v;
+  #endif
+}
+
+/* scale[0] = the exponent of the largest entry; scale[1]: that of the blocks so far, scale[2]: how many there are */
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleScale(PetscCount n, const HybWide *b, int *scale)
+{
+  HybChainWait();
+  HYB_SHARED(int, scratch, HYB_WARP);
+  int most = CYCLE_NONE;
+
+  for (PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x; k < n; k += (PetscCount)gridDim.x * CYCLE_THREADS) {
+    const int e = CycleExponent(CycleLargest(b[k]));
+    most        = most < e ? e : most;
+  }
+  most = HybBlockMax<CYCLE_THREADS>(most, scratch);
+  if (threadIdx.x == 0) {
+    HybAtomicMax(&scale[1], most - CYCLE_NONE);
+    __threadfence();
+    if (HybAtomicAdd(&scale[2], 1) == (int)gridDim.x - 1) {
+      __threadfence();
+      scale[0] = HybLoadShared(scale + 1) + CYCLE_NONE;
+      scale[1] = scale[2] = 0;
+    }
+  }
+}
+
+/* scale NULL: not scaled. *beyond is set by an entry that is not finite, or out of what products may have. */
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleNarrowed(PetscCount n, const HybWide *from, const int *scale, HybScalar *to, int *beyond)
+{
+  HybChainWait();
+  const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
+
+  if (k < n) {
+    const HybWide v = from[k];
+    to[k]           = CycleNarrow(scale ? CyclePower(-*scale) * v : v);
+    if (beyond && !(CycleLargest(v) <= HYB_CYCLE_SINGLE)) HybAtomicOr(beyond, 1);
+  }
+}
+
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleWidened(PetscCount n, const HybScalar *from, const int *scale, HybWide *to)
+{
+  HybChainWait();
+  const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
+
+  if (k < n) to[k] = (scale ? CyclePower(*scale) : (PetscReal)1) * HybWide(from[k]);
+}
+
+static PetscErrorCode HybCycleNarrow_CUDA(const HybExec *exec, PetscCount n, const HybWide *from, int *scale, HybScalar *to, int *beyond)
+{
+  PetscFunctionBegin;
+  if (scale) HYB_LAUNCH_CHAINED(n, CycleScale, PetscMin(HybBlocks(n, CYCLE_THREADS), (PetscCount)HYB_CYCLE_SUMS), CYCLE_THREADS, 0, exec->stream, n, from, scale);
+  HYB_LAUNCH_CHAINED(n, CycleNarrowed, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, from, scale, to, beyond);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybCycleWiden_CUDA(const HybExec *exec, PetscCount n, const HybScalar *from, const int *scale, HybWide *to)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH_CHAINED(n, CycleWidened, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, from, scale, to);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
 
 static cudaStream_t capturing_;  /* made at first use, kept */
 static char         heard_[256]; /* the first error of what is being captured */
@@ -234,15 +334,19 @@ static PetscErrorCode HybCycleForget_CUDA(const HybExec *, void **graph)
 }
 
 HYB_EXTERN_C_BEGIN
-extern const HybCycleOps HybCycleCUDA;
+extern const HybCycleOps HYB_PRECISION(HybCycleCUDA);
 HYB_EXTERN_C_END
-const HybCycleOps HybCycleCUDA = {
-  .first    = HybCycleFirst_CUDA,
-  .combine  = HybCycleCombine_CUDA,
-  .dense    = HybCycleDense_CUDA,
-  .clear    = HybCycleClear_CUDA,
-  .sum      = HybCycleSum_CUDA,
-  .shift    = HybCycleShift_CUDA,
+const HybCycleOps HYB_PRECISION(HybCycleCUDA) = {
+  .first   = HybCycleFirst_CUDA,
+  .combine = HybCycleCombine_CUDA,
+  .dense   = HybCycleDense_CUDA,
+  .clear   = HybCycleClear_CUDA,
+  .sum     = HybCycleSum_CUDA,
+  .shift   = HybCycleShift_CUDA,
+#if defined(HYB_SINGLE)
+  .narrow = HybCycleNarrow_CUDA,
+  .widen  = HybCycleWiden_CUDA,
+#endif
   .capture  = HybCycleCapture_CUDA,
   .captured = HybCycleCaptured_CUDA,
   .launch   = HybCycleLaunch_CUDA,

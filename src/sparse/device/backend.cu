@@ -25,6 +25,13 @@ extern const HybCycleOps HybCycleCUDA   HYB_WEAK;
 extern const HybCommOps HybCommCUDA     HYB_WEAK;
 extern const HybParAggOps HybParAggCUDA HYB_WEAK;
 extern const HybLocalOps HybLocalCUDA   HYB_WEAK;
+#if defined(PETSC_USE_REAL_DOUBLE)
+/* compiled with HYB_SINGLE */
+extern const HybCycleOps HybCycleCUDASingle HYB_WEAK;
+extern const HybSpMVMethod                  HybSpMV_BlockCUDASingle, HybSpMV_ShapeCUDASingle, HybSpMV_RowGroupCUDASingle;
+static const HybSpMVMethod *const           HybSpMVMethodsCUDASingle[] = {&HybSpMV_BlockCUDASingle, &HybSpMV_ShapeCUDASingle, &HybSpMV_RowGroupCUDASingle, nullptr};
+static HybBackend                           HybBackendCUDASingle; /* filled when the library is opened */
+#endif
 
 #define HYB_METHOD_HOST(name, symbol)
 #define HYB_METHOD_CUDA(name, symbol) extern const HybSpMVMethod symbol;
@@ -83,8 +90,33 @@ static const HybBackend HybBackendCUDA = {
   .cycle     = &HybCycleCUDA,
   .comm      = &HybCommCUDA,
   .local     = &HybLocalCUDA,
-  .expect    = HybDeviceExpect,
+#if defined(PETSC_USE_REAL_DOUBLE)
+  .single = &HybBackendCUDASingle,
+#endif
+  .expect = HybDeviceExpect,
 };
+
+/* the same memory and streams, and of the rooms two */
+static void BackendSingle(void)
+{
+#if defined(PETSC_USE_REAL_DOUBLE)
+  HybBackend *b = &HybBackendCUDASingle;
+
+  *b        = HybBackendCUDA;
+  b->csr    = nullptr;
+  b->plan   = nullptr;
+  b->spgemm = nullptr;
+  b->ptap   = nullptr;
+  b->agg    = nullptr;
+  b->paragg = nullptr;
+  b->krylov = nullptr;
+  b->comm   = nullptr;
+  b->local  = nullptr;
+  b->single = nullptr;
+  b->spmv   = HybSpMVMethodsCUDASingle;
+  b->cycle  = &HybCycleCUDASingle;
+#endif
+}
 
 extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const HybStamp *stamp, const HybServices *services, const HybBackend **backend, char *message, size_t length)
 {
@@ -105,6 +137,7 @@ extern "C" __attribute__((visibility("default"))) int HybCUDAGetBackend(const Hy
     return PETSC_ERR_LIB;
   }
   if (!HybDeviceSetUp(services, message, length)) return PETSC_ERR_GPU;
+  BackendSingle();
   *backend = &HybBackendCUDA;
   return 0;
 }

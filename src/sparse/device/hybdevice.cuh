@@ -24,7 +24,7 @@
 #include <cstring>
 #include <type_traits>
 
-static_assert(sizeof(HybScalar) == sizeof(PetscScalar), "HybScalar must have PetscScalar's layout");
+static_assert(sizeof(HybWide) == sizeof(PetscScalar), "HybWide must have PetscScalar's layout");
 
 #define HYB_WARP      32
 #define HYB_FULL_MASK 0xffffffffu
@@ -441,10 +441,11 @@ static __device__ __forceinline__ HybScalar HybMulAdd(const HybScalar &a, const 
 #endif
 }
 
-static __device__ __forceinline__ HybScalar HybMul(const HybScalar &a, const HybScalar &b)
+template <typename S>
+static __device__ __forceinline__ S HybMul(const S &a, const S &b)
 {
 #if defined(PETSC_USE_COMPLEX)
-  return HybScalar(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
+  return S(a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real());
 #else
   return a * b;
 #endif

@@ -303,9 +303,9 @@ static PetscErrorCode HybSpMVStep_BlockCUDA(HybSpMV *S, const HybCSR *A, const H
 }
 
 HYB_EXTERN_C_BEGIN
-extern const HybSpMVMethod HybSpMV_BlockCUDA;
+extern const HybSpMVMethod HYB_PRECISION(HybSpMV_BlockCUDA);
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_BlockCUDA = {
+const HybSpMVMethod HYB_PRECISION(HybSpMV_BlockCUDA) = {
   .name  = "block",
   .fits  = HybSpMVFits_BlockCUDA,
   .setup = HybSpMVSetUp_BlockCUDA,

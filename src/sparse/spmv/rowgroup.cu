@@ -505,9 +505,9 @@ static int HybSpMVLanes_RowGroupCUDA(const HybSpMV *S)
 }
 
 HYB_EXTERN_C_BEGIN
-extern const HybSpMVMethod HybSpMV_RowGroupCUDA;
+extern const HybSpMVMethod HYB_PRECISION(HybSpMV_RowGroupCUDA);
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_RowGroupCUDA = {
+const HybSpMVMethod HYB_PRECISION(HybSpMV_RowGroupCUDA) = {
   .name     = "rowgroup",
   .fits     = HybSpMVFits_RowGroupCUDA,
   .setup    = HybSpMVSetUp_RowGroupCUDA,

@@ -194,9 +194,9 @@ static PetscErrorCode HybSpMVStep_ShapeCUDA(HybSpMV *S, const HybCSR *A, const H
 }
 
 HYB_EXTERN_C_BEGIN
-extern const HybSpMVMethod HybSpMV_ShapeCUDA;
+extern const HybSpMVMethod HYB_PRECISION(HybSpMV_ShapeCUDA);
 HYB_EXTERN_C_END
-const HybSpMVMethod HybSpMV_ShapeCUDA = {
+const HybSpMVMethod HYB_PRECISION(HybSpMV_ShapeCUDA) = {
   .name  = "shape",
   .fits  = HybSpMVFits_ShapeCUDA,
   .setup = HybSpMVSetUp_ShapeCUDA,

@@ -188,15 +188,17 @@ static PetscErrorCode KSPDestroy_CG_Hyb(KSP ksp)
 
 /* one solve */
 typedef struct {
-  KSP          ksp;
-  HybKSPCG    *cg;
-  HybCycle    *cycle;
-  HybArena     work;
-  HybVecAccess b, x, r, z, p;
-  HybScalar   *sum;                  /* where x is while it iterates */
-  PetscBool    null;                 /* constants are A's null space */
-  PetscBool    vain;                 /* PETSc would not have made the last z */
-  PetscScalar  host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
+  KSP           ksp;
+  HybKSPCG     *cg;
+  HybCycle     *cycle;
+  const HybCSR *A; /* its matrix, and the plan of products with it */
+  HybSpMV      *mult;
+  HybArena      work;
+  HybVecAccess  b, x, r, z, p;
+  HybScalar    *sum;                  /* where x is while it iterates */
+  PetscBool     null;                 /* constants are A's null space */
+  PetscBool     vain;                 /* PETSc would not have made the last z */
+  PetscScalar   host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
 } Solve;
 
 /* dp and beta, as of the last wait */
@@ -214,14 +216,13 @@ static PetscReal SolveNorm(const Solve *s)
 
 static PetscErrorCode SolveMult(const Solve *s, const PetscScalar *x, HybSpMVMode mode, const PetscScalar *y, PetscScalar *z)
 {
-  const HybCycleLevel *l = &s->cycle->level[0];
-  Mat                  A;
+  Mat A;
 
   PetscFunctionBegin;
   PetscCall(KSPGetOperators(s->ksp, &A, NULL));
   PetscCall(PetscLogEventBegin(MAT_Mult, A, 0, 0, 0));
-  PetscCall(HybSpMVApply(l->mult, &l->A, (const HybScalar *)x, mode, (const HybScalar *)y, (HybScalar *)z));
-  PetscCall(PetscLogGpuFlops(2.0 * l->A.nnz));
+  PetscCall(HybSpMVApply(s->mult, s->A, (const HybScalar *)x, mode, (const HybScalar *)y, (HybScalar *)z));
+  PetscCall(PetscLogGpuFlops(2.0 * s->A->nnz));
   PetscCall(PetscLogEventEnd(MAT_Mult, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -242,7 +243,7 @@ static PetscErrorCode SolveZeroMean(const Solve *s, const HybExec *exec)
 {
   static const int   weight[HYB_CYCLE_TOTALS] = {1, 0, 0, 0};
   const HybCycleOps *ops                      = exec->backend->cycle;
-  const PetscCount   n                        = s->cycle->level[0].A.m;
+  const PetscCount   n                        = s->A->m;
   HybScalar         *z                        = (HybScalar *)s->z.there;
 
   PetscFunctionBegin;
@@ -256,7 +257,7 @@ static PetscErrorCode SolveZeroMean(const Solve *s, const HybExec *exec)
 static PetscErrorCode SolvePrecondition(Solve *s)
 {
   const HybExec   *exec = &s->cycle->exec;
-  const PetscCount n    = s->cycle->level[0].A.m;
+  const PetscCount n    = s->A->m;
 
   PetscFunctionBegin;
   PetscCall(HybMGArraysApply(s->ksp->pc, s->r.there, s->z.there));
@@ -271,7 +272,7 @@ static PetscErrorCode SolveStep(Solve *s)
 {
   const HybExec      *exec = &s->cycle->exec;
   const HybKrylovOps *ops  = exec->backend->krylov;
-  const PetscCount    n    = s->cycle->level[0].A.m;
+  const PetscCount    n    = s->A->m;
   HybScalar          *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
 
   PetscFunctionBegin;
@@ -286,18 +287,17 @@ static PetscErrorCode SolveStep(Solve *s)
 /* all launches of an iteration, on a stream that is being captured */
 static PetscErrorCode SolveRecordIteration(Solve *s, const HybExec *captured)
 {
-  const HybKrylovOps  *ops = captured->backend->krylov;
-  const HybCycleLevel *l   = &s->cycle->level[0];
-  const PetscCount     n   = l->A.m;
-  HybScalar           *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
-  void *const          stream = l->mult->exec.stream;
-  PetscErrorCode       ierr;
+  const HybKrylovOps *ops = captured->backend->krylov;
+  const PetscCount    n   = s->A->m;
+  HybScalar          *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
+  void *const         stream = s->mult->exec.stream;
+  PetscErrorCode      ierr;
 
   PetscFunctionBegin;
   PetscCall(ops->cgdirection(captured, &s->cg->numbers, n, z, p));
-  l->mult->exec.stream = captured->stream;
-  ierr                 = HybSpMVApply(l->mult, &l->A, p, HYB_SPMV_SET, NULL, z);
-  l->mult->exec.stream = stream;
+  s->mult->exec.stream = captured->stream;
+  ierr                 = HybSpMVApply(s->mult, s->A, p, HYB_SPMV_SET, NULL, z);
+  s->mult->exec.stream = stream;
   PetscCall(ierr);
   PetscCall(ops->cgcurvature(captured, &s->cg->numbers, n, p, z));
   PetscCall(ops->cgupdate(captured, &s->cg->numbers, n, p, z, s->sum, r));
@@ -338,7 +338,7 @@ static PetscErrorCode SolveIteration(Solve *s)
     PetscCall(PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
     PetscCall(exec->backend->cycle->launch(exec, s->cg->graph, PETSC_FALSE));
     PetscCall(PetscLogEventEnd(PC_Apply, s->ksp->pc, 0, 0, 0));
-    PetscCall(PetscLogGpuFlops(2.0 * s->cycle->level[0].A.nnz + 14.0 * s->cycle->level[0].A.m));
+    PetscCall(PetscLogGpuFlops(2.0 * s->A->nnz + 14.0 * s->A->m));
     PetscCall(HybMGArraysApplied(s->ksp->pc));
   } else {
     PetscCall(SolveStep(s));
@@ -410,7 +410,7 @@ static PetscErrorCode SolveIterate(Solve *s)
 {
   KSP              ksp  = s->ksp;
   const HybExec   *exec = &s->cycle->exec;
-  const PetscCount n    = s->cycle->level[0].A.m;
+  const PetscCount n    = s->A->m;
   PetscInt         i    = 0;
 
   PetscFunctionBegin;
@@ -450,7 +450,7 @@ static PetscErrorCode SolveReserve(Solve *s)
 {
   HybKSPCG        *cg   = s->cg;
   const HybExec   *exec = &s->cycle->exec;
-  const PetscCount n    = s->cycle->level[0].A.m;
+  const PetscCount n    = s->A->m;
 
   PetscFunctionBegin;
   if (!cg->numbers.s || cg->n != n || cg->keep.exec.backend != exec->backend) {
@@ -489,7 +489,7 @@ static PetscErrorCode SolveArrays(Solve *s)
 {
   KSP            ksp   = s->ksp;
   const HybExec *exec  = &s->cycle->exec;
-  const size_t   bytes = sizeof(HybScalar) * (size_t)s->cycle->level[0].A.m;
+  const size_t   bytes = sizeof(HybScalar) * (size_t)s->A->m;
   PetscErrorCode ierr  = PETSC_SUCCESS;
 
   PetscFunctionBegin;
@@ -562,7 +562,7 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
     if (may) {
       PetscCall(PCSetUp(ksp->pc)); /* as PCApply() does: of new values older releases hear there alone */
       PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-      PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], &s.cycle, &may));
+      PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], &s.cycle, &s.A, &s.mult, &may));
       if (may && (!s.cycle->exec.backend->device || !s.cycle->exec.backend->krylov->cgproducts)) {
         PetscCall(HybMGArraysEnd(ksp->pc));
         may = PETSC_FALSE;

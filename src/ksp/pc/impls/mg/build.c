@@ -18,7 +18,7 @@ static uint64_t HybMGNewStamp(void)
 
 PetscErrorCode HybMGRelease(HybMG *h)
 {
-  const PetscErrorCode first = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS, second = HybArenaReset(&h->keep);
+  const PetscErrorCode first = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS, third = HybMGSingleRelease(h), second = HybArenaReset(&h->keep);
 
   PetscFunctionBegin;
   h->cycle.stamp = 0;
@@ -28,14 +28,15 @@ PetscErrorCode HybMGRelease(HybMG *h)
   (void)memset(h->size, 0, sizeof(h->size));
   PetscCall(first);
   PetscCall(second);
+  PetscCall(third);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* memory for levels of these sizes: the one that is there, or another */
-static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, const PetscInt size[])
+static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscBool single, PetscInt levels, const PetscInt size[])
 {
   HybCycle       *c        = &h->cycle;
-  PetscBool       same     = (PetscBool)(h->c && c->exec.backend == x->backend && c->n == levels - 1 && c->several == h->several);
+  PetscBool       same     = (PetscBool)(h->c && c->exec.backend == x->backend && c->single == single && c->n == levels - 1 && c->several == h->several);
   const PetscBool zeromean = c->zeromean, zerosum = c->zerosum;
 
   PetscFunctionBegin;
@@ -46,6 +47,7 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, 
   c->zeromean = zeromean;
   c->zerosum  = zerosum;
   c->exec     = *x;
+  c->single   = single;
   c->n        = levels - 1;
   c->m        = size[levels - 1];
   PetscCall(HybArenaInit(&h->keep, x));
@@ -54,10 +56,12 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscInt levels, 
     HybCycleLevel *l      = &c->level[k];
     HybScalar    **all[5] = {(HybScalar **)&l->dinv, &l->r, &l->p, &l->b, &l->x};
 
-    for (int v = 0; v < (k ? 5 : 3); v++) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), size[k], sizeof(HybScalar), all[v]));
+    for (int v = 0; v < (k || single ? 5 : 3); v++) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), size[k], HybMGNumberSize(h), all[v]));
   }
-  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), c->m, sizeof(HybScalar), &c->b));
-  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), c->m, sizeof(HybScalar), &c->x));
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), c->m, HybMGNumberSize(h), &c->b));
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), c->m, HybMGNumberSize(h), &c->x));
+  if (single) PetscCall(HybArenaCalloc(&h->keep, HYB_WORK(x), HYB_CYCLE_SCALE, sizeof(int), &c->scale));
+  if (single) PetscCall(HybArenaCalloc(&h->keep, HYB_WORK(x), 1, sizeof(int), &h->beyond));
   PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), 2 * 3 * HYB_MG_SMOOTHER * (PetscCount)c->n, sizeof(PetscReal), &h->c));
   for (PetscInt k = 0; k < levels; k++) h->size[k] = size[k];
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -187,7 +191,7 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
   PetscCall(HybArenaInit(&work, x));
   ierr = HybVecGet(x, &work, m->smoothd->work[1], PETSC_TRUE, PETSC_FALSE, &d);
   if (!ierr) {
-    ierr   = x->backend->copy(x, (void *)l->dinv, d.there, sizeof(HybScalar) * (size_t)h->size[l - h->cycle.level], HYB_COPY_DEVICE_TO_DEVICE);
+    ierr   = HybMGIntoLevel(h, h->size[l - h->cycle.level], (const HybScalar *)d.there, (HybScalar *)l->dinv);
     second = HybVecRestore(x, &work, &d);
     if (!ierr) ierr = second;
   }
@@ -200,10 +204,10 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
 /* the coarsest level by PETSc's own solver, arrays where the cycle executes; a failure is told as PETSc's cycle does */
 static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar *x)
 {
-  HybMG              *h     = (HybMG *)ctx;
-  const PC_MG_Levels *m     = ((const PC_MG *)h->pc->data)->levels[0];
-  const HybExec      *exec  = &h->cycle.exec;
-  const size_t        bytes = sizeof(HybScalar) * (size_t)h->cycle.m;
+  HybMG              *h    = (HybMG *)ctx;
+  const PC_MG_Levels *m    = ((const PC_MG *)h->pc->data)->levels[0];
+  const HybExec      *exec = &h->cycle.exec;
+  const PetscInt      n    = h->cycle.m;
   HybVecAccess        v;
   HybArena            work;
   PetscErrorCode      ierr, later;
@@ -211,7 +215,7 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&work, exec));
   ierr = HybVecGet(exec, &work, m->b, PETSC_FALSE, PETSC_TRUE, &v);
-  if (!ierr) ierr = exec->backend->copy(exec, v.there, b, bytes, HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) ierr = HybMGOutOfLevel(h, n, b, PETSC_FALSE, (HybScalar *)v.there);
   if (!ierr) ierr = HybVecRestore(exec, &work, &v);
   if (!ierr || h->several) { /* others are about to solve */
     later = KSPSolve(m->smoothd, m->b, m->x);
@@ -220,7 +224,7 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   }
   if (!ierr) ierr = KSPCheckSolve(m->smoothd, h->pc, m->x);
   if (!ierr) ierr = HybVecGet(exec, &work, m->x, PETSC_TRUE, PETSC_FALSE, &v);
-  if (!ierr) ierr = exec->backend->copy(exec, x, v.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
+  if (!ierr) ierr = HybMGIntoLevel(h, n, (const HybScalar *)v.there, x);
   if (!ierr) ierr = HybVecRestore(exec, &work, &v);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
@@ -427,7 +431,7 @@ static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h)
 }
 
 /* memory and numbers */
-static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, const char **why)
+static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, PetscBool single, const char **why)
 {
   const PetscInt levels = mg->levels[0]->levels;
   PetscInt       size[HYB_MG_LEVELS];
@@ -443,7 +447,8 @@ static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, 
   for (PetscInt k = 0; k < levels - 1 && !*why && !x->backend->device; k++)
     if (h->transposed[k] && h->R[k] != h->P[k]) *why = "a restriction that is another matrix's transpose";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMGReserve(h, x, levels, size));
+  PetscCall(HybMGReserve(h, x, single, levels, size));
+  if (single) PetscCall(x->backend->zero(x, h->beyond, sizeof(*h->beyond)));
   h->cycle.exec    = *x;
   h->cycle.solve   = HybMGCoarseSolve;
   h->cycle.several = h->several;
@@ -453,8 +458,9 @@ static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* after each step several processes agree, also where one of them fails */
-PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
+/* after each step several processes agree, also where one of them fails; *bears: PETSC_FALSE where single precision
+   does not do */
+static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscBool single, PetscBool *bears, const char **why)
 {
   const PC_MG   *mg     = (const PC_MG *)pc->data;
   const PetscInt levels = mg->levels[0]->levels;
@@ -462,11 +468,29 @@ PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
 
   PetscFunctionBegin;
   h->pc = pc;
-  ierr  = HybMGPrepare(mg, h, x, why);
+  ierr  = HybMGPrepare(mg, h, x, single, why);
   for (PetscInt k = 0; k < levels - 1; k++) ierr = HybMGReciprocals(mg->levels[levels - 1 - k], h, &h->cycle.level[k], ierr, why);
   PetscCall(HybMGAgree(pc, h, ierr, why));
   if (!*why) PetscCall(HybMGNullSpace(mg->levels[levels - 1]->smoothd, h, why));
-  if (!*why) PetscCall(HybMGCoarsest(pc, mg, h));
+  if (!*why && single) PetscCall(HybMGSingleTry(h, bears));
+  if (!*why && *bears) PetscCall(HybMGCoarsest(pc, mg, h));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
+{
+  const PetscBool single = (PetscBool)(h->wanted && x->backend->single && !h->several);
+  PetscBool       bears  = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  PetscCall(HybMGBuildIn(pc, h, x, single, &bears, why));
+  if (bears) {
+    if (h->wanted && !single) PetscCall(PetscInfo(pc, "The cycle is in double precision: single is for one process with a device, and a PETSc of double precision\n"));
+  } else {
+    PetscCall(PetscInfo(pc, "The cycle is in double precision: a level has numbers beyond %g\n", HYB_CYCLE_SINGLE));
+    bears = PETSC_TRUE;
+    PetscCall(HybMGBuildIn(pc, h, x, PETSC_FALSE, &bears, why));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -480,14 +504,18 @@ static PetscBool LoanMoved(const HybCSR *was, const HybCSR *csr, const HybSpMV *
 }
 
 /* one matrix; *moved is set where a captured launch of it would not be the same */
-static PetscErrorCode LendOne(HybMG *h, Mat A, PetscBool transpose, HybCSR *csr, HybSpMV **plan, uint64_t *number, PetscBool *moved)
+static PetscErrorCode LendOne(HybMG *h, PetscInt k, HybCyclePart part, Mat A, PetscBool transpose, HybCSR *csr, HybSpMV **plan, PetscBool *moved)
 {
-  const HybCSR   old    = *csr;
-  const HybSpMV *before = *plan;
+  HybMGSingle *const s      = &h->narrow[k][part];
+  const HybCSR       old    = h->cycle.single ? s->lent : *csr;
+  const HybSpMV     *before = h->cycle.single ? s->mult : *plan;
+  PetscBool          other;
 
   PetscFunctionBegin;
   PetscCall(HybMatGetMult(A, &h->cycle.exec, transpose, csr, plan));
-  if (LoanMoved(&old, csr, before, *plan, number)) *moved = PETSC_TRUE;
+  other = LoanMoved(&old, csr, before, *plan, &h->plan[k][part]);
+  if (h->cycle.single) PetscCall(HybMGSingleLend(h, A, s, other, csr, plan));
+  if (other) *moved = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -565,10 +593,10 @@ PetscErrorCode HybMGLend(HybMG *h)
     HybCycleLevel *l = &c->level[k];
 
     any = PETSC_FALSE;
-    PetscCall(LendOne(h, h->A[k], PETSC_FALSE, &l->A, &l->mult, &h->plan[k][0], &any));
-    PetscCall(LendOne(h, h->P[k], PETSC_FALSE, &l->P, &l->interpolate, &h->plan[k][1], &any));
+    PetscCall(LendOne(h, k, HYB_CYCLE_A, h->A[k], PETSC_FALSE, &l->A, &l->mult, &any));
+    PetscCall(LendOne(h, k, HYB_CYCLE_P, h->P[k], PETSC_FALSE, &l->P, &l->interpolate, &any));
     if (!h->transposed[k] || c->exec.backend->device)
-      PetscCall(LendOne(h, h->R[k], h->transposed[k], &l->R, &l->restriction, &h->plan[k][2], &any));
+      PetscCall(LendOne(h, k, HYB_CYCLE_R, h->R[k], h->transposed[k], &l->R, &l->restriction, &any));
     else
       (void)memset(&l->R, 0, sizeof(l->R));
     moved = (PetscBool)(moved || (any && k));

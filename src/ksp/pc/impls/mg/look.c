@@ -326,6 +326,20 @@ static PetscErrorCode HybMGLookAnew(PC pc, HybMG *h, const HybExec *x, const cha
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* once for a PC */
+static PetscErrorCode Ask(PC pc, HybMG *h)
+{
+  static const char *const precisions[] = {"double", "single", "HybMGPrecision", "", NULL};
+  PetscEnum                precision    = (PetscEnum)0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetBool(((PetscObject)pc)->options, ((PetscObject)pc)->prefix, "-pc_mg_aijhybridgpu", &h->on, NULL));
+  PetscCall(PetscOptionsGetEnum(((PetscObject)pc)->options, ((PetscObject)pc)->prefix, "-pc_mg_aijhybridgpu_precision", precisions, &precision, NULL));
+  h->wanted = (PetscBool)(precision == 1);
+  h->asked  = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
 {
   const PC_MG *mg  = (const PC_MG *)pc->data;
@@ -337,8 +351,7 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
 
   PetscFunctionBegin;
   *covered = PETSC_FALSE;
-  if (!h->asked) PetscCall(PetscOptionsGetBool(((PetscObject)pc)->options, ((PetscObject)pc)->prefix, "-pc_mg_aijhybridgpu", &h->on, NULL));
-  h->asked = PETSC_TRUE;
+  if (!h->asked) PetscCall(Ask(pc, h));
   if (!h->on || !mg->levels || !mg->levels[0]->smoothd) PetscFunctionReturn(PETSC_SUCCESS);
   A = pc->pmat;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));

@@ -147,7 +147,7 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, HybCycle **cycle, PetscBool *may)
+PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult, PetscBool *may)
 {
   HybMG *h = NULL;
 
@@ -161,6 +161,8 @@ PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, HybCycle **cy
   PetscCall(HybMGLeaveRightHandSide(pc, r));
   PetscCall(HybMGLend(h));
   *cycle = &h->cycle;
+  *csr   = h->cycle.single ? &h->narrow[0][HYB_CYCLE_A].lent : &h->cycle.level[0].A;
+  *mult  = h->cycle.single ? h->narrow[0][HYB_CYCLE_A].mult : h->cycle.level[0].mult;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,8 +1,8 @@
 /*
   mgimpl.h: the application of PETSc's multigrid by the room cycle. look.c: what is covered; watched.c: what a solver
   does beside solving, and which one is inside another; build.c: what the cycle is made of; smoother.c: smoothers'
-  numbers; rhs.c: right-hand sides that are left to smoothers; agree.c: several processes; mg.c: the application, and
-  what is registered.
+  numbers; single.c: single precision; rhs.c: right-hand sides that are left to smoothers; agree.c: several processes;
+  mg.c: the application, and what is registered.
 */
 #ifndef AIJHYBRIDGPU_MGIMPL_H
 #define AIJHYBRIDGPU_MGIMPL_H
@@ -66,8 +66,19 @@ typedef struct {
   HybMGObject factor[HYB_MG_INNER + 1];
 } HybMGSeen;
 
+/* A level's matrix in single precision */
+typedef struct {
+  HybCSR           lent; /* the matrix's own arrays and plan, as they were lent last */
+  HybSpMV         *mult;
+  PetscObjectState id, state; /* the matrix, and the state of the values that were converted */
+  HybScalar       *a;         /* its values, in single precision */
+  HybSpMV          plan;
+  PetscBool        planned; /* there is a plan */
+} HybMGSingle;
+
 typedef struct {
   PetscBool on, asked;      /* -pc_mg_aijhybridgpu, and whether it has been read */
+  PetscBool wanted;         /* -pc_mg_aijhybridgpu_precision single */
   PetscBool ours, told;     /* the finest level's matrix is of the type; -info has been told why not */
   PetscBool several;        /* it is a parallel one */
   HybMGSeen seen;           /* when it was last looked */
@@ -77,15 +88,17 @@ typedef struct {
   HybArena  keep;                /* of the cycle's vectors and numbers */
   PetscInt  size[HYB_MG_LEVELS]; /* rows of the levels that keep is for */
   /* by levels of the cycle, the finest first; transposed: the restriction is R's transpose */
-  Mat        A[HYB_MG_LEVELS], P[HYB_MG_LEVELS], R[HYB_MG_LEVELS];
-  PetscBool  transposed[HYB_MG_LEVELS];
-  uint64_t   plan[HYB_MG_LEVELS][3];         /* numbers of the plans */
-  uint64_t   blockplan[HYB_MG_LEVELS][3][2]; /* of parallel matrices: of both blocks' plans, and of the halos */
-  uint64_t   halo[HYB_MG_LEVELS][3];
-  PetscReal *c;       /* numbers of all smoothers, where the cycle executes */
-  HybScalar *inverse; /* of the coarsest level, there as well; NULL: PETSc solves */
-  PC         pc;      /* as long as an application lasts */
-  PetscInt   lent;    /* how many have the matrices' arrays */
+  Mat         A[HYB_MG_LEVELS], P[HYB_MG_LEVELS], R[HYB_MG_LEVELS];
+  PetscBool   transposed[HYB_MG_LEVELS];
+  uint64_t    plan[HYB_MG_LEVELS][3];         /* numbers of the plans */
+  uint64_t    blockplan[HYB_MG_LEVELS][3][2]; /* of parallel matrices: of both blocks' plans, and of the halos */
+  uint64_t    halo[HYB_MG_LEVELS][3];
+  HybMGSingle narrow[HYB_MG_LEVELS][HYB_CYCLE_PARTS]; /* where the cycle is in single precision */
+  int        *beyond;                                 /* there a flag where it executes: a number that it cannot have */
+  PetscReal  *c;                                      /* numbers of all smoothers, where the cycle executes */
+  HybScalar  *inverse;                                /* of the coarsest level, there as well; NULL: PETSc solves */
+  PC          pc;                                     /* as long as an application lasts */
+  PetscInt    lent;                                   /* how many have the matrices' arrays */
 } HybMG;
 
 /* Is the application covered, as everything is now? After a change of anything all smoothers are set up, as PETSc
@@ -105,6 +118,16 @@ PETSC_INTERN PetscErrorCode HybMGRelease(HybMG *);
 /* the matrices' arrays and plans for one application, and their end */
 PETSC_INTERN PetscErrorCode HybMGLend(HybMG *);
 PETSC_INTERN PetscErrorCode HybMGReturn(HybMG *);
+/* single.c: bytes of a level's number; copies between a caller's vector and a level's, scaled as that of the last
+   application was, or not */
+PETSC_INTERN size_t         HybMGNumberSize(const HybMG *);
+PETSC_INTERN PetscErrorCode HybMGIntoLevel(const HybMG *, PetscCount n, const HybScalar *from, HybScalar *to);
+PETSC_INTERN PetscErrorCode HybMGOutOfLevel(const HybMG *, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to);
+/* csr and plan are A's own, and become those of its copy; moved: they are others than the last time */
+PETSC_INTERN PetscErrorCode HybMGSingleLend(HybMG *, Mat A, HybMGSingle *, PetscBool moved, HybCSR *csr, HybSpMV **plan);
+/* makes the copies; *bears: single precision has all their numbers */
+PETSC_INTERN PetscErrorCode HybMGSingleTry(HybMG *, PetscBool *bears);
+PETSC_INTERN PetscErrorCode HybMGSingleRelease(HybMG *);
 /* rhs.c: the smoothers can ask for their right-hand sides from now on; and b is the finest level's */
 PETSC_INTERN PetscErrorCode HybMGKnownToSmoothers(PC);
 PETSC_INTERN PetscErrorCode HybMGLeaveRightHandSide(PC, Vec b);

@@ -44,8 +44,9 @@ PetscErrorCode HybMGLeaveRightHandSide(PC pc, Vec b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Fill(const HybExec *x, const HybScalar *b, Vec v)
+static PetscErrorCode Fill(const HybMG *h, const HybScalar *b, Vec v)
 {
+  const HybExec *x = &h->cycle.exec;
   HybVecAccess   a;
   HybArena       work;
   PetscInt       n;
@@ -56,7 +57,7 @@ static PetscErrorCode Fill(const HybExec *x, const HybScalar *b, Vec v)
   PetscCall(HybArenaInit(&work, x));
   ierr = HybVecGet(x, &work, v, PETSC_FALSE, PETSC_TRUE, &a);
   if (!ierr) {
-    ierr   = x->backend->copy(x, a.there, b, sizeof(*b) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE);
+    ierr   = HybMGOutOfLevel(h, n, b, PETSC_TRUE, (HybScalar *)a.there);
     second = HybVecRestore(x, &work, &a);
     if (!ierr) ierr = second;
   }
@@ -80,7 +81,7 @@ PetscErrorCode HybMGGiveRightHandSide(KSP smoother)
 
     if (s->down.ksp.id != id && s->up.ksp.id != id) continue;
     PetscCall(VecDuplicate(smoother->work[1], &v));
-    PetscCall(Fill(&h->cycle.exec, h->cycle.level[k].b, v));
+    PetscCall(Fill(h, h->cycle.level[k].b, v));
     PetscCall(VecDestroy(&smoother->vec_rhs));
     smoother->vec_rhs = v;
   }

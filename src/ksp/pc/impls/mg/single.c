@@ -1,0 +1,115 @@
+/*
+  single.c: a cycle whose levels are in single precision, by option.
+
+  Each level has its matrices' values, its reciprocals of the diagonal and its vectors a second time, in half the bytes,
+  and plans for products with them. Patterns are the matrices' own. Values are converted when a matrix has new ones.
+  What the cycle is given and gives back is double, and so is the method around it. Where a matrix or a diagonal has a
+  number that single precision does not bear, the cycle is double, and -info says so.
+
+  Memory: half of all values of the hierarchy, and the plans; vectors are half as long.
+*/
+#include "mgimpl.h"
+
+static HybExec Levels(const HybMG *h)
+{
+  HybExec x = h->cycle.exec;
+
+  if (h->cycle.single) x.backend = x.backend->single;
+  return x;
+}
+
+size_t HybMGNumberSize(const HybMG *h)
+{
+  return h->cycle.single ? sizeof(HybScalar) / 2 : sizeof(HybScalar);
+}
+
+PetscErrorCode HybMGIntoLevel(const HybMG *h, PetscCount n, const HybScalar *from, HybScalar *to)
+{
+  const HybExec x = Levels(h);
+
+  PetscFunctionBegin;
+  if (h->cycle.single) {
+    if (n) PetscCall(x.backend->cycle->narrow(&x, n, from, NULL, to, h->beyond));
+  } else
+    PetscCall(x.backend->copy(&x, to, from, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGOutOfLevel(const HybMG *h, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to)
+{
+  const HybExec x = Levels(h);
+
+  PetscFunctionBegin;
+  if (h->cycle.single) {
+    if (n) PetscCall(x.backend->cycle->widen(&x, n, from, scaled ? h->cycle.scale : NULL, to));
+  } else
+    PetscCall(x.backend->copy(&x, to, from, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGSingleLend(HybMG *h, Mat A, HybMGSingle *s, PetscBool moved, HybCSR *csr, HybSpMV **plan)
+{
+  const HybExec          x    = Levels(h);
+  const PetscObjectState id   = (PetscObjectState)((PetscObject)A)->id;
+  const HybCSR           own  = *csr;
+  HybSpMV *const         mult = *plan;
+  PetscObjectState       state;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
+  if (moved) {
+    if (s->planned) PetscCall(HybSpMVDestroy(&s->plan));
+    s->planned = PETSC_FALSE;
+    if (s->a) PetscCall(HybArenaFree(&h->keep, &s->a));
+    (void)memset(s, 0, sizeof(*s)); /* what follows may fail */
+    PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&x), own.nnz, HybMGNumberSize(h), &s->a));
+    PetscCall(HybSpMVInit(&s->plan, &x, "auto", mult->bs));
+    s->planned      = PETSC_TRUE;
+    s->plan.longest = mult->longest;
+    csr->a          = s->a;
+    PetscCall(HybSpMVSetUp(&s->plan, csr));
+  }
+  if (s->id != id || s->state != state) PetscCall(HybMGIntoLevel(h, own.nnz, own.a, s->a));
+  s->id               = id;
+  s->state            = state;
+  s->lent             = own;
+  s->mult             = mult;
+  s->plan.exec.stream = x.stream;
+  csr->a              = s->a;
+  *plan               = &s->plan;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGSingleTry(HybMG *h, PetscBool *bears)
+{
+  const HybExec *x      = &h->cycle.exec;
+  int            beyond = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybMGLend(h));
+  PetscCall(HybMGReturn(h));
+  PetscCall(x->backend->copy(x, &beyond, h->beyond, sizeof(beyond), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->sync(x));
+  *bears = (PetscBool)!beyond;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGSingleRelease(HybMG *h)
+{
+  PetscErrorCode ierr = PETSC_SUCCESS, later;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < HYB_MG_LEVELS; k++) {
+    for (int part = 0; part < HYB_CYCLE_PARTS; part++) {
+      HybMGSingle *s = &h->narrow[k][part];
+
+      if (!s->planned) continue;
+      later = HybSpMVDestroy(&s->plan);
+      if (!ierr) ierr = later;
+    }
+  }
+  (void)memset(h->narrow, 0, sizeof(h->narrow));
+  h->beyond = NULL;
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
