@@ -10,6 +10,12 @@ ifndef CUDA_ARCH
   CUDA_ARCH := $(or $(strip $(CUDA_ARCH)),$(CUDA_ARCHS))
 endif
 CUDA_SRC := $(sort $(wildcard src/sparse/*/*.cu src/sparse/*/*/*.cu))
+# In the order in which a first set-up and solve need them: a thread loads them so (src/sparse/device/ahead.cu). Those
+# of CUDA_LAZY are loaded when they are asked for.
+CUDA_ORDER := device csr structure agg plan spgemm/hash krylov cycle spmv
+CUDA_LAZY = $(filter src/sparse/papers/% %/segsum.cu,$(CUDA_SRC))
+cuda_first = $(foreach room,$(CUDA_ORDER),$(filter src/sparse/$(room)/%,$(CUDA_SRC)))
+CUDA_SRC := $(cuda_first) $(filter-out $(cuda_first),$(CUDA_SRC))
 CUDA_HDR := $(wildcard src/sparse/*/*.cuh src/sparse/*/*/*.cuh)
 # compiled a second time, for a cycle in single precision
 CUDA_SINGLE := $(if $(findstring single,$(PETSC_ID)),,src/sparse/cycle/table.cu $(patsubst %,src/sparse/spmv/%.cu,block rowgroup shape))
@@ -20,8 +26,9 @@ CUDA_LIB = $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so
 cuda_last = $(lastword $(CUDA_ARCH))
 CUDA_GENCODE = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a)) -gencode arch=compute_$(cuda_last),code=compute_$(cuda_last)
 cuda_comma := ,
+# NVCCFLAGS=-lineinfo is for profilers: it makes what is loaded at the start twice as large.
 # -fmad=false: a product and its addition are rounded like the host's, so that host and device give the same bits
-CUDA_FLAGS = -std=c++17 -O3 -lineinfo -fmad=false -ccbin $(PETSC_CXX) $(CUDA_GENCODE) -cudart static -Iinclude -Isrc/sparse/device $(patsubst -I%,-isystem %,$(filter -I% -D%,$(filter-out -D_FORTIFY_SOURCE%,$(PETSC_CFLAGS)))) \
+CUDA_FLAGS = -std=c++17 -O3 -fmad=false -ccbin $(PETSC_CXX) $(CUDA_GENCODE) -cudart static -Iinclude -Isrc/sparse/device $(patsubst -I%,-isystem %,$(filter -I% -D%,$(filter-out -D_FORTIFY_SOURCE%,$(PETSC_CFLAGS)))) \
   --expt-relaxed-constexpr --expt-extended-lambda -Xcompiler -fPIC$(cuda_comma)-fvisibility=hidden$(cuda_comma)-Wall$(cuda_comma)-Wextra$(cuda_comma)-Wno-unused-parameter$(cuda_comma)-Wno-missing-field-initializers -Xptxas -v $(if $(filter 1,$(WERROR)),-Werror all-warnings) $(NVCCFLAGS)
 
 ifeq ($(CUDA),1)
@@ -49,6 +56,7 @@ $(BUILD)/cuda/%.o: %.cu | $(BUILD)/cuda/begun
 	@$(NVCC) $(CUDA_FLAGS) -MD -MP -MF $(@:.o=.d) -c $< -o $@ 2> $(@:.o=.ptxas) || { grep -v '^ptxas info' $(@:.o=.ptxas) >&2; exit 1; }
 	@grep -E 'warning' $(@:.o=.ptxas) >&2 || true
 
+$(CUDA_LAZY:%.cu=$(BUILD)/cuda/%.o) $(CUDA_SINGLE:%.cu=$(BUILD)/cuda/%.single.o): override NVCCFLAGS += -Xcompiler -D__cudaRegisterFunction=HybRegisterLazy
 $(BUILD)/cuda/%.single.o: %.cu | $(BUILD)/cuda/begun
 	@mkdir -p $(@D)
 	@echo "nvcc $<, single precision"

@@ -212,7 +212,7 @@ static inline PetscErrorCode SameHistory(const Pair *p, const char *options)
     const PetscReal d = PetscAbsReal(h[0][k] - h[1][k]);
 
     if (PetscIsInfOrNanReal(h[0][k]) && PetscIsInfOrNanReal(h[1][k])) continue;
-    if (!(d <= FLOOR * h[0][0])) worst = d == d ? PetscMax(worst, d / h[0][k]) : 1;
+    if (!(d <= (Single ? 1e-6 : FLOOR) * h[0][0])) worst = d == d ? PetscMax(worst, d / h[0][k]) : 1;
   }
   snprintf(why, sizeof(why), "its %d, not %d; reason %d, not %d; residuals to %.1e", (int)its[1], (int)its[0], (int)p->ksp[1]->reason, (int)p->ksp[0]->reason, (double)worst);
   if (CLOSE_ENOUGH)
@@ -298,7 +298,7 @@ static inline PetscErrorCode PairSolve(Pair *p, Cycle cycle, const char *options
   PetscCall(SameHistory(p, options));
   /* what does not converge is rounding after so many iterations, and so is what CG finds to be none of its matrices */
   if (CLOSE_ENOUGH && (p->ksp[0]->reason < 0 || p->ksp[1]->reason < 0)) PetscFunctionReturn(PETSC_SUCCESS);
-  if ((p->ksp[0]->reason != KSP_DIVERGED_ITS && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_MAT && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_PC) || strstr(options, "preonly")) PetscCall(SameVec(p->x[0], p->x[1], Single ? 1e-6 : SOLVED, options));
+  if ((p->ksp[0]->reason != KSP_DIVERGED_ITS && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_MAT && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_PC) || strstr(options, "preonly")) PetscCall(SameVec(p->x[0], p->x[1], Single ? 1e-5 : SOLVED, options));
   SameLevels(p, options);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

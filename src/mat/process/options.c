@@ -49,7 +49,7 @@ static const HybOption list[] = {
   {.name = "-mat_aijhybridgpu_narrow_min", .tuning = PETSC_TRUE, .kind = HYB_OPTION_NUMBER, .at = AT(narrowmin), .value = 4096, .words = "a number of rows",
    .text = "Results of the device with fewer rows become AIJ's by PETSc's own loops over rows"},
   {.name = "-mat_aijhybridgpu_ahead", .tuning = PETSC_TRUE, .kind = HYB_OPTION_FLAG, .at = AT(ahead), .value = 1,
-   .text = "One more thread loads kernels and starts cuBLAS as soon as a card is in use"},
+   .text = "One more thread loads kernels as soon as a card is in use"},
   {.name = "-mat_aijhybridgpu_smoothers", .kind = HYB_OPTION_FLAG, .at = AT(smoothers), .value = 1,
    .text = "For matrices of the type, steps of PCJACOBI and KSPCHEBYSHEV that PETSc has only on the host run on the device"},
   {.name = "-mat_aijhybridgpu_parallel_products", .tuning = PETSC_TRUE, .kind = HYB_OPTION_FLAG, .at = AT(parallelproducts), .value = 1,

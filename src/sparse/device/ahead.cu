@@ -1,19 +1,17 @@
 /*
   ahead.cu: what the first operations of a process would wait for, done by one more thread meanwhile.
 
-  CUDA loads a kernel when it is first asked for (lazy loading), and with the first one of a file what belongs to the
-  file. The first handle of cuBLAS, which PETSc's vectors ask for, takes long too. All that is the process's and not a
-  matrix's, so it is done as soon as the process is known to use the card, which is often while the host still
-  assembles.
+  CUDA loads a kernel when it is first asked for (lazy loading), and with the first one of a file the whole file, which
+  takes much longer. All that is the process's and not a matrix's, so it is done as soon as the process is known to use
+  the card, which is often while the host still assembles.
 
-    Prepare:   a thread: for each kernel of this library: ask for its attributes, which loads it
-                         make a handle of cuBLAS, if the process has that library, and use it
+    Prepare:   a thread: for each kernel of this library, in the order of conf/cuda.mk: ask for its attributes, which
+                         loads it
                          a small page-locked block, which stays: the driver cuts such blocks from a larger one, which
                          takes long to allocate and goes with the last of them; PETSc has one for each small vector
     at exit:   stop after the kernel at hand, join
 
-  A call of the thread's may end a capture of a graph that is under way (cublasCreate() has been seen to), so that
-  neither begins while the other goes on.
+  A call of the thread's may end a capture of a graph that is under way, so that neither begins while the other goes on.
 
   Loading holds what launches need, so that one that meets it takes up to some milliseconds. While the process launches
   kernels for the first time it would load them itself: the thread goes on beside it. Once it repeats what it has done
@@ -24,13 +22,13 @@
   before the process's handlers at exit are done: CUDA's own would take the card away from it.
 
   The kernels are those that the compiler's code tells CUDA of when the library is opened, and launches are its calls
-  too: the linker leads both through here (--wrap in conf/cuda.mk). The emulator has none: there the thread waits for
-  its end. Figures: docs/tried.md, Thresholds.
+  too: the linker leads both through here (--wrap in conf/cuda.mk). Files that few processes need, each of which holds
+  the others up, are not loaded ahead: they tell CUDA by HybRegisterLazy() (CUDA_LAZY there). The emulator has none:
+  there the thread waits for its end. Figures: docs/tried.md, Thresholds.
 */
 #include "hybdevicestate.h"
 #include <atomic>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -59,6 +57,11 @@ static struct {
 } kernels_;
 
 extern "C" void __real___cudaRegisterFunction(void **, const char *, char *, const char *, int, uint3 *, uint3 *, dim3 *, dim3 *, int *);
+extern "C" void HybRegisterLazy(void **file, const char *kernel, char *device, const char *name, int limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp)
+{
+  __real___cudaRegisterFunction(file, kernel, device, name, limit, tid, bid, block, grid, warp);
+}
+
 extern "C" void __wrap___cudaRegisterFunction(void **file, const char *kernel, char *device, const char *name, int limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp)
 {
   if (kernels_.n < Most) kernels_.kernel[kernels_.n++] = kernel;
@@ -163,42 +166,6 @@ static void AheadDone(void)
   (void)pthread_mutex_unlock(&calls_);
 }
 
-/* the library's start, and the kernels of PETSc's VecDot() and VecNorm() */
-static void AheadBLAS(cudaStream_t stream, const double *zeros, int n)
-{
-  int (*create)(void **), (*destroy)(void *), (*setstream)(void *, cudaStream_t);
-  int (*dot)(void *, int, const double *, int, const double *, int, double *), (*norm)(void *, int, const double *, int, double *);
-  void  *handle;
-  double result;
-
-  *(void **)&create    = dlsym(RTLD_DEFAULT, "cublasCreate_v2");
-  *(void **)&destroy   = dlsym(RTLD_DEFAULT, "cublasDestroy_v2");
-  *(void **)&setstream = dlsym(RTLD_DEFAULT, "cublasSetStream_v2");
-  *(void **)&dot       = dlsym(RTLD_DEFAULT, "cublasDdot_v2");
-  *(void **)&norm      = dlsym(RTLD_DEFAULT, "cublasDnrm2_v2");
-  if (!create || !destroy || !setstream || !dot || !norm || (*create)(&handle)) return;
-  if (!(*setstream)(handle, stream)) {
-    (void)(*dot)(handle, n, zeros, 1, zeros, 1, &result);
-    (void)(*norm)(handle, n, zeros, 1, &result);
-  }
-  (void)(*destroy)(handle);
-}
-
-static void AheadLibrary(void)
-{
-  const int    n      = 128;
-  cudaStream_t stream = nullptr;
-  void        *zeros  = nullptr;
-
-  if (cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) != cudaSuccess) return;
-  if (cudaMallocFromPoolAsync(&zeros, n * sizeof(double), hybdevice_.pool, stream) == cudaSuccess) {
-    if (cudaMemsetAsync(zeros, 0, n * sizeof(double), stream) == cudaSuccess) AheadBLAS(stream, (const double *)zeros, n);
-    (void)cudaFreeAsync(zeros, stream);
-  }
-  (void)cudaStreamSynchronize(stream);
-  (void)cudaStreamDestroy(stream);
-}
-
 static void AheadWork(void)
 {
   void *locked = nullptr;
@@ -213,9 +180,6 @@ static void AheadWork(void)
   }
   if (!AheadMay()) return;
   (void)cudaMallocHost(&locked, 64);
-  AheadDone();
-  if (!AheadMay()) return;
-  AheadLibrary();
   AheadDone();
 }
 #else

@@ -57,6 +57,16 @@ static constexpr PetscCount RowStreamUnit(void)
   return sizeof(T) < 16 ? 16 / (PetscCount)sizeof(T) : 1;
 }
 
+/* lanes of a row, or of neighbouring ones that are summed together */
+template <int ROWS>
+struct RowStreamLanes {
+  using Cases = HybCases<1, 2, 4, 8, 16>;
+};
+template <>
+struct RowStreamLanes<1> {
+  using Cases = HybCases<1, 2, 4, 8>;
+};
+
 /* How a launch is laid out; the same for all applications of a plan */
 typedef struct {
   int        threads, lanes; /* of a block; of a row */
@@ -283,6 +293,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   size_t           limit;
   int              sms;
   const HybTuning *tuning = HybDeviceTuning();
+  const int        most   = blockrows > 1 ? 16 : 8; /* lanes: RowStreamLanes */
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
@@ -294,9 +305,9 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   l->lanes   = mean <= 8 && A->nnz % PetscMax(1, A->m) ? 1 : mean % 8 == 0 ? 4
                                                            : mean % 4 == 0 ? 2
                                                                            : 1;
-  while (l->lanes < (blockrows > 1 ? 16 : 8) && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? indexbytes / (size_t)perindex : 0))) * l->lanes < 512 * blockrows) l->lanes *= 2;
+  while (l->lanes < most && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? indexbytes / (size_t)perindex : 0))) * l->lanes < 512 * blockrows) l->lanes *= 2;
   if (tuning->rowstream_threads) l->threads = (int)tuning->rowstream_threads;
-  if (tuning->rowstream_lanes) l->lanes = (int)tuning->rowstream_lanes;
+  if (tuning->rowstream_lanes) l->lanes = PetscMin((int)tuning->rowstream_lanes, most);
   if (tuning->rowstream_run >= 0) run = tuning->rowstream_run;
   l->rows     = (PetscInt)(l->threads / l->lanes) * blockrows;
   l->table    = (table + 3) / 4 * 4;
@@ -354,7 +365,7 @@ static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout 
   PetscFunctionBegin;
   /* A kernel keeps what was said last, for whatever matrix, and only what is said after its limit of shared memory was
      raised holds: said before every launch, then, as it was when it was measured */
-  PetscCall(HybDispatch(l->lanes, HybCases<1, 2, 4, 8, 16>(), end.mode == ROW_STEP, HybFlags(), [&](auto G, auto STEP) {
+  PetscCall(HybDispatch(l->lanes, typename RowStreamLanes<COLUMNS::ROWS>::Cases(), end.mode == ROW_STEP, HybFlags(), [&](auto G, auto STEP) {
     static PetscCount said = ROWSTREAM_DRIVER;
     if (l->carveout != ROWSTREAM_DRIVER || said != ROWSTREAM_DRIVER) {
       const void *kernel = (const void *)(RowStreamKernel<COLUMNS, G, STEP>);
