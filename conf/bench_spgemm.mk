@@ -13,12 +13,19 @@ bench-spgemm: $(BUILD)/benchmarks/bench_spgemm $(if $(filter 1,$(CUDA)),$(CUDA_L
 ##                      -only 27-pt"
 
 # The benchmarks of a matrix type as a PETSc user sees it: they link PETSc alone
-$(BUILD)/benchmarks/bench_mat $(BUILD)/benchmarks/bench_steps: %: %.o
+$(BUILD)/benchmarks/bench_mat $(BUILD)/benchmarks/bench_steps $(BUILD)/benchmarks/bench_big: %: %.o
 	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm
-.PHONY: bench-mat bench-steps
+.PHONY: bench-mat bench-steps bench-big bench-big-short
 bench-mat: $(BUILD)/benchmarks/bench_mat
 bench-steps: $(BUILD)/benchmarks/bench_steps
+bench-big: $(BUILD)/benchmarks/bench_big
+# small, on the host and on the emulated device
+bench-big-short: plugin emulator $(BUILD)/benchmarks/bench_big
+	$(TEST_ENV) $(BUILD)/benchmarks/bench_big -dll_append $(CURDIR)/$(BUILD)/lib/$(PLUGIN) -mat_type aijhybridgpu -mat_aijhybridgpu_backend host -n 20 -repeat 1
+	$(TEST_ENV) $(BUILD)/benchmarks/bench_big -dll_append $(CURDIR)/$(BUILD)/lib/$(PLUGIN) -mat_type aijhybridgpu $(EMULATED_OPTIONS) -n 20 -repeat 1
 
 ## make bench-mat       builds the benchmark of a matrix type as a PETSc user sees it (benchmarks/bench_mat.c says how
 ##                      to run it)
 ## make bench-steps     builds the benchmark of the first, the second and the hundredth time (benchmarks/bench_steps.c)
+## make bench-big       builds the benchmark of one matrix of more than 2^31 entries on a card (benchmarks/bench_big.c);
+##                      bench-big-short, for CI, runs it with few on the emulated device

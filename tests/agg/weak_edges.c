@@ -2,10 +2,14 @@
   The graph without weak edges against PETSc's steps, followed one by one on a matrix that is full: moduli, the sums of
   blocks by additions in the order of MatSetValues(), the transpose, VecReciprocal(), VecSqrtAbs(), MatDiagonalScale(),
   and the comparison. Patterns are identical, also where a number is the threshold itself, where the diagonal is zero or
-  missing, and with infinite values and values that are no numbers; a device's are the host's.
+  missing, and with infinite values and values that are no numbers; a device's are the host's. A device's moduli of
+  complex numbers are the host's C library's to the last bit, or the room says that they are not.
 */
 #include "aggtest.h"
 #include <math.h>
+#if defined(__GLIBC__)
+  #include <gnu/libc-version.h>
+#endif
 
 /* a full matrix, and which of its entries are stored */
 typedef struct {
@@ -27,7 +31,7 @@ static void FullDestroy(Full *F)
 }
 
 /* MatCreateGraph()'s matrix of vertices: moduli, or of blocks those of real parts, added as they come */
-static void Moduli(const HybCSR *A, PetscInt bs, Full *F)
+static void FullModuli(const HybCSR *A, PetscInt bs, Full *F)
 {
   FullCreate(A->m / bs, F);
   for (PetscInt r = 0; r < A->m; r++)
@@ -115,7 +119,7 @@ static PetscErrorCode Compare(const RefMat *A, PetscInt bs)
     PetscInt     n        = 0;
     Full         F;
 
-    Moduli(&A->csr, bs, &F);
+    FullModuli(&A->csr, bs, &F);
     for (PetscInt k = 0; k < F.n * F.n && n < W.nnz; k++)
       if (F.there[k]) expected[n++] = F.a[k];
     HybTestCheck(n == W.nnz, "%" PetscInt_FMT " edges, not %" PetscInt_FMT, (PetscInt)W.nnz, n);
@@ -132,7 +136,7 @@ static PetscErrorCode Compare(const RefMat *A, PetscInt bs)
     RefMat             R;
     Full               F;
 
-    Moduli(&A->csr, bs, &F);
+    FullModuli(&A->csr, bs, &F);
     nodiagonal = 0;
     for (PetscInt r = 0; r < F.n; r++) nodiagonal += !F.there[(size_t)r * F.n + r];
     paired = Scale(&F, f.symmetrize);
@@ -297,9 +301,92 @@ static PetscErrorCode Errors(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#define NUMBERS 200000
+
+/* of any bits, or near each other, or much smaller */
+static PetscReal Part(PetscReal other)
+{
+  const PetscReal number = 1 + HybTestRandomReal();
+
+  switch (HybTestRandomInt(0, 8)) {
+  case 0: return other;
+  case 1: return other * (1 + (PetscReal)HybTestRandomInt(-3, 4) * PETSC_MACHINE_EPSILON);
+  case 2: return other / 2 * (1 + (PetscReal)HybTestRandomInt(-3, 4) * PETSC_MACHINE_EPSILON);
+  case 3: return other * (PetscReal)ldexp((double)number, -(int)HybTestRandomInt(1, 60));
+  case 4: return HybTestRandomInt(0, 4) ? (PetscReal)HybTestRandomInt(-99, 100) : HybTestRandomInt(0, 2) ? (PetscReal)HUGE_VAL
+                                                                                                         : (PetscReal)NAN;
+  case 5: return (PetscReal)ldexp((double)number, (int)HybTestRandomInt(-1074, 1024));
+  default: return -(PetscReal)ldexp((double)number, (int)HybTestRandomInt(-30, 30));
+  }
+}
+
+/* Is the C library one whose moduli are known to be those of modulus.h? */
+static PetscBool Known(void)
+{
+#if defined(__GLIBC__) && defined(__x86_64__)
+  int minor = 0;
+
+  return (PetscBool)(sscanf(gnu_get_libc_version(), "2.%d", &minor) == 1 && minor >= 35 && minor <= 40);
+#else
+  return PETSC_FALSE;
+#endif
+}
+
+/* alike: what the room says of this device and the host's C library */
+static PetscErrorCode Moduli(PetscBool *alike)
+{
+  const HybExec *exec     = HybTestExec();
+  PetscScalar   *v        = (PetscScalar *)RefAlloc(NUMBERS, sizeof(PetscScalar)), *there;
+  PetscReal     *found    = (PetscReal *)RefAlloc(NUMBERS, sizeof(PetscReal)), *result;
+  PetscCount     unlike   = 0;
+  PetscBool      switched = PETSC_TRUE;
+  HybArena       keep, work, mine;
+
+  PetscFunctionBegin;
+  *alike = PETSC_FALSE;
+  PetscCall(HybTestArenas(exec, &keep, &work, &mine));
+  HybTestBegin("moduli");
+  for (PetscInt k = 0; k < NUMBERS; k++) {
+    const PetscReal x = Part(1), y = Part(x);
+
+#if defined(PETSC_USE_COMPLEX)
+    v[k] = k % 2 ? PetscCMPLX(x, y) : PetscCMPLX(y, x);
+#else
+    v[k] = k % 2 ? x : y;
+#endif
+  }
+  PetscCall(HybTestUploadArray(&mine, NUMBERS, sizeof(*v), v, &there));
+  PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), NUMBERS, sizeof(*result), &result));
+  if (HybTestCall(HybAggModuliAlike(exec, alike)) && HybTestCall(exec->backend->agg->moduli(exec, NUMBERS, there, result)) && HybTestCall(HybTestDownloadArray(NUMBERS, sizeof(*result), result, found))) {
+    for (PetscInt k = 0; k < NUMBERS; k++) {
+      const PetscReal expected = PetscAbsScalar(v[k]);
+
+      if (expected == found[k] || (expected != expected && found[k] != found[k])) continue;
+      if (!unlike && *alike) HybTestCheck(PETSC_FALSE, "the modulus of %a %a is %a, not %a", (double)PetscRealPart(v[k]), (double)PetscImaginaryPart(v[k]), (double)found[k], (double)expected);
+      unlike++;
+    }
+    HybTestCheck(*alike || !Known(), "the C library is a known one, and the room says that its moduli are others");
+    HybTestCheck(*alike == (PetscBool)!unlike, "%" PetscCount_FMT " of %d moduli are not the host's, and the room says %d", unlike, NUMBERS, (int)*alike);
+  }
+  HybTestCall(HybTuningSet("device_moduli", "0"));
+  if (HybTestCall(HybAggModuliAlike(exec, &switched))) HybTestCheck(switched == (PetscBool)(!exec->backend->device || !PetscDefined(USE_COMPLEX)), "not asked for, and yet alike: %d", (int)switched);
+  HybTestCall(HybTuningSet("device_moduli", NULL));
+  RefFree(v, found);
+  PetscCall(HybTestReset(&keep, &work, &mine));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Body(void)
 {
+  PetscBool alike;
+
   PetscFunctionBegin;
+  PetscCall(Moduli(&alike));
+  if (!alike) {
+    HybTestBegin("graphs");
+    HybTestSkip("the host's C library rounds moduli in another way than the device: PETSc's own setup does such graphs");
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(Mats());
   PetscCall(Errors());
   PetscCall(Faults());

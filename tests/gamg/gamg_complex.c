@@ -7,9 +7,12 @@ TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated -short
 TEST np=2 -mat_aijhybridgpu_backend host
 TEST np=2 @emulated -short
+TEST np=1,2 @emulated -mat_aijhybridgpu_tuning device_moduli=0 -problem 0
+TEST np=1 @emulated -mat_aijhybridgpu_tuning device_moduli=0 -problem 8
 TEST np=+3 -mat_aijhybridgpu_backend host -short
 
--short: fewer problems. -problem K: one problem only.
+-short: fewer problems. -problem K: one problem only. With device_moduli=0 a device's moduli count as others than the
+host's: PETSc's own code does levels that have a threshold, if they have one unknown a vertex.
 */
 #include "gamgtest.h"
 
@@ -125,7 +128,19 @@ static PetscErrorCode Again(Mat A, Mat H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Test(PetscInt only, PetscBool few)
+/* with thresholds, where the device's moduli are not to decide */
+static PetscErrorCode OthersModuli(Mat A, Mat H, PetscInt bs)
+{
+  const Way one = bs == 1 ? NONE : ALL, below = bs == 1 ? SOME : ALL;
+
+  PetscFunctionBeginUser;
+  PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", ALL, GIVEN));
+  PetscCall(Beside(A, H, "-pc_gamg_threshold 0.05 -pc_gamg_eigenvalues 0.1,2.2", one, GIVEN));
+  PetscCall(Beside(A, H, "-pc_gamg_threshold -1,0.02 -pc_gamg_eigenvalues 0.1,2.2", below, GIVEN));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Test(PetscInt only, PetscBool few, PetscBool others)
 {
   static const char *const lines[] = {"-pc_gamg_agg_nsmooths 0", "-pc_gamg_agg_nsmooths 2 -pc_gamg_eigenvalues 0.1,2.2", "-pc_gamg_aggressive_coarsening 0 -pc_gamg_eigenvalues 0.1,2.2", "-pc_gamg_aggressive_square_graph 0 -pc_gamg_eigenvalues 0.1,2.2"};
   PetscMPIInt              size;
@@ -142,6 +157,11 @@ static PetscErrorCode Test(PetscInt only, PetscBool few)
     MatTestName = Problems[k].name;
     PetscCall(Problem(k, &S));
     PetscCall(OfBothTypes(S, &A, &H));
+    if (others) {
+      PetscCall(OthersModuli(A, H, Problems[k].bs));
+      PetscCall(MatTestDestroy(&S, &A, &H));
+      continue;
+    }
     PetscCall(Beside(A, H, "", ALL, LOOSE));
     PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", ALL, GIVEN));
     for (size_t l = 0; l < PETSC_STATIC_ARRAY_LENGTH(lines); l++) PetscCall(Beside(A, H, lines[l], ALL, GIVEN));
@@ -157,11 +177,15 @@ int main(int argc, char **argv)
 {
   PetscInt  only = -1;
   PetscBool few  = PETSC_FALSE;
+#if defined(PETSC_USE_COMPLEX)
+  PetscBool others = PETSC_FALSE;
+#endif
 
   PetscFunctionBeginUser;
   PetscCall(Begin(&argc, &argv, &only, &few));
 #if defined(PETSC_USE_COMPLEX)
-  if (PETSC_VERSION_GE(3, 21, 0)) PetscCall(Test(only, few));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_tuning", &others));
+  if (PETSC_VERSION_GE(3, 21, 0)) PetscCall(Test(only, few, others));
 #else
   MatTestSkipped++; /* numbers are real */
 #endif

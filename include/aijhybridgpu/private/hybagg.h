@@ -159,6 +159,8 @@ typedef struct _HybAggOps {
   /* What PETSc's GAMG leaves of the graph of W, with the same rounding: W is a matrix of one unknown a vertex, or such
      a graph with its weights. G->i and G->j from keep, in the workspace's memory, G->a is NULL. */
   PetscErrorCode (*filter)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *W, const HybAggFilter *, HybCSR *G, HybAggFiltered *);
+  /* the moduli of n numbers, as filter takes them */
+  PetscErrorCode (*moduli)(const HybExec *, PetscCount n, const HybScalar *v, PetscReal *modulus);
 } HybAggOps;
 
 extern const HybAggOps HybAggHost;
@@ -171,6 +173,10 @@ extern PetscErrorCode HybAggFind(const HybExec *, HybArena *keep, HybArena *work
    a from keep, in the workspace's memory. T->i and T->j, from work, are given back. Transposed: T is G's transpose. */
 extern PetscErrorCode HybAggUnion(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, HybCSR *T, HybCSR *both);
 extern PetscErrorCode HybAggUnionTransposed(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *G, HybCSR *both);
+
+/* moduli.c: are the backend's moduli PETSc's on this host, to the last bit? Then so are the edges that filter leaves of
+   complex numbers. Some thousand numbers are tried. */
+extern PetscErrorCode HybAggModuliAlike(const HybExec *, PetscBool *alike);
 
 HYB_EXTERN_C_END
 #endif

@@ -78,6 +78,7 @@ typedef struct _HybTuning {
   PetscInt comm_together;  /* nonzeros of a process's own columns */
   PetscInt chain;          /* nonzeros or entries; 0: no kernel waits on the card */
   PetscInt plan_after;     /* numeric phases; -1: by their cost */
+  PetscInt device_moduli;  /* 0: no, 1: yes */
 } HybTuning;
 
 /* the ways of exchanges between devices, in the order of -mat_aijhybridgpu_comm's words */

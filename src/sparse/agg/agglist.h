@@ -19,7 +19,8 @@
   OP(collapse, Collapse)       \
   OP(tentative, Tentative)     \
   OP(weights, Weights)         \
-  OP(filter, Filter)
+  OP(filter, Filter)           \
+  OP(moduli, Moduli)
 
 /* the type of a function that the table's member points to */
 #define HYB_AGG_TYPE(member) __typeof__(*((const HybAggOps *)0)->member)

@@ -3,21 +3,21 @@
 #ifndef AIJHYBRIDGPU_AGG_EDGE_H
 #define AIJHYBRIDGPU_AGG_EDGE_H
 #include "aijhybridgpu/private/hybagg.h"
+#include "modulus.h"
 #include <math.h>
 
-#if defined(__cplusplus)
-  #define HYB_EDGE_FUNCTION static __host__ __device__ __forceinline__
-#else
-  #define HYB_EDGE_FUNCTION static inline
-#endif
-
-/* of a matrix of one unknown a vertex; of a real number, complex or not, without rounding */
+/* of a matrix of one unknown a vertex; of a real number, complex or not, without rounding. Elsewhere than on the host
+   its C library's function is not to be had. */
 HYB_EDGE_FUNCTION PetscReal HybEdgeModulus(HybScalar a)
 {
 #if defined(PETSC_USE_COMPLEX)
   const PetscReal re = HYB_AGG_REAL(a) < 0 ? -HYB_AGG_REAL(a) : HYB_AGG_REAL(a), im = HYB_AGG_IMAGINARY(a);
 
+  #if defined(__cplusplus)
+  return im == 0 ? re : HybEdgeHypot(re, im);
+  #else
   return im == 0 ? re : PetscHypotReal(re, im);
+  #endif
 #else
   return a < 0 ? -a : a;
 #endif

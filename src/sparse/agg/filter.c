@@ -11,8 +11,8 @@
   number goes too. By -pc_gamg_low_memory_threshold_filter MatFilter() does it, which leaves the diagonal alone, and
   what is not a number.
 
-  Of complex numbers moduli are taken, the transpose is the plain one; where vertices have several unknowns the weights
-  are sums of the real parts' moduli (edge.h).
+  Of complex numbers moduli are taken (modulus.h), the transpose is the plain one; where vertices have several unknowns
+  the weights are sums of the real parts' moduli (edge.h).
 
   With the transpose w(r,c) = |a(r,c)| + |a(c,r)|. The partner is found as look.c does: each row has a pointer to its
   first entry that was not met. An entry without a partner ends it: what PETSc makes of such patterns is not done here.

@@ -134,7 +134,21 @@ __global__ void Fill(Filter a, const PetscInt *__restrict__ rows, const PetscInt
   }
 }
 
+__global__ void Moduli(PetscCount n, const HybScalar *__restrict__ v, PetscReal *__restrict__ modulus)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
+
+  if (k < n) modulus[k] = HybEdgeModulus(v[k]);
+}
+
 } // namespace
+
+PetscErrorCode HybAggModuli_CUDA(const HybExec *exec, PetscCount n, const HybScalar *v, PetscReal *modulus)
+{
+  PetscFunctionBegin;
+  if (n) HYB_LAUNCH(Moduli, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, v, modulus);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 PetscErrorCode HybAggWeights_CUDA(const HybExec *exec, HybArena *keep, HybArena *, const HybCSR *A, PetscInt bs, HybCSR *G)
 {

@@ -54,6 +54,7 @@ static const HybOption TuningTable[] = {
   NUMBER(hash_places, PETSC_TRUE, -1, -1, 1000, "Percent of C's bytes that a product may keep for its numeric phases; 0: nothing is kept, -1: 100 below 2^27 products, 60 above"),
   NUMBER(plan_after, PETSC_TRUE, -1, -1, 0, "Products without a plan, or numeric phases without lists, before one is made; -1: as many as take as long as making it"),
   NUMBER(chain, PETSC_TRUE, 4000000, 0, 0, "The largest kernels of a multigrid cycle, in nonzeros or entries, that wait on the card for the one before; 0: none"),
+  FLAG(device_moduli, 1, "Do a device's moduli of complex numbers decide about weak edges, if they are the host's to the last bit"),
   LIST(masks_lanes, 0, "0 4 8 16", "Lanes of a row of C where products are planned by masks; 0: by its mean row"),
   LIST(product_parts, 0, "0 1 2 4", "Parts in which a repeated P^T A P makes A P; 0: by its memory"),
   WORDS(tile_precision, PETSC_TRUE, 0, 0, "double half", "What the method tile multiplies in; half: values of 16 bits, sums of 32"),

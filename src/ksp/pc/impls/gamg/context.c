@@ -51,6 +51,18 @@ PetscErrorCode HybGAMGInfoEdges(PC pc, const HybGAMG *h, PetscCount left, PetscC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybGAMGModuli(const HybGAMG *h, const char **why)
+{
+  static PetscBool tried, alike;
+
+  PetscFunctionBegin;
+  if (!h->exec.backend->device) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!tried) PetscCall(HybAggModuliAlike(&h->exec, &alike));
+  tried = PETSC_TRUE; /* all of a process's devices are alike in that */
+  if (!alike) *why = "a threshold, and the device's moduli of complex numbers are not those of the host's C library to the last bit";
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybGAMGEdges(PC pc, HybGAMG *h, Mat A)
 {
   const PC_GAMG *gamg = HybGAMGData(pc);

@@ -126,7 +126,8 @@ static inline PC_GAMG *HybGAMGData(PC pc)
 
   /* context.c. Agree: an error of one process is one of all. AgreeWhy: also that the level is not ours. Near: these are
      the near-null vectors. Edges: h->edges but for what the witness said. Unites: by h->edges, does PETSc add the
-     transposed graph? Where a scalar A claims a symmetric pattern it adds values alone. InfoEdges: -info of entries of
+     transposed graph? Where a scalar A claims a symmetric pattern it adds values alone. Moduli: are a scalar complex
+     matrix's the host's where the level executes? *why stays NULL then; not collective. InfoEdges: -info of entries of
      the graph that a threshold leaves. */
   #define HYB_GAMG_NAME "PCGAMG_AIJHybridGPU"
 PETSC_INTERN PetscErrorCode HybGAMGGet(PC, HybGAMG **);
@@ -135,6 +136,7 @@ PETSC_INTERN PetscErrorCode HybGAMGAgreeWhy(PC, PetscErrorCode, const char **why
 PETSC_INTERN PetscErrorCode HybGAMGNear(HybGAMG *, HybArena near, HybScalar *b);
 PETSC_INTERN PetscErrorCode HybGAMGEdges(PC, HybGAMG *, Mat A);
 PETSC_INTERN PetscErrorCode HybGAMGUnites(const HybGAMG *, Mat A, PetscBool *unites);
+PETSC_INTERN PetscErrorCode HybGAMGModuli(const HybGAMG *, const char **why);
 PETSC_INTERN PetscErrorCode HybGAMGInfoEdges(PC, const HybGAMG *, PetscCount left, PetscCount whole, PetscCount close);
 /* vectors.c: the near-null vectors. Known: are these, and the blocks of the level's matrix, such as this code knows?
    *why is NULL if they are; not collective. ToHost: pc_gamg->data, of so many rows, gets its contents. Dummy: it stands

@@ -38,6 +38,10 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   if (!ierr) ierr = HybGAMGKnown(pc, h, A, why);
   PetscCall(HybGAMGAgreeWhy(pc, ierr, why));
   if (!*why) PetscCall((*way->begin)(pc, h, A, why));
+  if (!*why && filter && h->block.bs == 1 && PetscDefined(USE_COMPLEX)) {
+    ierr = HybGAMGModuli(h, why);
+    PetscCall(HybGAMGAgreeWhy(pc, ierr, why));
+  }
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   /* whether PETSc adds the transpose is asked where that matters: with a threshold, or for edges of one direction */
   if (!filter)
