@@ -34,15 +34,13 @@ static PetscErrorCode HybArnoldiVectors(Mat A, const HybExec *x, HybArena *work,
 {
   const HybKrylovOps *ops = x->backend->krylov;
   HybParCSR           csr;
-  PetscErrorCode      ierr, later;
+  PetscErrorCode      ierr;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->rmap->n, sizeof(**dinv), dinv));
   ierr = HybMatGetParCSR(A, x, PETSC_TRUE, &csr);
   if (!ierr) ierr = (*x->backend->csr->getdiagonal)(x, &csr.D, *dinv);
-  later = HybMatRestoreParCSR(A, x, &csr);
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(HybErrorFirst(ierr, HybMatRestoreParCSR(A, x, &csr)));
   /* PCJACOBI takes 1 for a zero */
   if (A->rmap->n) PetscCall((*ops->reciprocal)(x, work, A->rmap->n, *dinv, 1.0, *dinv, NULL));
   if (b) {
@@ -65,7 +63,6 @@ PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *x, HybArena *work, Vec 
   ierr  = HybKrylovArnoldiPar(x, work, &op, ierr, A->rmap->n, dinv, (const HybScalar *)start.there, steps, (HybScalar *)H, done);
   later = start.v ? HybVecRestore(x, work, &start) : PETSC_SUCCESS;
   if (ierr) (void)HybMatParForget(A); /* an error of one is one of all by now */
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(HybErrorFirst(ierr, later));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -426,13 +426,11 @@ static PetscErrorCode HybNarrowFill(Mat T, const HybExec *x, const HybCSR *csr, 
     PetscCall(HybNarrowFillListed(T, x, rows));
   else {
     PetscCall(x->backend->copy(x, HybNarrowArray(T, 0), rows->length, bytes, HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(x->backend->sync(x));
     PetscCall(x->backend->copy(x, HybNarrowArray(T, 1), HybNarrowArray(T, 0), bytes, HYB_COPY_HOST_TO_HOST));
     PetscCall(HybLogToHost((PetscLogDouble)bytes));
   }
   if (HybGlueState.narrow.n > 2) {
     PetscCall(x->backend->copy(x, HybNarrowArray(T, 2), rows->diagonal, bytes, HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(x->backend->sync(x));
     PetscCall(HybLogToHost((PetscLogDouble)bytes));
   }
   HybNarrowPut(T, HybGlueState.narrow.longest, rows->longest);

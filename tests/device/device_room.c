@@ -133,7 +133,6 @@ static PetscErrorCode LockedRun(void *ctx)
   PetscCall(exec->backend->copy(exec, there, locked, (size_t)n, HYB_COPY_HOST_TO_DEVICE));
   memset(locked, 0, (size_t)n); /* the copy has ended */
   PetscCall(exec->backend->copy(exec, locked, there, (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   for (PetscCount k = 0; k < n; k++) wrong += locked[k] != (char)(k * 2654435761u >> 11);
   HybTestCheck(!wrong, "%td other bytes came back", wrong);
   PetscCall(HybArenaFree(&arena, &locked));
@@ -283,7 +282,7 @@ static PetscErrorCode LockRun(void *ctx)
   const size_t   n     = *(size_t *)ctx;
   size_t         wrong = 0;
   char          *h, *there;
-  PetscErrorCode ierr, later;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&arena, HYB_MEM_HOST, (PetscCount)n, 1, &h));
@@ -295,8 +294,7 @@ static PetscErrorCode LockRun(void *ctx)
   memset(h, 0, n);
   if (!ierr) ierr = exec->backend->copy(exec, h, there, n, HYB_COPY_DEVICE_TO_HOST);
   if (!ierr) ierr = exec->backend->sync(exec);
-  later = exec->backend->lock(exec, h, n, PETSC_FALSE);
-  if (!ierr) ierr = later;
+  ierr = HybErrorFirst(ierr, exec->backend->lock(exec, h, n, PETSC_FALSE));
   PetscCall(ierr);
   for (size_t k = 0; k < n; k++) wrong += h[k] != (char)(k * 2654435761u >> 12);
   HybTestCheck(!wrong, "%zu other bytes came back", wrong);

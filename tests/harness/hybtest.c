@@ -607,8 +607,7 @@ PetscErrorCode HybTestDownloadArray(PetscCount n, size_t size, const void *there
   if (n) ierr = T.exec.backend->copy(&T.exec, host, there, (size_t)n * size, HYB_COPY_DEVICE_TO_HOST);
   second        = T.exec.backend->sync(&T.exec);
   Memory.target = target;
-  PetscCall(ierr);
-  PetscCall(second);
+  PetscCall(HybErrorFirst(ierr, second));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

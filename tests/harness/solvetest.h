@@ -304,14 +304,16 @@ static inline PetscErrorCode PairSolve(Pair *p, Cycle cycle, const char *options
 }
 
 #define SIDES(side) for (int side = 0; side < 2; side++)
+/* the same call on both sides */
+#define BOTH(call) \
+  SIDES(side) PetscCall(call)
 
 /* solves for two right-hand sides: on a device the second one may take what the first one has captured */
 static inline PetscErrorCode Twice(Pair *p, Cycle cycle, const char *what)
 {
   PetscFunctionBeginUser;
   for (PetscInt k = 0; k < 2; k++) {
-    SIDES(side)
-    PetscCall(RightHandSide(p->b[side], k));
+    BOTH(RightHandSide(p->b[side], k));
     PetscCall(PairSolve(p, cycle, what));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -430,6 +432,18 @@ static inline PetscErrorCode SolveEnd(PetscBool counted, int *code)
     *code = 1;
   }
   return PETSC_SUCCESS;
+}
+
+/* the whole of a program that consists of cases */
+static inline int SolveCases(int argc, char **argv, size_t n, const Case c[])
+{
+  int code = 1;
+
+  PetscCall(SolveBegin(argc, argv));
+  PetscFunctionBeginUser;
+  PetscCall(RunCases(n, c));
+  PetscCall(SolveEnd(PETSC_TRUE, &code));
+  return code;
 }
 
 #endif

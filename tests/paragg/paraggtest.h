@@ -482,11 +482,8 @@ static inline PetscErrorCode RunWith(const HybAggBlock *block, const HybScalar *
   for (int smoothed = 0; smoothed < (F.outside ? 1 : 2); smoothed++) {
     PetscCall(HybParAggProlongator(F.agg, ierr, smoothed ? &F.A : NULL, 0.6, F.out, &P));
     ierr = SameP(&P, block, (PetscBool)smoothed, 0.6, tol, rowofp);
-    for (int k = 0; k < 2; k++) {
-      const PetscErrorCode later = HybArenaReset(&F.out[k]);
-
-      if (!ierr) ierr = later;
-    }
+    for (int k = 0; k < 2; k++)
+      ierr = HybErrorFirst(ierr, HybArenaReset(&F.out[k]));
   }
   PetscCall(HybCommAgree(F.comm, ierr, "What this process did by itself"));
   PetscFunctionReturn(PETSC_SUCCESS);

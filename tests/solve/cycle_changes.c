@@ -23,8 +23,7 @@ static PetscErrorCode NewValues(Pair *p)
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsHasName(NULL, NULL, "-pc_mg_distinct_smoothup", &distinct));
   for (PetscInt k = 0; k < 3; k++) {
-    SIDES(side)
-    PetscCall(Change(p->A[side], k));
+    BOTH(Change(p->A[side], k));
     /* several processes have a new coarser matrix each time, of which PETSc tells the smoothers before alone */
     PetscCall(Twice(p, SolveSize > 1 && distinct ? WHATEVER : MADE, "new values"));
   }
@@ -39,8 +38,7 @@ static PetscErrorCode Replace(Pair *p, PetscInt dim, PetscInt n, PetscBool full)
   PetscFunctionBeginUser;
   PetscCall(MatTestStencil(dim, n, full, 0.0, MATAIJ, &S));
   PetscCall(MatSetOption(S, MAT_SYMMETRIC, PETSC_TRUE));
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscInt old, now;
 
     PetscCall(MatGetSize(p->A[side], &old, NULL));
@@ -84,21 +82,18 @@ static PetscErrorCode Reset(Pair *p)
 
   PetscFunctionBeginUser;
   PairPC(p, pc);
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(PCReset(pc[side]));
     PetscCall(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
   }
   /* PCGAMG of older releases then has residuals by matrices of before */
   PetscCall(Twice(p, PETSC_VERSION_LT(3, 21, 0) ? LEFT : MADE, "PCReset()"));
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(KSPReset(p->ksp[side]));
     PetscCall(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
   }
   PetscCall(Twice(p, PETSC_VERSION_LT(3, 21, 0) ? LEFT : MADE, "KSPReset()"));
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(PCSetType(pc[side], PCJACOBI));
     PetscCall(PCSetType(pc[side], PCGAMG));
     PetscCall(PCSetFromOptions(pc[side]));
@@ -114,24 +109,17 @@ static PetscErrorCode Eigenvalues(Pair *p)
   PetscFunctionBeginUser;
   for (PetscInt l = NumberOfLevels(p->ksp[0]->pc) - 1; l > 0; l--) {
     Smoothers(p, l, PETSC_FALSE, k);
-    SIDES(side)
-    PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.4, 0.3));
+    BOTH(KSPChebyshevSetEigenvalues(k[side], 2.4, 0.3));
     PetscCall(Twice(p, MADE, "KSPChebyshevSetEigenvalues()"));
   }
-  SIDES(side)
-  PetscCall(Change(p->A[side], 1));
+  BOTH(Change(p->A[side], 1));
   PetscCall(Twice(p, MADE, "given eigenvalues, new values"));
-  SIDES(side)
-  PetscCall(KSPSetType(k[side], KSPRICHARDSON));
-  SIDES(side)
-  PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
-  SIDES(side)
-  PetscCall(KSPChebyshevEstEigSet(k[side], 0, 0.2, 0, 1.05));
-  SIDES(side)
-  PetscCall(Change(p->A[side], 2));
+  BOTH(KSPSetType(k[side], KSPRICHARDSON));
+  BOTH(KSPSetType(k[side], KSPCHEBYSHEV));
+  BOTH(KSPChebyshevEstEigSet(k[side], 0, 0.2, 0, 1.05));
+  BOTH(Change(p->A[side], 2));
   PetscCall(Twice(p, MADE, "eigenvalues estimated again"));
-  SIDES(side)
-  PetscCall(KSPChebyshevEstEigSet(k[side], 0, 0.05, 0, 1.3));
+  BOTH(KSPChebyshevEstEigSet(k[side], 0, 0.05, 0, 1.3));
   PetscCall(Twice(p, MADE, "KSPChebyshevEstEigSet()"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -143,8 +131,7 @@ static PetscErrorCode LevelOperator(Pair *p)
     KSP k[2];
 
     Smoothers(p, l, PETSC_FALSE, k);
-    SIDES(side)
-    {
+    SIDES(side) {
       Mat A;
 
       PetscCall(KSPGetOperators(k[side], &A, NULL));
@@ -152,16 +139,14 @@ static PetscErrorCode LevelOperator(Pair *p)
     }
     PetscCall(Twice(p, MADE, l ? "MatScale() of a level" : "MatScale() of the coarsest level"));
   }
-  SIDES(side)
-  {
+  SIDES(side) {
     Mat P;
 
     PetscCall(PCMGGetInterpolation(p->ksp[side]->pc, 1, &P));
     PetscCall(MatScale(P, 0.9));
   }
   PetscCall(Twice(p, MADE, "MatScale() of an interpolation"));
-  SIDES(side)
-  PetscCall(MatScale(p->A[side], 2.0));
+  BOTH(MatScale(p->A[side], 2.0));
   PetscCall(Twice(p, MADE, "MatScale() of the matrix"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -169,15 +154,12 @@ static PetscErrorCode LevelOperator(Pair *p)
 static PetscErrorCode Kept(Pair *p)
 {
   PetscFunctionBeginUser;
-  SIDES(side)
-  PetscCall(KSPSetReusePreconditioner(p->ksp[side], PETSC_TRUE));
+  BOTH(KSPSetReusePreconditioner(p->ksp[side], PETSC_TRUE));
   for (PetscInt k = 0; k < 2; k++) {
-    SIDES(side)
-    PetscCall(Change(p->A[side], k));
+    BOTH(Change(p->A[side], k));
     PetscCall(Twice(p, MADE, "new values, the preconditioner kept"));
   }
-  SIDES(side)
-  PetscCall(KSPSetReusePreconditioner(p->ksp[side], PETSC_FALSE));
+  BOTH(KSPSetReusePreconditioner(p->ksp[side], PETSC_FALSE));
   PetscCall(Twice(p, MADE, "no longer kept"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -187,27 +169,20 @@ static PetscErrorCode InTurn(Pair *p)
   Pair q = *p;
 
   PetscFunctionBeginUser;
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(PairSolver(&q, side));
     PetscCall(KSPSetFromOptions(q.ksp[side]));
     PetscCall(VecDuplicate(p->x[side], &q.x[side]));
     PetscCall(VecDuplicate(p->b[side], &q.b[side]));
   }
   for (PetscInt k = 0; k < 3; k++) {
-    SIDES(side)
-    PetscCall(RightHandSide(p->b[side], k));
-    SIDES(side)
-    PetscCall(RightHandSide(q.b[side], k + 3));
+    BOTH(RightHandSide(p->b[side], k));
+    BOTH(RightHandSide(q.b[side], k + 3));
     PetscCall(PairSolve(p, MADE, "in turn"));
     PetscCall(PairSolve(&q, MADE, "in turn, the other"));
-    if (k) SIDES(side)
-    PetscCall(Change(p->A[side], k));
+    if (k) BOTH(Change(p->A[side], k));
   }
-  SIDES(side)
-  {
-    PetscCall(MatTestDestroy(&q.ksp[side], &q.x[side], &q.b[side]));
-  }
+  BOTH(MatTestDestroy(&q.ksp[side], &q.x[side], &q.b[side]));
   PetscCall(Twice(p, MADE, "one is left"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -221,8 +196,7 @@ static PetscErrorCode Odd(Pair *p)
     char what[32];
 
     snprintf(what, sizeof(what), "%g in b", (double)odd[k]);
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(RightHandSide(p->b[side], 1));
       if (PetscIsNormalReal(odd[k]) || odd[k] == 0) PetscCall(VecSet(p->b[side], odd[k]));
       PetscCall(VecSetValue(p->b[side], 17, odd[k], INSERT_VALUES));
@@ -247,19 +221,14 @@ static PetscErrorCode Indefinite(Pair *p)
     char what[48];
 
     snprintf(what, sizeof(what), "shifted by %g", (double)by[k]);
-    SIDES(side)
-    PetscCall(KSPSetReusePreconditioner(p->ksp[side], PETSC_TRUE));
-    SIDES(side)
-    PetscCall(MatShift(p->A[side], by[k]));
+    BOTH(KSPSetReusePreconditioner(p->ksp[side], PETSC_TRUE));
+    BOTH(MatShift(p->A[side], by[k]));
     PetscCall(Twice(p, MADE, what));
-    SIDES(side)
-    PetscCall(KSPSetReusePreconditioner(p->ksp[side], PETSC_FALSE));
+    BOTH(KSPSetReusePreconditioner(p->ksp[side], PETSC_FALSE));
     PetscCall(Twice(p, WHATEVER, what));
-    SIDES(side)
-    PetscCall(MatShift(p->A[side], -by[k]));
+    BOTH(MatShift(p->A[side], -by[k]));
     PetscCall(Twice(p, WHATEVER, "not shifted"));
-    SIDES(side)
-    PetscCall(MatScale(p->A[side], -1.0));
+    BOTH(MatScale(p->A[side], -1.0));
     PetscCall(Twice(p, WHATEVER, "negative"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -279,15 +248,13 @@ static PetscErrorCode OddMatrix(Pair *p)
     snprintf(what, sizeof(what), "%g on the diagonal", (double)odd[k]);
     PetscCall(KSPSetReusePreconditioner(p->ksp[0], PETSC_TRUE));
     PetscCall(KSPSetReusePreconditioner(p->ksp[1], PETSC_TRUE));
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(MatGetValue(p->A[side], 17, 17, &diagonal));
       PetscCall(MatSetValue(p->A[side], 17, 17, odd[k], INSERT_VALUES));
       PetscCall(MatTestAssemble(p->A[side]));
     }
     PetscCall(Twice(p, WHATEVER, what));
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(MatSetValue(p->A[side], 17, 17, diagonal, INSERT_VALUES));
       PetscCall(MatTestAssemble(p->A[side]));
     }
@@ -309,31 +276,23 @@ static PetscErrorCode Steps(Pair *p)
       if (Single && !steps[s]) continue; /* there rounding decides what CG makes of it */
       Smoothers(p, l, PETSC_FALSE, k);
       snprintf(what, sizeof(what), "%d steps on level %d", (int)steps[s], (int)l);
-      SIDES(side)
-      PetscCall(KSPSetTolerances(k[side], PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT, steps[s]));
+      BOTH(KSPSetTolerances(k[side], PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT, steps[s]));
       PetscCall(Twice(p, MADE, what));
     }
   }
-  SIDES(side)
-  PetscCall(PCMGSetCycleType(p->ksp[side]->pc, PC_MG_CYCLE_W));
+  BOTH(PCMGSetCycleType(p->ksp[side]->pc, PC_MG_CYCLE_W));
   PetscCall(Twice(p, MADE, "PCMGSetCycleType(): W"));
-  SIDES(side)
-  PetscCall(PCMGSetCycleType(p->ksp[side]->pc, PC_MG_CYCLE_V));
+  BOTH(PCMGSetCycleType(p->ksp[side]->pc, PC_MG_CYCLE_V));
   PetscCall(Twice(p, MADE, "PCMGSetCycleType(): V"));
-  SIDES(side)
-  PetscCall(PCMGMultiplicativeSetCycles(p->ksp[side]->pc, 2));
+  BOTH(PCMGMultiplicativeSetCycles(p->ksp[side]->pc, 2));
   p->tol = 1e-9;
   PetscCall(Twice(p, LEFT, "PCMGMultiplicativeSetCycles(): 2"));
-  SIDES(side)
-  PetscCall(PCMGMultiplicativeSetCycles(p->ksp[side]->pc, 1));
+  BOTH(PCMGMultiplicativeSetCycles(p->ksp[side]->pc, 1));
   PetscCall(Twice(p, MADE, "PCMGMultiplicativeSetCycles(): 1"));
-  SIDES(side)
-  PetscCall(PCMGSetType(p->ksp[side]->pc, PC_MG_FULL));
-  SIDES(side)
-  PetscCall(Change(p->A[side], 1));
+  BOTH(PCMGSetType(p->ksp[side]->pc, PC_MG_FULL));
+  BOTH(Change(p->A[side], 1));
   PetscCall(Twice(p, LEFT, "PCMGSetType(): full"));
-  SIDES(side)
-  PetscCall(PCMGSetType(p->ksp[side]->pc, PC_MG_MULTIPLICATIVE));
+  BOTH(PCMGSetType(p->ksp[side]->pc, PC_MG_MULTIPLICATIVE));
   PetscCall(Twice(p, MADE, "PCMGSetType(): multiplicative"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -345,40 +304,26 @@ static PetscErrorCode Types(Pair *p)
   PetscFunctionBeginUser;
   for (PetscInt l = NumberOfLevels(p->ksp[0]->pc) - 1; l > 0; l--) {
     Smoothers(p, l, PETSC_FALSE, k);
-    SIDES(side)
-    PetscCall(KSPSetType(k[side], KSPRICHARDSON));
-    SIDES(side)
-    PetscCall(KSPRichardsonSetScale(k[side], 0.7));
+    BOTH(KSPSetType(k[side], KSPRICHARDSON));
+    BOTH(KSPRichardsonSetScale(k[side], 0.7));
     PetscCall(Twice(p, MADE, "KSPSetType(): richardson"));
-    SIDES(side)
-    PetscCall(KSPRichardsonSetScale(k[side], 0.5));
+    BOTH(KSPRichardsonSetScale(k[side], 0.5));
     PetscCall(Twice(p, MADE, "KSPRichardsonSetScale()"));
-    SIDES(side)
-    PetscCall(KSPRichardsonSetSelfScale(k[side], PETSC_TRUE));
-    if (PETSC_VERSION_LT(3, 26, 0)) SIDES(side)
-    PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
-    if (PETSC_VERSION_LT(3, 26, 0)) SIDES(side)
-    PetscCall(KSPSetType(k[side], KSPRICHARDSON));
-    if (PETSC_VERSION_LT(3, 26, 0)) SIDES(side)
-    PetscCall(KSPRichardsonSetSelfScale(k[side], PETSC_TRUE));
+    BOTH(KSPRichardsonSetSelfScale(k[side], PETSC_TRUE));
+    if (PETSC_VERSION_LT(3, 26, 0)) BOTH(KSPSetType(k[side], KSPCHEBYSHEV));
+    if (PETSC_VERSION_LT(3, 26, 0)) BOTH(KSPSetType(k[side], KSPRICHARDSON));
+    if (PETSC_VERSION_LT(3, 26, 0)) BOTH(KSPRichardsonSetSelfScale(k[side], PETSC_TRUE));
     p->tol = 1e-7;
     PetscCall(Twice(p, LEFT, "KSPRichardsonSetSelfScale()"));
-    SIDES(side)
-    PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
-    SIDES(side)
-    PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.3, 0.3));
-    SIDES(side)
-    PetscCall(KSPSetUp(k[side]));
+    BOTH(KSPSetType(k[side], KSPCHEBYSHEV));
+    BOTH(KSPChebyshevSetEigenvalues(k[side], 2.3, 0.3));
+    BOTH(KSPSetUp(k[side]));
     PetscCall(Twice(p, MADE, "KSPSetType(): chebyshev"));
-    SIDES(side)
-    PetscCall(KSPSetType(k[side], KSPGMRES));
-    SIDES(side)
-    PetscCall(KSPSetType(p->ksp[side], KSPFGMRES));
+    BOTH(KSPSetType(k[side], KSPGMRES));
+    BOTH(KSPSetType(p->ksp[side], KSPFGMRES));
     PetscCall(Twice(p, LEFT, "KSPSetType(): gmres"));
-    SIDES(side)
-    PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
-    SIDES(side)
-    PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.2, 0.2));
+    BOTH(KSPSetType(k[side], KSPCHEBYSHEV));
+    BOTH(KSPChebyshevSetEigenvalues(k[side], 2.2, 0.2));
     PetscCall(Twice(p, MADE, "KSPSetType(): chebyshev again"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -392,23 +337,20 @@ static PetscErrorCode AwayAndBack(Pair *p)
   PetscFunctionBeginUser;
   Smoothers(p, 1, PETSC_FALSE, k);
   for (int round = 0; round < 3; round++) {
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(KSPSetType(k[side], KSPRICHARDSON));
       PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
       PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.0 + 0.2 * round, 0.2));
       PetscCall(KSPSetUp(k[side]));
     }
     PetscCall(Twice(p, MADE, "chebyshev away and back"));
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(KSPSetType(k[side], KSPRICHARDSON));
       PetscCall(KSPRichardsonSetScale(k[side], 0.7 - 0.1 * round));
       PetscCall(KSPSetUp(k[side]));
     }
     PetscCall(Twice(p, MADE, "richardson"));
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
       PetscCall(KSPSetType(k[side], KSPRICHARDSON));
       PetscCall(KSPSetUp(k[side]));
@@ -426,8 +368,7 @@ static PetscErrorCode AwayAndBackAtOnce(Pair *p)
   PetscFunctionBeginUser;
   Smoothers(p, 1, PETSC_FALSE, k);
   for (int round = 0; round < 3; round++) {
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(KSPSetType(k[side], KSPRICHARDSON));
       PetscCall(KSPSetType(k[side], KSPCHEBYSHEV));
       PetscCall(KSPChebyshevSetEigenvalues(k[side], 2.0 + 0.4 * round, 0.2 + 0.1 * round));
@@ -449,23 +390,20 @@ static PetscErrorCode Inner(Pair *p)
   if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS);
   Smoothers(p, 0, PETSC_FALSE, k);
   for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); t++) {
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(PCBJacobiGetSubKSP(k[side]->pc, &n, NULL, &sub));
       PetscCall(PCSetType(sub[0]->pc, types[t]));
     }
     PetscCall(Twice(p, MADE, types[t]));
   }
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(PCBJacobiGetSubKSP(k[side]->pc, &n, NULL, &sub));
     PetscCall(KSPSetType(sub[0], KSPRICHARDSON));
     PetscCall(KSPSetTolerances(sub[0], PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT, 1));
     PetscCall(KSPRichardsonSetScale(sub[0], 0.8));
   }
   PetscCall(Twice(p, MADE, "richardson"));
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(PCBJacobiGetSubKSP(k[side]->pc, &n, NULL, &sub));
     PetscCall(KSPSetType(sub[0], KSPPREONLY));
     PetscCall(PCSetType(sub[0]->pc, PCLU));
@@ -482,11 +420,9 @@ static PetscErrorCode Refactored(Pair *p)
   PetscFunctionBeginUser;
   if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS);
   Smoothers(p, 0, PETSC_FALSE, k);
-  SIDES(side)
-  PetscCall(PCSetType(k[side]->pc, PCICC));
+  BOTH(PCSetType(k[side]->pc, PCICC));
   PetscCall(Twice(p, MADE, "ICC"));
-  SIDES(side)
-  {
+  SIDES(side) {
     Mat A;
 
     PetscCall(KSPGetOperators(k[side], &A, NULL));
@@ -510,8 +446,7 @@ static PetscErrorCode UseNoisy(Pair *p, PetscBool use)
   PetscFunctionBeginUser;
   for (PetscInt l = NumberOfLevels(p->ksp[0]->pc) - 1; l > 0; l--) {
     Smoothers(p, l, PETSC_FALSE, k);
-    SIDES(side)
-    PetscCall(KSPChebyshevEstEigSetUseNoisy(k[side], use));
+    BOTH(KSPChebyshevEstEigSetUseNoisy(k[side], use));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -524,25 +459,20 @@ static PetscErrorCode NotNoisy(Pair *p)
   PetscFunctionBeginUser;
   for (PetscInt l = NumberOfLevels(p->ksp[0]->pc) - 1; l > 0; l--) {
     Smoothers(p, l, PETSC_FALSE, k);
+    BOTH(KSPSetType(k[side], KSPRICHARDSON));
     SIDES(side)
-    PetscCall(KSPSetType(k[side], KSPRICHARDSON));
-    SIDES(side)
-    PetscCall(KSPSetType(k[side], KSPCHEBYSHEV)); /* PCGAMG's eigenvalues are gone */
-    SIDES(side)
-    PetscCall(KSPChebyshevEstEigSet(k[side], 0, 0.1, 0, 1.1));
+      PetscCall(KSPSetType(k[side], KSPCHEBYSHEV)); /* PCGAMG's eigenvalues are gone */
+    BOTH(KSPChebyshevEstEigSet(k[side], 0, 0.1, 0, 1.1));
   }
   PetscCall(Twice(p, MADE, "estimates"));
   PetscCall(UseNoisy(p, PETSC_FALSE));
-  SIDES(side)
-  PetscCall(Change(p->A[side], 1));
+  BOTH(Change(p->A[side], 1));
   p->tol = 1e-7;
   PetscCall(Twice(p, LEFT, "KSPChebyshevEstEigSetUseNoisy(): no"));
-  SIDES(side)
-  PetscCall(Change(p->A[side], 3));
+  BOTH(Change(p->A[side], 3));
   PetscCall(Twice(p, LEFT, "new values"));
   PetscCall(UseNoisy(p, PETSC_TRUE));
-  SIDES(side)
-  PetscCall(Change(p->A[side], 4));
+  BOTH(Change(p->A[side], 4));
   PetscCall(Twice(p, MADE, "KSPChebyshevEstEigSetUseNoisy(): yes"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -552,8 +482,7 @@ static PetscErrorCode LevelVectors(Pair *p)
 {
   PetscFunctionBeginUser;
   for (int round = 0; round < 2; round++) {
-    SIDES(side)
-    {
+    SIDES(side) {
       KSP k;
 
       for (PetscInt l = 0; l < NumberOfLevels(p->ksp[side]->pc); l++) {
@@ -584,16 +513,13 @@ static PetscErrorCode KeptLevel(Pair *p)
 
   PetscFunctionBeginUser;
   Smoothers(p, 1, PETSC_FALSE, k);
-  SIDES(side)
-  PetscCall(KSPSetReusePreconditioner(k[side], PETSC_TRUE));
-  SIDES(side)
-  {
+  BOTH(KSPSetReusePreconditioner(k[side], PETSC_TRUE));
+  SIDES(side) {
     PetscCall(KSPGetOperators(k[side], &A, NULL));
     PetscCall(MatScale(A, 1.25));
   }
   PetscCall(Twice(p, MADE, "a smoother's preconditioner is kept"));
-  SIDES(side)
-  PetscCall(KSPSetReusePreconditioner(k[side], PETSC_FALSE));
+  BOTH(KSPSetReusePreconditioner(k[side], PETSC_FALSE));
   PetscCall(Twice(p, MADE, "it is no longer kept"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -610,8 +536,7 @@ static PetscErrorCode Symmetric(Pair *p)
 
   PetscFunctionBeginUser;
   PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &null));
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(MatSetOption(p->A[side], MAT_SYMMETRIC, PETSC_FALSE));
     PetscCall(MatSetTransposeNullSpace(p->A[side], null));
   }
@@ -623,8 +548,7 @@ static PetscErrorCode Symmetric(Pair *p)
   PetscCall(MatNullSpaceDestroy(&null));
   PetscCall(Twice(p, SolveSize > 1 ? LEFT : MADE, "no function"));
   for (int round = 0; round < 2; round++) {
-    SIDES(side)
-    PetscCall(MatSetOption(p->A[side], MAT_SYMMETRIC, (PetscBool)!round));
+    BOTH(MatSetOption(p->A[side], MAT_SYMMETRIC, (PetscBool)!round));
     PetscCall(Twice(p, round && SolveSize == 1 ? MADE : LEFT, "MAT_SYMMETRIC"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -662,11 +586,5 @@ static const Case Cases[] = {
 
 int main(int argc, char **argv)
 {
-  int code = 1;
-
-  PetscCall(SolveBegin(argc, argv));
-  PetscFunctionBeginUser;
-  PetscCall(RunCases(PETSC_STATIC_ARRAY_LENGTH(Cases), Cases));
-  PetscCall(SolveEnd(PETSC_TRUE, &code));
-  return code;
+  return SolveCases(argc, argv, PETSC_STATIC_ARRAY_LENGTH(Cases), Cases);
 }

@@ -50,8 +50,7 @@ static PetscErrorCode Matrix(Numbers numbers, Mat *A)
 static PetscErrorCode Turned(Pair *p, PetscInt round)
 {
   PetscFunctionBeginUser;
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(RightHandSide(p->b[side], round));
     PetscCall(VecScale(p->b[side], PetscCMPLX(0.6, -0.8)));
     PetscCall(VecShift(p->b[side], PetscCMPLX(0, 0.5)));
@@ -73,8 +72,7 @@ static PetscErrorCode RunLine(const char *line, Numbers numbers)
   PetscCall(PairCreate(S, &p));
   p.tol = 1e-7; /* of estimates */
   if (strstr(options, "guess_nonzero")) {
-    SIDES(side)
-    PetscCall(VecSet(p.x[side], PetscCMPLX(0.5, 0.25)));
+    BOTH(VecSet(p.x[side], PetscCMPLX(0.5, 0.25)));
   }
   for (int k = 0; k < 3; k++) {
     PetscCall(Turned(&p, k));
@@ -82,8 +80,7 @@ static PetscErrorCode RunLine(const char *line, Numbers numbers)
     PetscCall(PairSolve(&p, strstr(line, "guess_nonzero") ? WHATEVER : MADE, line));
   }
   /* new values */
-  SIDES(side)
-  PetscCall(Change(p.A[side], 1));
+  BOTH(Change(p.A[side], 1));
   PetscCall(PairSolve(&p, strstr(line, "guess_nonzero") ? WHATEVER : MADE, line));
   PetscCall(PairDestroy(&p));
   PetscCall(Options(options, PETSC_FALSE));
@@ -104,8 +101,7 @@ static PetscErrorCode Program(void)
   PetscCall(PairCreate(S, &p));
   p.tol = 1e-7;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(types); k++) {
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(KSPCGSetType(p.ksp[side], types[k]));
       PetscCall(KSPSetTolerances(p.ksp[side], PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT, types[k] == KSP_CG_HERMITIAN ? 5 : 40));
     }

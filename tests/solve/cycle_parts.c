@@ -25,20 +25,15 @@ static PetscErrorCode NullSpaces(Pair *p)
     KSP k[2];
 
     Smoothers(p, l, PETSC_FALSE, k);
-    SIDES(side)
-    PetscCall(KSPGetOperators(k[side], &A[side], NULL));
-    SIDES(side)
-    PetscCall(MatSetNullSpace(A[side], null));
+    BOTH(KSPGetOperators(k[side], &A[side], NULL));
+    BOTH(MatSetNullSpace(A[side], null));
     p->tol = l == NumberOfLevels(p->ksp[0]->pc) - 1 ? 1e-8 : 1e-9;
     PetscCall(Twice(p, l ? LEFT : MADE, "a null space"));
-    SIDES(side)
-    PetscCall(MatSetNullSpace(A[side], NULL));
+    BOTH(MatSetNullSpace(A[side], NULL));
     PetscCall(Twice(p, MADE, "the null space taken away"));
-    SIDES(side)
-    PetscCall(MatSetTransposeNullSpace(A[side], null));
+    BOTH(MatSetTransposeNullSpace(A[side], null));
     PetscCall(Twice(p, l ? LEFT : MADE, "a null space of the transpose"));
-    SIDES(side)
-    PetscCall(MatSetTransposeNullSpace(A[side], NULL));
+    BOTH(MatSetTransposeNullSpace(A[side], NULL));
     PetscCall(Twice(p, MADE, "and that taken away"));
   }
   PetscCall(MatNullSpaceDestroy(&null));
@@ -58,11 +53,9 @@ static PetscErrorCode OwnTest(Pair *p)
 
   PetscFunctionBeginUser;
   Smoothers(p, 1, PETSC_FALSE, k);
-  SIDES(side)
-  PetscCall(KSPSetConvergenceTest(k[side], Content, NULL, NULL));
+  BOTH(KSPSetConvergenceTest(k[side], Content, NULL, NULL));
   PetscCall(Twice(p, LEFT, "a test of the program's"));
-  SIDES(side)
-  PetscCall(KSPSetConvergenceTest(k[side], KSPConvergedSkip, NULL, NULL));
+  BOTH(KSPSetConvergenceTest(k[side], KSPConvergedSkip, NULL, NULL));
   PetscCall(Twice(p, MADE, "none again"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -82,25 +75,19 @@ static PetscErrorCode OwnResidual(Pair *p)
 
   PetscFunctionBeginUser;
   Smoothers(p, 1, PETSC_FALSE, k);
-  SIDES(side)
-  PetscCall(KSPGetOperators(k[side], &A[side], NULL));
-  SIDES(side)
-  PetscCall(PCMGSetResidual(p->ksp[side]->pc, 1, TwiceResidual, A[side]));
+  BOTH(KSPGetOperators(k[side], &A[side], NULL));
+  BOTH(PCMGSetResidual(p->ksp[side]->pc, 1, TwiceResidual, A[side]));
   PetscCall(Twice(p, LEFT, "a residual of the program's"));
-  SIDES(side)
-  PetscCall(PCMGSetResidual(p->ksp[side]->pc, 1, PCMGResidualDefault, A[side]));
+  BOTH(PCMGSetResidual(p->ksp[side]->pc, 1, PCMGResidualDefault, A[side]));
   PetscCall(Twice(p, MADE, "the default residual"));
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(MatDuplicate(A[side], MAT_COPY_VALUES, &B[side]));
     PetscCall(MatScale(B[side], 1.01));
     PetscCall(PCMGSetResidual(p->ksp[side]->pc, 1, PCMGResidualDefault, B[side]));
   }
   PetscCall(Twice(p, LEFT, "another matrix for residuals"));
-  SIDES(side)
-  PetscCall(PCMGSetResidual(p->ksp[side]->pc, 1, PCMGResidualDefault, A[side]));
-  SIDES(side)
-  PetscCall(MatDestroy(&B[side]));
+  BOTH(PCMGSetResidual(p->ksp[side]->pc, 1, PCMGResidualDefault, A[side]));
+  BOTH(MatDestroy(&B[side]));
   PetscCall(Twice(p, MADE, "the level's matrix again"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -111,8 +98,7 @@ static PetscErrorCode Restrictions(Pair *p)
   for (PetscInt l = NumberOfLevels(p->ksp[0]->pc) - 1; l > 0; l--) {
     Mat P[2], R[2];
 
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(PCMGGetInterpolation(p->ksp[side]->pc, l, &P[side]));
       PetscCall(MatTranspose(P[side], MAT_INITIAL_MATRIX, &R[side]));
       PetscCall(MatScale(R[side], 0.75));
@@ -120,32 +106,23 @@ static PetscErrorCode Restrictions(Pair *p)
       PetscCall(MatDestroy(&R[side]));
     }
     PetscCall(Twice(p, MADE, "a restriction of the program's"));
-    SIDES(side)
-    PetscCall(PCMGSetRestriction(p->ksp[side]->pc, l, P[side]));
+    BOTH(PCMGSetRestriction(p->ksp[side]->pc, l, P[side]));
     PetscCall(Twice(p, MADE, "the interpolation's transpose again"));
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(MatDuplicate(P[side], MAT_COPY_VALUES, &R[side]));
       PetscCall(MatScale(R[side], 1.1));
       PetscCall(PCMGSetRestriction(p->ksp[side]->pc, l, R[side]));
       PetscCall(MatDestroy(&R[side]));
     }
     PetscCall(Twice(p, WHATEVER, "another matrix's transpose"));
-    SIDES(side)
-    PetscCall(PCMGSetRestriction(p->ksp[side]->pc, l, P[side]));
-    SIDES(side)
-    PetscCall(MatConvert(P[side], MATAIJ, MAT_INITIAL_MATRIX, &R[side]));
-    SIDES(side)
-    PetscCall(PetscObjectReference((PetscObject)P[side]));
-    SIDES(side)
-    PetscCall(PCMGSetInterpolation(p->ksp[side]->pc, l, R[side]));
-    SIDES(side)
-    PetscCall(MatDestroy(&R[side]));
+    BOTH(PCMGSetRestriction(p->ksp[side]->pc, l, P[side]));
+    BOTH(MatConvert(P[side], MATAIJ, MAT_INITIAL_MATRIX, &R[side]));
+    BOTH(PetscObjectReference((PetscObject)P[side]));
+    BOTH(PCMGSetInterpolation(p->ksp[side]->pc, l, R[side]));
+    BOTH(MatDestroy(&R[side]));
     PetscCall(Twice(p, LEFT, "an interpolation of another type"));
-    SIDES(side)
-    PetscCall(PCMGSetInterpolation(p->ksp[side]->pc, l, P[side]));
-    SIDES(side)
-    PetscCall(MatDestroy(&P[side]));
+    BOTH(PCMGSetInterpolation(p->ksp[side]->pc, l, P[side]));
+    BOTH(MatDestroy(&P[side]));
     PetscCall(Twice(p, MADE, "the old one again"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -159,8 +136,7 @@ static PetscErrorCode OtherDiagonal(Pair *p)
 
   PetscFunctionBeginUser;
   Smoothers(p, 2, PETSC_TRUE, k);
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(KSPGetOperators(k[side], &A[side], NULL));
     PetscCall(MatDuplicate(A[side], MAT_COPY_VALUES, &B[side]));
     PetscCall(MatScale(B[side], 1.3));
@@ -168,8 +144,7 @@ static PetscErrorCode OtherDiagonal(Pair *p)
     PetscCall(MatDestroy(&B[side]));
   }
   PetscCall(Twice(p, LEFT, "another diagonal after than before"));
-  SIDES(side)
-  PetscCall(KSPSetOperators(k[side], A[side], A[side]));
+  BOTH(KSPSetOperators(k[side], A[side], A[side]));
   PetscCall(Twice(p, MADE, "the same one again"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -181,8 +156,7 @@ static PetscErrorCode JacobiTypes(Pair *p)
 
   PetscFunctionBeginUser;
   Smoothers(p, 1, PETSC_FALSE, k);
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(PCJacobiSetType(k[side]->pc, PC_JACOBI_ROWL1));
     PetscCall(PCReset(k[side]->pc));
     PetscCall(PCSetOperators(k[side]->pc, p->ksp[side]->pc ? ((PC_MG *)p->ksp[side]->pc->data)->levels[1]->A : NULL, ((PC_MG *)p->ksp[side]->pc->data)->levels[1]->A));
@@ -212,12 +186,10 @@ static PetscErrorCode OwnProduct(Pair *p)
   PetscInt before;
 
   PetscFunctionBeginUser;
-  SIDES(side)
-  PetscCall(PCMGGetInterpolation(p->ksp[side]->pc, 1, &A[side]));
+  BOTH(PCMGGetInterpolation(p->ksp[side]->pc, 1, &A[side]));
   Applied = 0;
   PetscCall(Count(p->ksp[0]));
-  SIDES(side)
-  {
+  SIDES(side) {
     PlainMult = plain[side] = A[side]->ops->multadd;
     PetscCall(MatSetOperation(A[side], MATOP_MULT_ADD, (void (*)(void))OwnMult));
     PetscCall(Residuals(&before));
@@ -240,24 +212,18 @@ static PetscErrorCode Coarsest(Pair *p)
   Smoothers(p, 0, PETSC_FALSE, k);
   for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); t++) {
     if (NoFactors(types[t])) continue;
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(KSPGetPC(k[side], &pc));
       PetscCall(PCSetType(pc, types[t]));
     }
     PetscCall(Twice(p, MADE, types[t]));
   }
-  SIDES(side)
-  PetscCall(KSPSetType(k[side], KSPGMRES));
-  SIDES(side)
-  PetscCall(KSPSetNormType(k[side], KSP_NORM_PRECONDITIONED));
-  SIDES(side)
-  PetscCall(KSPSetTolerances(k[side], 1e-5, 1e-200, PETSC_DEFAULT, 100));
+  BOTH(KSPSetType(k[side], KSPGMRES));
+  BOTH(KSPSetNormType(k[side], KSP_NORM_PRECONDITIONED));
+  BOTH(KSPSetTolerances(k[side], 1e-5, 1e-200, PETSC_DEFAULT, 100));
   PetscCall(Twice(p, LEFT, "GMRES on the coarsest level"));
-  SIDES(side)
-  PetscCall(KSPSetNormType(k[side], KSP_NORM_NONE));
-  SIDES(side)
-  PetscCall(KSPSetType(k[side], KSPPREONLY));
+  BOTH(KSPSetNormType(k[side], KSP_NORM_NONE));
+  BOTH(KSPSetType(k[side], KSPPREONLY));
   PetscCall(Twice(p, MADE, "none again"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -271,8 +237,7 @@ static PetscErrorCode CoarsestFails(Pair *p)
   PetscFunctionBeginUser;
   if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS);
   Smoothers(p, 0, PETSC_FALSE, k);
-  SIDES(side)
-  {
+  SIDES(side) {
     Mat A;
 
     PetscCall(PCBJacobiGetSubKSP(k[side]->pc, &n, NULL, &sub));
@@ -288,8 +253,7 @@ static PetscErrorCode CoarsestFails(Pair *p)
   PetscCall(PairSolve(p, WHATEVER, "the coarsest level's solver fails"));
   Check3((PetscBool)(p->ksp[0]->reason == KSP_DIVERGED_PC_FAILED), "it fails at all", "", "", __LINE__);
   PetscCall(PairSolve(p, WHATEVER, "and again"));
-  SIDES(side)
-  {
+  SIDES(side) {
     Mat A;
 
     PetscCall(KSPGetOperators(k[side], &A, NULL));
@@ -306,11 +270,9 @@ static PetscErrorCode CoarsestFails(Pair *p)
 static PetscErrorCode Transposed(Pair *p)
 {
   PetscFunctionBeginUser;
-  SIDES(side)
-  PetscCall(KSPSetType(p->ksp[side], KSPGMRES));
+  BOTH(KSPSetType(p->ksp[side], KSPGMRES));
   for (int round = 0; round < 2; round++) {
-    SIDES(side)
-    PetscCall(KSPSolveTranspose(p->ksp[side], p->b[side], p->x[side]));
+    BOTH(KSPSolveTranspose(p->ksp[side], p->b[side], p->x[side]));
     PetscCall(SameHistory(p, "KSPSolveTranspose()"));
     PetscCall(SameVec(p->x[0], p->x[1], SOLVED, "KSPSolveTranspose()"));
     SameLevels(p, "KSPSolveTranspose()");
@@ -325,11 +287,10 @@ static PetscErrorCode Outside(Pair *p)
 
   PetscFunctionBeginUser;
   for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); t++) {
+    BOTH(KSPSetType(p->ksp[side], types[t]));
     SIDES(side)
-    PetscCall(KSPSetType(p->ksp[side], types[t]));
-    SIDES(side)
-    PetscCall(KSPSetNormType(p->ksp[side], t == 5 ? KSP_NORM_NONE : t == 3 ? KSP_NORM_UNPRECONDITIONED
-                                                                           : KSP_NORM_PRECONDITIONED));
+      PetscCall(KSPSetNormType(p->ksp[side], t == 5 ? KSP_NORM_NONE : t == 3 ? KSP_NORM_UNPRECONDITIONED
+                                                                             : KSP_NORM_PRECONDITIONED));
     p->tol = t == 4 ? 1e-7 : EXACT;
     PetscCall(Twice(p, strcmp(types[t], KSPRICHARDSON) ? MADE : ASIDE, types[t]));
   }
@@ -343,10 +304,8 @@ static PetscErrorCode Several(Pair *p)
   PetscReal norm, difference;
 
   PetscFunctionBeginUser;
-  SIDES(side)
-  PetscCall(KSPSetType(p->ksp[side], KSPPREONLY));
-  SIDES(side)
-  {
+  BOTH(KSPSetType(p->ksp[side], KSPPREONLY));
+  SIDES(side) {
     PetscInt n, N;
 
     PetscCall(MatGetLocalSize(p->A[side], &n, NULL));
@@ -366,12 +325,9 @@ static PetscErrorCode Several(Pair *p)
   PetscCall(MatAXPY(X[1], -1.0, X[0], SAME_NONZERO_PATTERN));
   PetscCall(MatNorm(X[1], NORM_FROBENIUS, &difference));
   Check3((PetscBool)(difference <= (PetscDefined(USE_REAL_SINGLE) ? SOLVED : EXACT) * norm), "several right-hand sides", "", "", __LINE__);
-  SIDES(side)
-  PetscCall(MatDestroy(&B[side]));
-  SIDES(side)
-  PetscCall(MatDestroy(&X[side]));
-  SIDES(side)
-  PetscCall(KSPSetType(p->ksp[side], KSPCG));
+  BOTH(MatDestroy(&B[side]));
+  BOTH(MatDestroy(&X[side]));
+  BOTH(KSPSetType(p->ksp[side], KSPCG));
   PetscCall(Twice(p, MADE, "one at a time again"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -387,20 +343,16 @@ static PetscErrorCode Vectors(Pair *p)
   for (PetscInt k = 0; k < 4; k++) {
     Pair q = *p;
 
-    SIDES(side)
-    {
+    SIDES(side) {
       PetscCall(PetscMalloc1(2 * n + 3, &memory[side]));
       PetscCall(VecCreateMPIWithArray(PETSC_COMM_WORLD, 1, n, PETSC_DETERMINE, memory[side] + k, &q.b[side]));
       PetscCall(k % 2 ? VecCreateMPIWithArray(PETSC_COMM_WORLD, 1, n, PETSC_DETERMINE, memory[side] + n + 1, &q.x[side]) : VecDuplicate(p->x[side], &q.x[side]));
       PetscCall(RightHandSide(q.b[side], k));
     }
     PetscCall(PairSolve(&q, MADE, "vectors of the program's memory"));
-    SIDES(side)
-    PetscCall(VecDestroy(&q.x[side]));
-    SIDES(side)
-    PetscCall(VecDestroy(&q.b[side]));
-    SIDES(side)
-    PetscCall(PetscFree(memory[side]));
+    BOTH(VecDestroy(&q.x[side]));
+    BOTH(VecDestroy(&q.b[side]));
+    BOTH(PetscFree(memory[side]));
     PetscCall(Twice(p, MADE, "the old vectors"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -412,8 +364,7 @@ static PetscErrorCode OwnHierarchy(Pair *p)
   Pair q = *p;
 
   PetscFunctionBeginUser;
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscInt n = NumberOfLevels(p->ksp[side]->pc);
     PC       pc;
 
@@ -436,17 +387,13 @@ static PetscErrorCode OwnHierarchy(Pair *p)
     }
   }
   PetscCall(Twice(&q, MADE, "PCMG of the program"));
-  SIDES(side)
-  PetscCall(Change(p->A[side], 1));
+  BOTH(Change(p->A[side], 1));
   PetscCall(Twice(&q, MADE, "PCMG, new values"));
-  SIDES(side)
-  PetscCall(PCSetReusePreconditioner(q.ksp[side]->pc, PETSC_TRUE));
-  SIDES(side)
-  PetscCall(Change(p->A[side], 2));
+  BOTH(PCSetReusePreconditioner(q.ksp[side]->pc, PETSC_TRUE));
+  BOTH(Change(p->A[side], 2));
   PetscCall(Twice(&q, MADE, "PCMG, kept"));
   PetscCall(SameView(q.ksp[0], q.ksp[1], "PCMG"));
-  SIDES(side)
-  PetscCall(KSPDestroy(&q.ksp[side]));
+  BOTH(KSPDestroy(&q.ksp[side]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -458,8 +405,7 @@ static PetscErrorCode Grids(Pair *p)
   PetscInt xs, ys, xm, ym;
 
   PetscFunctionBeginUser;
-  SIDES(side)
-  {
+  SIDES(side) {
     PC pc;
 
     PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, 17, 17, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, &da[side]));
@@ -490,12 +436,10 @@ static PetscErrorCode Grids(Pair *p)
     PetscCall(KSPSetFromOptions(q.ksp[side]));
   }
   PetscCall(Twice(&q, MADE, "PCMG on a grid"));
-  SIDES(side)
-  PetscCall(MatScale(q.A[side], 1.5));
+  BOTH(MatScale(q.A[side], 1.5));
   PetscCall(Twice(&q, MADE, "PCMG on a grid, new values"));
   PetscCall(PairDestroy(&q));
-  SIDES(side)
-  PetscCall(DMDestroy(&da[side]));
+  BOTH(DMDestroy(&da[side]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -523,8 +467,7 @@ static PetscErrorCode RowsOf(Pair *q, PetscInt n, PetscInt levels)
 
   PetscFunctionBeginUser;
   snprintf(what, sizeof(what), "%d points, %d levels", (int)n, (int)levels);
-  SIDES(side)
-  {
+  SIDES(side) {
     const char *type = side ? "aijhybridgpu" : MATAIJ;
     PC          pc;
 
@@ -552,8 +495,7 @@ static PetscErrorCode RowsOf(Pair *q, PetscInt n, PetscInt levels)
     }
   }
   PetscCall(Twice(q, n > 1 ? MADE : WHATEVER, what));
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(MatDestroy(&q->A[side]));
     PetscCall(VecDestroy(&q->x[side]));
     PetscCall(VecDestroy(&q->b[side]));
@@ -580,8 +522,7 @@ static PetscErrorCode Few(Pair *p)
   PetscFunctionBeginUser;
   if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMemzero(&q, sizeof(q)));
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(KSPCreate(PETSC_COMM_SELF, &q.ksp[side]));
     PetscCall(KSPSetResidualHistory(q.ksp[side], NULL, HISTORY, PETSC_TRUE));
   }
@@ -649,21 +590,16 @@ static PetscErrorCode Estimates(Pair *p)
 
   PetscFunctionBeginUser;
   PetscCall(Options("-mg_levels_ksp_chebyshev_esteig_noisy 0", PETSC_TRUE));
-  SIDES(side)
-  PetscCall(PairSolver(&q, side));
-  SIDES(side)
-  PetscCall(KSPSetFromOptions(q.ksp[side]));
+  BOTH(PairSolver(&q, side));
+  BOTH(KSPSetFromOptions(q.ksp[side]));
   p = &q;
   PetscCall(Twice(p, MADE, "from right-hand sides, at first"));
-  SIDES(side)
-  PetscCall(Change(p->A[side], 1));
+  BOTH(Change(p->A[side], 1));
   p->tol = 1e-9;
   PetscCall(Twice(p, MADE, "new values"));
-  SIDES(side)
-  PetscCall(Change(p->A[side], 2));
+  BOTH(Change(p->A[side], 2));
   PetscCall(Twice(p, MADE, "new values again"));
-  SIDES(side)
-  PetscCall(KSPDestroy(&q.ksp[side]));
+  BOTH(KSPDestroy(&q.ksp[side]));
   PetscCall(Options("-mg_levels_ksp_chebyshev_esteig_noisy 0", PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -694,11 +630,5 @@ static const Case Cases[] = {
 
 int main(int argc, char **argv)
 {
-  int code = 1;
-
-  PetscCall(SolveBegin(argc, argv));
-  PetscFunctionBeginUser;
-  PetscCall(RunCases(PETSC_STATIC_ARRAY_LENGTH(Cases), Cases));
-  PetscCall(SolveEnd(PETSC_TRUE, &code));
-  return code;
+  return SolveCases(argc, argv, PETSC_STATIC_ARRAY_LENGTH(Cases), Cases);
 }

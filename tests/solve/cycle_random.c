@@ -46,8 +46,7 @@ static PetscErrorCode NewMatrix(Pair *p)
   Say("matrix", n, full);
   PetscCall(MatTestStencil(2, n, (PetscBool)full, 0.0, MATAIJ, &S));
   PetscCall(MatSetOption(S, MAT_SYMMETRIC, PETSC_TRUE));
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(MatTestDestroy(&p->ksp[side], &p->A[side], &p->x[side], &p->b[side]));
     PetscCall(OfType(S, side ? "aijhybridgpu" : MATAIJ, &p->A[side]));
     PetscCall(MatCreateVecs(p->A[side], &p->x[side], &p->b[side]));
@@ -69,8 +68,7 @@ static PetscErrorCode OnSmoother(Pair *p, PetscInt what)
   Say((const char *[]){"steps", "richardson", "numbers", "noise", "kept smoother", "anew"}[what], l, draw);
   if (what == 3) p->tol = 1e-6; /* estimates begin with the last solve's residuals, which are mostly rounding */
   Smoothers(p, l, (PetscBool)Draw(2), k);
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(PetscObjectTypeCompare((PetscObject)k[side], KSPCHEBYSHEV, &chebyshev));
     if (what == 0) PetscCall(KSPSetTolerances(k[side], PETSC_DEFAULT, PETSC_DEFAULT, PETSC_DEFAULT, 1 + draw));
     if (what == 1) PetscCall(KSPSetType(k[side], draw % 2 ? KSPCHEBYSHEV : KSPRICHARDSON));
@@ -101,8 +99,7 @@ static PetscErrorCode OnLevel(Pair *p, PetscInt what)
   PetscFunctionBeginUser;
   Say((const char *[]){"operator", "restriction", "null space"}[what], l, 0);
   Smoothers(p, l, PETSC_FALSE, k);
-  SIDES(side)
-  {
+  SIDES(side) {
     Mat A, P, R;
 
     PetscCall(KSPGetOperators(k[side], &A, NULL));
@@ -144,8 +141,7 @@ static PetscErrorCode OnCoarsest(Pair *p)
   PetscFunctionBeginUser;
   Say("coarsest", draw, 0);
   Smoothers(p, 0, PETSC_FALSE, k);
-  SIDES(side)
-  {
+  SIDES(side) {
     PetscCall(PetscObjectTypeCompare((PetscObject)k[side]->pc, PCBJACOBI, &blocks));
     if (!blocks || !k[side]->pc->setupcalled || SolveSize > 1) continue;
     PetscCall(PCBJacobiGetSubKSP(k[side]->pc, &n, NULL, &sub));
@@ -173,8 +169,7 @@ static PetscErrorCode OnSolver(Pair *p, PetscInt what)
 
   PetscFunctionBeginUser;
   Say((const char *[]){"values", "scaled", "kept", "w", "reset", "cycles"}[what], draw, 0);
-  SIDES(side)
-  {
+  SIDES(side) {
     PC pc = p->ksp[side]->pc;
 
     if (what == 0) PetscCall(Change(p->A[side], draw));
@@ -208,8 +203,7 @@ static PetscErrorCode Step(Pair *p)
     const PetscInt round = Draw(6);
 
     Say("solve", round, 0);
-    SIDES(side)
-    PetscCall(RightHandSide(p->b[side], round));
+    BOTH(RightHandSide(p->b[side], round));
     PetscCall(PairSolve(p, WHATEVER, Said));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -36,7 +36,7 @@ struct _HybBackend {
 
   PetscErrorCode (*alloc)(const HybExec *, HybMem, size_t bytes, void **);
   PetscErrorCode (*free)(const HybExec *, HybMem, size_t bytes, void *);
-  /* Copies in stream order. Host memory may be reused on return. */
+  /* Copies in stream order. Host memory may be reused on return, and what is copied to it is there. */
   PetscErrorCode (*copy)(const HybExec *, void *dst, const void *src, size_t bytes, HybCopyKind);
   PetscErrorCode (*zero)(const HybExec *, void *dst, size_t bytes);
   PetscErrorCode (*sync)(const HybExec *);

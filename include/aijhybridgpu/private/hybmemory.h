@@ -104,6 +104,19 @@ typedef struct {
   size_t   peak;  /* the most ever held since HybArenaInit() */
 } HybArena;
 
+/* The error of work, which has been done, or else that of what was done after it in any case */
+static inline PetscErrorCode HybErrorFirst(PetscErrorCode work, PetscErrorCode after)
+{
+  return work ? work : after;
+}
+/* Does the work, then what has to be done after it whether it failed or not; the error is the first one's */
+#define HybCallBoth(work, after)                \
+  do {                                          \
+    const PetscErrorCode worked_ = (work);      \
+                                                \
+    PetscCall(HybErrorFirst(worked_, (after))); \
+  } while (0)
+
 /* Asks the kernel for large pages behind a block of host memory. Arenas do so by themselves. */
 #define HYB_LARGE_PAGES_MIN ((size_t)2 << 20) /* bytes; smaller blocks get ordinary pages */
 extern void HybAskLargePages(void *ptr, size_t bytes);

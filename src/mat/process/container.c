@@ -51,9 +51,7 @@ PetscErrorCode HybContainerCompose(PetscObject object, const char *name, void *p
   c->destroy = destroy;
   PetscCall(PetscContainerSetPointer(container, c));
   PetscCall(HybContainerSetDestroy(container, HybComposedDestroy));
-  ierr = PetscObjectCompose(object, name, (PetscObject)container);
-  PetscCall(PetscContainerDestroy(&container));
-  PetscCall(ierr);
+  HybCallBoth(PetscObjectCompose(object, name, (PetscObject)container), PetscContainerDestroy(&container));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -158,7 +158,7 @@ PetscErrorCode HybOptionsRead(void)
 {
   PetscFunctionBegin;
   HYB_EACH_OPTION(o)
-  if (!o->ofmatrix) PetscCall(HybOptionRead(o));
+    if (!o->ofmatrix) PetscCall(HybOptionRead(o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -167,7 +167,7 @@ PetscErrorCode HybOptionsReadReports(void)
 {
   PetscFunctionBegin;
   HYB_EACH_OPTION(o)
-  if (o->kind == HYB_OPTION_FLAG || o->kind == HYB_OPTION_PATH) PetscCall(HybOptionRead(o));
+    if (o->kind == HYB_OPTION_FLAG || o->kind == HYB_OPTION_PATH) PetscCall(HybOptionRead(o));
   /* for tests alone, and in no list: places in PETSc's data are not looked for, as with a release that nobody knows */
   PetscCall(PetscOptionsHasName(NULL, NULL, "-hyb_test_frame_unknown", &HybGlueState.frame.hidden));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -220,8 +220,7 @@ PetscErrorCode HybChoicesSetFromOptions(HybChoices *choices, HybOptionItems Pets
 
   PetscFunctionBegin;
   if (shown) PetscOptionsHeadBegin(PetscOptionsObject, "AIJHybridGPU options");
-  HYB_EACH_OPTION(o)
-  {
+  HYB_EACH_OPTION(o) {
     if (!o->ofmatrix) continue;
     if (shown && !o->tuning)
       PetscCall(HybOptionHelp(o, choices, PetscOptionsObject, value, &set));
@@ -246,7 +245,7 @@ PetscErrorCode HybGlueReadChoices(HybChoices *choices)
   PetscFunctionBegin;
   if (!g->optionsread) {
     HYB_EACH_OPTION(o)
-    PetscCall(HybOptionRead(o));
+      PetscCall(HybOptionRead(o));
     PetscCall(HybTuningCheck());
     PetscCall(HybTuningRead(HybOptionString));
     PetscCheck(!g->options.cudalibrary[0] || !access(g->options.cudalibrary, R_OK), PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "-mat_aijhybridgpu_cuda_library %s: there is no such file, or it cannot be read. Without the option the plugin takes the one beside itself", g->options.cudalibrary);

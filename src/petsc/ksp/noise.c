@@ -25,7 +25,7 @@ PetscBool HybNoiseKnown(void)
 PetscErrorCode HybNoiseLend(KSP ksp, Mat A, Vec noise, PetscErrorCode (*setup)(KSP), HybUseNoisyFn usenoisy)
 {
   const Vec      rhs = ksp->vec_rhs;
-  PetscErrorCode ierr, second;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybMatNoise(A, noise));
@@ -33,8 +33,6 @@ PetscErrorCode HybNoiseLend(KSP ksp, Mat A, Vec noise, PetscErrorCode (*setup)(K
   ksp->vec_rhs = noise;
   ierr         = (*setup)(ksp);
   ksp->vec_rhs = rhs;
-  second       = (*usenoisy)(ksp, PETSC_TRUE);
-  PetscCall(ierr);
-  PetscCall(second);
+  PetscCall(HybErrorFirst(ierr, (*usenoisy)(ksp, PETSC_TRUE)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -18,15 +18,11 @@
 /* another matrix is made: who was to take them would have done so */
 PetscErrorCode HybGivenDrop(void)
 {
-  PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
   if (!HybGlueState.given.kept) PetscFunctionReturn(PETSC_SUCCESS);
   HybGlueState.given.kept = PETSC_FALSE;
-  ierr                    = HybArenaReset(&HybGlueState.given.arrays);
-  later                   = HybArenaReset(&HybGlueState.given.moved);
-  PetscCall(ierr);
-  PetscCall(later);
+  HybCallBoth(HybArenaReset(&HybGlueState.given.arrays), HybArenaReset(&HybGlueState.given.moved));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -36,7 +36,7 @@ static PetscErrorCode HybExchangeCardsFree(const HybExec *exec, char *card[3])
     const PetscErrorCode later = card[k] ? exec->backend->comm->segmentfree(exec, card[k]) : PETSC_SUCCESS;
 
     card[k] = NULL;
-    if (!ierr) ierr = later;
+    ierr    = HybErrorFirst(ierr, later);
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -185,18 +185,14 @@ PetscErrorCode HybExchangeDestroy(HybExchange *exchange)
   *exchange = NULL;
   if (!e) PetscFunctionReturn(PETSC_SUCCESS);
   ierr  = HybPeerExchangeDestroy(e);
-  later = e->side ? e->arena.exec.backend->comm->close(&e->arena.exec, &e->side) : PETSC_SUCCESS;
-  if (!ierr) ierr = later;
-  later = HybArenaReset(&e->tables);
-  if (!ierr) ierr = later;
-  later = HybExchangeCardsFree(&e->arena.exec, e->card);
-  if (!ierr) ierr = later;
+  ierr  = HybErrorFirst(ierr, e->side ? e->arena.exec.backend->comm->close(&e->arena.exec, &e->side) : PETSC_SUCCESS);
+  ierr  = HybErrorFirst(ierr, HybArenaReset(&e->tables));
+  ierr  = HybErrorFirst(ierr, HybExchangeCardsFree(&e->arena.exec, e->card));
   later = HybArenaReset(&e->arena);
   PetscCall(PetscFree(e->request));
   PetscCall(PetscFree(e->received));
   PetscCall(PetscFree(e));
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(HybErrorFirst(ierr, later));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -206,7 +202,7 @@ static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t
 {
   const PetscBool     keepghost = (PetscBool)(e->slots == 2);
   struct _HybExchange old       = *e;
-  PetscErrorCode      ierr      = PETSC_SUCCESS, later;
+  PetscErrorCode      ierr      = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCheck(unit <= HYB_COMM_MOST, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Units of %zu bytes are exchanged, of at most %zu they can be", unit, HYB_COMM_MOST);
@@ -224,10 +220,7 @@ static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t
     *e       = old;
     PetscCall(ierr);
   }
-  ierr  = HybExchangeCardsFree(exec, old.card);
-  later = HybArenaReset(&old.arena);
-  PetscCall(ierr);
-  PetscCall(later);
+  HybCallBoth(HybExchangeCardsFree(exec, old.card), HybArenaReset(&old.arena));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -317,7 +310,7 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
 {
   const size_t    bytes   = (size_t)e->from->offset[e->from->n] * e->unit;
   const PetscBool ongoing = (PetscBool)(exec->backend->device && !e->host);
-  PetscErrorCode  ierr    = before, later;
+  PetscErrorCode  ierr    = before;
   PetscMPIInt     missing;
   void           *kept = NULL;
 
@@ -338,8 +331,7 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!e->sending) {
-    later = ongoing ? exec->backend->comm->sent(exec, e->side) : PETSC_SUCCESS;
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, ongoing ? exec->backend->comm->sent(exec, e->side) : PETSC_SUCCESS);
     /* what came last may still be copied or read: no gathering after it was waited for */
     if (ierr && ongoing) (void)HYB_QUIETLY(exec->backend->sync(exec));
     if (e->slots == 1) PetscCall(HybExchangeReceives(e));

@@ -130,21 +130,18 @@ static PetscErrorCode HybPeerSegments(HybComm comm, struct _HybPeer *p, unsigned
 PetscErrorCode HybPeerClose(HybComm comm)
 {
   struct _HybPeer *p    = comm->peer;
-  PetscErrorCode   ierr = PETSC_SUCCESS, later;
+  PetscErrorCode   ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   if (!p) PetscFunctionReturn(PETSC_SUCCESS);
   comm->peer = NULL;
   for (PetscMPIInt r = 0; p->other && r < comm->size; r++) {
     if (!p->other[r] || r == comm->rank) continue;
-    later = p->exec.backend->comm->detach(&p->exec, p->other[r]);
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, p->exec.backend->comm->detach(&p->exec, p->other[r]));
   }
   if (p->other) PetscCallMPI(MPI_Barrier(comm->mpi)); /* nobody has it mapped any more */
-  if (p->segment) {
-    later = p->exec.backend->comm->segmentfree(&p->exec, p->segment);
-    if (!ierr) ierr = later;
-  }
+  if (p->segment)
+    ierr = HybErrorFirst(ierr, p->exec.backend->comm->segmentfree(&p->exec, p->segment));
   PetscCall(PetscFree(p->other));
   PetscCall(PetscFree(p->part));
   PetscCall(PetscFree(p));
@@ -390,7 +387,7 @@ static PetscErrorCode HybPeerUnmake(HybExchange e)
 PetscErrorCode HybPeerAfter(HybExchange e, PetscErrorCode before, HybPeerMaking *making, const PetscInt64 less[2])
 {
   HybPeerMaking  m    = *making;
-  PetscErrorCode ierr = before, later;
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
   if (!ierr && !less[0]) {
@@ -403,10 +400,8 @@ PetscErrorCode HybPeerAfter(HybExchange e, PetscErrorCode before, HybPeerMaking 
     e->npeers = m->u.n;
     e->peers  = m->u.rank;
     m->u.rank = NULL;
-  } else {
-    later = HybPeerUnmake(e);
-    if (!ierr) ierr = later;
-  }
+  } else
+    ierr = HybErrorFirst(ierr, HybPeerUnmake(e));
   HybPeerMakingFree(making);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -462,13 +457,12 @@ static PetscErrorCode HybPeerCatchUp(HybExchange e, const HybExec *exec, uint64_
 PetscErrorCode HybPeerExchangeDestroy(HybExchange e)
 {
   const HybExec *exec = &e->arena.exec;
-  PetscErrorCode ierr = PETSC_SUCCESS, later;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   if (e->peers) ierr = HybPeerCatchUp(e, exec, e->count);
   if (e->peer) {
-    later = exec->backend->sync(exec);
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, exec->backend->sync(exec));
     HybPeerGive(e->comm->peer, e->at);
     e->peer = PETSC_FALSE;
   }

@@ -54,7 +54,6 @@ static PetscErrorCode HybRowsPick(HybRows r, const HybExec *exec, HybRowsMaking 
   if (colmap) {
     PetscCall(exec->backend->csr->submatrixmapped(exec, &r->arena, &m->work, A, n, m->rows, N, colmap, ascending, &m->S, &r->perm));
     PetscCall(exec->backend->copy(exec, m->at[0], m->S.i, sizeof(PetscInt) * ((size_t)n + 1), HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(exec->backend->sync(exec));
   } else {
     m->S = *A;
     PetscCall(PetscArraycpy(m->at[0], begin, (size_t)n + 1));
@@ -136,7 +135,7 @@ static PetscErrorCode HybRowsMove(HybComm comm, const HybExec *exec, PetscErrorC
   HybRows        r     = NULL;
   PetscInt64     empty = !before && A->nnz && !A->a;
   HybExec        w     = *exec;
-  PetscErrorCode ierr  = before, later;
+  PetscErrorCode ierr  = before;
 
   PetscFunctionBegin;
   *rows = NULL;
@@ -149,8 +148,7 @@ static PetscErrorCode HybRowsMove(HybComm comm, const HybExec *exec, PetscErrorC
     ierr = HybRowsMake(r, &w, keep, m, A, N, (PetscBool)!empty, R);
     if (!ierr && colmap) ierr = HybArenaFree(&r->arena, &m->S.i);
     if (!ierr && colmap) ierr = HybArenaFree(&r->arena, &m->S.j);
-    later = HybArenaReset(&m->work);
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, HybArenaReset(&m->work));
     ierr = HybCommAgree(comm, ierr, "Moving rows");
   }
   (void)HybArenaReset(&m->work);

@@ -105,8 +105,7 @@ static HybBlock *HybArenaFind(HybArena *arena, const void *ptr)
 
 static PetscErrorCode HybArenaFreeOne(HybArena *arena, void **p)
 {
-  HybBlock      *link, block;
-  PetscErrorCode ierr;
+  HybBlock *link, block;
 
   PetscFunctionBegin;
   if (!*p) PetscFunctionReturn(PETSC_SUCCESS);
@@ -115,10 +114,8 @@ static PetscErrorCode HybArenaFreeOne(HybArena *arena, void **p)
   block = *link;
   *link = block->next;
   arena->bytes -= block->bytes;
-  *p   = NULL;
-  ierr = arena->exec.backend->free(&arena->exec, block->mem, block->bytes, block->ptr);
-  PetscCall(PetscFree(block));
-  PetscCall(ierr);
+  *p = NULL;
+  HybCallBoth(arena->exec.backend->free(&arena->exec, block->mem, block->bytes, block->ptr), PetscFree(block));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -202,11 +199,8 @@ PetscErrorCode HybArenaReset(HybArena *arena)
 
 PetscErrorCode HybArenaResetBoth(HybArena *one, HybArena *other)
 {
-  const PetscErrorCode first = HybArenaReset(one), second = HybArenaReset(other);
-
   PetscFunctionBegin;
-  PetscCall(first);
-  PetscCall(second);
+  HybCallBoth(HybArenaReset(one), HybArenaReset(other));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -92,7 +92,7 @@ static PetscErrorCode HybLockedTrim(void)
     const PetscErrorCode later = HybLockedRelease(kept_.ptr[k], kept_.size[k]);
 
     kept_.bytes -= kept_.size[k];
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, later);
   }
   for (auto &s : slab_) {
     if (!s.ptr || s.free < HybSlabPages) continue;
@@ -100,7 +100,7 @@ static PetscErrorCode HybLockedTrim(void)
 
     s.ptr = nullptr;
     kept_.bytes -= HybLargePage;
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, later);
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

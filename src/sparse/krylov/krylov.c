@@ -84,7 +84,6 @@ static PetscErrorCode HybKrylovArnoldi_Inner(HybSpMV *mv, HybArena *work, const 
     PetscCall(ops->step(exec, B, k));
   }
   PetscCall(exec->backend->copy(exec, host, B->h, (size_t)nh * sizeof(HybScalar) + (size_t)(B->steps + 2) * sizeof(PetscReal), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   PetscCall(PetscArraycpy(H, host, nh));
   *first = ((PetscReal *)(host + nh))[B->steps + 1];
   PetscCall(HybArenaFree(work, &B->u, &B->h, &B->sums, &B->arrived));

@@ -67,7 +67,6 @@ static PetscErrorCode HybKrylovParLast(HybKrylovParRun *r, PetscErrorCode before
   PetscCall(before);
   if (!r->B.n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(exec->backend->copy(exec, q, r->B.h + (PetscCount)(r->B.steps + 1) * r->B.steps, sizeof(*q), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -298,7 +298,6 @@ static PetscErrorCode HybKrylovProject_CUDA(const HybExec *exec, const HybKrylov
   PetscFunctionBegin;
   PetscCall(KrylovDotsLaunch(exec, B->n, k + 1, B->u, B->ld, w, B->dinv, nullptr, B->sums, B->arrived, h));
   PetscCall(exec->backend->copy(exec, g, h, (size_t)(k + 2) * sizeof(*g), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -372,7 +371,6 @@ static PetscErrorCode HybKrylovReciprocal_CUDA(const HybExec *exec, HybArena *wo
   HYB_LAUNCH(KrylovReciprocal, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, KrylovAligned(d) && KrylovAligned(inv), d, HybScalar(ofzero), inv, there);
   if (!zeros) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(exec->backend->copy(exec, zeros, there, sizeof(*zeros), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   PetscCall(HybArenaFree(work, &there));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -94,7 +94,6 @@ static PetscErrorCode HybParAggFilter(HybParAgg p, HybParAggMaking *m, const Hyb
   p->bare       = (PetscBool)(look.nodiagonal > look.empty);
   p->lacks      = (PetscBool)(p->lacks || f.nodiagonal); /* others' diagonals are all there */
   PetscCall(x->backend->copy(x, &left, p->G.i + m->M.m, sizeof(left), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
   found->whole = m->M.nnz;
   found->left  = left;
   found->close = f.close;

@@ -60,11 +60,8 @@ static PetscErrorCode HybNamedBegin(HybParAgg p, HybParAggNamed *t, PetscInt n)
 
 static PetscErrorCode HybNamedEnd(HybParAggNamed *t)
 {
-  PetscErrorCode ierr = HybHaloDestroy(&t->halo), later = HybArenaReset(&t->work);
-
   PetscFunctionBegin;
-  PetscCall(ierr);
-  PetscCall(later);
+  HybCallBoth(HybHaloDestroy(&t->halo), HybArenaReset(&t->work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

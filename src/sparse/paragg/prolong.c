@@ -25,10 +25,8 @@ PetscErrorCode HybParAggOutside(HybParAgg p, HybArena *keep, HybArena *work, Pet
   PetscFunctionBegin;
   PetscCall((*x->backend->local->outsidecolumns)(x, keep, work, n, j, begin, end, nlist, list));
   PetscCall(HybArenaAlloc(keep, HYB_MEM_HOST, *nlist, sizeof(PetscInt), garray));
-  if (*nlist) {
+  if (*nlist)
     PetscCall(x->backend->copy(x, *garray, *list, sizeof(PetscInt) * (size_t)*nlist, HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(x->backend->sync(x));
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

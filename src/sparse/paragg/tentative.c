@@ -164,7 +164,6 @@ static PetscErrorCode HybMembersSort(HybParAgg p, HybParAggMembers *t)
   PetscCall(x->backend->copy(x, gid, t->R.j, bytes, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->copy(x, parent, t->member + p->halo->n, bytes, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->copy(x, value, t->R.a, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
   for (PetscInt k = 0; k < n; k++) kind[k] = (PetscInt)PetscRealPart(value[k]);
   PetscCall(PetscSortIntWithArrayPair(n, gid, parent, kind));
   for (PetscInt k = 0; k < n * bs; k++) t->unknowns[k] = gid[k / bs] * bs + k % bs;

@@ -69,11 +69,8 @@ static PetscErrorCode CollectFree(HybParMultiply *s, int n, HybScalar *old[])
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  for (int k = 0; k < n; k++) {
-    const PetscErrorCode later = HybArenaFree(&s->keep, &old[k]);
-
-    if (!ierr) ierr = later;
-  }
+  for (int k = 0; k < n; k++)
+    ierr = HybErrorFirst(ierr, HybArenaFree(&s->keep, &old[k]));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -126,7 +123,7 @@ static PetscErrorCode CollectMakeIn(HybParMultiply *s, const HybParCSR *A, const
   int            n  = 0;
   PetscCount     at = 0;
   CollectArrays  c;
-  PetscErrorCode ierr, later;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   for (int when = 0; when < 2; when++) {
@@ -150,9 +147,7 @@ static PetscErrorCode CollectMakeIn(HybParMultiply *s, const HybParCSR *A, const
   }
   s->collect.made = (PetscBool)!ierr;
   if (!ierr) s->rows->early = PETSC_TRUE;
-  later = CollectFree(s, n, old);
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(HybErrorFirst(ierr, CollectFree(s, n, old)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -172,7 +167,7 @@ PetscErrorCode HybParCollectMake(HybParMultiply *s, const HybParCSR *A, const Hy
   CollectRoom      room = {.from = NULL, .to = NULL};
   PetscCount       size[HYB_COMM_SOURCES];
   const PetscCount n = CollectSizes(s, A, B, size);
-  PetscErrorCode   ierr, later;
+  PetscErrorCode   ierr;
 
   PetscFunctionBegin;
   if (s->collect.tried || !HybParCollectTakes(s, A, B)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -188,9 +183,7 @@ PetscErrorCode HybParCollectMake(HybParMultiply *s, const HybParCSR *A, const Hy
     (void)HybArenaFree(&s->keep, &room.from);
     if (ierr == PETSC_ERR_MEM) ierr = PETSC_SUCCESS;
   }
-  later = HybArenaReset(&s->work);
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(HybErrorFirst(ierr, HybArenaReset(&s->work)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -77,7 +77,6 @@ static PetscErrorCode InnerBegin(HybParMultiply *s, const HybCSR *D, const HybCS
   PetscCall(x->backend->copy(x, there + n, D->i + s->inner.end, sizeof(PetscInt), HYB_COPY_DEVICE_TO_DEVICE));
   PetscCall(x->backend->copy(x, there + n + 1, O->i + s->inner.first, sizeof(PetscInt), HYB_COPY_DEVICE_TO_DEVICE));
   PetscCall(x->backend->copy(x, begin, there, sizeof(PetscInt) * ((size_t)n + 2), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
   while (k < n && begin[k] * sizeof(HybScalar) % INNER_BYTES) k += bs;
   if (k >= n) k = 0;
   s->inner.first += k;
@@ -106,7 +105,6 @@ PetscErrorCode HybParInnerLook(HybParMultiply *s, const HybParCSR *A, const HybP
   PetscCall(HybArenaAlloc(&s->work, HYB_MEM_HOST, (PetscCount)words, sizeof(unsigned), &mask));
   PetscCall(x->backend->local->meetrows(x, &A->D, A->O.i, B->O.nnz ? B->O.i : NULL, there));
   PetscCall(x->backend->copy(x, mask, there, sizeof(unsigned) * words, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
   InnerRun(m, mask, &s->inner.first, &s->inner.end);
   if (s->inner.end - s->inner.first < PetscMax(m - m / 4, 2 * s->blocksize)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(InnerBegin(s, &A->D, &A->O));
@@ -171,7 +169,6 @@ static PetscErrorCode InnerNarrow(HybParMultiply *s)
     for (int k = 0; k < 2; k++) PetscCall(ops->mapcolumns(x, 1, s->R.i + k, mine + 2 + k));
   }
   PetscCall(x->backend->copy(x, at, there, sizeof(at), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
   for (int e = 0; e < 2; e++) {
     HybCSR        *L     = &s->inner.band[e].L;
     PetscInt      *j     = L->j;

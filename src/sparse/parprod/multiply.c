@@ -137,7 +137,6 @@ static PetscErrorCode HybParMultiplyOthers(HybParMultiply *s, const HybExec *res
   PetscCall(HybArenaAlloc(&s->keep, x->result, s->Z.nnz, sizeof(HybScalar), &s->Z.a));
   PetscCall(PetscMalloc1(n + 1, &s->garray));
   PetscCall(x->backend->copy(x, s->garray, list, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x)); /* it is read next */
   PetscCall(HybParMultiplyProduct(s, HYB_PAR_OTHERS, result, PETSC_FALSE, method, width, &s->Z, &s->Y, out, &s->C));
   PetscCall(HybArenaMove(out, &s->keep, s->C.i));
   PetscCall(ops->expandrows(x, C->O.m, s->Z.m, rows, s->C.i, C->O.i));
@@ -196,9 +195,7 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, PetscErro
   C->rows    = A->rows;
   C->columns = B->columns;
   if (!ierr) ierr = HybParMultiplyBlocks(s, result, method, width, A, B, out, C);
-  later = HybArenaReset(&s->work);
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(HybErrorFirst(ierr, HybArenaReset(&s->work)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -294,7 +291,7 @@ static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, PetscBool maybesi
   const PetscBool beside = (PetscBool)(maybeside && s->some && HybParMultiplyMayFork(s));
   HybExec         side;
   PetscBool       joined;
-  PetscErrorCode  ierr = PETSC_SUCCESS, later;
+  PetscErrorCode  ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   s->C.j = C->O.j;
@@ -307,14 +304,11 @@ static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, PetscBool maybesi
   PetscCall(x->backend->comm->fork(x, &side));
   ierr = HybProductSetStream(s->product[HYB_PAR_OTHERS], side.stream);
   if (!ierr) ierr = HybProductNumeric(s->product[HYB_PAR_OTHERS], &s->Z, &s->Y, NULL, &s->C);
-  later = HybProductSetStream(s->product[HYB_PAR_OTHERS], x->stream);
-  if (!ierr) ierr = later;
+  ierr   = HybErrorFirst(ierr, HybProductSetStream(s->product[HYB_PAR_OTHERS], x->stream));
   joined = (PetscBool)(!ierr && !HybProductWasFrugal(s->product[HYB_PAR_OTHERS]));
   if (joined) ierr = x->backend->comm->join(x);
   if (!ierr) ierr = HybParMultiplyComputeOwn(s, A, B, C);
-  later = joined ? PETSC_SUCCESS : x->backend->comm->join(x);
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(HybErrorFirst(ierr, joined ? PETSC_SUCCESS : x->backend->comm->join(x)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -367,7 +361,7 @@ static PetscErrorCode HybParMultiplyApart(HybParMultiply *s, PetscErrorCode befo
   const PetscBool fork   = (PetscBool)(!before && HybParMultiplyMayFork(s) && (stays || HybRowsSettled(s->rows)));
   PetscBool       beside = PETSC_FALSE;
   HybExec         side;
-  PetscErrorCode  ierr = before, later;
+  PetscErrorCode  ierr = before;
 
   PetscFunctionBegin;
   if (fork) {
@@ -376,17 +370,14 @@ static PetscErrorCode HybParMultiplyApart(HybParMultiply *s, PetscErrorCode befo
     if (!ierr) ierr = HybParInnerNumeric(s, A, B, C);
   }
   if (beside && (ierr || !HybProductWasFrugal(s->product[HYB_PAR_INNER]))) {
-    later  = own.backend->comm->join(&own);
+    ierr   = HybErrorFirst(ierr, own.backend->comm->join(&own));
     beside = PETSC_FALSE;
-    if (!ierr) ierr = later;
   }
   if (beside) ierr = HybParMultiplySetStream(s, side.stream);
   ierr = HybParMultiplyApartHere(s, ierr, (PetscBool)!fork, (PetscBool)!beside, sameA, stays, A, B, C);
   if (beside) {
-    later = HybParMultiplySetStream(s, own.stream);
-    if (!ierr) ierr = later;
-    later = own.backend->comm->join(&own);
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, HybParMultiplySetStream(s, own.stream));
+    ierr = HybErrorFirst(ierr, own.backend->comm->join(&own));
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

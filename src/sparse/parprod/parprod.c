@@ -86,14 +86,12 @@ PetscErrorCode HybParProductAgree(HybParProduct p, PetscErrorCode ierr, const ch
    and meet in it. */
 static PetscErrorCode HybParProductReset(HybParProduct p)
 {
-  PetscErrorCode ierr = HybParTransposeDestroy(&p->transpose), later;
+  PetscErrorCode ierr = HybParTransposeDestroy(&p->transpose);
 
   PetscFunctionBegin;
   for (int k = 0; k < 2; k++) {
-    later = HybParMultiplyDestroy(&p->stage[k]);
-    if (!ierr) ierr = later;
-    later = HybArenaReset(&p->warena[k]);
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, HybParMultiplyDestroy(&p->stage[k]));
+    ierr = HybErrorFirst(ierr, HybArenaReset(&p->warena[k]));
   }
   p->nstages = 0;
   PetscCall(ierr);
@@ -109,8 +107,7 @@ PetscErrorCode HybParProductDestroy(HybParProduct *product)
   ierr = HybParProductReset(*product);
   if ((*product)->comm) later = HybCommRestore(&(*product)->comm);
   PetscCall(PetscFree(*product));
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(HybErrorFirst(ierr, later));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -127,11 +124,10 @@ PetscErrorCode HybParProductSymbolic(HybParProduct p, PetscErrorCode before, con
   const HybExec   *x    = &p->exec;
   HybExec          temp = p->exec;
   const HybParCSR *T    = &p->transpose.T;
-  PetscErrorCode   ierr = before, later;
+  PetscErrorCode   ierr = before;
 
   PetscFunctionBegin;
-  later = HybParProductReset(p);
-  if (!ierr) ierr = later;
+  ierr        = HybErrorFirst(ierr, HybParProductReset(p));
   temp.result = HYB_WORK(x);
   switch (p->type) {
   case HYB_PRODUCT_AB:

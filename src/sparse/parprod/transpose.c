@@ -26,7 +26,6 @@ static PetscErrorCode HybParTransposeSent(HybParTranspose *t, const HybParCSR *A
   t->S.a = NULL;
   PetscCall(HybArenaAlloc(&t->work, HYB_MEM_HOST, (PetscCount)A->O.n + 1, sizeof(PetscInt), begin));
   PetscCall(x->backend->copy(x, *begin, t->S.i, sizeof(PetscInt) * ((size_t)A->O.n + 1), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
   PetscCall(local->numbercolumns(x, t->S.nnz, t->S.j, 0, A->D.m, 0, A->rows[t->comm->rank], NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -82,7 +81,6 @@ static PetscErrorCode HybParTransposeReceived(HybParTranspose *t, const HybParCS
   PetscCall(ops->outsidecolumns(x, &t->work, &t->work, t->R.nnz, t->R.j, 0, 0, &n, &list));
   PetscCall(PetscMalloc1(n + 1, &t->garray));
   PetscCall(x->backend->copy(x, t->garray, list, sizeof(PetscInt) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x)); /* it is read next */
   PetscCall(ops->numbercolumns(x, t->R.nnz, t->R.j, 0, 0, n, 0, list));
   t->T.O.m = A->D.n;
   t->T.O.n = n;
@@ -112,9 +110,7 @@ PetscErrorCode HybParTransposeSymbolic(HybParTranspose *t, HybComm comm, PetscEr
   PetscCall(HybRowsShip(t->halo, &t->exec, ierr, &t->keep, &t->S, begin, NULL, A->rows[comm->size], PETSC_TRUE, &t->R, &t->rows));
   ierr = HybParTransposeReceived(t, A);
   if (!ierr) ierr = HybParTransposeHere(t, A);
-  later = HybArenaReset(&t->work);
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(HybErrorFirst(ierr, HybArenaReset(&t->work)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -147,13 +147,10 @@ static PetscErrorCode HybProductReset(HybProduct p)
 
 PetscErrorCode HybProductDestroy(HybProduct *product)
 {
-  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (!*product) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr = HybProductReset(*product);
-  PetscCall(PetscFree(*product));
-  PetscCall(ierr);
+  HybCallBoth(HybProductReset(*product), PetscFree(*product));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -521,7 +518,7 @@ static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, con
 PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result)
 {
   HybMemoryReport before, after;
-  PetscErrorCode  ierr, second;
+  PetscErrorCode  ierr;
   size_t          held;
 
   PetscFunctionBegin;
@@ -531,9 +528,7 @@ PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B,
   ierr = HybProductNumeric_Inner(p, A, B, C, result);
   PetscCall(PetscArrayzero(p->same, 3));
   if (HybProductPasses(p, &p->W)) p->W.a = NULL;
-  second = HybArenaReset(&p->work);
-  PetscCall(ierr);
-  PetscCall(second);
+  PetscCall(HybErrorFirst(ierr, HybArenaReset(&p->work)));
   PetscCall(p->exec.backend->usage(&after, PETSC_FALSE));
   p->peak   = PetscMax(p->peak, held + (after.since - (before.device_bytes + before.managed_bytes)));
   p->frugal = (PetscBool)(after.since == before.device_bytes + before.managed_bytes && after.device_bytes == before.device_bytes && after.managed_bytes == before.managed_bytes && after.pinned_bytes == before.pinned_bytes);

@@ -36,7 +36,7 @@ PetscErrorCode HybSpGEMMInit(HybSpGEMM *mm, const HybExec *exec, const char *met
 
 static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
 {
-  PetscErrorCode first = PETSC_SUCCESS, second;
+  PetscErrorCode first = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   if (mm->method && mm->method->destroy) first = mm->method->destroy(mm);
@@ -51,9 +51,7 @@ static PetscErrorCode HybSpGEMMForget(HybSpGEMM *mm)
   mm->spent                                             = 0;
   mm->due                                               = PETSC_FALSE;
   mm->counters.n                                        = 0;
-  second                                                = HybArenaResetBoth(&mm->work, &mm->keep);
-  PetscCall(first);
-  PetscCall(second);
+  PetscCall(HybErrorFirst(first, HybArenaResetBoth(&mm->work, &mm->keep)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -155,8 +153,7 @@ PetscErrorCode HybSpGEMMSymbolic(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B
   mm->rowproducts = NULL;
   second          = HybArenaReset(&mm->work);
   if (ierr) (void)HybSpGEMMForget(mm);
-  PetscCall(ierr);
-  PetscCall(second);
+  PetscCall(HybErrorFirst(ierr, second));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -209,7 +206,7 @@ static void HybSpGEMMPhaseEnded(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
 
 PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
 {
-  PetscErrorCode ierr, second;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCheck(mm->method, PETSC_COMM_SELF, PETSC_ERR_ORDER, "HybSpGEMMSymbolic() comes before HybSpGEMMNumeric()");
@@ -226,9 +223,7 @@ PetscErrorCode HybSpGEMMNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
   PetscCall(ierr);
   ierr = mm->method->numeric(mm, A, B, C);
   if (!ierr) HybSpGEMMPhaseEnded(mm, A, B, C);
-  second = HybArenaReset(&mm->work);
-  PetscCall(ierr);
-  PetscCall(second);
+  PetscCall(HybErrorFirst(ierr, HybArenaReset(&mm->work)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

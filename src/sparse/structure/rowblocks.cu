@@ -86,7 +86,6 @@ static PetscErrorCode RowBlocksTry(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->nnz / (bs * bs), sizeof(*column), &column));
   PetscCall(HybRowBlocksColumnsAsync(exec, A, bs, NULL, column, look));
   PetscCall(exec->backend->copy(exec, host, look, sizeof(*host), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   PetscCall(HybArenaFree(work, &look));
   if (host->wrong) PetscCall(HybArenaFree(keep, &column));
   *found = host->wrong ? NULL : column;
@@ -135,7 +134,6 @@ PetscErrorCode HybRowBlocksFind(const HybExec *exec, HybArena *keep, HybArena *w
     PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*wrong), &wrong));
     PetscCall(HybRowBlocksSampleAsync(exec, A, candidates, wrong));
     PetscCall(exec->backend->copy(exec, &host, wrong, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(exec->backend->sync(exec));
     PetscCall(HybArenaFree(work, &wrong));
     candidates &= ~host;
   }

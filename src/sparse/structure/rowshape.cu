@@ -359,7 +359,6 @@ PetscErrorCode HybRowShapesFind(const HybExec *exec, HybArena *keep, HybArena *w
       HYB_LAUNCH(ShapeSign, blocks, SHAPE_THREADS, (size_t)capacity * sizeof(PetscInt), exec->stream, m, A->i, A->j, capacity, (int)maxclasses, nslots, keys, rows, rowclass, &found->stats);
     HYB_LAUNCH(ShapeNumber, 1, SHAPE_NUMBER_THREADS, (size_t)maxclasses * sizeof(PetscInt), exec->stream, nslots, keys, rows, A->i, (int)maxclasses, slotclass, list, representative, offsetptr, &found->stats);
     PetscCall(exec->backend->copy(exec, &host, found, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(exec->backend->sync(exec));
     done = !words || host.stats.overflow || (host.n <= DIAGONALS_MAX && host.nmissing == 0) ? PETSC_TRUE : PETSC_FALSE;
     /* diagonals that the sample had missed are known the next time; too many for a word: by signatures */
     if (!done && (pass == 2 || host.n > DIAGONALS_MAX || host.nmissing > DIAGONALS_MAX)) words = PETSC_FALSE;

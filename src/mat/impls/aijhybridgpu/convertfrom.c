@@ -12,19 +12,15 @@
    pattern too: its arrays have to be the parent's own */
 static PetscErrorCode HybConvertInto(Mat A, MatType type, Mat *B)
 {
-  Mat            blocks[2];
-  HybMPIInPlace  w;
-  PetscErrorCode ierr, later;
+  Mat           blocks[2];
+  HybMPIInPlace w;
 
   PetscFunctionBegin;
   PetscCall(HybMPIInPlaceBegin(*B, &w));
   PetscCall(HybMPIInPlaceBlocks(*B, blocks));
   for (int k = 0; k < 2; k++)
     if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUDisown(blocks[k]));
-  ierr  = HybConvertByPETSc(A, type, MAT_REUSE_MATRIX, B);
-  later = HybMPIInPlaceEnd(*B, &w);
-  PetscCall(ierr);
-  PetscCall(later);
+  HybCallBoth(HybConvertByPETSc(A, type, MAT_REUSE_MATRIX, B), HybMPIInPlaceEnd(*B, &w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

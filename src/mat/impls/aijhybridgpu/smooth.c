@@ -102,19 +102,16 @@ static PetscErrorCode HybMatNoiseIn(const HybExec *x, HybArena *work, Vec v)
 
 PetscErrorCode HybMatNoise(Mat A, Vec v)
 {
-  Mat            local;
-  HybExec        x = {&HybBackendHost, NULL, HYB_MEM_HOST};
-  HybArena       work;
-  PetscErrorCode ierr;
+  Mat      local;
+  HybExec  x = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  HybArena work;
 
   PetscFunctionBegin;
   PetscCall(HybMatGetLocal(A, &local));
   if (local) PetscCall(HybMatGetSmootherExec(local, &x));
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NOISE], A, v, 0, 0));
   PetscCall(HybArenaInit(&work, &x));
-  ierr = HybMatNoiseIn(&x, &work, v);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  HybCallBoth(HybMatNoiseIn(&x, &work, v), HybArenaReset(&work));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NOISE], A, v, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

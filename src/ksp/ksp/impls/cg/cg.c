@@ -91,8 +91,7 @@ static PetscErrorCode HybKSPCGRelease(HybKSPCG *cg)
   cg->numbers.s = NULL;
   cg->x         = NULL;
   cg->solved    = PETSC_FALSE;
-  PetscCall(ierr);
-  PetscCall(second);
+  PetscCall(HybErrorFirst(ierr, second));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -234,7 +233,6 @@ static PetscErrorCode SolveFetch(Solve *s)
 
   PetscFunctionBegin;
   PetscCall(exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -556,7 +554,7 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
     PetscBool      may = PETSC_FALSE;
     Solve          s   = {.ksp = ksp, .cg = cg};
     Mat            A;
-    PetscErrorCode ierr, second, third;
+    PetscErrorCode ierr;
 
     PetscCall(SolveIsPlain(ksp, cg, &s.null, &may));
     if (may) {
@@ -572,12 +570,9 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
       cg->ours = PETSC_TRUE;
       PetscCall(HybCountGAMG(HYB_SOLVES));
       PetscCall(HybArenaInit(&s.work, &s.cycle->exec));
-      ierr   = SolveArrays(&s);
-      second = HybArenaReset(&s.work);
-      third  = HybMGArraysEnd(ksp->pc);
-      PetscCall(ierr);
-      PetscCall(second);
-      PetscCall(third);
+      ierr = SolveArrays(&s);
+      ierr = HybErrorFirst(ierr, HybArenaReset(&s.work));
+      PetscCall(HybErrorFirst(ierr, HybMGArraysEnd(ksp->pc)));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }

@@ -73,11 +73,10 @@ static PetscErrorCode EstimatorArnoldi(KSP e, Mat A, const HybExec *x, HybArena 
 
 static PetscErrorCode EstimatorSolve(KSP e)
 {
-  Mat            A;
-  HybExec        x;
-  HybArena       work;
-  PetscInt       done = 0;
-  PetscErrorCode ierr, second;
+  Mat      A;
+  HybExec  x;
+  HybArena work;
+  PetscInt done = 0;
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(e->pc, &A, NULL));
@@ -86,10 +85,7 @@ static PetscErrorCode EstimatorSolve(KSP e)
   else
     PetscCall(HybMatGetSmootherExec(A, &x));
   PetscCall(HybArenaInit(&work, &x));
-  ierr   = Estimate.exec.backend ? HybEstimatorArnoldi(A, &x, &work, e->vec_rhs, Estimate.steps, Estimate.H, &done) : EstimatorArnoldi(e, A, &x, &work, &done);
-  second = HybArenaReset(&work);
-  PetscCall(ierr);
-  PetscCall(second);
+  HybCallBoth(Estimate.exec.backend ? HybEstimatorArnoldi(A, &x, &work, e->vec_rhs, Estimate.steps, Estimate.H, &done) : EstimatorArnoldi(e, A, &x, &work, &done), HybArenaReset(&work));
   Estimate.found = (PetscBool)(done == Estimate.steps && !HybKrylovSpent(done, (const HybScalar *)Estimate.H));
   if (Estimate.found) {
     e->its    = Estimate.steps;

@@ -132,7 +132,7 @@ static PetscErrorCode HybEstimateArnoldi(Mat mat, const HybExec *x, HybArena *wo
   const PetscBool     plan = (PetscBool)(A->m >= ESTIMATE_PLAN);
   HybSpMV             mult = {.method = NULL}, *kept = NULL;
   HybScalar          *dinv, *b;
-  PetscErrorCode      ierr = PETSC_SUCCESS, second;
+  PetscErrorCode      ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->m, sizeof(*dinv), &dinv));
@@ -148,9 +148,7 @@ static PetscErrorCode HybEstimateArnoldi(Mat mat, const HybExec *x, HybArena *wo
     ierr         = HybSpMVSetUp(&mult, A);
   }
   if (!ierr) ierr = HybKrylovArnoldi(kept ? kept : &mult, work, A, dinv, b, ESTIMATE_STEPS, H, done);
-  second = HybSpMVDestroy(&mult);
-  PetscCall(ierr);
-  PetscCall(second);
+  PetscCall(HybErrorFirst(ierr, HybSpMVDestroy(&mult)));
   if (x->backend->device && !plan) PetscCall(HybEstimateKept(mat, x, &kept));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -160,9 +160,7 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
     (void)PetscFree(gamg->data);
     gamg->data_sz = 0;
   }
-  second = HybGAMGRelease(h);
-  PetscCall(ierr);
-  PetscCall(second);
+  PetscCall(HybErrorFirst(ierr, HybGAMGRelease(h)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -140,7 +140,7 @@ static PetscErrorCode HybGAMGTentative(PC pc, HybGAMG *h, Mat A, Mat *P)
   PetscInt          columns, doubtful = 0;
   HybArena          near, work;
   HybScalar        *coarse = NULL;
-  PetscErrorCode    ierr, later;
+  PetscErrorCode    ierr;
 
   PetscFunctionBegin;
   (void)HybArenaInit(&near, x);
@@ -160,8 +160,7 @@ static PetscErrorCode HybGAMGTentative(PC pc, HybGAMG *h, Mat A, Mat *P)
   }
   (void)HybArenaReset(&work);
   if (!*P) {
-    later = MatCreate(PetscObjectComm((PetscObject)A), P);
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, MatCreate(PetscObjectComm((PetscObject)A), P));
     if (!ierr) ierr = MatSetSizes(*P, A->rmap->n, columns, A->rmap->N, PETSC_DETERMINE);
     if (!ierr) ierr = MatSetBlockSizes(*P, h->block.bs, nvec);
   }

@@ -139,13 +139,10 @@ static PetscErrorCode HybGAMGGather(const HybExec *x, HybArena *work, PetscInt n
     b += n;
   }
   for (PetscInt k = 0; k < nvec; k++) {
-    HybVecAccess   v;
-    PetscErrorCode ierr;
+    HybVecAccess v;
 
     PetscCall(HybVecGet(x, work, vecs[k], PETSC_TRUE, PETSC_FALSE, &v));
-    ierr = x->backend->copy(x, b + (size_t)k * n, v.there, (size_t)n * sizeof(*b), HYB_COPY_DEVICE_TO_DEVICE);
-    PetscCall(HybVecRestore(x, work, &v));
-    PetscCall(ierr);
+    HybCallBoth(x->backend->copy(x, b + (size_t)k * n, v.there, (size_t)n * sizeof(*b), HYB_COPY_DEVICE_TO_DEVICE), HybVecRestore(x, work, &v));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

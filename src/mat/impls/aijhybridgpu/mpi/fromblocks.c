@@ -125,8 +125,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt 
     later   = MatDestroy(&T);
     if (later) (void)MatDestroy(&T); /* the rest of it */
     if (!ierr) ierr = later;
-    later = HybFromBlocksEmpty(C, was); /* which stop using what is lent before it goes */
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, HybFromBlocksEmpty(C, was)); /* which stop using what is lent before it goes */
     ierr = HybCommAgree(comm, ierr, "The blocks of a parallel matrix");
   }
   for (int k = 0; k < 2; k++) PetscCall(PetscFree(lent[k]));

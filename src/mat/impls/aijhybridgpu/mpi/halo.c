@@ -54,15 +54,13 @@ static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, Pet
 {
   MPI_Comm        comm    = PetscObjectComm((PetscObject)A);
   const PetscBool noworld = (PetscBool)!HybGlueState.world;
-  PetscErrorCode  ierr    = HybMPIHaloDestroy(m), later;
+  PetscErrorCode  ierr    = HybMPIHaloDestroy(m);
   int             fails;
 
   PetscFunctionBegin;
   /* also after an error: it counts PETSc's tags, of which all must have taken as many */
-  later = HybCommGet(comm, &m->comm);
-  if (!ierr) ierr = later;
-  later = HybMPIHoldWorld(comm);
-  if (!ierr) ierr = later;
+  ierr = HybErrorFirst(ierr, HybCommGet(comm, &m->comm));
+  ierr = HybErrorFirst(ierr, HybMPIHoldWorld(comm));
   if (!ierr) ierr = PetscMalloc1(n, &m->garray);
   if (!ierr) ierr = PetscArraycpy(m->garray, garray, n);
   fails = ierr != PETSC_SUCCESS;

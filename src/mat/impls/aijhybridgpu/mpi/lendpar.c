@@ -109,14 +109,12 @@ static PetscErrorCode HybParType(Mat A, PetscErrorCode before, Mat C)
 
 static PetscErrorCode HybParCreate(Mat A, const HybExec *x, PetscErrorCode before, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat C)
 {
-  PetscErrorCode ierr = before, later;
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
   /* after an error too: the others are on their way to agree */
-  later = HybParLayout(PetscObjectComm((PetscObject)C), A->rmap->range, rbs, &C->rmap);
-  if (!ierr) ierr = later;
-  later = HybParLayout(PetscObjectComm((PetscObject)C), csr->columns, cbs, &C->cmap);
-  if (!ierr) ierr = later;
+  ierr = HybErrorFirst(ierr, HybParLayout(PetscObjectComm((PetscObject)C), A->rmap->range, rbs, &C->rmap));
+  ierr = HybErrorFirst(ierr, HybParLayout(PetscObjectComm((PetscObject)C), csr->columns, cbs, &C->cmap));
   PetscCall(HybAgree(PetscObjectComm((PetscObject)C), HybParType(A, ierr, C), "A parallel matrix"));
   PetscCall(MatMPIAIJHybridGPUSetFrame(C, csr->O.n, csr->garray));
   ierr = MatMPIAIJHybridGPUAdoptBlocks(C, x, out, csr);

@@ -127,9 +127,7 @@ static PetscErrorCode HybMPIMultTogether(HybMPIMult *m, HybSpMVMode mode, HybPee
   if (!ierr) ierr = PetscLogGpuTimeBegin();
   if (ierr) HybHaloAbandon(m->halo, &m->x, p->transpose, ierr);
   PetscCall(ierr);
-  ierr = HybHaloMult(m->halo, &m->x, p);
-  PetscCall(PetscLogGpuTimeEnd());
-  PetscCall(ierr);
+  HybCallBoth(HybHaloMult(m->halo, &m->x, p), PetscLogGpuTimeEnd());
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], m->A, 0, 0, 0));
   PetscCall(HybRecordEnd(op, m->blocks[0], &m->x, "one launch", "", 2.0 * ((PetscLogDouble)p->D.csr.nnz + (PetscLogDouble)p->O.csr.nnz), HybMultBytes(&p->D.csr, mode) + HybMultBytes(&p->O.csr, HYB_SPMV_ADD)));
   PetscCall(MatSeqAIJHybridGPUMultEnd(m->blocks[0], &m->x, p->transpose, mode));
@@ -217,7 +215,7 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscErrorCode before, Petsc
 {
   HybMPIMult     m;
   PetscBool      xdevice, zdevice, xkind, zkind;
-  PetscErrorCode fits, ierr;
+  PetscErrorCode fits;
 
   PetscFunctionBegin;
   m.A         = A;
@@ -237,9 +235,7 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscErrorCode before, Petsc
   m.inplace = (PetscBool)(mode != HYB_SPMV_SET && y == z);
   if (mode == HYB_SPMV_SET) y = NULL;
   PetscCall(HybArenaInit(&m.work, &m.x));
-  ierr = HybMPIMultApply(&m, fits, transpose, x, mode, y, z);
-  PetscCall(HybArenaReset(&m.work));
-  PetscCall(ierr);
+  HybCallBoth(HybMPIMultApply(&m, fits, transpose, x, mode, y, z), HybArenaReset(&m.work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -172,7 +172,6 @@ static PetscErrorCode HybMPICOOHostGet(const HybExec *x, const HybCSR *off, HybM
   PetscCall(PetscCalloc1(off->nnz + 1, &h->a));
   PetscCall(x->backend->copy(x, h->i, off->i, sizeof(PetscInt) * ((size_t)off->m + 1), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->copy(x, h->j, off->j, sizeof(PetscInt) * (size_t)off->nnz, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -267,8 +266,7 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOO **c, con
   if (later) (void)MatDestroy(&T); /* the rest of it */
   if (!ierr) ierr = later;
   /* products may come before the values do: halos are of other columns, which the sum of states may not tell */
-  later = MatMPIAIJHybridGPUSetBlocks(A);
-  if (!ierr) ierr = later;
+  ierr  = HybErrorFirst(ierr, MatMPIAIJHybridGPUSetBlocks(A));
   later = HybMPICOOAdopted(A, *c, asked);
   *c    = NULL;
   if (!ierr) ierr = later;
@@ -351,7 +349,7 @@ static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, const PetscInt *ij
   HybCSR         csr[2];
   HybMPICOOHost  host = {NULL, NULL, NULL, NULL};
   HybMPICOOTo    to   = {.n = 0};
-  PetscErrorCode ierr = began, later;
+  PetscErrorCode ierr = began;
 
   PetscFunctionBegin;
   for (int b = 0; b < 2; b++) PetscCall(HybArenaInit(&arrays[b], x));
@@ -364,11 +362,9 @@ static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, const PetscInt *ij
     ierr = HybMPICOOAgree(A, ierr);
   }
   if (!ierr) ierr = HybMPICOOAdopt(A, x, c, asked, &host, arrays, csr);
-  later = HybMPICOOHostFree(&host);
-  if (!ierr) ierr = later;
+  ierr = HybErrorFirst(ierr, HybMPICOOHostFree(&host));
   for (int b = 0; b < 2; b++) (void)HybArenaReset(&arrays[b]); /* nothing is left there but after an error */
-  later = HybArenaReset(&to.work);
-  if (!ierr) ierr = later;
+  ierr = HybErrorFirst(ierr, HybArenaReset(&to.work));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -485,7 +481,6 @@ static PetscErrorCode HybMPICOOGatherSent(const HybExec *x, HybArena *work, HybM
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, c->nsend, sizeof(HybScalar), &d));
   PetscCall(x->backend->csr->gather(x, c->nsend, c->senddevice, PETSC_FALSE, (const HybScalar *)v, d));
   PetscCall(x->backend->copy(x, c->sendbuf, d, sizeof(HybScalar) * (size_t)c->nsend, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
   PetscCall(HybLogToHost(sizeof(HybScalar) * (PetscLogDouble)c->nsend));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -577,7 +572,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v
   HybArena           work;
   PetscBool          device = PETSC_FALSE, vdevice = PETSC_FALSE, add = (PetscBool)(mode == ADD_VALUES);
   const PetscScalar *all = NULL;
-  PetscErrorCode     ierr, later;
+  PetscErrorCode     ierr;
 
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)A, "HybMPICOO", &c));
@@ -592,8 +587,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v
     for (int k = 0; k < 2 && !ierr; k++) ierr = MatSeqAIJHybridGPUSetValuesCOODevice(block[k], &c->block[k], x, all, add);
   } else if (!ierr)
     ierr = HybMPICOOValuesOnHost(block, c, v, add);
-  later = HybArenaReset(&work);
-  if (!ierr) ierr = later;
+  ierr = HybErrorFirst(ierr, HybArenaReset(&work));
   PetscCall(HybAgree(PetscObjectComm((PetscObject)A), ierr, "Setting the values of coordinates"));
   ((Mat_MPIAIJHybridGPU *)A->spptr)->assembling = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -78,8 +78,7 @@ PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *m)
   ierr                      = HybHaloDestroy(&m->halo);
   later                     = HybCommRestore(&m->comm);
   PetscCall(PetscFree(m->garray));
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(HybErrorFirst(ierr, later));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

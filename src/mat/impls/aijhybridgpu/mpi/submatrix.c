@@ -41,11 +41,8 @@ PetscErrorCode HybMPIInPlaceEnd(Mat B, const HybMPIInPlace *w)
 
   PetscFunctionBegin;
   PetscCall(HybMPIInPlaceBlocks(B, blocks));
-  for (int k = 0; k < 2; k++) {
-    const PetscErrorCode later = HybInPlaceEnd(blocks[k], &w->block[k]);
-
-    if (!ierr) ierr = later;
-  }
+  for (int k = 0; k < 2; k++)
+    ierr = HybErrorFirst(ierr, HybInPlaceEnd(blocks[k], &w->block[k]));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -212,17 +209,14 @@ static PetscErrorCode MatMPIAIJHybridGPUAnewAgain(Mat A, IS isrow, IS iscol, Mat
 {
   Mat            T;
   PetscBool      same = PETSC_FALSE;
-  PetscErrorCode ierr, later;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(MatCreateSubMatrix_MPIAIJHybridGPU(A, isrow, iscol, MAT_INITIAL_MATRIX, &T));
   /* else it would have room here and not there */
   ierr = HybAgree(PetscObjectComm((PetscObject)B), MatMPIAIJHybridGPUSamePattern(T, B, &same), "The pattern of a submatrix");
   if (!ierr && !same) ierr = MatMPIAIJHybridGPURoomLike(T, B);
-  ierr  = MatMPIAIJHybridGPUCopyRows(T, ierr, B);
-  later = MatDestroy(&T);
-  PetscCall(ierr);
-  PetscCall(later);
+  HybCallBoth(MatMPIAIJHybridGPUCopyRows(T, ierr, B), MatDestroy(&T));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -255,8 +249,7 @@ PetscErrorCode MatCreateSubMatrix_MPIAIJHybridGPU(Mat A, IS isrow, IS iscol, Mat
   for (int k = 0; k < 2; k++)
     if (hyb[k]) hyb[k]->hostcopy = PETSC_FALSE;
   if (reuse == MAT_REUSE_MATRIX) later = HybMPIInPlaceEnd(*B, &w);
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(HybErrorFirst(ierr, later));
   if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatMPIAIJHybridGPUSortColumns(B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -266,7 +259,7 @@ typedef PetscErrorCode (*HybSubMatricesFn)(Mat, PetscInt, const IS[], const IS[]
 static PetscErrorCode HybMPISubMatrices(HybSubMatricesFn parents, Mat A, PetscInt n, const IS isrow[], const IS iscol[], MatReuse reuse, Mat *B[])
 {
   HybMPIInPlace *w    = NULL;
-  PetscErrorCode ierr = PETSC_SUCCESS, later;
+  PetscErrorCode ierr = PETSC_SUCCESS;
   PetscBool      began;
 
   PetscFunctionBegin;
@@ -277,10 +270,8 @@ static PetscErrorCode HybMPISubMatrices(HybSubMatricesFn parents, Mat A, PetscIn
   }
   began = (PetscBool)!ierr;
   if (began) ierr = (*parents)(A, n, isrow, iscol, reuse, B);
-  for (PetscInt k = 0; k < n && reuse == MAT_REUSE_MATRIX && began; k++) {
-    later = HybMPIInPlaceEnd((*B)[k], &w[k]);
-    if (!ierr) ierr = later;
-  }
+  for (PetscInt k = 0; k < n && reuse == MAT_REUSE_MATRIX && began; k++)
+    ierr = HybErrorFirst(ierr, HybMPIInPlaceEnd((*B)[k], &w[k]));
   PetscCall(PetscFree(w));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -21,23 +21,19 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
   HybArena             arrays;
-  PetscErrorCode       ierr = PETSC_SUCCESS, later; /* the first error is reported when all else is done */
+  PetscErrorCode       ierr = PETSC_SUCCESS; /* the first error is reported when all else is done */
 
   PetscFunctionBegin;
   if (hyb) {
     HybRecordGone(A);
-    ierr  = MatSeqAIJHybridGPUDestroyPlans(hyb);
-    later = HybGivenKeep(A, hyb);
-    if (!ierr) ierr = later;
-    later = MatSeqAIJHybridGPUDestroyDevice(hyb);
-    if (!ierr) ierr = later;
+    ierr = MatSeqAIJHybridGPUDestroyPlans(hyb);
+    ierr = HybErrorFirst(ierr, HybGivenKeep(A, hyb));
+    ierr = HybErrorFirst(ierr, MatSeqAIJHybridGPUDestroyDevice(hyb));
     /* whoever holds them still, holds nothing from here on */
     hyb->readers = hyb->writers = hyb->rows = hyb->patterns = 0;
-    later                                                   = HybStorageDropMoved(A, hyb);
-    if (!ierr) ierr = later;
-    later = HybStorageFreeRetired(hyb);
-    if (!ierr) ierr = later;
-    arrays = hyb->arrays;
+    ierr                                                    = HybErrorFirst(ierr, HybStorageDropMoved(A, hyb));
+    ierr                                                    = HybErrorFirst(ierr, HybStorageFreeRetired(hyb));
+    arrays                                                  = hyb->arrays;
     PetscCall(PetscFree(hyb->preallocated));
     PetscCall(PetscFree(A->spptr));
   }
@@ -46,10 +42,8 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
   /* none is left where an error ended the first attempt */
   if (A->data) PetscCall((*HybGlueState.seq.destroy)(A));
   /* the base class used them until now */
-  if (hyb) {
-    later = HybArenaReset(&arrays);
-    if (!ierr) ierr = later;
-  }
+  if (hyb)
+    ierr = HybErrorFirst(ierr, HybArenaReset(&arrays));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -232,11 +232,8 @@ static PetscErrorCode HybShareWithCUSPARSE(const HybExec *x, const HybCSR *csr, 
       (void)PetscPopErrorHandler();
     }
     ierr = HybSendToCUSPARSE(x, csr, f, type, T);
-    if (locked) {
-      const PetscErrorCode later = x->backend->lock(x, (void *)j, bytes, PETSC_FALSE);
-
-      if (!ierr) ierr = later;
-    }
+    if (locked)
+      ierr = HybErrorFirst(ierr, x->backend->lock(x, (void *)j, bytes, PETSC_FALSE));
     T->spptr = NULL;
   }
   if (ierr) {

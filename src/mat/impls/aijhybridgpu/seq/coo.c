@@ -180,11 +180,7 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   ierr = HybCOOToDevice(x, &work, i, ncoo, sizeof(PetscInt), &di);
   if (!ierr) ierr = HybCOOToDevice(x, &work, j, ncoo, sizeof(PetscInt), &dj);
   if (!ierr) ierr = HybCOOSymbolicOnDevice(x, &work, ncoo, (const PetscInt *)di, (const PetscInt *)dj, &arrays, coo, &csr);
-  {
-    PetscErrorCode later = HybArenaReset(&work);
-
-    if (!ierr) ierr = later;
-  }
+  ierr       = HybErrorFirst(ierr, HybArenaReset(&work));
   assemblies = A->num_ass;
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(A, x, &arrays, &csr);
@@ -234,15 +230,12 @@ PetscErrorCode HybCOOPreallocateOnHost(Mat A, void (*parent)(void), PetscCount n
 /* n: of MatSetPreallocationCOO(), -1 where the pattern is another one since */
 PetscErrorCode HybCOOSetValuesOnHost(Mat A, void (*parent)(void), PetscCount n, const PetscScalar v[], InsertMode mode)
 {
-  void          *hv, *cv;
-  PetscErrorCode ierr;
+  void *hv, *cv;
 
   PetscFunctionBegin;
   PetscCheck(n >= 0, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "The matrix got another pattern since MatSetPreallocationCOO(), which must be called again");
   PetscCall(HybCOOToHost(v, n, sizeof(PetscScalar), &hv, &cv));
-  ierr = (*(PetscErrorCode(*)(Mat, const PetscScalar[], InsertMode))parent)(A, (const PetscScalar *)hv, mode);
-  PetscCall(PetscFree(cv));
-  PetscCall(ierr);
+  HybCallBoth((*(PetscErrorCode(*)(Mat, const PetscScalar[], InsertMode))parent)(A, (const PetscScalar *)hv, mode), PetscFree(cv));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -293,11 +286,9 @@ static PetscErrorCode HybCOOGetHostLists(HybCOO *coo)
   PetscCall(HybExecRefresh(x));
   PetscCall(HybArenaAlloc(&coo->hostarena, HYB_MEM_HOST, coo->nnz + 1, sizeof(PetscCount), &ptr));
   PetscCall(x->backend->copy(x, ptr, coo->mapptr, sizeof(PetscCount) * ((size_t)coo->nnz + 1), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
   used = ptr[coo->nnz];
   PetscCall(HybArenaAlloc(&coo->hostarena, HYB_MEM_HOST, used, sizeof(PetscCount), &map));
   PetscCall(x->backend->copy(x, map, coo->map, sizeof(PetscCount) * (size_t)used, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
   coo->hostmapptr = ptr;
   coo->hostmap    = map;
   PetscFunctionReturn(PETSC_SUCCESS);

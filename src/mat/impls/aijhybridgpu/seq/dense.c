@@ -151,10 +151,9 @@ static PetscErrorCode HybMultDense(Mat A, const HybExec *x, const HybLent *l, Pe
 
 static PetscErrorCode HybDenseNumeric(Mat A, PetscBool transpose, Mat B, Mat C)
 {
-  HybExec        x;
-  HybLent        l;
-  HybArena       work;
-  PetscErrorCode ierr;
+  HybExec  x;
+  HybLent  l;
+  HybArena work;
 
   PetscFunctionBegin;
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
@@ -164,9 +163,7 @@ static PetscErrorCode HybDenseNumeric(Mat A, PetscBool transpose, Mat B, Mat C)
   PetscCall(HybDenseExec(A, B, l.csr.nnz, &x));
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DENSE], A, B, C, 0));
   PetscCall(HybArenaInit(&work, &x));
-  ierr = HybMultDense(A, &x, &l, transpose, B, C, &work);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  HybCallBoth(HybMultDense(A, &x, &l, transpose, B, C, &work), HybArenaReset(&work));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DENSE], A, B, C, 0));
   PetscCall(HybLentRestore(A, &l));
   if (HybExecOnDevice(&x)) HybGlueState.counts.deviceops++;

@@ -274,16 +274,13 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
 /* The transpose's arrays on the device, values included, and in keep the permutation */
 static PetscErrorCode HybTransposeOnDevice(Mat A, const HybExec *x, HybArena *arrays, HybArena *keep, HybCSR *T, PetscInt **perm)
 {
-  HybCSR         csr;
-  HybArena       work;
-  PetscErrorCode ierr;
+  HybCSR   csr;
+  HybArena work;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
   PetscCall(HybArenaInit(&work, x));
-  ierr = x->backend->csr->transpose(x, arrays, &work, &csr, PETSC_FALSE, T, perm);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  HybCallBoth(x->backend->csr->transpose(x, arrays, &work, &csr, PETSC_FALSE, T, perm), HybArenaReset(&work));
   PetscCall(HybArenaMove(arrays, keep, *perm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -342,7 +339,6 @@ static PetscErrorCode HybTransposeOfParent(Mat A, MatReuse reuse, Mat *B)
   PetscObjectId        id;
   HybPatternKey        own, other;
   HybInPlace           w;
-  PetscErrorCode       ierr, later;
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX && MatIsSeqAIJHybridGPU(*B) && (*B)->assembled) {
@@ -352,10 +348,7 @@ static PetscErrorCode HybTransposeOfParent(Mat A, MatReuse reuse, Mat *B)
     if (known) PetscCall(MatSeqAIJHybridGPUHostWrites(*B));
   }
   PetscCall(HybInPlaceBegin(reuse == MAT_REUSE_MATRIX && !known ? *B : NULL, &w));
-  ierr  = reuse == MAT_INITIAL_MATRIX ? HybNewTransposeOfParent(A, B) : (*HYB_PARENT.transpose)(A, reuse, B);
-  later = HybInPlaceEnd(reuse == MAT_REUSE_MATRIX && !known ? *B : NULL, &w);
-  PetscCall(ierr);
-  PetscCall(later);
+  HybCallBoth(reuse == MAT_INITIAL_MATRIX ? HybNewTransposeOfParent(A, B) : (*HYB_PARENT.transpose)(A, reuse, B), HybInPlaceEnd(reuse == MAT_REUSE_MATRIX && !known ? *B : NULL, &w));
   if (reuse == MAT_INPLACE_MATRIX || known || !MatIsSeqAIJHybridGPU(*B)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
   PetscCall(HybTransposeKeys(A, *B, &b->transposed.id, &b->transposed.own, &b->transposed.other));
@@ -462,8 +455,7 @@ static PetscErrorCode HybSubMatrixOnDevice(Mat A, const HybExec *x, PetscInt nro
     if (!ierr) ierr = x->backend->csr->submatrixmapped(x, arrays, &work, &csr, nrows, rowsdevice, ncols, mapdevice, ascending, S, perm);
   } else if (!ierr)
     ierr = x->backend->csr->submatrixsymbolic(x, arrays, &work, &csr, nrows, rowsdevice, cstart, cend, S, perm);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  PetscCall(HybErrorFirst(ierr, HybArenaReset(&work)));
   PetscCall(HybArenaAlloc(arrays, x->result, S->nnz, sizeof(HybScalar), &S->a));
   PetscCall(x->backend->csr->gather(x, S->nnz, *perm, PETSC_FALSE, csr.a, S->a));
   PetscCall(HybArenaMove(arrays, keep, *perm));
@@ -498,12 +490,11 @@ static PetscErrorCode HybColumnMap(Mat A, IS iscol, PetscInt ncols, PetscInt **c
    other columns where the old ones are. */
 static PetscErrorCode HybSubMatrixAgain(Mat A, Mat B, const HybExec *x, const HybCSR *csr, HybArena *keep, PetscInt *perm, IS isrow, IS iscol, PetscBool *done)
 {
-  HybExec        xb;
-  HybCSR         b;
-  const HybCSR  *both[2] = {&b, csr};
-  HybArena       work;
-  uint64_t       hash[2];
-  PetscErrorCode ierr;
+  HybExec       xb;
+  HybCSR        b;
+  const HybCSR *both[2] = {&b, csr};
+  HybArena      work;
+  uint64_t      hash[2];
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUWriteOnDevice(B, &xb, done));
@@ -512,9 +503,7 @@ static PetscErrorCode HybSubMatrixAgain(Mat A, Mat B, const HybExec *x, const Hy
   *done = (PetscBool)(b.m == csr->m && b.n == csr->n && b.nnz == csr->nnz);
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaInit(&work, x));
-  ierr = x->backend->csr->patternhash(x, &work, 2, both, hash);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  HybCallBoth(x->backend->csr->patternhash(x, &work, 2, both, hash), HybArenaReset(&work));
   *done = (PetscBool)(hash[0] == hash[1]);
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(x->backend->copy(x, b.a, csr->a, sizeof(HybScalar) * (size_t)b.nnz, HYB_COPY_DEVICE_TO_DEVICE));
@@ -570,14 +559,9 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_REUSE_MATRIX) {
-    PetscErrorCode later;
-
     if (!ierr) ierr = HybSubMatrixAgain(A, *B, &x, &csr, &keep, perm, isrow, iscol, done);
-    later = HybArenaReset(&arrays);
-    if (!ierr) ierr = later;
-    later = HybArenaReset(&keep); /* empty where B remembers */
-    if (!ierr) ierr = later;
-    PetscCall(ierr);
+    ierr = HybErrorFirst(ierr, HybArenaReset(&arrays));
+    PetscCall(HybErrorFirst(ierr, HybArenaReset(&keep))); /* empty where B remembers */
   } else {
     S = NULL;
     if (!ierr) ierr = ISGetBlockSize(isrow, &rbs);

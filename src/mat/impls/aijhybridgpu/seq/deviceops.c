@@ -358,7 +358,6 @@ static PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done
   HybExec              x;
   HybLent              l;
   PetscBool            device = PETSC_FALSE, sent, seq;
-  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
@@ -372,9 +371,7 @@ static PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done
     sent = hyb->copy.pattern;
   }
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
-  ierr = HybCopyLentValues(A, &l, sent, B, &x);
-  PetscCall(HybLentRestore(A, &l));
-  PetscCall(ierr);
+  HybCallBoth(HybCopyLentValues(A, &l, sent, B, &x), HybLentRestore(A, &l));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(B, &x, PETSC_TRUE));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COPY], B, 0, 0, 0));
   *done = PETSC_TRUE;

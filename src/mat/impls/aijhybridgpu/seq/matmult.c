@@ -176,17 +176,14 @@ static PetscErrorCode HybMultLogFlops(const HybMultPlan *plan, PetscCount nnz, H
 /* arrays where x executes; yy may be zz */
 static PetscErrorCode HybMultArrays(HybView *v, PetscBool transpose, PetscBool conjugate, const PetscScalar *xx, HybSpMVMode mode, const PetscScalar *yy, PetscScalar *zz)
 {
-  HybMultPlan   *plan = NULL;
-  HybCSR         csr;
-  PetscErrorCode ierr;
+  HybMultPlan *plan = NULL;
+  HybCSR       csr;
 
   PetscFunctionBegin;
   PetscCall(HybMultPrepare(v, transpose, conjugate, &csr, &plan));
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], v->A, 0, 0, 0));
   PetscCall(PetscLogGpuTimeBegin());
-  ierr = HybSpMVApply(&plan->plan, &csr, (const HybScalar *)xx, mode, (const HybScalar *)yy, (HybScalar *)zz);
-  PetscCall(PetscLogGpuTimeEnd());
-  PetscCall(ierr);
+  HybCallBoth(HybSpMVApply(&plan->plan, &csr, (const HybScalar *)xx, mode, (const HybScalar *)yy, (HybScalar *)zz), PetscLogGpuTimeEnd());
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], v->A, 0, 0, 0));
   PetscCall(HybMultLogFlops(plan, csr.nnz, mode));
   PetscCall(MatSeqAIJHybridGPUReadEnd(v->A, &v->x));
@@ -297,13 +294,10 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
   PetscCall(HybWhereMult(&v, transpose, mode, xx, zz));
   PetscCall(HybRecordBegin(HybMultRecord(transpose, mode), A, &v.x));
   if (HybExecOnDevice(&v.x)) {
-    HybArena       work;
-    PetscErrorCode ierr;
+    HybArena work;
 
     PetscCall(HybArenaInit(&work, &v.x));
-    ierr = HybMultOnDevice(&v, transpose, conjugate, xx, mode, yy, zz, &work);
-    PetscCall(HybArenaReset(&work));
-    PetscCall(ierr);
+    HybCallBoth(HybMultOnDevice(&v, transpose, conjugate, xx, mode, yy, zz, &work), HybArenaReset(&work));
   } else if (transpose)
     *parents = PETSC_TRUE;
   else

@@ -53,7 +53,6 @@ static PetscErrorCode HybInodesCount(Mat A, const HybExec *x, HybArena *work, Pe
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, csr.m, 1, &host));
   PetscCall(x->backend->csr->samerows(x, &csr, same));
   PetscCall(x->backend->copy(x, host, same, (size_t)csr.m, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
   PetscCall(HybLogToHost((PetscLogDouble)csr.m));
   /* at least as many nodes as rows that differ from the one before: mostly that tells */
   for (PetscInt r = 0; r < csr.m; r++) nodes += !host[r];
@@ -75,7 +74,6 @@ PetscErrorCode HybInodesEnded(Mat A, PetscBool *ended)
   PetscBool            use;
   HybExec              x;
   HybArena             work;
-  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
@@ -89,9 +87,7 @@ PetscErrorCode HybInodesEnded(Mat A, PetscBool *ended)
   PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
   if (!HybExecOnDevice(&x)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaInit(&work, &x));
-  ierr = HybInodesCount(A, &x, &work, ended);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  HybCallBoth(HybInodesCount(A, &x, &work, ended), HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -7,11 +7,10 @@
 
 PetscErrorCode HybPatternHash(const HybExec *x, PetscInt n, const HybCSR *const M[], uint64_t hash[])
 {
-  const HybCSR  *list[HYB_HASHES];
-  uint64_t       of[HYB_HASHES];
-  PetscInt       place[HYB_HASHES], each = 0;
-  HybArena       work;
-  PetscErrorCode ierr;
+  const HybCSR *list[HYB_HASHES];
+  uint64_t      of[HYB_HASHES];
+  PetscInt      place[HYB_HASHES], each = 0;
+  HybArena      work;
 
   PetscFunctionBegin;
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
@@ -21,26 +20,21 @@ PetscErrorCode HybPatternHash(const HybExec *x, PetscInt n, const HybCSR *const 
     if (place[k] == each) list[each++] = M[k];
   }
   PetscCall(HybArenaInit(&work, x));
-  ierr = x->backend->csr->patternhash(x, &work, each, list, of);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  HybCallBoth(x->backend->csr->patternhash(x, &work, each, list, of), HybArenaReset(&work));
   for (PetscInt k = 0; k < n; k++) hash[k] = of[place[k]];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybInPlaceHash(Mat A, uint64_t *hash)
 {
-  const HybExec  x = {&HybBackendHost, NULL, HYB_MEM_HOST};
-  const HybCSR  *M;
-  HybLent        l;
-  PetscErrorCode ierr;
+  const HybExec x = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  const HybCSR *M;
+  HybLent       l;
 
   PetscFunctionBegin;
   PetscCall(HybLentGet(A, PETSC_FALSE, &l));
-  M    = &l.csr;
-  ierr = HybPatternHash(&x, 1, &M, hash);
-  PetscCall(HybLentRestore(A, &l));
-  PetscCall(ierr);
+  M = &l.csr;
+  HybCallBoth(HybPatternHash(&x, 1, &M, hash), HybLentRestore(A, &l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -80,7 +80,6 @@ PetscErrorCode HybRowsLook(Mat A, const HybPatternKey *key, const HybExec *x, co
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybArena             work;
-  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   *nbad   = 0;
@@ -91,9 +90,7 @@ PetscErrorCode HybRowsLook(Mat A, const HybPatternKey *key, const HybExec *x, co
   }
   PetscCall(HybArenaInit(&work, x));
   PetscCall(HybEventBegin(HybGlueState.event.check, A, 0, 0, 0));
-  ierr = x->backend->csr->check(x, &work, csr, nbad, badrow);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  HybCallBoth(x->backend->csr->check(x, &work, csr, nbad, badrow), HybArenaReset(&work));
   PetscCall(HybEventEnd(HybGlueState.event.check, A, 0, 0, 0));
   if (hyb && !*nbad) hyb->checkkey = *key;
   PetscFunctionReturn(PETSC_SUCCESS);

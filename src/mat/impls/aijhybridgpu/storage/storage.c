@@ -221,15 +221,14 @@ PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *hyb, HybArena *arena)
 /* What was kept for who held it, once nobody does; and at the end */
 PetscErrorCode HybStorageFreeRetired(Mat_SeqAIJHybridGPU *hyb)
 {
-  PetscErrorCode ierr = PETSC_SUCCESS, later;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   while (hyb->retired) {
     HybRetired kept = hyb->retired;
 
     hyb->retired = kept->next;
-    later        = HybArenaReset(&kept->arena);
-    if (!ierr) ierr = later;
+    ierr         = HybErrorFirst(ierr, HybArenaReset(&kept->arena));
     PetscCall(PetscFree(kept));
   }
   PetscCall(ierr);
@@ -327,23 +326,18 @@ PetscErrorCode MatSeqAIJHybridGPUPatternMoved(Mat A)
    device leaves is that call's memory alone */
 PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU *hyb)
 {
-  PetscErrorCode ierr, later;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   ierr = HybMultPlanDestroy(&hyb->device);
   if (hyb->transpose.ready) {
-    later = HybMultPlanDestroy(&hyb->transpose.mult);
-    if (!ierr) ierr = later;
-    later = HybArenaReset(&hyb->transpose.arena);
-    if (!ierr) ierr = later;
+    ierr                 = HybErrorFirst(ierr, HybMultPlanDestroy(&hyb->transpose.mult));
+    ierr                 = HybErrorFirst(ierr, HybArenaReset(&hyb->transpose.arena));
     hyb->transpose.ready = PETSC_FALSE;
   }
-  later = HybDerivedDestroy(&hyb->derived);
-  if (!ierr) ierr = later;
-  if (hyb->copy.pattern && hyb->lives != HYB_LIVES_SHARED && hyb->lives != HYB_LIVES_MIRRORED) {
-    later = HybArenaReset(&hyb->copy.arena);
-    if (!ierr) ierr = later;
-  }
+  ierr = HybErrorFirst(ierr, HybDerivedDestroy(&hyb->derived));
+  if (hyb->copy.pattern && hyb->lives != HYB_LIVES_SHARED && hyb->lives != HYB_LIVES_MIRRORED)
+    ierr = HybErrorFirst(ierr, HybArenaReset(&hyb->copy.arena));
   PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy)));
   if (hyb->lives == HYB_LIVES_COPIED) hyb->lives = HYB_LIVES_HOST;
   PetscCall(ierr);
