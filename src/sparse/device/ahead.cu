@@ -1,19 +1,20 @@
 /*
   ahead.cu: what the first operations of a process would wait for, done by one more thread meanwhile.
 
-  CUDA loads a kernel when it is first asked for (lazy loading), and with the first one of a file the whole file, which
-  takes much longer. All that is the process's and not a matrix's, so it is done as soon as the process is known to use
-  the card, which is often while the host still assembles.
+  CUDA loads a kernel when it is first asked for (lazy loading), and with the first one of a file what the file has in
+  common, which takes twenty times as long. All that is the process's and not a matrix's, so it is done as soon as the
+  process is known to use the card, which is often while the host still assembles.
 
-    Prepare:   a thread: for each kernel of this library, in the order of conf/cuda.mk: ask for its attributes, which
-                         loads it
+    Prepare:   a thread: for one kernel of each file of this library, in the order of conf/cuda.mk: ask for its
+                         attributes, which loads it
                          a small page-locked block, which stays: the driver cuts such blocks from a larger one, which
                          takes long to allocate and goes with the last of them; PETSc has one for each small vector
     at exit:   stop after the kernel at hand, join
 
   A call of the thread's may end a capture of a graph that is under way, so that neither begins while the other goes on.
 
-  Loading holds what launches need, so that one that meets it takes up to some milliseconds. While the process launches
+  Loading holds what launches need, so that one that meets it takes up to some milliseconds: nothing is loaded that the
+  process may do without. While the process launches
   kernels for the first time it would load them itself: the thread goes on beside it. Once it repeats what it has done
   before, the thread waits until the card has had nothing to do for a while, or until another new kernel comes.
 
@@ -49,12 +50,12 @@ static bool AheadStops(void)
 }
 
 #if !defined(HYB_EMULATOR)
-static const int Most = 4096;
-
+/* the first kernel of each file */
 static struct {
   int         n;
-  const void *kernel[Most];
-} kernels_;
+  const void *kernel[256];
+  void      **file;
+} first_;
 
 extern "C" void __real___cudaRegisterFunction(void **, const char *, char *, const char *, int, uint3 *, uint3 *, dim3 *, dim3 *, int *);
 extern "C" void HybRegisterLazy(void **file, const char *kernel, char *device, const char *name, int limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp)
@@ -64,7 +65,8 @@ extern "C" void HybRegisterLazy(void **file, const char *kernel, char *device, c
 
 extern "C" void __wrap___cudaRegisterFunction(void **file, const char *kernel, char *device, const char *name, int limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp)
 {
-  if (kernels_.n < Most) kernels_.kernel[kernels_.n++] = kernel;
+  if (file != first_.file && first_.n < (int)(sizeof(first_.kernel) / sizeof(first_.kernel[0]))) first_.kernel[first_.n++] = kernel;
+  first_.file = file;
   __real___cudaRegisterFunction(file, kernel, device, name, limit, tid, bid, block, grid, warp);
 }
 
@@ -74,12 +76,12 @@ static std::atomic<unsigned> launches_, newest_;
 
 static void AheadLaunch(const void *kernel)
 {
-  static const void *seen[2 * Most];
+  static const void *seen[8192];
   const unsigned     n = launches_.load(std::memory_order_relaxed) + 1;
-  size_t             k = (size_t)(((uintptr_t)kernel >> 4) * 0x9e3779b97f4a7c15ull >> 51) % (2 * Most);
+  size_t             k = (size_t)(((uintptr_t)kernel >> 4) * 0x9e3779b97f4a7c15ull >> 51) % 8192;
 
   launches_.store(n, std::memory_order_relaxed);
-  for (int tries = 0; tries < 16 && seen[k] != kernel; tries++, k = (k + 1) % (2 * Most)) {
+  for (int tries = 0; tries < 16 && seen[k] != kernel; tries++, k = (k + 1) % 8192) {
     if (seen[k]) continue;
     seen[k] = kernel;
     newest_.store(n, std::memory_order_relaxed);
@@ -171,11 +173,11 @@ static void AheadWork(void)
   void *locked = nullptr;
 
   if (cudaSetDevice(hybdevice_.device) != cudaSuccess) return;
-  for (int k = 0; k < kernels_.n; k++) {
+  for (int k = 0; k < first_.n; k++) {
     cudaFuncAttributes attributes;
 
     if (!AheadMay()) return;
-    (void)cudaFuncGetAttributes(&attributes, kernels_.kernel[k]);
+    (void)cudaFuncGetAttributes(&attributes, first_.kernel[k]);
     AheadDone();
   }
   if (!AheadMay()) return;
