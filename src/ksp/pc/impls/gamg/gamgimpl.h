@@ -175,8 +175,6 @@ PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, PetscBool ask, 
 /* no logger hears of events between Quiet and Loud, which is told what Quiet said */
 PETSC_INTERN PetscBool HybGAMGQuiet(void);
 PETSC_INTERN void      HybGAMGLoud(PetscBool was);
-/* ahead.c: what the first solve would load */
-PETSC_INTERN PetscErrorCode HybGAMGAhead(Mat A);
   /* the look at a graph, its transpose and its sum with that go by the order of columns */
   #define HYB_GAMG_DISORDER "rows whose columns are out of order, or there twice"
 /* why the level is not ours, by what the witness said; NULL stays where it is */

@@ -192,8 +192,7 @@ static PetscErrorCode HybGAMGOneProlongator(HybGAMG *h, Mat A, PetscReal omega, 
   if (ierr) (void)HybArenaReset(&arrays);
   if (omega) PetscCall(HybMatRestoreCSR(A, x, &a));
   PetscCall(ierr);
-  ierr = omega && x->backend->device ? HybGAMGAhead(A) : PETSC_SUCCESS; /* the device is busy, and nobody waits yet */
-  if (!ierr) ierr = HybMatCreateFromCSR(A, x, &arrays, &p, h->block.bs, h->block.nvec, P);
+  ierr = HybMatCreateFromCSR(A, x, &arrays, &p, h->block.bs, h->block.nvec, P);
   (void)HybArenaReset(&arrays);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

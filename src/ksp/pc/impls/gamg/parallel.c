@@ -144,7 +144,6 @@ static PetscErrorCode HybGAMGSeveralProlongator(HybGAMG *h, Mat A, PetscReal ome
   if (omega) ierr = HybMatGetParCSR(A, x, PETSC_TRUE, &a);
   ierr  = HybParAggProlongator(h->par, ierr, omega ? &a : NULL, omega, out, &p);
   later = omega ? HybMatRestoreParCSR(A, x, &a) : PETSC_SUCCESS;
-  if (!ierr && !later && x->backend->device) later = HybGAMGAhead(A);
   if (!ierr) ierr = HybMatCreateFromParCSR(A, x, later, out, &p, h->block.bs, h->block.nvec, P);
   for (int k = 0; k < 2; k++) (void)HybArenaReset(&out[k]);
   PetscCall(ierr);
