@@ -56,7 +56,7 @@ $(BUILD)/cuda/%.o: %.cu | $(BUILD)/cuda/begun
 	@$(NVCC) $(CUDA_FLAGS) -MD -MP -MF $(@:.o=.d) -c $< -o $@ 2> $(@:.o=.ptxas) || { grep -v '^ptxas info' $(@:.o=.ptxas) >&2; exit 1; }
 	@grep -E 'warning' $(@:.o=.ptxas) >&2 || true
 
-$(CUDA_LAZY:%.cu=$(BUILD)/cuda/%.o) $(CUDA_SINGLE:%.cu=$(BUILD)/cuda/%.single.o): override NVCCFLAGS += -Xcompiler -D__cudaRegisterFunction=HybRegisterLazy
+$(CUDA_LAZY:%.cu=$(BUILD)/cuda/%.o) $(CUDA_SINGLE:%.cu=$(BUILD)/cuda/%.single.o): override NVCCFLAGS += -Xcompiler -D__cudaRegisterFunction=__wrap_lazy_cudaRegisterFunction
 $(BUILD)/cuda/%.single.o: %.cu | $(BUILD)/cuda/begun
 	@mkdir -p $(@D)
 	@echo "nvcc $<, single precision"

@@ -71,9 +71,9 @@ typedef struct {
   HybCycleLevel level[HYB_CYCLE_LEVELS];
   /* The coarsest level, of m rows: right-hand side b, solution x, and its inverse by rows; inverse NULL: solve()
      computes x = A^-1 b */
-  PetscInt       m;
-  HybScalar     *b, *x;
-  const HybWide *inverse;
+  PetscInt             m;
+  HybScalar           *b, *x;
+  const HybScalarWide *inverse;
   PetscErrorCode (*solve)(void *ctx, const HybScalar *b, HybScalar *x);
   void *ctx;
   /* On a device alone. Vectors are this process's parts, and all processes apply the cycle together. The inverse is
@@ -110,7 +110,7 @@ typedef struct _HybCycleOps {
   /* the end of a step, given the vector r = y - A x; y is not read, r may be z */
   PetscErrorCode (*combine)(const HybExec *, PetscCount n, const HybScalar *x, const HybScalar *r, const HybSpMVStep *);
   /* x = inverse b, m rows and columns, stored by rows */
-  PetscErrorCode (*dense)(const HybExec *, PetscInt m, const HybWide *inverse, const HybScalar *b, HybScalar *x);
+  PetscErrorCode (*dense)(const HybExec *, PetscInt m, const HybScalarWide *inverse, const HybScalar *b, HybScalar *x);
   /* x = 0 */
   PetscErrorCode (*clear)(const HybExec *, PetscCount n, HybScalar *x);
   /* s[k] = the sum of x's entries, in an order that depends on n alone */
@@ -120,8 +120,8 @@ typedef struct _HybCycleOps {
   /* Of exec.backend->single alone. narrow: to = from in single precision; scaled by a power of two, which goes to scale
      (of HybCycle), unless that is NULL; *beyond, if not NULL, is set where a number is not within HYB_CYCLE_SINGLE.
      widen: to = from, scaled back. */
-  PetscErrorCode (*narrow)(const HybExec *, PetscCount n, const HybWide *from, int *scale, HybScalar *to, int *beyond);
-  PetscErrorCode (*widen)(const HybExec *, PetscCount n, const HybScalar *from, const int *scale, HybWide *to);
+  PetscErrorCode (*narrow)(const HybExec *, PetscCount n, const HybScalarWide *from, int *scale, HybScalar *to, int *beyond);
+  PetscErrorCode (*widen)(const HybExec *, PetscCount n, const HybScalar *from, const int *scale, HybScalarWide *to);
   /* y = P^T x; NULL on a device */
   PetscErrorCode (*multtranspose)(const HybExec *, const HybCSR *P, const HybScalar *x, HybScalar *y);
   /* Launches with *captured between capture() and captured() are not executed but recorded in *graph; launch() executes

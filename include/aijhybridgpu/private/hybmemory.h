@@ -15,31 +15,32 @@
 
 /* HybScalar is PetscScalar seen from C, and a type of the same layout in C++ (kernels). Scalars cross the seam by
    pointer. A few device sources are compiled a second time, with HYB_SINGLE, for a cycle in single precision
-   (hybcycle.h): there HybScalar and HybReal are those of single precision. HybWide is PetscScalar's type everywhere. */
+   (hybcycle.h): there HybScalar and HybScalarReal are those of single precision. HybScalarWide is PetscScalar's type
+   everywhere. */
 #if defined(HYB_SINGLE)
-typedef float HybReal;
+typedef float HybScalarReal;
   #define HYB_PRECISION(name) name##Single
 #else
-typedef PetscReal   HybReal;
+typedef PetscReal     HybScalarReal;
   #define HYB_PRECISION(name) name
 #endif
 #if defined(__cplusplus) && defined(PETSC_USE_COMPLEX)
   #if defined(__CUDACC__)
     #include <cuda/std/complex>
-typedef cuda::std::complex<HybReal>   HybScalar;
-typedef cuda::std::complex<PetscReal> HybWide;
+typedef cuda::std::complex<HybScalarReal> HybScalar;
+typedef cuda::std::complex<PetscReal>     HybScalarWide;
   #else
     #include <complex>
-typedef std::complex<HybReal>   HybScalar;
-typedef std::complex<PetscReal> HybWide;
+typedef std::complex<HybScalarReal> HybScalar;
+typedef std::complex<PetscReal>     HybScalarWide;
   #endif
 #else
   #if defined(HYB_SINGLE)
-typedef HybReal     HybScalar;
+typedef HybScalarReal HybScalar;
   #else
 typedef PetscScalar HybScalar;
   #endif
-typedef PetscScalar HybWide;
+typedef PetscScalar   HybScalarWide;
   /* The neutral element of addition: x + HYB_NEUTRAL has the bits of x, also for x = -0 */
   #if PetscDefined(USE_COMPLEX)
     #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)

@@ -499,7 +499,7 @@ static PetscErrorCode HybWitnessRun(PC pc, const struct _PCGAMGOps *ops, Mat A, 
 
 /* Events stand for the level: those of the witness are nobody's. All loggers ask first whether the stage is active; its
    own bit alone changes here, events that a program left out stay so. */
-PetscBool HybGAMGQuiet(void)
+static PetscBool HybGAMGQuiet(void)
 {
   PetscBool was = PETSC_FALSE;
 
@@ -509,7 +509,7 @@ PetscBool HybGAMGQuiet(void)
   return was;
 }
 
-void HybGAMGLoud(PetscBool was)
+static void HybGAMGLoud(PetscBool was)
 {
   #if PetscDefined(USE_LOG)
   if (was) (void)PetscBTSet(petsc_log_state->active, petsc_log_state->current_stage);

@@ -14,26 +14,26 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleFirst(PetscCount n,
 {
   HybChainWait();
   const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
-  if (k < n) z[k] = (HybReal)c[0] * HybMul(dinv[k], b[k]);
+  if (k < n) z[k] = (HybScalarReal)c[0] * HybMul(dinv[k], b[k]);
 }
 
 static __global__ __launch_bounds__(CYCLE_THREADS) void CycleCombine(PetscCount n, const HybScalar *r, RowStep step, HybScalar *z)
 {
   HybChainWait();
   const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
-  if (k < n) z[k] = RowStepBase(step, k) + (HybReal)step.c[0] * HybMul(step.dinv[k], r[k]);
+  if (k < n) z[k] = RowStepBase(step, k) + (HybScalarReal)step.c[0] * HybMul(step.dinv[k], r[k]);
 }
 
 /* a warp has a row. An inverse is of double precision where the cycle is not: its condition is any. */
-static __global__ __launch_bounds__(CYCLE_THREADS) void CycleDense(PetscInt m, const HybWide *__restrict__ inverse, const HybScalar *b, HybScalar *x)
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleDense(PetscInt m, const HybScalarWide *__restrict__ inverse, const HybScalar *b, HybScalar *x)
 {
   HybChainWait();
   ROW_LOOP(r, m, HYB_WARP)
   {
-    HybWide sum(0);
+    HybScalarWide sum(0);
 
     if (r < m)
-      for (PetscInt c = HybLane(); c < m; c += HYB_WARP) sum += HybMul(inverse[r * m + c], HybWide(b[c]));
+      for (PetscInt c = HybLane(); c < m; c += HYB_WARP) sum += HybMul(inverse[r * m + c], HybScalarWide(b[c]));
     sum = HybSubwarpSum<HYB_WARP>(sum);
     if (r < m && HybLane() == 0) x[r] = HybScalar(sum);
   }
@@ -78,8 +78,8 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleShift(PetscCount n,
 
 #pragma unroll
   for (int k = 0; k < HYB_CYCLE_TOTALS; k++)
-    if (w.weight[k]) by = by + (HybReal)w.weight[k] * s[k];
-  by = by / (HybReal)n;
+    if (w.weight[k]) by = by + (HybScalarReal)w.weight[k] * s[k];
+  by = by / (HybScalarReal)n;
   if (i < n) z[i] = y[i] - by;
 }
 
@@ -131,7 +131,7 @@ static PetscErrorCode HybCycleCombine_CUDA(const HybExec *exec, PetscCount n, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCycleDense_CUDA(const HybExec *exec, PetscInt m, const HybWide *inverse, const HybScalar *b, HybScalar *x)
+static PetscErrorCode HybCycleDense_CUDA(const HybExec *exec, PetscInt m, const HybScalarWide *inverse, const HybScalar *b, HybScalar *x)
 {
   PetscFunctionBegin;
   HYB_LAUNCH_CHAINED((PetscCount)m * m, CycleDense, HybBlocks((PetscCount)m * HYB_WARP, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, m, inverse, b, x);
@@ -160,7 +160,7 @@ static __device__ __forceinline__ PetscReal CyclePower(int e)
   return __longlong_as_double((long long)(e + 1023) << 52);
 }
 
-static __device__ __forceinline__ PetscReal CycleLargest(const HybWide &v)
+static __device__ __forceinline__ PetscReal CycleLargest(const HybScalarWide &v)
 {
   #if defined(PETSC_USE_COMPLEX)
   return HybMax()(fabs(v.real()), fabs(v.imag()));
@@ -169,17 +169,17 @@ static __device__ __forceinline__ PetscReal CycleLargest(const HybWide &v)
   #endif
 }
 
-static __device__ __forceinline__ HybScalar CycleNarrow(const HybWide &v)
+static __device__ __forceinline__ HybScalar CycleNarrow(const HybScalarWide &v)
 {
   #if defined(PETSC_USE_COMPLEX)
-  return HybScalar((HybReal)v.real(), (HybReal)v.imag());
+  return HybScalar((HybScalarReal)v.real(), (HybScalarReal)v.imag());
   #else
-  return (HybReal)v;
+  return (HybScalarReal)v;
   #endif
 }
 
 /* scale[0] = the exponent of the largest entry; scale[1]: that of the blocks so far, scale[2]: how many there are */
-static __global__ __launch_bounds__(CYCLE_THREADS) void CycleScale(PetscCount n, const HybWide *b, int *scale)
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleScale(PetscCount n, const HybScalarWide *b, int *scale)
 {
   HybChainWait();
   HYB_SHARED(int, scratch, HYB_WARP);
@@ -202,27 +202,27 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleScale(PetscCount n,
 }
 
 /* scale NULL: not scaled. *beyond is set by an entry that is not finite, or out of what products may have. */
-static __global__ __launch_bounds__(CYCLE_THREADS) void CycleNarrowed(PetscCount n, const HybWide *from, const int *scale, HybScalar *to, int *beyond)
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleNarrowed(PetscCount n, const HybScalarWide *from, const int *scale, HybScalar *to, int *beyond)
 {
   HybChainWait();
   const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
 
   if (k < n) {
-    const HybWide v = from[k];
-    to[k]           = CycleNarrow(scale ? CyclePower(-*scale) * v : v);
+    const HybScalarWide v = from[k];
+    to[k]                 = CycleNarrow(scale ? CyclePower(-*scale) * v : v);
     if (beyond && !(CycleLargest(v) <= HYB_CYCLE_SINGLE)) HybAtomicOr(beyond, 1);
   }
 }
 
-static __global__ __launch_bounds__(CYCLE_THREADS) void CycleWidened(PetscCount n, const HybScalar *from, const int *scale, HybWide *to)
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleWidened(PetscCount n, const HybScalar *from, const int *scale, HybScalarWide *to)
 {
   HybChainWait();
   const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
 
-  if (k < n) to[k] = (scale ? CyclePower(*scale) : (PetscReal)1) * HybWide(from[k]);
+  if (k < n) to[k] = (scale ? CyclePower(*scale) : (PetscReal)1) * HybScalarWide(from[k]);
 }
 
-static PetscErrorCode HybCycleNarrow_CUDA(const HybExec *exec, PetscCount n, const HybWide *from, int *scale, HybScalar *to, int *beyond)
+static PetscErrorCode HybCycleNarrow_CUDA(const HybExec *exec, PetscCount n, const HybScalarWide *from, int *scale, HybScalar *to, int *beyond)
 {
   PetscFunctionBegin;
   if (scale) HYB_LAUNCH_CHAINED(n, CycleScale, PetscMin(HybBlocks(n, CYCLE_THREADS), (PetscCount)HYB_CYCLE_SUMS), CYCLE_THREADS, 0, exec->stream, n, from, scale);
@@ -230,7 +230,7 @@ static PetscErrorCode HybCycleNarrow_CUDA(const HybExec *exec, PetscCount n, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCycleWiden_CUDA(const HybExec *exec, PetscCount n, const HybScalar *from, const int *scale, HybWide *to)
+static PetscErrorCode HybCycleWiden_CUDA(const HybExec *exec, PetscCount n, const HybScalar *from, const int *scale, HybScalarWide *to)
 {
   PetscFunctionBegin;
   HYB_LAUNCH_CHAINED(n, CycleWidened, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, from, scale, to);

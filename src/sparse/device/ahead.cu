@@ -24,8 +24,8 @@
 
   The kernels are those that the compiler's code tells CUDA of when the library is opened, and launches are its calls
   too: the linker leads both through here (--wrap in conf/cuda.mk). Files that few processes need, each of which holds
-  the others up, are not loaded ahead: they tell CUDA by HybRegisterLazy() (CUDA_LAZY there). The emulator has none:
-  there the thread waits for its end. Figures: docs/tried.md, Thresholds.
+  the others up, are not loaded ahead: they tell CUDA by __wrap_lazy_cudaRegisterFunction() (CUDA_LAZY there). The emulator
+  has none: there the thread waits for its end. Figures: docs/tried.md, Thresholds.
 */
 #include "hybdevicestate.h"
 #include <atomic>
@@ -58,7 +58,7 @@ static struct {
 } first_;
 
 extern "C" void __real___cudaRegisterFunction(void **, const char *, char *, const char *, int, uint3 *, uint3 *, dim3 *, dim3 *, int *);
-extern "C" void HybRegisterLazy(void **file, const char *kernel, char *device, const char *name, int limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp)
+extern "C" void __wrap_lazy_cudaRegisterFunction(void **file, const char *kernel, char *device, const char *name, int limit, uint3 *tid, uint3 *bid, dim3 *block, dim3 *grid, int *warp)
 {
   __real___cudaRegisterFunction(file, kernel, device, name, limit, tid, bid, block, grid, warp);
 }

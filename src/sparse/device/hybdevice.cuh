@@ -24,7 +24,7 @@
 #include <cstring>
 #include <type_traits>
 
-static_assert(sizeof(HybWide) == sizeof(PetscScalar), "HybWide must have PetscScalar's layout");
+static_assert(sizeof(HybScalarWide) == sizeof(PetscScalar), "HybScalarWide must have PetscScalar's layout");
 
 #define HYB_WARP      32
 #define HYB_FULL_MASK 0xffffffffu

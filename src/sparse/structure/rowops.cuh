@@ -32,13 +32,13 @@ typedef struct {
 /* c[2] w + c[1] x: what of the step does not need the sum */
 static __device__ __forceinline__ HybScalar RowStepBase(const RowStep &s, PetscCount r)
 {
-  const HybScalar x = (HybReal)s.c[1] * s.x[r];
-  return s.w ? (HybReal)s.c[2] * s.w[r] + x : x;
+  const HybScalar x = (HybScalarReal)s.c[1] * s.x[r];
+  return s.w ? (HybScalarReal)s.c[2] * s.w[r] + x : x;
 }
 
 static __device__ __forceinline__ HybScalar RowStepEnd(const RowStep &s, HybScalar base, HybScalar dinv, HybScalar y, HybScalar sum)
 {
-  return base + (HybReal)s.c[0] * HybMul(dinv, HybScalar(y - sum));
+  return base + (HybScalarReal)s.c[0] * HybMul(dinv, HybScalar(y - sum));
 }
 
 /* the end of row r; y is read only where the mode asks for it */

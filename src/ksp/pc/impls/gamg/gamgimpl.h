@@ -172,9 +172,6 @@ PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscInt
    ours; where that is asked for, h->edges but for the level's threshold, and *edges, or PETSC_FALSE: edges go by other
    rules than ours */
 PETSC_INTERN PetscErrorCode HybGAMGWitness(PC, HybGAMG *, Mat A, PetscBool ask, PetscBool *edges);
-/* no logger hears of events between Quiet and Loud, which is told what Quiet said */
-PETSC_INTERN PetscBool HybGAMGQuiet(void);
-PETSC_INTERN void      HybGAMGLoud(PetscBool was);
   /* the look at a graph, its transpose and its sum with that go by the order of columns */
   #define HYB_GAMG_DISORDER "rows whose columns are out of order, or there twice"
 /* why the level is not ours, by what the witness said; NULL stays where it is */

@@ -458,6 +458,21 @@ static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* makes the copies in single precision; *bears: it has all their numbers */
+static PetscErrorCode HybMGSingleTry(HybMG *h, PetscBool *bears)
+{
+  const HybExec *x      = &h->cycle.exec;
+  int            beyond = 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybMGLend(h));
+  PetscCall(HybMGReturn(h));
+  PetscCall(x->backend->copy(x, &beyond, h->beyond, sizeof(beyond), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->sync(x));
+  *bears = (PetscBool)!beyond;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* after each step several processes agree, also where one of them fails; *bears: PETSC_FALSE where single precision
    does not do */
 static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscBool single, PetscBool *bears, const char **why)

@@ -125,8 +125,6 @@ PETSC_INTERN PetscErrorCode HybMGIntoLevel(const HybMG *, PetscCount n, const Hy
 PETSC_INTERN PetscErrorCode HybMGOutOfLevel(const HybMG *, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to);
 /* csr and plan are A's own, and become those of its copy; moved: they are others than the last time */
 PETSC_INTERN PetscErrorCode HybMGSingleLend(HybMG *, Mat A, HybMGSingle *, PetscBool moved, HybCSR *csr, HybSpMV **plan);
-/* makes the copies; *bears: single precision has all their numbers */
-PETSC_INTERN PetscErrorCode HybMGSingleTry(HybMG *, PetscBool *bears);
 PETSC_INTERN PetscErrorCode HybMGSingleRelease(HybMG *);
 /* rhs.c: the smoothers can ask for their right-hand sides from now on; and b is the finest level's */
 PETSC_INTERN PetscErrorCode HybMGKnownToSmoothers(PC);

@@ -80,20 +80,6 @@ PetscErrorCode HybMGSingleLend(HybMG *h, Mat A, HybMGSingle *s, PetscBool moved,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGSingleTry(HybMG *h, PetscBool *bears)
-{
-  const HybExec *x      = &h->cycle.exec;
-  int            beyond = 0;
-
-  PetscFunctionBegin;
-  PetscCall(HybMGLend(h));
-  PetscCall(HybMGReturn(h));
-  PetscCall(x->backend->copy(x, &beyond, h->beyond, sizeof(beyond), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
-  *bears = (PetscBool)!beyond;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybMGSingleRelease(HybMG *h)
 {
   PetscErrorCode ierr = PETSC_SUCCESS, later;
