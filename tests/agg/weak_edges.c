@@ -281,8 +281,10 @@ static PetscErrorCode Faults(void)
     HybTestBegin("every allocation fails, %s the transpose", k ? "with" : "without");
     HybTestFaults(FaultRun, FaultClean, &symmetrize);
   }
-  HybTestBegin("every allocation fails where moduli are tried");
-  HybTestFaults(FaultModuli, NULL, NULL);
+  if (PetscDefined(USE_COMPLEX) && HybTestExec()->backend->device) {
+    HybTestBegin("every allocation fails where moduli are tried");
+    HybTestFaults(FaultModuli, NULL, NULL);
+  }
   PetscCall(FaultsEnd());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
