@@ -5,6 +5,9 @@
 
     bench_big -n 440 -mat_type TYPE [-repeat 10] [-solve 0] [-ksp_rtol 1e-5]
 
+  The least n with more than 2^31 entries is 431. In all a card's memory has to hold about 970 bytes a row: 78 GB for n
+  = 431, 83 GB for n = 440; without the solve 440 bytes. The host holds 45 GB.
+
   The host has the matrix once, in the arrays that it is made from, and the card once. So nothing here is compared with
   another matrix: the product with ones is known, 27 less the row's entries, to the last bit, and residuals are formed
   from the stencil alone.
@@ -254,9 +257,9 @@ static PetscErrorCode Solves(Mat A, Vec x, Vec b)
     PetscCheck(reason > 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The solve has not converged: %d", (int)reason);
     PetscCall(KSPGetIterationNumber(ksp, &its));
     PetscCall(TrueResidual(b, x, &residual, &error));
-    PetscCheck(residual <= 2e-5, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The solve is wrong: relative residual %g after %d iterations", (double)residual, (int)its);
     PetscCall(PetscSNPrintf(text, sizeof(text), "%d iterations, true relative residual %.2e, error at most %.2e", (int)its, (double)residual, (double)error));
     PetscCall(Report(k ? "second solve" : "first solve", seconds, text));
+    PetscCheck(residual <= 2e-5, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The solve is wrong: relative residual %g", (double)residual);
   }
   PetscCall(KSPDestroy(&ksp));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -253,6 +253,16 @@ static PetscErrorCode FaultRun(void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode FaultModuli(void *ctx)
+{
+  PetscBool alike;
+
+  PetscFunctionBegin;
+  (void)ctx;
+  PetscCall(HybAggModuliAlike(HybTestExec(), &alike));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Faults(void)
 {
   RefMat A, G;
@@ -270,6 +280,10 @@ static PetscErrorCode Faults(void)
 
     HybTestBegin("every allocation fails, %s the transpose", k ? "with" : "without");
     HybTestFaults(FaultRun, FaultClean, &symmetrize);
+  }
+  if (PetscDefined(USE_COMPLEX) && HybTestExec()->backend->device) {
+    HybTestBegin("every allocation fails where moduli are tried");
+    HybTestFaults(FaultModuli, NULL, NULL);
   }
   PetscCall(FaultsEnd());
   PetscFunctionReturn(PETSC_SUCCESS);

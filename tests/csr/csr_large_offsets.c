@@ -80,6 +80,22 @@ static PetscErrorCode Operations(const RefMat *A, const RefMat *B, PetscCount nn
   }
   OPERATION("the largest row sum", ops->norm(exec, &work, &DA, HYB_NORM_INFINITY, &norm), HybTestCheck(HybTestClose(norm, expected, expected, 200, 4), "%g, expected %g", (double)norm, (double)expected));
 
+  if (fits) {
+    PetscScalar *hd = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *d;
+    PetscInt    *hp = (PetscInt *)RefAlloc(m, sizeof(PetscInt)), *p;
+
+    for (PetscInt r = 0; r < m; r++) {
+      hd[r] = RefGet(A, r, r, NULL);
+      for (hp[r] = A->csr.i[r]; hp[r] < A->csr.i[r + 1] && A->csr.j[hp[r]] != r;) hp[r]++;
+      hp[r] = (PetscInt)(hp[r] + nnz - A->csr.nnz);
+    }
+    PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), m, sizeof(*d), &d));
+    PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), m, sizeof(*p), &p));
+    OPERATION("the diagonal", ops->getdiagonal(exec, &DA, d), HybTestSameBits(m, sizeof(*d), d, hd));
+    OPERATION("the diagonal's places", ops->diagonalplaces(exec, &DA, p), HybTestSameInts(m, p, hp));
+    RefFree(hd, hp);
+  }
+
   /* the first row begins at no 0, which alone is wrong */
   OPERATION("the check", ops->check(exec, &work, &DA, &count, &badrow), HybTestCheck(count == 1 && badrow == 0, "%td bad rows, the first is %" PetscInt_FMT, count, badrow));
 

@@ -60,21 +60,17 @@ static PetscReal HybModuliPartner(unsigned long long *state, PetscReal other)
   }
 }
 
-PetscErrorCode HybAggModuliAlike(const HybExec *exec, PetscBool *alike)
+static PetscErrorCode HybModuliTry(const HybExec *exec, HybArena *work, PetscBool *alike)
 {
   unsigned long long state = 88172645463325252ULL;
-  HybArena           work;
   HybScalar         *there, *v;
   PetscReal         *result, *modulus;
 
   PetscFunctionBegin;
-  *alike = (PetscBool)(!exec->backend->device || HybTuningGet()->device_moduli);
-  if (!exec->backend->device || !*alike) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&work, exec));
-  PetscCall(HybArenaAlloc(&work, HYB_MEM_HOST, MODULI, sizeof(*v), &v));
-  PetscCall(HybArenaAlloc(&work, HYB_MEM_HOST, MODULI, sizeof(*modulus), &modulus));
-  PetscCall(HybArenaAlloc(&work, HYB_WORK(exec), MODULI, sizeof(*there), &there));
-  PetscCall(HybArenaAlloc(&work, HYB_WORK(exec), MODULI, sizeof(*result), &result));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, MODULI, sizeof(*v), &v));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, MODULI, sizeof(*modulus), &modulus));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), MODULI, sizeof(*there), &there));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(exec), MODULI, sizeof(*result), &result));
   for (PetscInt k = 0; k < MODULI; k++) {
     const PetscReal x = HybModuliNumber(&state), y = HybModuliPartner(&state, x);
 
@@ -89,6 +85,21 @@ PetscErrorCode HybAggModuliAlike(const HybExec *exec, PetscBool *alike)
 
     if (host != modulus[k] && (host == host || modulus[k] == modulus[k])) *alike = PETSC_FALSE;
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAggModuliAlike(const HybExec *exec, PetscBool *alike)
+{
+  HybArena       work;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *alike = (PetscBool)(!exec->backend->device || HybTuningGet()->device_moduli);
+  if (!exec->backend->device || !*alike) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaInit(&work, exec));
+  ierr = HybModuliTry(exec, &work, alike);
+  if (ierr) (void)HybArenaReset(&work);
+  PetscCall(ierr);
   PetscCall(HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
