@@ -38,7 +38,7 @@ static void *Driver(const char *name)
 static PetscErrorCode Wait(void)
 {
   int (*wait)(void) = (int (*)(void))Driver("cuCtxSynchronize");
-  const int failed = wait ? wait() : 0;
+  const int failed  = wait ? wait() : 0;
 
   PetscFunctionBeginUser;
   /* 3 and 201: nobody has used a card yet */

@@ -24,8 +24,8 @@
 
   The kernels are those that the compiler's code tells CUDA of when the library is opened, and launches are its calls
   too: the linker leads both through here (--wrap in conf/cuda.mk). Files that few processes need, each of which holds
-  the others up, are not loaded ahead: they tell CUDA by __wrap_lazy_cudaRegisterFunction() (CUDA_LAZY there). The emulator
-  has none: there the thread waits for its end. Figures: docs/tried.md, Thresholds.
+  the others up, are not loaded ahead: they tell CUDA by __wrap_lazy_cudaRegisterFunction() (CUDA_LAZY there). The
+  emulator has none: there the thread waits for its end. Figures: docs/tried.md, Thresholds.
 */
 #include "hybdevicestate.h"
 #include <atomic>

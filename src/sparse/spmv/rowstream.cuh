@@ -133,11 +133,18 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   const PetscInt  mine   = (PetscInt)(threadIdx.x / G) * R; /* my first row in the tile */
   const PetscInt  none   = (PetscInt)l.ntiles;
   const PetscInt  stride = (PetscInt)gridDim.x / l.chunks, chunk = (PetscInt)blockIdx.x % l.chunks;
-  PetscInt        q = (PetscInt)blockIdx.x / l.chunks; /* my place among the tiles of the chunk */
+  /* my place among the tiles of the chunk: a run, and a tile in it. Divisions on each turn would take a fifth of its
+     instructions. */
+  PetscInt run = (PetscInt)blockIdx.x / l.chunks / l.run, in = (PetscInt)blockIdx.x / l.chunks % l.run;
 
-  /* l.ntiles and more: there is none */
-  const auto tileof = [&](PetscInt k) { return (k / l.run * l.chunks + chunk) * l.run + k % l.run; };
-  const auto copy   = [&](PetscInt k0, PetscInt k1, int s) {
+  /* this tile, and the place goes on to the next one; l.ntiles and more: there is none */
+  const auto tileof = [&]() {
+    const PetscInt t = (run * l.chunks + chunk) * l.run + in;
+
+    for (in += stride; in >= l.run; in -= l.run) run++;
+    return t;
+  };
+  const auto copy = [&](PetscInt k0, PetscInt k1, int s) {
     PetscCount q0 = 0, q1 = 0;
     bool       fits = k1 - k0 / RowStreamUnit<HybScalar>() * RowStreamUnit<HybScalar>() <= l.values;
     if (COLUMNS::INDEXED) {
@@ -155,7 +162,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   };
 
   HybBulkInit(bar, ROWSTREAM_STAGES);
-  PetscInt tile = tileof(q), next = tileof(q + stride); /* this one and the one after */
+  PetscInt tile = tileof(), next = tileof(); /* this one and the one after */
 #if HYB_BULK_ENGINE
   if (threadIdx.x == 0)
 #endif
@@ -177,7 +184,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     const bool                  nvalid = mine < l.rows && next < none && nr < m;
     const PetscInt              nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
     const typename COLUMNS::Row nrow  = columns.Load(nr, nvalid, next);
-    const PetscInt              after = tileof(q + ROWSTREAM_STAGES * stride), k2 = COLUMNS::AHEAD && after < none ? i[(PetscCount)after * l.rows] : 0, k3 = COLUMNS::AHEAD && after < none ? i[RowStreamEnd(after, l.rows, m)] : 0;
+    const PetscInt              after = tileof(), k2 = COLUMNS::AHEAD && after < none ? i[(PetscCount)after * l.rows] : 0, k3 = COLUMNS::AHEAD && after < none ? i[RowStreamEnd(after, l.rows, m)] : 0;
     /* what the rows' ends need besides the sums comes while these wait for their tile. A step needs three numbers a
        row, each in the registers of its one lane */
     constexpr int S = STEP ? (R + G - 1) / G : R;
@@ -243,7 +250,6 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     row   = nrow;
     tile  = next;
     next  = after;
-    q += stride;
     __syncthreads();
 #if HYB_BULK_ENGINE
     if (threadIdx.x == 0)
