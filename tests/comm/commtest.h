@@ -73,7 +73,7 @@ static PetscBool HaloLasts(void)
 static PetscErrorCode HaloMake(HybComm comm, HybHalo *halo)
 {
   PetscFunctionBegin;
-  PetscCall(HybHaloCreate(comm, HybTestExec(), L.ranges, L.nghost[Rank], L.ghost[Rank], HaloLasts(), halo));
+  PetscCall(HybHaloCreate(comm, HybTestExec(), PETSC_SUCCESS, L.ranges, L.nghost[Rank], L.ghost[Rank], HaloLasts(), halo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -164,13 +164,13 @@ static PetscErrorCode Wrong(HybComm comm)
   HybTestBegin("ghosts that do not ascend");
   ghost[0] = last ? 3 : 10;
   ghost[1] = last ? 3 : 10;
-  HybTestCallFails(last ? PETSC_ERR_ARG_WRONG : PETSC_ERR_ARG_OUTOFRANGE, HybHaloCreate(comm, HybTestExec(), ranges, Rank == last ? 2 : 0, ghost, PETSC_FALSE, &h));
+  HybTestCallFails(last ? PETSC_ERR_ARG_WRONG : PETSC_ERR_ARG_OUTOFRANGE, HybHaloCreate(comm, HybTestExec(), PETSC_SUCCESS, ranges, Rank == last ? 2 : 0, ghost, PETSC_FALSE, &h));
   HybTestBegin("ghosts that are own entries");
   ghost[0] = 10 * last;
-  HybTestCallFails(PETSC_ERR_ARG_WRONG, HybHaloCreate(comm, HybTestExec(), ranges, Rank == last ? 1 : 0, ghost, PETSC_FALSE, &h));
+  HybTestCallFails(PETSC_ERR_ARG_WRONG, HybHaloCreate(comm, HybTestExec(), PETSC_SUCCESS, ranges, Rank == last ? 1 : 0, ghost, PETSC_FALSE, &h));
   HybTestBegin("ghosts beyond the last entry");
   ghost[0] = 10 * Size;
-  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybHaloCreate(comm, HybTestExec(), ranges, Rank == last ? 1 : 0, ghost, PETSC_FALSE, &h));
+  HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybHaloCreate(comm, HybTestExec(), PETSC_SUCCESS, ranges, Rank == last ? 1 : 0, ghost, PETSC_FALSE, &h));
   HybTestCheck(!h, "a halo was made");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -586,9 +586,11 @@ static PetscErrorCode FaultsRun(void *ctx)
   if (!ierr) ierr = HybHaloReverseEnd(F.halo, exec, PETSC_SUCCESS, F.y);
   PetscCall(HybCommAgree(F.comm, ierr, "An exchange"));
   HybTestSameBits(F.halo->n, sizeof(PetscScalar), F.y, F.sum);
-  PetscCall(HybRowsFetch(F.halo, exec, PETSC_SUCCESS, &F.keep, &F.own, NULL, F.colmap, N, PETSC_TRUE, &R[0], &F.rows[0]));
+  ierr = HybRowsFetch(F.halo, exec, PETSC_SUCCESS, &F.keep, &F.own, NULL, F.colmap, N, PETSC_TRUE, &R[0], &F.rows[0]);
+  PetscCall(HybCommAgree(F.comm, ierr, "Rows that are fetched"));
   HybTestSameMatrix(&R[0], &F.fetched, 0);
-  PetscCall(HybRowsShip(F.halo, exec, PETSC_SUCCESS, &F.keep, &F.others, NULL, F.colmap, N, PETSC_TRUE, &R[1], &F.rows[1]));
+  ierr = HybRowsShip(F.halo, exec, PETSC_SUCCESS, &F.keep, &F.others, NULL, F.colmap, N, PETSC_TRUE, &R[1], &F.rows[1]);
+  PetscCall(HybCommAgree(F.comm, ierr, "Rows that are shipped"));
   sent = (PetscInt *)RefAlloc(F.halo->nsend, sizeof(PetscInt));
   for (PetscInt k = 0; k < F.halo->nsend; k++) sent[k] = L.ranges[Rank] + F.halo->index[k];
   RowsMake(F.halo->nsend, sent, N, NULL, NULL, 1, &shipped);

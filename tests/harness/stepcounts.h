@@ -74,12 +74,23 @@ static void StepMessage(const char *name, int count, MPI_Datatype type)
   StepAdd(&StepMPI, name, 1, (unsigned long long)count * (unsigned long long)size);
 }
 
-#define STEP_COLLECTIVE(name, parameters, arguments, count, type) \
-  int name parameters                                             \
-  {                                                               \
-    StepMessage(#name, count, type);                              \
-    return P##name arguments;                                     \
+/* one process alone waits for nobody */
+static void StepCollective(const char *name, int count, MPI_Datatype type, MPI_Comm comm)
+{
+  int size;
+
+  PMPI_Comm_size(comm, &size);
+  if (size > 1) StepMessage(name, count, type);
+}
+
+#define STEP_COUNT(name, parameters, arguments, counted) \
+  int name parameters                                    \
+  {                                                      \
+    counted;                                             \
+    return P##name arguments;                            \
   }
+#define STEP_COLLECTIVE(name, parameters, arguments, count, type) STEP_COUNT(name, parameters, arguments, StepCollective(#name, count, type, comm))
+#define STEP_MESSAGE(name, parameters, arguments, count, type)    STEP_COUNT(name, parameters, arguments, StepMessage(#name, count, type))
 STEP_COLLECTIVE(MPI_Allreduce, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm), (a, b, n, t, op, comm), n, t)
 STEP_COLLECTIVE(MPI_Iallreduce, (const void *a, void *b, int n, MPI_Datatype t, MPI_Op op, MPI_Comm comm, MPI_Request *r), (a, b, n, t, op, comm, r), n, t)
 STEP_COLLECTIVE(MPI_Allgather, (const void *a, int n, MPI_Datatype t, void *b, int m, MPI_Datatype u, MPI_Comm comm), (a, n, t, b, m, u, comm), m, u)
@@ -94,11 +105,11 @@ STEP_COLLECTIVE(MPI_Reduce, (const void *a, void *b, int n, MPI_Datatype t, MPI_
 STEP_COLLECTIVE(MPI_Comm_dup, (MPI_Comm comm, MPI_Comm *to), (comm, to), 0, MPI_INT)
 STEP_COLLECTIVE(MPI_Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *to), (comm, color, key, to), 0, MPI_INT)
 STEP_COLLECTIVE(MPI_Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *to), (comm, type, key, info, to), 0, MPI_INT)
-STEP_COLLECTIVE(MPI_Isend, (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm comm, MPI_Request *r), (a, n, t, to, tag, comm, r), n, t)
-STEP_COLLECTIVE(MPI_Issend, (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm comm, MPI_Request *r), (a, n, t, to, tag, comm, r), n, t)
-STEP_COLLECTIVE(MPI_Send, (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm comm), (a, n, t, to, tag, comm), n, t)
-STEP_COLLECTIVE(MPI_Start, (MPI_Request * r), (r), 0, MPI_INT)
-STEP_COLLECTIVE(MPI_Startall, (int n, MPI_Request *r), (n, r), 0, MPI_INT)
+STEP_MESSAGE(MPI_Isend, (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm comm, MPI_Request *r), (a, n, t, to, tag, comm, r), n, t)
+STEP_MESSAGE(MPI_Issend, (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm comm, MPI_Request *r), (a, n, t, to, tag, comm, r), n, t)
+STEP_MESSAGE(MPI_Send, (const void *a, int n, MPI_Datatype t, int to, int tag, MPI_Comm comm), (a, n, t, to, tag, comm), n, t)
+STEP_MESSAGE(MPI_Start, (MPI_Request * r), (r), 0, MPI_INT)
+STEP_MESSAGE(MPI_Startall, (int n, MPI_Request *r), (n, r), 0, MPI_INT)
 
 /* all that was counted so far, with sign */
 static void StepSum(Step *s, int sign)
@@ -148,7 +159,7 @@ typedef enum {
 } StepKind;
 static const char *const StepKinds[STEP_KINDS] = {"launches", "calls of CUDA", "slow calls", "waits", "allocations", "bytes allocated", "copies over the bus", "bytes copied", "messages", "bytes sent", "collectives"};
 
-static void StepSums(const Step *s, unsigned long long sum[STEP_KINDS])
+static inline void StepSums(const Step *s, unsigned long long sum[STEP_KINDS])
 {
   static const char *const slow[] = {"cudaMalloc", "cudaFree", "cudaMallocManaged", "cudaMallocHost", "cudaFreeHost", "cudaHostRegister", "cudaHostUnregister", "cudaStreamCreateWithFlags", "cudaStreamCreateWithPriority", "cudaGraphInstantiate", "cudaDeviceSynchronize", "cuMemCreate", "cuMemMap", "cuMemUnmap", "cudaIpcGetMemHandle", "cudaIpcOpenMemHandle", "cudaIpcCloseMemHandle", "a pool grows"};
 

@@ -470,7 +470,7 @@ static inline PetscErrorCode RunWith(const HybAggBlock *block, const HybScalar *
 
   PetscFunctionBegin;
   /* a caller's halo, by half of the rules */
-  if ((F.hops + F.distance) % 2) PetscCall(HybHaloCreate(F.comm, HybTestExec(), F.A.columns, F.A.O.n, F.A.garray, PETSC_FALSE, &F.halo));
+  if ((F.hops + F.distance) % 2) PetscCall(HybHaloCreate(F.comm, HybTestExec(), PETSC_SUCCESS, F.A.columns, F.A.O.n, F.A.garray, PETSC_FALSE, &F.halo));
   PetscCall(HybParAggCreate(PETSC_COMM_WORLD, HybTestExec(), PETSC_SUCCESS, &F.A, F.halo, block, F.unite, F.edges, &found, &F.agg));
   CheckFound(&found);
   if (HybTestFailed() || !found.proper) PetscFunctionReturn(PETSC_SUCCESS);

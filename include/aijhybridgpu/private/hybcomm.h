@@ -44,12 +44,13 @@ extern PetscErrorCode HybCommMax(HybComm, PetscInt n, PetscInt64 *v);
    processes: their own, or one of the same class that names the process that failed. Called before messages are sent
    whose lengths others expect. */
 extern PetscErrorCode HybCommAgree(HybComm, PetscErrorCode ierr, const char *what);
-/* the same, and v[0..n-1], n <= HYB_COMM_AGREED, become the largest over all processes: one reduction in place of
-   two */
-#define HYB_COMM_AGREED 7
-extern PetscErrorCode HybCommAgreeMax(HybComm, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v);
 /* HybCommAgree() for any MPI communicator */
 extern PetscErrorCode HybAgree(MPI_Comm, PetscErrorCode ierr, const char *what);
+/* The same, and v[0..n-1] become the largest over all processes, n <= HYB_COMM_AGREED, or the sums, for which v has n+1
+   places: one reduction in place of two */
+#define HYB_COMM_AGREED 16
+extern PetscErrorCode HybAgreeMax(MPI_Comm, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v);
+extern PetscErrorCode HybAgreeSum(MPI_Comm, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v);
 
 /* What this process has sent, and how long its host has waited for other processes, since the library was loaded */
 typedef struct {
@@ -105,14 +106,24 @@ struct _HybHalo {
      from then on peer access is made ready at once, where that is open, and costs no agreement. */
   PetscBool   lasting;
   HybExchange forward, reverse;
+  /* room that was agreed upon with the halo, for the lengths of rows that come later */
+  MPI_Request *request;
+  PetscInt    *lengths;
 };
 
 /* Process r owns entries ranges[r] to ranges[r+1]-1, as in a PetscLayout. ghost, on the host: nghost global numbers,
-   strictly ascending, none of them owned by this process. lasting: see above. */
-extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, PetscBool lasting, HybHalo *);
-/* A halo for rows alone, which cannot exchange entries. before: an error of this process. HybHaloThere(), not
-   collective, fills `there`. */
-extern PetscErrorCode HybHaloCreateRows(HybComm, const HybExec *, PetscErrorCode before, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *);
+   strictly ascending, none of them owned by this process. before: an error of this process's, which becomes one of all.
+   lasting: see above. */
+extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, PetscErrorCode before, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, PetscBool lasting, HybHalo *);
+/* n halos at once, n <= HYB_COMM_TOGETHER, in the agreements of one, for rows alone: they cannot exchange entries.
+   HybHaloThere(), not collective, fills `there`. */
+#define HYB_COMM_TOGETHER 2
+typedef struct {
+  const PetscInt *ranges;
+  PetscInt        nghost;
+  const PetscInt *ghost;
+} HybHaloWish;
+extern PetscErrorCode HybHalosCreateRows(HybComm, const HybExec *, PetscErrorCode before, int n, const HybHaloWish[], HybHalo[]);
 extern PetscErrorCode HybHaloThere(HybHalo);
 /* text for people: the transport of its exchanges between devices, or of the reverse ones, and why */
 extern const char *HybHaloWay(HybHalo, PetscBool reverse);
@@ -209,17 +220,35 @@ struct _HybRows {
 };
 
 /* *R: the rows of the halo's ghosts, which other processes own, in the ghosts' order: nghost rows, N columns, arrays
-   from keep, columns ascending. *rows moves later values of the same matrix. */
+   from keep, columns ascending. *rows moves later values of the same matrix. before: an error of this process's, which
+   becomes one of all. An error in what comes last is its own, and the caller agrees before others wait for it. */
 extern PetscErrorCode HybRowsFetch(HybHalo, const HybExec *, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows);
 /* The other way: A has a row for each ghost, which goes to its owner; *R has nsend rows, row k being a part of the
    owner's row index[k] (so rows of one index come in the order of ranks) */
 extern PetscErrorCode HybRowsShip(HybHalo, const HybExec *, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows);
+/* n of either at once, n <= HYB_COMM_TOGETHER, in the agreements of one */
+typedef struct {
+  HybHalo         halo;
+  PetscBool       ship;
+  HybArena       *keep;
+  const HybCSR   *A;
+  const PetscInt *begin, *colmap;
+  PetscInt        N;
+  PetscBool       ascending;
+  HybCSR         *R;
+  HybRows        *rows;
+} HybRowsWish;
+extern PetscErrorCode HybRowsMove(HybComm, const HybExec *, PetscErrorCode before, int n, const HybRowsWish[]);
 /* a: A's present values; ra: the nrecv values of R, which End writes. The exchange goes on beside what is queued
    between Begin and End. */
 extern PetscErrorCode HybRowsValuesBegin(HybRows, const HybExec *, const HybScalar *a);
 extern PetscErrorCode HybRowsValuesEnd(HybRows, const HybExec *, PetscErrorCode before, HybScalar *ra);
 /* the same without a copy: *came, valid until the next Begin, is ra or the buffer that received the values */
 extern PetscErrorCode HybRowsValuesEndThere(HybRows, const HybExec *, PetscErrorCode before, HybScalar *ra, const HybScalar **came);
+/* Called, instead of both, by a process that has an error: those who wait for it get one too. Forget: as
+   HybHaloForget(). */
+extern void HybRowsAbandon(HybRows, const HybExec *);
+extern void HybRowsForget(HybRows);
 /* Not collective: reports now an error that a device found in an exchange that has ended; else the next one does */
 extern PetscErrorCode HybRowsCheck(HybRows);
 /* Not collective: does HybRowsValuesBegin() allocate nothing more? Work on a side stream must not allocate. */

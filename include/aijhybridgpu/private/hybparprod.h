@@ -81,11 +81,15 @@ extern const HybLocalOps HybLocalHost;
 
 typedef struct _HybParProduct *HybParProduct;
 
-/* All collective but where it is said. An error of one process is one of all. */
-extern PetscErrorCode HybParProductCreate(MPI_Comm, const HybExec *, HybProductType, const char *method, PetscInt width, HybParProduct *);
+/* All collective but where it is said. Create: an error of one process, as before, is one of all, and v[0..n-1] are
+   agreed upon as by HybAgreeMax(). */
+extern PetscErrorCode HybParProductCreate(MPI_Comm, PetscErrorCode before, HybProductType, PetscInt n, PetscInt64 *v, HybParProduct *);
+/* not collective, and alike on all processes, before all else */
+extern PetscErrorCode HybParProductSetExec(HybParProduct, const HybExec *, const char *method, PetscInt width);
 /* Layouts conform. result's D and O come from out[0] and out[1] (memory exec->result), their values allocated, not yet
    computed; result->garray stays until the next symbolic phase, the ranges are the operands'. before: an error that
-   this process has had, which becomes one of all. */
+   this process has had. An error is this process's: no process waits for it here, and the caller agrees upon it with
+   what it does itself next. */
 extern PetscErrorCode HybParProductSymbolic(HybParProduct, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybArena out[2], HybParCSR *result);
 /* not collective; before the symbolic phase, see HybProductSetBlockSize() */
 extern PetscErrorCode HybParProductSetBlockSize(HybParProduct, PetscInt bs);
@@ -93,12 +97,10 @@ extern PetscErrorCode HybParProductSetBlockSize(HybParProduct, PetscInt bs);
    (same[k]), and on all processes, all of which ended that phase well (all[k]). Data that depends on such operands
    alone is not sent again. */
 extern PetscErrorCode HybParProductUnchanged(HybParProduct, const PetscBool same[3], const PetscBool all[3]);
-/* Operands have the patterns given to symbolic, and any values. before: an error of this process, which becomes one of
-   all before anybody waits for it. An error in what each process does alone at the end stays on that process; the
-   caller calls HybParProductAgree() when it has done its own part as well. */
+/* Operands have the patterns given to symbolic, and any values. before, and an error: as above. When all have agreed
+   that there was one the caller calls Forget, which is not collective: the next phase does not report it again. */
 extern PetscErrorCode HybParProductNumeric(HybParProduct, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybParCSR *result);
-/* Has what each process did alone succeeded for all? See HybCommAgree(). */
-extern PetscErrorCode HybParProductAgree(HybParProduct, PetscErrorCode, const char *what);
+extern void           HybParProductForget(HybParProduct);
 /* Not collective: as the functions of HybProduct */
 extern PetscErrorCode HybParProductSetStream(HybParProduct, void *stream);
 extern PetscErrorCode HybParProductGetInfo(HybParProduct, PetscLogDouble *flops, size_t *bytes);

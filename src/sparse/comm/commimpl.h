@@ -93,6 +93,15 @@ static inline PetscBool HybExchangeIsShort(HybExchange e, size_t unit)
 /* Collective. keepghost: End may be asked to keep what comes; else it is always told where to. lasting: exchanges of it
    come again and again. before: what this process has done to come here, and what that is. */
 extern PetscErrorCode HybExchangeCreate(HybComm, const HybExec *, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool keepghost, PetscBool lasting, HybExchange *);
+/* The same of n <= HYB_COMM_TOGETHER at once, in as many agreements. most, a number of the caller's, becomes the
+   largest of all processes. */
+typedef struct {
+  const HybPeers *to, *from;
+  PetscBool       keepghost, lasting;
+  PetscInt64      most;
+  HybExchange     exchange; /* what is made */
+} HybExchangeWish;
+extern PetscErrorCode HybExchangesCreate(HybComm, const HybExec *, PetscErrorCode before, const char *what, int n, HybExchangeWish *);
 extern PetscErrorCode HybExchangeDestroy(HybExchange *);
 /* src: units at index[] (where src is), or as they are where that is NULL */
 extern PetscErrorCode HybExchangeBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src, PetscBool host);
@@ -101,6 +110,8 @@ extern PetscErrorCode HybExchangeEnd(HybExchange, const HybExec *, PetscErrorCod
 /* peer.c. Collective: after it, comm->way says what serves; the exchange goes by peer access if e->peer. An error is
    one of all. before: this process's, which then leaves all with messages. */
 extern PetscErrorCode HybPeerExchangeMake(HybExchange, const HybExec *, PetscErrorCode before);
+/* The same where all know that a process has no device: not collective */
+extern PetscErrorCode HybPeerNone(HybExchange);
 /* The same of an exchange that is being made, whose agreements serve: before and after the one of its sizes, by which
    less[] has become the largest of all. After, which meets the neighbours, is followed by another. making is NULL at
    first. */
@@ -139,13 +150,14 @@ extern void HybExchangeAbandon(HybExchange, const HybExec *);
 extern PetscErrorCode HybExchangeBuffer(HybArena *, size_t bytes, void *buffer, PetscBool *locked);
 
 /* The same at once, between arrays of the host's, without any object; out is as long as `to` says. What it needs
-   memory for is taken before all agree that they can exchange. */
+   memory for is taken before all agree that they can exchange. before: an error of this process's, which comes back;
+   those who wait for what it sends get one too. */
 extern PetscErrorCode HybPeersRequests(const HybPeers *to, const HybPeers *from, size_t unit, MPI_Request **);
-extern PetscErrorCode HybPeersExchange(HybComm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in, MPI_Request *);
+extern PetscErrorCode HybPeersExchange(HybComm, PetscErrorCode before, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in, MPI_Request *);
 /* peers.c: in pieces that MPI can count; empty: messages without contents; *missing: who sent another length, or -1 */
 extern PetscMPIInt    HybPeersPieces(const HybPeers *, size_t unit);
 extern PetscErrorCode HybPeersStart(HybComm, PetscMPIInt tag, const HybPeers *, size_t unit, PetscBool receive, PetscBool empty, char *buffer, MPI_Request *, PetscMPIInt *n);
-extern PetscErrorCode HybPeersCheck(const HybPeers *, size_t unit, const MPI_Status *, PetscMPIInt *missing);
+extern PetscErrorCode HybPeersCheck(const HybPeers *, size_t unit, const MPI_Status *, MPI_Request *, PetscMPIInt *missing);
 extern PetscErrorCode HybPeersAlloc(PetscMPIInt n, HybPeers *);
 extern PetscErrorCode HybPeersFree(HybPeers *);
 /* offsets of units that are made of parts: p's of n, and where part k begins is at[k] */

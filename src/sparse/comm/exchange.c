@@ -123,56 +123,115 @@ enum {
   LONGEST,  /* message */
   NOPART,   /* of the segment is free, */
   UNLOCKED, /* since there is no page-locked memory */
+  LATER,    /* something is made once this is known */
+  WANTED,   /* the caller's number */
   ANSWERS
 };
 
+/* one while it is made */
+typedef struct {
+  HybPeerMaking making;
+  PetscBool     may, atonce, known;
+  PetscInt64    most[ANSWERS];
+} ExchangeMaking;
+
 /* Peer access for one that lasts, after the processes have told each other: with the part that each took before, or,
    the first time on this communicator, by agreements of its own. What fails is agreed upon next. */
-static PetscErrorCode HybExchangeAtOnce(HybExchange e, const HybExec *exec, HybPeerMaking *making, PetscInt64 most[ANSWERS])
+static PetscErrorCode HybExchangeAtOnce(HybExchange e, const HybExec *exec, ExchangeMaking *m)
 {
   PetscFunctionBegin;
-  e->asked = (PetscBool)!most[HOST];
-  if (!e->asked) most[NOPART] = 1;
-  if (*making)
-    PetscCall(HybPeerAfter(e, PETSC_SUCCESS, making, most + NOPART));
-  else if (e->asked && !e->comm->peer)
+  e->asked = PETSC_TRUE;
+  if (m->most[HOST]) m->most[NOPART] = 1;
+  if (m->making)
+    PetscCall(HybPeerAfter(e, PETSC_SUCCESS, &m->making, m->most + NOPART));
+  else if (!m->most[HOST] && (!e->comm->peer || HybPeerIsOpen(e->comm)))
     PetscCall(HybPeerExchangeMake(e, exec, PETSC_SUCCESS));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: what this process would have, and what it asks. Where no other's answer changes what is made here it
+   is made at once; where that is so of all they need not agree again. before: the lists may not be there. */
+static PetscErrorCode HybExchangeAsk(HybComm comm, const HybExec *exec, PetscErrorCode before, HybExchangeWish *w, ExchangeMaking *m)
+{
+  const HybTuning *tuning = HybTuningGet();
+  const PetscBool  aware  = (PetscBool)(HybCommAware && tuning->comm != HYB_COMM_MPI && comm->size > 1);
+  const HybPeers  *to     = w->to;
+
+  PetscFunctionBegin;
+  m->making   = NULL;
+  m->may      = (PetscBool)(HybExchangeMayPeer(tuning) && comm->size > 1);
+  m->atonce   = (PetscBool)(w->lasting && m->may && HYB_COMM_CERTAIN >= tuning->comm_after);
+  m->known    = (PetscBool)(!aware && (!exec->backend->device || !m->may));
+  w->exchange = NULL;
+  PetscCall(PetscArrayzero(m->most, ANSWERS));
+  m->most[HOST]    = !exec->backend->device;
+  m->most[UNAWARE] = !aware;
+  m->most[NOPART]  = 1;
+  m->most[LATER]   = !m->known;
+  m->most[WANTED]  = w->most;
+  PetscCall(before);
+  m->most[MOST] = (PetscInt64)PetscMax(to->offset[to->n], w->from->offset[w->from->n]);
+  for (PetscMPIInt k = 0; k < to->n; k++) m->most[LONGEST] = PetscMax(m->most[LONGEST], (PetscInt64)(to->offset[k + 1] - to->offset[k]));
+  PetscCall(HybExchangeNew(comm, exec, to, w->from, w->lasting, &w->exchange));
+  if (m->known) PetscCall(HybExchangeMake(w->exchange, w->keepghost, PETSC_TRUE));
+  if (m->atonce && !m->most[HOST] && HybPeerIsOpen(comm)) PetscCall(HybPeerBefore(w->exchange, exec, &m->making, m->most + NOPART));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All have answered, and have it */
+static PetscErrorCode HybExchangeAnswered(const HybExec *exec, HybExchangeWish *w, ExchangeMaking *m)
+{
+  const HybExchange e = w->exchange;
+
+  PetscFunctionBegin;
+  e->large   = (PetscBool)(m->most[MOST] >= (PetscInt64)(HYB_COMM_LARGE / HYB_COMM_UNIT));
+  e->longest = m->most[LONGEST];
+  e->may     = (PetscBool)(!m->most[UNAWARE] && exec->backend->device && exec->backend->comm && exec->backend->comm->segment);
+  w->most    = m->most[WANTED];
+  if (m->most[HOST] && m->may) PetscCall(HybPeerNone(e));
+  if (m->atonce) PetscCall(HybExchangeAtOnce(e, exec, m));
+  if (!m->known) PetscCall(HybExchangeMake(e, w->keepghost, (PetscBool)(e->asked ? !e->peer : !e->large || m->most[HOST] || !m->may)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybExchangesCreate(HybComm comm, const HybExec *exec, PetscErrorCode before, const char *what, int n, HybExchangeWish *w)
+{
+  ExchangeMaking m[HYB_COMM_TOGETHER];
+  PetscInt64     most[HYB_COMM_TOGETHER * ANSWERS];
+  PetscErrorCode ierr = before, later;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < n; k++) {
+    later = HybExchangeAsk(comm, exec, ierr, &w[k], &m[k]);
+    if (!ierr) ierr = later;
+    PetscCall(PetscArraycpy(most + k * ANSWERS, m[k].most, ANSWERS));
+  }
+  ierr = HybAgreeMax(comm->mpi, ierr, what, n * ANSWERS, most);
+  for (int k = 0; k < n && ierr; k++)
+    if (m[k].making) (void)HybPeerAfter(w[k].exchange, ierr, &m[k].making, m[k].most + NOPART);
+  if (!ierr) {
+    for (int k = 0; k < n; k++) { /* all of them, which others meet in */
+      PetscCall(PetscArraycpy(m[k].most, most + k * ANSWERS, ANSWERS));
+      later = HybExchangeAnswered(exec, &w[k], &m[k]);
+      if (!ierr) ierr = later;
+    }
+    if (most[LATER]) ierr = HybCommAgree(comm, ierr, "Room for messages");
+  }
+  for (int k = 0; k < n && ierr; k++) (void)HybExchangeDestroy(&w[k].exchange);
+  PetscCall(ierr);
+  for (int k = 0; k < n; k++) PetscCall(PetscCommGetNewTag(comm->mpi, &w[k].exchange->tag));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool keepghost, PetscBool lasting, HybExchange *exchange)
 {
-  HybExchange      e             = NULL;
-  HybPeerMaking    making        = NULL;
-  const HybTuning *tuning        = HybTuningGet();
-  const PetscBool  may           = HybExchangeMayPeer(tuning);
-  const PetscBool  aware         = (PetscBool)(HybCommAware && tuning->comm != HYB_COMM_MPI && comm->size > 1);
-  const PetscBool  atonce        = (PetscBool)(lasting && may && comm->size > 1 && HYB_COMM_CERTAIN >= tuning->comm_after);
-  PetscInt64       most[ANSWERS] = {[HOST] = !exec->backend->device, [UNAWARE] = !aware, [NOPART] = 1};
-  PetscErrorCode   ierr          = before;
+  HybExchangeWish w = {.to = to, .from = from, .keepghost = keepghost, .lasting = lasting};
+  PetscErrorCode  ierr;
 
   PetscFunctionBegin;
-  *exchange = NULL;
-  if (!ierr) { /* else they may not be there */
-    most[MOST] = (PetscInt64)PetscMax(to->offset[to->n], from->offset[from->n]);
-    for (PetscMPIInt k = 0; k < to->n; k++) most[LONGEST] = PetscMax(most[LONGEST], (PetscInt64)(to->offset[k + 1] - to->offset[k]));
-    ierr = HybExchangeNew(comm, exec, to, from, lasting, &e);
-  }
-  if (!ierr && atonce && !most[HOST] && HybPeerIsOpen(comm)) ierr = HybPeerBefore(e, exec, &making, most + NOPART);
-  ierr = HybCommAgreeMax(comm, ierr, what, ANSWERS, most);
-  if (!ierr) {
-    e->large   = (PetscBool)(most[MOST] >= (PetscInt64)(HYB_COMM_LARGE / HYB_COMM_UNIT));
-    e->longest = most[LONGEST];
-    e->may     = (PetscBool)(!most[UNAWARE] && exec->backend->device && exec->backend->comm && exec->backend->comm->segment);
-    if (atonce) ierr = HybExchangeAtOnce(e, exec, &making, most);
-    if (!ierr) ierr = HybExchangeMake(e, keepghost, (PetscBool)(e->asked ? !e->peer : !e->large || comm->size == 1 || most[HOST] || !may));
-    ierr = HybCommAgree(comm, ierr, "Room for messages");
-  } else if (making)
-    (void)HybPeerAfter(e, ierr, &making, most + NOPART);
-  if (ierr) (void)HybExchangeDestroy(&e);
+  ierr      = HybExchangesCreate(comm, exec, before, what, 1, &w);
+  *exchange = w.exchange;
   PetscCall(ierr);
-  *exchange = e;
-  PetscCall(PetscCommGetNewTag(comm->mpi, &e->tag));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -339,7 +398,7 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
   }
   HybCallMPIWaiting(MPI_Waitall(e->nrequest, e->request, e->received));
   PetscCall(ierr);
-  PetscCall(HybPeersCheck(e->from, e->unit, e->received, &missing));
+  PetscCall(HybPeersCheck(e->from, e->unit, e->received, NULL, &missing));
   PetscCheck(missing < 0, PETSC_COMM_SELF, PETSC_ERR_LIB, "Process %d has an error and sends nothing to process %d", missing, e->comm->rank);
   if (e->aware) {
     if (!dst)

@@ -38,29 +38,32 @@ static PetscErrorCode HybHaloOwners(HybHalo h, const PetscInt *ranges, const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* who needs how many of this process's entries */
-static PetscErrorCode HybHaloAskers(HybHalo h, PetscMPIInt n, PetscMPIInt *rank, PetscInt *count, MPI_Request **request)
+/* who needs how many of this process's entries: rank[q] count[q * n + k], in any order */
+static PetscErrorCode HybHaloAskers(HybHalo h, PetscMPIInt nasking, const PetscMPIInt *rank, const PetscInt *count, int n, int k)
 {
-  PetscInt64 total = 0;
+  PetscCount total = 0;
 
   PetscFunctionBegin;
-  PetscCall(PetscSortMPIIntWithIntArray(n, rank, count));
-  PetscCall(HybPeersAlloc(n, &h->to));
-  for (PetscMPIInt k = 0; k < n; k++) {
-    h->to.rank[k]   = rank[k];
-    h->to.offset[k] = (PetscCount)total;
-    total += count[k];
-  }
-  h->to.offset[n] = (PetscCount)total;
-  PetscCall(HybIntCast((PetscCount)total, "What others need", &h->nsend));
+  for (PetscMPIInt q = 0; q < nasking; q++) total += count[q * n + k];
+  PetscCall(HybIntCast(total, "What others need", &h->nsend));
   PetscCall(HybArenaAlloc(&h->arena, HYB_MEM_HOST, h->nsend, sizeof(PetscInt), &h->index));
+  PetscCall(HybArenaAlloc(&h->arena, HYB_MEM_HOST, PetscMax(h->nsend, h->nghost), sizeof(PetscInt), &h->lengths));
   PetscCall(HybArenaAlloc(&h->arena, HYB_WORK(&h->arena.exec), h->nsend, sizeof(PetscInt), &h->there));
-  PetscCall(HybPeersRequests(&h->from, &h->to, sizeof(PetscInt), request));
+  PetscCall(HybPeersAlloc(nasking, &h->to));
+  h->to.n = 0;
+  for (PetscMPIInt q = 0; q < nasking; q++) {
+    if (!count[q * n + k]) continue;
+    h->to.rank[h->to.n] = rank[q];
+    h->index[h->to.n++] = count[q * n + k];
+  }
+  PetscCall(PetscSortMPIIntWithIntArray(h->to.n, h->to.rank, h->index));
+  for (PetscMPIInt q = 0; q < h->to.n; q++) h->to.offset[q + 1] = h->to.offset[q] + h->index[q];
+  PetscCall(HybPeersRequests(&h->from, &h->to, sizeof(PetscInt), &h->request));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the object and what this process needs of whom; wanted: how many of each, freed by PetscFree() */
-static PetscErrorCode HybHaloStart(HybComm comm, const HybExec *exec, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *halo, PetscInt **wanted)
+/* the object and what this process needs of whom */
+static PetscErrorCode HybHaloStart(HybComm comm, const HybExec *exec, const HybHaloWish *w, HybHalo *halo)
 {
   static uint64_t halos;
   HybHalo         h;
@@ -71,49 +74,83 @@ static PetscErrorCode HybHaloStart(HybComm comm, const HybExec *exec, const Pets
   h->number = ++halos;
   comm->users++;
   h->comm   = comm;
-  h->n      = ranges[comm->rank + 1] - ranges[comm->rank];
-  h->nghost = nghost;
+  h->n      = w->ranges[comm->rank + 1] - w->ranges[comm->rank];
+  h->nghost = w->nghost;
   PetscCall(HybArenaInit(&h->arena, exec));
-  PetscCall(HybHaloOwners(h, ranges, ghost));
-  PetscCall(PetscMalloc1(h->from.n, wanted));
-  for (PetscMPIInt k = 0; k < h->from.n; k++) (*wanted)[k] = (PetscInt)(h->from.offset[k + 1] - h->from.offset[k]);
+  PetscCall(HybHaloOwners(h, w->ranges, w->ghost));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* who needs what of this process */
-static PetscErrorCode HybHaloAsk(HybHalo h, const PetscInt *ranges, const PetscInt *ghost, const PetscInt *wanted)
+/* what is asked of whom, for n halos: counts of each, which are what a process is told */
+typedef struct {
+  PetscMPIInt  n;
+  PetscMPIInt *rank;
+  PetscInt    *count;
+} HaloWanted;
+
+/* not collective: those who are asked for something, ascending */
+static PetscErrorCode HybHaloWanted(HybComm comm, int n, const HybHalo halo[], HaloWanted *w)
 {
-  const HybComm  comm = h->comm;
-  PetscMPIInt    nasking, *asking = NULL;
-  PetscInt      *asked   = NULL;
-  MPI_Request   *request = NULL;
-  PetscErrorCode ierr;
+  PetscMPIInt at[HYB_COMM_TOGETHER] = {0}, most = 0;
 
   PetscFunctionBegin;
-  PetscCall(PetscCommBuildTwoSided(comm->mpi, 1, MPIU_INT, h->from.n, h->from.rank, wanted, &nasking, &asking, &asked));
-  ierr = HybHaloAskers(h, nasking, asking, asked, &request);
+  for (int k = 0; k < n; k++) most += halo[k]->from.n;
+  PetscCall(PetscMalloc1(most, &w->rank));
+  PetscCall(PetscCalloc1((size_t)most * (size_t)n, &w->count));
+  while (w->n < most) {
+    PetscMPIInt next = comm->size;
+
+    for (int k = 0; k < n; k++)
+      if (at[k] < halo[k]->from.n) next = PetscMin(next, halo[k]->from.rank[at[k]]);
+    if (next == comm->size) break;
+    for (int k = 0; k < n; k++) {
+      const HybPeers *from = &halo[k]->from;
+
+      if (at[k] == from->n || from->rank[at[k]] != next) continue;
+      w->count[w->n * n + k] = (PetscInt)(from->offset[at[k] + 1] - from->offset[at[k]]);
+      at[k]++;
+    }
+    w->rank[w->n++] = next;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Who needs what of this process. After an error it asks for nothing, and meets the others where all agree that they
+   have room for what they are asked. */
+static PetscErrorCode HybHalosAsk(HybComm comm, PetscErrorCode before, int n, const HybHaloWish wish[], HybHalo halo[], const HaloWanted *w)
+{
+  PetscMPIInt    nasking, *asking = NULL;
+  PetscInt      *asked = NULL;
+  PetscErrorCode ierr  = before;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCommBuildTwoSided(comm->mpi, n, MPIU_INT, ierr ? 0 : w->n, w->rank, w->count, &nasking, &asking, &asked));
+  for (int k = 0; k < n && !ierr; k++) ierr = HybHaloAskers(halo[k], nasking, asking, asked, n, k);
   PetscCall(PetscFree(asking));
   PetscCall(PetscFree(asked));
-  ierr = HybCommAgree(comm, ierr, "A halo's lists");
-  if (!ierr) ierr = HybPeersExchange(comm, &h->from, &h->to, sizeof(PetscInt), ghost, h->index, request);
-  PetscCall(PetscFree(request));
-  PetscCall(ierr);
-  for (PetscInt k = 0; k < h->nsend; k++) h->index[k] -= ranges[comm->rank];
+  PetscCall(HybCommAgree(comm, ierr, "A halo's lists"));
+  for (int k = 0; k < n; k++) {
+    const HybHalo h = halo[k];
+
+    PetscCall(HybPeersExchange(comm, PETSC_SUCCESS, &h->from, &h->to, sizeof(PetscInt), wish[k].ghost, h->index, h->request));
+    for (PetscInt l = 0; l < h->nsend; l++) h->index[l] -= wish[k].ranges[comm->rank];
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybHaloCreateRows(HybComm comm, const HybExec *exec, PetscErrorCode before, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, HybHalo *halo)
+PetscErrorCode HybHalosCreateRows(HybComm comm, const HybExec *exec, PetscErrorCode before, int n, const HybHaloWish wish[], HybHalo halo[])
 {
-  PetscInt      *wanted = NULL;
-  PetscErrorCode ierr   = before;
+  HaloWanted     w    = {.n = 0};
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
-  *halo = NULL;
-  if (!ierr) ierr = HybHaloStart(comm, exec, ranges, nghost, ghost, halo, &wanted);
-  ierr = HybCommAgree(comm, ierr, "Looking for the owners of a halo");
-  if (!ierr) ierr = HybHaloAsk(*halo, ranges, ghost, wanted);
-  (void)PetscFree(wanted);
-  if (ierr) (void)HybHaloDestroy(halo);
+  for (int k = 0; k < n; k++) halo[k] = NULL;
+  for (int k = 0; k < n && !ierr; k++) ierr = HybHaloStart(comm, exec, &wish[k], &halo[k]);
+  if (!ierr) ierr = HybHaloWanted(comm, n, halo, &w);
+  ierr = HybHalosAsk(comm, ierr, n, wish, halo, &w);
+  (void)PetscFree(w.rank);
+  (void)PetscFree(w.count);
+  for (int k = 0; k < n && ierr; k++) (void)HybHaloDestroy(&halo[k]);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -127,14 +164,15 @@ PetscErrorCode HybHaloThere(HybHalo h)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybHaloCreate(HybComm comm, const HybExec *exec, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, PetscBool lasting, HybHalo *halo)
+PetscErrorCode HybHaloCreate(HybComm comm, const HybExec *exec, PetscErrorCode before, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, PetscBool lasting, HybHalo *halo)
 {
-  HybHalo        h = NULL;
-  PetscErrorCode ierr;
+  const HybHaloWish w = {ranges, nghost, ghost};
+  HybHalo           h = NULL;
+  PetscErrorCode    ierr;
 
   PetscFunctionBegin;
   *halo = NULL;
-  PetscCall(HybHaloCreateRows(comm, exec, PETSC_SUCCESS, ranges, nghost, ghost, &h));
+  PetscCall(HybHalosCreateRows(comm, exec, before, 1, &w, &h));
   h->lasting = lasting;
   ierr       = HybExchangeCreate(comm, &h->arena.exec, HybHaloThere(h), "A halo's lists", &h->to, &h->from, PETSC_TRUE, lasting, &h->forward);
   if (ierr) (void)HybHaloDestroy(&h);
@@ -156,6 +194,7 @@ PetscErrorCode HybHaloDestroy(HybHalo *halo)
   ierr[2] = HybArenaReset(&h->arena);
   PetscCall(HybPeersFree(&h->to));
   PetscCall(HybPeersFree(&h->from));
+  PetscCall(PetscFree(h->request));
   ierr[3] = HybCommRestore(&h->comm);
   PetscCall(PetscFree(h));
   for (int k = 0; k < 4; k++) PetscCall(ierr[k]);

@@ -392,7 +392,7 @@ PetscErrorCode HybPeerAfter(HybExchange e, PetscErrorCode before, HybPeerMaking 
   PetscFunctionBegin;
   if (!ierr && !less[0]) {
     HybPeerPlaces(e, &m->u, m->mine);
-    ierr = HybPeersExchange(e->comm, &m->u, &m->u, sizeof(Place), m->mine, m->theirs, m->request);
+    ierr = HybPeersExchange(e->comm, PETSC_SUCCESS, &m->u, &m->u, sizeof(Place), m->mine, m->theirs, m->request);
     if (!ierr) ierr = HybPeerTableMake(e, &m->u, m->theirs);
   }
   if (!before) e->unlocked = (PetscBool)(less[1] != 0);
@@ -415,6 +415,14 @@ static void HybPeerAgain(HybExchange e)
   e->npeers = 0;
 }
 
+PetscErrorCode HybPeerNone(HybExchange e)
+{
+  PetscFunctionBegin;
+  PetscCall(HybPeerTell(e->comm, PETSC_FALSE, "a process has no device"));
+  e->asked = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybPeerExchangeMake(HybExchange e, const HybExec *exec, PetscErrorCode before)
 {
   HybPeerMaking making = NULL;
@@ -425,11 +433,11 @@ PetscErrorCode HybPeerExchangeMake(HybExchange e, const HybExec *exec, PetscErro
   if (e->comm->size > 1) {
     PetscCall(HybCommMax(e->comm, 2, not ));
     if (not [0]) PetscFunctionReturn(PETSC_SUCCESS); /* the next exchange asks again */
-    if (not [1]) PetscCall(HybPeerTell(e->comm, PETSC_FALSE, "a process has no device"));
+    if (not [1]) PetscCall(HybPeerNone(e));
     if (!not [1] && !e->comm->peer) PetscCall(HybPeerOpen(e->comm, exec));
     if (!not [1] && e->comm->peer->open) {
       ierr = HybPeerBefore(e, exec, &making, less);
-      ierr = HybCommAgreeMax(e->comm, ierr, "A part of the segment", 2, less);
+      ierr = HybAgreeMax(e->comm->mpi, ierr, "A part of the segment", 2, less);
       ierr = HybCommAgree(e->comm, HybPeerAfter(e, ierr, &making, less), "Tables of peer access");
       if (ierr) HybPeerAgain(e);
       PetscCall(ierr);

@@ -18,49 +18,49 @@ PetscErrorCode HybCommMax(HybComm comm, PetscInt n, PetscInt64 *v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybAgree(MPI_Comm mpi, PetscErrorCode ierr, const char *what)
+/* One number has the error and who has it: of the worst ones the first process's is the largest */
+PetscErrorCode HybAgreeMax(MPI_Comm mpi, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v)
 {
-  int         mine[2], worst[2];
-  PetscMPIInt size;
+  PetscInt64  all[HYB_COMM_AGREED + 1];
+  PetscMPIInt rank, size;
 
   PetscFunctionBegin;
-  mine[0] = (int)ierr;
-  PetscCallMPI(MPI_Comm_rank(mpi, &mine[1]));
+  PetscCheck(n >= 0 && n <= HYB_COMM_AGREED, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%" PetscInt_FMT " numbers are agreed upon at once, of at most %d", n, HYB_COMM_AGREED);
+  PetscCallMPI(MPI_Comm_rank(mpi, &rank));
   PetscCallMPI(MPI_Comm_size(mpi, &size));
   if (size == 1) { /* waits for nobody */
     PetscCall(ierr);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  HybCallMPIWaiting(MPI_Allreduce(mine, worst, 1, MPI_2INT, MPI_MAXLOC, mpi));
+  all[0] = ierr ? (PetscInt64)ierr * size + (size - 1 - rank) : 0;
+  for (PetscInt k = 0; k < n; k++) all[k + 1] = v[k];
+  HybCallMPIWaiting(MPI_Allreduce(MPI_IN_PLACE, all, (PetscMPIInt)(n + 1), MPIU_INT64, MPI_MAX, mpi));
   PetscCall(ierr);
-  PetscCheck(!worst[0], PETSC_COMM_SELF, (PetscErrorCode)worst[0], "%s failed on process %d of %d, which says why", what, worst[1], size);
+  PetscCheck(!all[0], PETSC_COMM_SELF, (PetscErrorCode)(all[0] / size), "%s failed on process %d of %d, which says why", what, size - 1 - (PetscMPIInt)(all[0] % size), size);
+  for (PetscInt k = 0; k < n; k++) v[k] = all[k + 1];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAgreeSum(MPI_Comm mpi, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v)
+{
+  v[n] = ierr != PETSC_SUCCESS;
+  PetscFunctionBegin;
+  HybCallMPIWaiting(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)(n + 1), MPIU_INT64, MPI_SUM, mpi));
+  if (v[n]) PetscCall(HybAgree(mpi, ierr, what)); /* which error it is */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybAgree(MPI_Comm mpi, PetscErrorCode ierr, const char *what)
+{
+  PetscFunctionBegin;
+  PetscCall(HybAgreeMax(mpi, ierr, what, 0, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCommAgree(HybComm comm, PetscErrorCode ierr, const char *what)
 {
   PetscFunctionBegin;
-  PetscCall(HybAgree(comm->mpi, ierr, what));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* One number has the error and who has it: of the worst ones the first process's is the largest */
-PetscErrorCode HybCommAgreeMax(HybComm comm, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v)
-{
-  PetscInt64 all[HYB_COMM_AGREED + 1];
-
-  PetscFunctionBegin;
-  PetscCheck(n >= 0 && n <= HYB_COMM_AGREED, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%" PetscInt_FMT " numbers are agreed upon at once, of at most %d", n, HYB_COMM_AGREED);
-  if (comm->size == 1) { /* waits for nobody */
-    PetscCall(ierr);
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  all[0] = ierr ? (PetscInt64)ierr * comm->size + (comm->size - 1 - comm->rank) : 0;
-  for (PetscInt k = 0; k < n; k++) all[k + 1] = v[k];
-  PetscCall(HybCommMax(comm, n + 1, all));
-  PetscCall(ierr);
-  PetscCheck(!all[0], PETSC_COMM_SELF, (PetscErrorCode)(all[0] / comm->size), "%s failed on process %d of %d, which says why", what, comm->size - 1 - (PetscMPIInt)(all[0] % comm->size), comm->size);
-  for (PetscInt k = 0; k < n; k++) v[k] = all[k + 1];
+  PetscCall(HybAgreeMax(comm->mpi, ierr, what, 0, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -120,10 +120,11 @@ PetscErrorCode HybPeersStart(HybComm comm, PetscMPIInt tag, const HybPeers *p, s
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* *missing = who sent other lengths than expected, -1: nobody */
-PetscErrorCode HybPeersCheck(const HybPeers *p, size_t unit, const MPI_Status *status, PetscMPIInt *missing)
+/* *missing = who sent other lengths than expected, -1: nobody. status NULL: of what is waited for here */
+PetscErrorCode HybPeersCheck(const HybPeers *p, size_t unit, const MPI_Status *status, MPI_Request *request, PetscMPIInt *missing)
 {
   PetscMPIInt n = 0;
+  MPI_Status  one;
 
   PetscFunctionBegin;
   *missing = -1;
@@ -133,7 +134,9 @@ PetscErrorCode HybPeersCheck(const HybPeers *p, size_t unit, const MPI_Status *s
     for (size_t at = (size_t)p->offset[k] * unit; at < end; at += HYB_COMM_PIECE) {
       int bytes;
 
-      PetscCallMPI(MPI_Get_count((MPI_Status *)&status[n++], MPI_BYTE, &bytes));
+      if (!status) PetscCallMPI(MPI_Wait(&request[n], &one));
+      PetscCallMPI(MPI_Get_count(status ? (MPI_Status *)&status[n] : &one, MPI_BYTE, &bytes));
+      n++;
       if ((size_t)bytes != PetscMin(end - at, HYB_COMM_PIECE)) *missing = p->rank[k];
     }
   }
@@ -147,16 +150,23 @@ PetscErrorCode HybPeersRequests(const HybPeers *to, const HybPeers *from, size_t
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybPeersExchange(HybComm comm, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in, MPI_Request *request)
+PetscErrorCode HybPeersExchange(HybComm comm, PetscErrorCode before, const HybPeers *to, const HybPeers *from, size_t unit, const void *out, void *in, MPI_Request *request)
 {
-  PetscMPIInt tag, n = 0;
+  PetscMPIInt tag, nreceive = 0, n, missing = -1;
+  double      began;
 
   PetscFunctionBegin;
   PetscCall(PetscCommGetNewTag(comm->mpi, &tag));
-  PetscCall(HybPeersStart(comm, tag, from, unit, PETSC_TRUE, PETSC_FALSE, (char *)in, request, &n));
-  PetscCall(HybPeersStart(comm, tag, to, unit, PETSC_FALSE, PETSC_FALSE, (char *)out, request, &n));
-  HybCommTallySent(PETSC_FALSE, (size_t)to->offset[to->n] * unit);
-  HybCallMPIWaiting(MPI_Waitall(n, request, MPI_STATUSES_IGNORE));
+  PetscCall(HybPeersStart(comm, tag, from, unit, PETSC_TRUE, PETSC_FALSE, (char *)in, request, &nreceive));
+  n = nreceive;
+  PetscCall(HybPeersStart(comm, tag, to, unit, PETSC_FALSE, (PetscBool)(before != PETSC_SUCCESS), (char *)out, request, &n));
+  if (!before) HybCommTallySent(PETSC_FALSE, (size_t)to->offset[to->n] * unit);
+  began = HybCommWaitBegin();
+  PetscCallMPI(MPI_Waitall(n - nreceive, request + nreceive, MPI_STATUSES_IGNORE));
+  PetscCall(HybPeersCheck(from, unit, NULL, request, &missing));
+  HybCommWaitEnd(began);
+  PetscCall(before);
+  PetscCheck(missing < 0, PETSC_COMM_SELF, PETSC_ERR_LIB, "Process %d has an error and sends nothing to process %d", missing, comm->rank);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

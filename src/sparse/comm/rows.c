@@ -7,17 +7,15 @@
     columns            S's, as they lie; they come in order
     values             A's entries perm[k], gathered on the way, now and whenever they have changed
 
-  Each process's own steps are agreed upon before the next messages. Memory: S without values while columns travel, and
-  perm; R.
+  A process that cannot pick its rows sends no lengths, so that all come to the one agreement, with which the exchange
+  is made: each has room for what comes. What fails after it, those find who wait for it. Memory: S without values while
+  columns travel, and perm; R.
 */
 #include "commimpl.h"
 
 typedef struct {
-  const HybPeers *to, *from;         /* in rows */
-  PetscBool       lasting;           /* as the halo's */
-  const PetscInt *rows;              /* to be sent, where the backend executes; NULL: all */
-  PetscInt       *length[2], *at[2]; /* of the host: of each row sent, received; where it begins */
-  MPI_Request    *request;           /* freed by PetscFree() */
+  const HybPeers *to, *from;   /* in rows */
+  PetscInt       *length, *at; /* of the host: of each row sent; where each begins */
   HybArena        work;
   HybCSR          S;
 } HybRowsMaking;
@@ -41,139 +39,171 @@ PetscErrorCode HybRowsDestroy(HybRows *rows)
 }
 
 /* what is sent, and its lengths for the host */
-static PetscErrorCode HybRowsPick(HybRows r, const HybExec *exec, HybRowsMaking *m, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending)
+static PetscErrorCode HybRowsPick(HybRows r, const HybExec *exec, HybRowsMaking *m, const HybRowsWish *w)
 {
-  const PetscInt n = (PetscInt)m->to->offset[m->to->n], nr = (PetscInt)m->from->offset[m->from->n];
+  const HybCSR  *A = w->A;
+  const PetscInt n = (PetscInt)m->to->offset[m->to->n], rows = w->ship ? w->halo->nghost : w->colmap ? w->halo->n
+                                                                                                     : w->halo->nsend;
 
   PetscFunctionBegin;
-  PetscCall(HybPeersRequests(m->to, m->from, sizeof(PetscInt), &m->request));
-  for (int k = 0; k < 2; k++) {
-    PetscCall(HybArenaAlloc(&m->work, HYB_MEM_HOST, k ? nr : n, sizeof(PetscInt), &m->length[k]));
-    PetscCall(HybArenaAlloc(&m->work, HYB_MEM_HOST, (PetscCount)(k ? nr : n) + 1, sizeof(PetscInt), &m->at[k]));
-  }
-  if (colmap) {
-    PetscCall(exec->backend->csr->submatrixmapped(exec, &r->arena, &m->work, A, n, m->rows, N, colmap, ascending, &m->S, &r->perm));
-    PetscCall(exec->backend->copy(exec, m->at[0], m->S.i, sizeof(PetscInt) * ((size_t)n + 1), HYB_COPY_DEVICE_TO_HOST));
+  PetscCheck(A->m == rows, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A matrix of %" PetscInt_FMT " rows is given, the halo has %" PetscInt_FMT, A->m, rows);
+  PetscCall(HybArenaAlloc(&m->work, HYB_MEM_HOST, n, sizeof(PetscInt), &m->length));
+  PetscCall(HybArenaAlloc(&m->work, HYB_MEM_HOST, (PetscCount)n + 1, sizeof(PetscInt), &m->at));
+  if (w->colmap) {
+    PetscCall(exec->backend->csr->submatrixmapped(exec, &r->arena, &m->work, A, n, w->ship ? NULL : w->halo->there, w->N, w->colmap, w->ascending, &m->S, &r->perm));
+    PetscCall(exec->backend->copy(exec, m->at, m->S.i, sizeof(PetscInt) * ((size_t)n + 1), HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(exec->backend->sync(exec));
   } else {
     m->S = *A;
-    PetscCall(PetscArraycpy(m->at[0], begin, (size_t)n + 1));
+    PetscCall(PetscArraycpy(m->at, w->begin, (size_t)n + 1));
   }
-  for (PetscInt k = 0; k < n; k++) m->length[0][k] = m->at[0][k + 1] - m->at[0][k];
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybRowsSizes(const HybCSR *A, PetscInt m)
-{
-  PetscFunctionBegin;
-  PetscCheck(A->m == m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A matrix of %" PetscInt_FMT " rows is given, the halo has %" PetscInt_FMT, A->m, m);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* how many entries come, and room for them */
-static PetscErrorCode HybRowsRoom(HybRows r, const HybExec *exec, HybArena *keep, HybRowsMaking *m, PetscInt N, PetscBool values, HybCSR *R)
-{
-  const PetscInt nr    = (PetscInt)m->from->offset[m->from->n];
-  PetscCount     total = 0;
-  PetscInt       nnz;
-
-  PetscFunctionBegin;
-  for (PetscInt k = 0; k < nr; k++) total += m->length[1][k];
-  PetscCall(HybIntCast(total, "The rows that come from other processes", &nnz));
-  m->at[1][0] = 0;
-  for (PetscInt k = 0; k < nr; k++) m->at[1][k + 1] = m->at[1][k] + m->length[1][k];
-  PetscCall(HybPeersRefine(m->to, m->at[0], &r->to));
-  PetscCall(HybPeersRefine(m->from, m->at[1], &r->from));
-  r->nsend = m->S.nnz;
-  r->nrecv = total;
-  R->m     = nr;
-  R->n     = N;
-  R->nnz   = total;
-  PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), (PetscCount)nr + 1, sizeof(PetscInt), &R->i));
-  PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), total, sizeof(PetscInt), &R->j));
-  if (values) PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), total, sizeof(HybScalar), &R->a));
-  PetscCall(exec->backend->copy(exec, R->i, m->at[1], sizeof(PetscInt) * ((size_t)nr + 1), HYB_COPY_HOST_TO_DEVICE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Where values follow, all know before that the columns have come */
-static PetscErrorCode HybRowsMake(HybRows r, const HybExec *exec, HybArena *keep, HybRowsMaking *m, const HybCSR *A, PetscInt N, PetscBool values, HybCSR *R)
-{
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(HybPeersExchange(r->comm, m->to, m->from, sizeof(PetscInt), m->length[0], m->length[1], m->request));
-  PetscCall(HybExchangeCreate(r->comm, exec, HybRowsRoom(r, exec, keep, m, N, values, R), "Room for rows of other processes", &r->to, &r->from, PETSC_FALSE, m->lasting, &r->values));
-  ierr = HybExchangeBegin(r->values, exec, sizeof(PetscInt), NULL, m->S.j, PETSC_FALSE);
-  if (!ierr) ierr = HybExchangeEnd(r->values, exec, PETSC_SUCCESS, R->j, NULL);
-  if (values) {
-    PetscCall(HybCommAgree(r->comm, ierr, "Moving rows"));
-    ierr = HybRowsValuesBegin(r, exec, A->a);
-    if (!ierr) ierr = HybRowsValuesEnd(r, exec, PETSC_SUCCESS, R->a);
-  }
-  PetscCall(ierr);
+  for (PetscInt k = 0; k < n; k++) m->length[k] = m->at[k + 1] - m->at[k];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* the object, and this process's part of what comes first */
-static PetscErrorCode HybRowsStart(HybComm comm, const HybExec *exec, HybRowsMaking *m, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybRows *rows)
+static PetscErrorCode HybRowsStart(HybComm comm, const HybExec *exec, HybRowsMaking *m, const HybRowsWish *w)
 {
   HybRows r;
 
   PetscFunctionBegin;
   PetscCall(PetscNew(&r));
-  *rows   = r;
-  r->comm = comm;
+  *w->rows = r;
+  r->comm  = comm;
   comm->users++;
   PetscCall(HybArenaInit(&r->arena, exec));
-  PetscCall(HybRowsPick(r, exec, m, A, begin, colmap, N, ascending));
+  PetscCall(HybRowsPick(r, exec, m, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A's values may be missing, then on all processes: an empty one cannot tell */
-static PetscErrorCode HybRowsMove(HybComm comm, const HybExec *exec, PetscErrorCode before, HybArena *keep, HybRowsMaking *m, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
+/* how many entries come, as has been told, and room for them */
+static PetscErrorCode HybRowsRoom(HybRows r, const HybExec *exec, HybRowsMaking *m, const HybRowsWish *w)
 {
-  HybRows        r     = NULL;
-  PetscInt64     empty = !before && A->nnz && !A->a;
-  HybExec        w     = *exec;
-  PetscErrorCode ierr  = before;
+  const PetscInt nr    = (PetscInt)m->from->offset[m->from->n];
+  PetscCount     total = 0;
+  HybCSR        *R     = w->R;
+  PetscInt       nnz, *at;
 
   PetscFunctionBegin;
-  *rows = NULL;
-  PetscCall(PetscMemzero(R, sizeof(*R)));
-  w.result = HYB_WORK(exec);
-  PetscCall(HybArenaInit(&m->work, &w));
-  if (!ierr) ierr = HybRowsStart(comm, &w, m, A, begin, colmap, N, ascending, &r);
-  ierr = HybCommAgreeMax(comm, ierr, "Picking rows for other processes", 1, &empty);
-  if (!ierr) { /* from here on all meet once more */
-    ierr = HybRowsMake(r, &w, keep, m, A, N, (PetscBool)!empty, R);
-    if (!ierr && colmap) ierr = HybArenaFree(&r->arena, &m->S.i);
-    if (!ierr && colmap) ierr = HybArenaFree(&r->arena, &m->S.j);
-    ierr = HybErrorFirst(ierr, HybArenaReset(&m->work));
-    ierr = HybCommAgree(comm, ierr, "Moving rows");
+  for (PetscInt k = 0; k < nr; k++) total += w->halo->lengths[k];
+  PetscCall(HybIntCast(total, "The rows that come from other processes", &nnz));
+  PetscCall(HybArenaAlloc(&m->work, HYB_MEM_HOST, (PetscCount)nr + 1, sizeof(PetscInt), &at));
+  at[0] = 0;
+  for (PetscInt k = 0; k < nr; k++) at[k + 1] = at[k] + w->halo->lengths[k];
+  PetscCall(HybPeersRefine(m->to, m->at, &r->to));
+  PetscCall(HybPeersRefine(m->from, at, &r->from));
+  r->nsend = m->S.nnz;
+  r->nrecv = total;
+  R->m     = nr;
+  R->n     = w->N;
+  R->nnz   = total;
+  PetscCall(HybArenaAlloc(w->keep, HYB_WORK(exec), (PetscCount)nr + 1, sizeof(PetscInt), &R->i));
+  PetscCall(HybArenaAlloc(w->keep, HYB_WORK(exec), total, sizeof(PetscInt), &R->j));
+  if (w->A->a || !w->A->nnz) PetscCall(HybArenaAlloc(w->keep, HYB_WORK(exec), total, sizeof(HybScalar), &R->a));
+  PetscCall(exec->backend->copy(exec, R->i, at, sizeof(PetscInt) * ((size_t)nr + 1), HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Once all have room. A device's copy of what a neighbour did not send is nobody's columns: the host looks before
+   anything reads them. */
+static PetscErrorCode HybRowsColumns(HybRows r, const HybExec *exec, const HybRowsMaking *m, HybCSR *R)
+{
+  PetscFunctionBegin;
+  PetscCall(HybExchangeBegin(r->values, exec, sizeof(PetscInt), NULL, m->S.j, PETSC_FALSE));
+  PetscCall(HybExchangeEnd(r->values, exec, PETSC_SUCCESS, R->j, NULL));
+  if (r->values->peer) PetscCall(exec->backend->sync(exec));
+  PetscCall(HybRowsCheck(r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the same, and the values where they are there */
+static PetscErrorCode HybRowsContents(const HybExec *exec, HybRowsMaking *m, const HybRowsWish *w, PetscBool values)
+{
+  HybRows        r = *w->rows;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (!values) w->R->a = NULL;
+  ierr = HybRowsColumns(r, exec, m, w->R);
+  if (values && ierr)
+    HybRowsAbandon(r, exec);
+  else if (values) {
+    ierr = HybRowsValuesBegin(r, exec, w->A->a);
+    if (!ierr) ierr = HybRowsValuesEnd(r, exec, PETSC_SUCCESS, w->R->a);
   }
-  (void)HybArenaReset(&m->work);
-  (void)PetscFree(m->request);
-  if (ierr) (void)HybRowsDestroy(&r);
   PetscCall(ierr);
-  *rows = r;
+  if (w->colmap) PetscCall(HybArenaFree(&r->arena, &m->S.i));
+  if (w->colmap) PetscCall(HybArenaFree(&r->arena, &m->S.j));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective, once what is picked has its lengths: all tell these, and make the exchanges. most: a matrix lacks its
+   values, which it does on all processes: an empty one cannot tell. */
+static PetscErrorCode HybRowsMake(HybComm comm, const HybExec *exec, PetscErrorCode before, int n, HybRowsMaking m[], const HybRowsWish w[], HybExchangeWish e[])
+{
+  PetscErrorCode ierr = before, later;
+
+  PetscFunctionBegin;
+  for (int k = 0; k < n; k++) {
+    later = HybPeersExchange(comm, before, m[k].to, m[k].from, sizeof(PetscInt), m[k].length, w[k].halo->lengths, w[k].halo->request);
+    if (!ierr) ierr = later;
+  }
+  for (int k = 0; k < n; k++) {
+    HybRows r = *w[k].rows;
+
+    if (!ierr) ierr = HybRowsRoom(r, exec, &m[k], &w[k]);
+    e[k] = (HybExchangeWish){.to = r ? &r->to : NULL, .from = r ? &r->from : NULL, .lasting = w[k].halo->lasting, .most = !before && w[k].A->nnz && !w[k].A->a};
+  }
+  PetscCall(HybExchangesCreate(comm, exec, ierr, "Rows for other processes", n, e));
+  for (int k = 0; k < n; k++) (*w[k].rows)->values = e[k].exchange;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybRowsMove(HybComm comm, const HybExec *exec, PetscErrorCode before, int n, const HybRowsWish w[])
+{
+  HybRowsMaking   m[HYB_COMM_TOGETHER];
+  HybExchangeWish e[HYB_COMM_TOGETHER];
+  HybExec         x    = *exec;
+  PetscErrorCode  ierr = before, later;
+
+  PetscFunctionBegin;
+  x.result = HYB_WORK(exec);
+  for (int k = 0; k < n; k++) {
+    m[k].to    = w[k].ship ? &w[k].halo->from : &w[k].halo->to;
+    m[k].from  = w[k].ship ? &w[k].halo->to : &w[k].halo->from;
+    *w[k].rows = NULL;
+    PetscCall(PetscMemzero(w[k].R, sizeof(*w[k].R)));
+    PetscCall(HybArenaInit(&m[k].work, &x));
+    if (!ierr) ierr = HybRowsStart(comm, &x, &m[k], &w[k]);
+  }
+  ierr  = HybRowsMake(comm, &x, ierr, n, m, w, e);
+  later = PETSC_SUCCESS;
+  for (int k = 0; k < n && !ierr; k++) { /* all of them, for which others wait */
+    const PetscErrorCode one = HybRowsContents(&x, &m[k], &w[k], (PetscBool)!e[k].most);
+
+    if (!later) later = one;
+  }
+  if (!ierr) ierr = later;
+  for (int k = 0; k < n; k++) {
+    later = HybArenaReset(&m[k].work);
+    if (!ierr) ierr = later;
+  }
+  for (int k = 0; k < n && ierr; k++) (void)HybRowsDestroy(w[k].rows);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybRowsFetch(HybHalo h, const HybExec *exec, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
 {
-  HybRowsMaking m = {.to = &h->to, .from = &h->from, .lasting = h->lasting, .rows = h->there};
-
   PetscFunctionBegin;
-  PetscCall(HybRowsMove(h->comm, exec, before ? before : HybRowsSizes(A, colmap ? h->n : h->nsend), keep, &m, A, begin, colmap, N, ascending, R, rows));
+  PetscCall(HybRowsMove(h->comm, exec, before, 1, &(HybRowsWish){h, PETSC_FALSE, keep, A, begin, colmap, N, ascending, R, rows}));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybRowsShip(HybHalo h, const HybExec *exec, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
 {
-  HybRowsMaking m = {.to = &h->from, .from = &h->to, .lasting = h->lasting};
-
   PetscFunctionBegin;
-  PetscCall(HybRowsMove(h->comm, exec, before ? before : HybRowsSizes(A, h->nghost), keep, &m, A, begin, colmap, N, ascending, R, rows));
+  PetscCall(HybRowsMove(h->comm, exec, before, 1, &(HybRowsWish){h, PETSC_TRUE, keep, A, begin, colmap, N, ascending, R, rows}));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -197,6 +227,16 @@ PetscErrorCode HybRowsValuesEndThere(HybRows r, const HybExec *exec, PetscErrorC
   PetscFunctionBegin;
   PetscCall(HybExchangeEnd(r->values, exec, before, r->values->bypeer || r->values->aware ? NULL : ra, came));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybRowsAbandon(HybRows r, const HybExec *exec)
+{
+  HybExchangeAbandon(r->values, exec);
+}
+
+void HybRowsForget(HybRows r)
+{
+  if (r && r->values->peer) HybPeerForget(r->values);
 }
 
 PetscErrorCode HybRowsCheck(HybRows r)

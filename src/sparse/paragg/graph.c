@@ -103,8 +103,8 @@ static PetscErrorCode HybParAggLook(HybParAgg p, HybParAggMaking *m, PetscBool *
     p->longest = look.longest;
   }
   /* the global numbers of T's columns are the first ones of gid */
-  PetscCall(HybRowsShip(p->halo, x, ierr, &m->work, &m->T, NULL, p->gid, p->N, PETSC_TRUE, &R, &rows));
-  ierr  = HybParAggMatch(p, m, &R, &match);
+  ierr = HybRowsShip(p->halo, x, ierr, &m->work, &m->T, NULL, p->gid, p->N, PETSC_TRUE, &R, &rows);
+  if (!ierr) ierr = HybParAggMatch(p, m, &R, &match);
   later = HybRowsDestroy(&rows);
   PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "The edges of a graph between processes"));
   if (!look.symmetric || !match) *proper = PETSC_FALSE;
@@ -143,9 +143,8 @@ static PetscErrorCode HybParAggRowHalo(HybParAgg p, HybArena *work, const HybPar
   PetscFunctionBegin;
   ierr = HybIntCast(((PetscCount)V->D.m + V->O.n) * bs, "unknowns of a process and its neighbours", &n);
   if (!ierr) ierr = HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)V->O.n * bs, sizeof(PetscInt), &ghost);
-  PetscCall(HybCommAgree(p->comm, ierr, "The unknowns of a graph"));
-  for (PetscInt k = 0; k < V->O.n * bs; k++) ghost[k] = V->garray[k / bs] * bs + k % bs;
-  PetscCall(HybHaloCreate(p->comm, &p->exec, p->rows, V->O.n * bs, ghost, PETSC_FALSE, &p->rowhalo));
+  for (PetscInt k = 0; k < V->O.n * bs && !ierr; k++) ghost[k] = V->garray[k / bs] * bs + k % bs;
+  PetscCall(HybHaloCreate(p->comm, &p->exec, ierr, p->rows, V->O.n * bs, ghost, PETSC_FALSE, &p->rowhalo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,7 +164,7 @@ static PetscErrorCode HybParAggMake(HybParAgg p, HybParAggMaking *m, PetscErrorC
     p->halo = halo;
     p->lent = PETSC_TRUE;
   } else
-    PetscCall(HybHaloCreate(p->comm, &p->exec, p->ranges, m->A.O.n, m->A.garray, PETSC_FALSE, &p->halo));
+    PetscCall(HybHaloCreate(p->comm, &p->exec, PETSC_SUCCESS, p->ranges, m->A.O.n, m->A.garray, PETSC_FALSE, &p->halo));
   if (p->block.bs > 1) PetscCall(HybParAggRowHalo(p, &m->work, &m->A));
   PetscCall(HybCommAgree(p->comm, HybParAggGraph(p, m), "A graph"));
   PetscCall(HybParAggLook(p, m, &found->proper));

@@ -52,9 +52,10 @@ static PetscErrorCode HybNamedTable(HybParAgg p, HybParAggNamed *t, PetscInt n)
 /* Collective */
 static PetscErrorCode HybNamedBegin(HybParAgg p, HybParAggNamed *t, PetscInt n)
 {
+  const PetscErrorCode ierr = HybNamedTable(p, t, n);
+
   PetscFunctionBegin;
-  PetscCall(HybCommAgree(p->comm, HybNamedTable(p, t, n), "Aggregates of other processes"));
-  PetscCall(HybHaloCreate(p->comm, &p->exec, p->cranges, t->nlist, t->garray, PETSC_FALSE, &t->halo));
+  PetscCall(HybHaloCreate(p->comm, &p->exec, ierr, p->cranges, t->nlist, t->garray, PETSC_FALSE, &t->halo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -115,8 +116,8 @@ static PetscErrorCode HybNamedHome(HybParAgg p, HybParAggNamed *t, PetscErrorCod
   PetscFunctionBegin;
   if (!ierr) ierr = HybNamedRows(p, t, L, 0, p->nc, &own);
   if (!ierr) ierr = HybNamedRows(p, t, L, p->nc, p->nc + t->nlist, &S);
-  PetscCall(HybRowsShip(t->halo, &p->exec, ierr, &t->work, &S, NULL, colmap, N, PETSC_FALSE, &R, &rows));
-  ierr  = HybNamedMerge(p, t, &own, colmap, N, &R);
+  ierr = HybRowsShip(t->halo, &p->exec, ierr, &t->work, &S, NULL, colmap, N, PETSC_FALSE, &R, &rows);
+  if (!ierr) ierr = HybNamedMerge(p, t, &own, colmap, N, &R);
   later = HybRowsDestroy(&rows);
   PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "What aggregates are joined with"));
   PetscFunctionReturn(PETSC_SUCCESS);

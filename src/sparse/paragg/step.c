@@ -39,10 +39,8 @@ PetscErrorCode HybParAggGhosts(HybParAgg p, PetscErrorCode before, size_t unit, 
 
 PetscErrorCode HybParAggSum(HybParAgg p, PetscErrorCode before, const char *what, PetscInt n, PetscInt64 *v)
 {
-  v[n] = before != PETSC_SUCCESS;
   PetscFunctionBegin;
-  PetscCall(HybCommSum(p->comm, n + 1, v));
-  if (v[n]) PetscCall(HybCommAgree(p->comm, before, what)); /* which error it is */
+  PetscCall(HybAgreeSum(p->comm->mpi, before, what, n, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -242,18 +242,20 @@ static PetscErrorCode HybMembersDo(HybParAgg p, HybParAggMembers *t, PetscErrorC
 {
   const HybExec *x       = &p->exec;
   PetscInt64     some[2] = {b != NULL, 0};
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybParAggSum(p, before, "Memory for a tentative prolongator", 1, some));
-  PetscCall(HybCommAgree(p->comm, HybMembersSend(p, t, (PetscBool) !!some[0], &b), "Aggregates of other processes"));
-  PetscCall(HybHaloCreate(p->comm, x, p->cranges, p->nlist, p->names, PETSC_FALSE, &t->owners));
-  PetscCall(HybRowsShip(t->owners, x, PETSC_SUCCESS, &t->work, &t->S, NULL, p->gid, p->N, PETSC_TRUE, &t->R, &t->rows));
+  ierr = HybMembersSend(p, t, (PetscBool) !!some[0], &b);
+  PetscCall(HybHaloCreate(p->comm, x, ierr, p->cranges, p->nlist, p->names, PETSC_FALSE, &t->owners));
+  ierr = HybRowsShip(t->owners, x, PETSC_SUCCESS, &t->work, &t->S, NULL, p->gid, p->N, PETSC_TRUE, &t->R, &t->rows);
   if (HybAggIsScalar(&p->block)) {
-    PetscCall(HybMembersTold(p, t, HybMembersColumns(p, t, b, coarse), (PetscBool) !!some[0], b, coarse));
+    if (!ierr) ierr = HybMembersColumns(p, t, b, coarse);
+    PetscCall(HybMembersTold(p, t, ierr, (PetscBool) !!some[0], b, coarse));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybCommAgree(p->comm, HybMembersSort(p, t), "The members of aggregates"));
-  PetscCall(HybHaloCreate(p->comm, x, p->rows, t->nother * p->block.bs, t->unknowns, PETSC_FALSE, &t->members));
+  if (!ierr) ierr = HybMembersSort(p, t);
+  PetscCall(HybHaloCreate(p->comm, x, ierr, p->rows, t->nother * p->block.bs, t->unknowns, PETSC_FALSE, &t->members));
   if (some[0]) PetscCall(HybMembersVectors(p, t, b));
   PetscCall(HybCommAgree(p->comm, HybMembersFactor(p, t, factor, ctx, coarse, doubtful), "The factorization of aggregates"));
   PetscCall(HybMembersBack(p, t));

@@ -143,10 +143,11 @@ static PetscErrorCode HybParAggUniteIn(HybParAgg p, HybParAggMaking *m, const Hy
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybHaloCreate(p->comm, &p->exec, p->ranges, m->A.O.n, m->A.garray, PETSC_FALSE, &u->halo));
+  PetscCall(HybHaloCreate(p->comm, &p->exec, PETSC_SUCCESS, p->ranges, m->A.O.n, m->A.garray, PETSC_FALSE, &u->halo));
   ierr = HybParAggTurn(p, m, u, &T);
-  PetscCall(HybRowsShip(u->halo, &p->exec, ierr, &m->work, &T, NULL, u->own, p->N, PETSC_TRUE, &u->R, &u->rows));
-  PetscCall(HybCommAgree(p->comm, HybParAggUniteBlocks(p, m, A, u), "A graph and its transpose"));
+  ierr = HybRowsShip(u->halo, &p->exec, ierr, &m->work, &T, NULL, u->own, p->N, PETSC_TRUE, &u->R, &u->rows);
+  if (!ierr) ierr = HybParAggUniteBlocks(p, m, A, u);
+  PetscCall(HybCommAgree(p->comm, ierr, "A graph and its transpose"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -30,8 +30,25 @@
 */
 #include "parprodimpl.h"
 
-/* the rows of B that others need; *begin, of the host's: where each begins */
-static PetscErrorCode HybParMultiplySent(HybParMultiply *s, const HybParCSR *B, PetscInt **begin)
+PetscErrorCode HybParMultiplyStart(HybParMultiply *s, HybComm comm, const HybExec *result, PetscBool reuse, PetscInt blocksize)
+{
+  const PetscErrorCode ierr = HybParMultiplyDestroy(s);
+
+  PetscFunctionBegin;
+  s->comm        = comm;
+  s->reuse       = reuse;
+  s->blocksize   = blocksize;
+  s->exec        = *result;
+  s->exec.result = HYB_WORK(result);
+  PetscCall(HybArenaInit(&s->keep, &s->exec));
+  PetscCall(HybArenaInit(&s->work, &s->exec));
+  PetscCall(HybArenaInit(&s->inner.keep, &s->exec));
+  s->made = PETSC_TRUE;
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParMultiplySent(HybParMultiply *s, const HybParCSR *B, PetscInt **begin)
 {
   const HybExec *x     = &s->exec;
   const PetscInt first = B->columns[s->comm->rank];
@@ -168,26 +185,11 @@ static PetscErrorCode HybParMultiplyBlocks(HybParMultiply *s, const HybExec *res
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, HybComm comm, PetscErrorCode before, const HybExec *result, const char *method, PetscInt width, PetscBool reuse, PetscInt blocksize, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
+PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
 {
-  PetscInt      *begin = NULL;
-  PetscErrorCode ierr, later;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  later          = HybParMultiplyDestroy(s);
-  s->comm        = comm;
-  s->reuse       = reuse;
-  s->blocksize   = blocksize;
-  s->exec        = *result;
-  s->exec.result = HYB_WORK(result);
-  PetscCall(HybArenaInit(&s->keep, &s->exec));
-  PetscCall(HybArenaInit(&s->work, &s->exec));
-  PetscCall(HybArenaInit(&s->inner.keep, &s->exec));
-  s->made = PETSC_TRUE;
-  PetscCall(HybHaloCreateRows(comm, &s->exec, before ? before : later, B->rows, A->O.n, A->garray, &s->halo));
-  s->halo->lasting = PETSC_TRUE;
-  ierr             = HybParMultiplySent(s, B, &begin);
-  PetscCall(HybRowsFetch(s->halo, &s->exec, ierr, &s->keep, &s->sent.row, begin, NULL, B->columns[comm->size], PETSC_TRUE, &s->F, &s->rows));
   ierr = HybArenaFree(&s->keep, &s->sent.row.j); /* values alone are sent from now on */
   if (!ierr) ierr = HybArenaFree(&s->keep, &s->sent.row.i);
   if (!ierr) ierr = HybArenaAlloc(&s->keep, s->exec.result, s->sent.row.nnz, sizeof(HybScalar), &s->sent.row.a);
@@ -238,7 +240,8 @@ static PetscErrorCode HybParMultiplyBegin(HybParMultiply *s, PetscErrorCode befo
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   s->Rcurrent = PETSC_FALSE;
-  PetscCall(HybCommAgree(s->comm, ierr, "The values of rows that others need"));
+  if (ierr) HybRowsAbandon(s->rows, &s->exec);
+  PetscCall(ierr);
   PetscCall(HybRowsValuesBegin(s->rows, &s->exec, s->sent.row.a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -16,8 +16,10 @@
   one process would form, bit for bit. What is sent is W's rows at the border, somewhat more than the other way's rows
   of C.
 
-  An error of one process: what each does alone is followed by an agreement before anybody waits for it, and so is the
-  next stage, which gets the error handed over and agrees on it first.
+  An error of one process: in the symbolic phase each stage gets it handed over and comes to the agreements with which
+  its halo and its exchange are made, before anybody waits for what it would send. In the numeric phase it sends nothing
+  in each exchange that is left, so that its neighbours get an error too. At the end of either all agree, once, which
+  the caller does together with what it does itself.
 */
 #include "parprodimpl.h"
 #include <string.h>
@@ -38,30 +40,33 @@ struct _HybParProduct {
 
 static const char *const HybParProductTypes[] = {"AB", "AtB", "ABt", "PtAP", "RARt", "ABC"};
 
-PetscErrorCode HybParProductCreate(MPI_Comm comm, const HybExec *x, HybProductType type, const char *method, PetscInt width, HybParProduct *product)
+PetscErrorCode HybParProductCreate(MPI_Comm comm, PetscErrorCode before, HybProductType type, PetscInt n, PetscInt64 *v, HybParProduct *product)
 {
   HybParProduct  p     = NULL;
   HybComm        inner = NULL;
-  int            fails;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *product = NULL;
   ierr     = HybCommGet(comm, &inner); /* first: it counts PETSc's tags, of which all must have taken as many */
+  if (!ierr) ierr = before;
   if (!ierr) ierr = PetscCalloc1(1, &p);
-  fails = ierr != PETSC_SUCCESS;
-  /* there is no HybComm yet to agree by */
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, comm));
-  if (fails) {
+  ierr = HybAgreeMax(comm, ierr, "A parallel product", n, v);
+  if (ierr) {
     if (inner) (void)HybCommRestore(&inner);
     (void)PetscFree(p);
-    PetscCall(ierr);
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Another process has no memory for a parallel product");
   }
+  PetscCall(ierr);
   *product = p;
   p->comm  = inner;
-  p->exec  = *x;
   p->type  = type;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybParProductSetExec(HybParProduct p, const HybExec *x, const char *method, PetscInt width)
+{
+  PetscFunctionBegin;
+  p->exec  = *x;
   p->width = width;
   PetscCall(PetscStrncpy(p->method, method && method[0] ? method : "auto", sizeof(p->method)));
   for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&p->warena[k], x));
@@ -72,13 +77,6 @@ PetscErrorCode HybParProductSetBlockSize(HybParProduct p, PetscInt bs)
 {
   PetscFunctionBegin;
   p->blocksize = bs;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybParProductAgree(HybParProduct p, PetscErrorCode ierr, const char *what)
-{
-  PetscFunctionBegin;
-  PetscCall(HybCommAgree(p->comm, ierr, what));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -111,11 +109,71 @@ PetscErrorCode HybParProductDestroy(HybParProduct *product)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParProductStage(HybParProduct p, int k, PetscErrorCode before, const HybExec *x, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
+/* Collective: what moves before C = A B, by s, and before the transpose of M; either may be NULL. The two together meet
+   as often as one. */
+static PetscErrorCode HybParProductMove(HybParProduct p, PetscErrorCode before, const HybExec *x, HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, HybParTranspose *t, const HybParCSR *M)
+{
+  const PetscBool reuse = (PetscBool)(p->type == HYB_PRODUCT_PTAP || p->type == HYB_PRODUCT_RART);
+  const int       n = (s != NULL) + (t != NULL), last = n - 1;
+  HybHaloWish     wish[2];
+  HybRowsWish     rows[2];
+  HybHalo         halo[2];
+  PetscInt       *begin[2] = {NULL, NULL};
+  PetscErrorCode  ierr     = before, later;
+
+  PetscFunctionBegin;
+  if (s) {
+    later   = HybParMultiplyStart(s, p->comm, x, reuse, p->blocksize);
+    wish[0] = (HybHaloWish){B->rows, A->O.n, A->garray};
+    if (!ierr) ierr = later;
+  }
+  if (t) {
+    later      = HybParTransposeStart(t, p->comm, x);
+    wish[last] = (HybHaloWish){M->columns, M->O.n, M->garray};
+    if (!ierr) ierr = later;
+  }
+  PetscCall(HybHalosCreateRows(p->comm, s ? &s->exec : &t->exec, ierr, n, wish, halo));
+  for (int k = 0; k < n; k++) halo[k]->lasting = PETSC_TRUE;
+  if (s) {
+    s->halo = halo[0];
+    ierr    = HybParMultiplySent(s, B, &begin[0]);
+    rows[0] = (HybRowsWish){s->halo, PETSC_FALSE, &s->keep, &s->sent.row, begin[0], NULL, B->columns[p->comm->size], PETSC_TRUE, &s->F, &s->rows};
+  }
+  if (t) {
+    t->halo = halo[last];
+    if (!ierr) ierr = HybParTransposeSent(t, M, &begin[last]);
+    rows[last] = (HybRowsWish){t->halo, PETSC_TRUE, &t->keep, &t->S, begin[last], NULL, M->rows[p->comm->size], PETSC_TRUE, &t->R, &t->rows};
+  }
+  PetscCall(HybRowsMove(p->comm, s ? &s->exec : &t->exec, ierr, n, rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the rest of each, which no other process waits for */
+static PetscErrorCode HybParProductMultiply(HybParProduct p, int k, PetscErrorCode before, const HybExec *x, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
 {
   PetscFunctionBegin;
-  PetscCall(HybParMultiplySymbolic(&p->stage[k], p->comm, before, x, p->method, p->width, (PetscBool)(p->type == HYB_PRODUCT_PTAP || p->type == HYB_PRODUCT_RART), p->blocksize, A, B, out, C));
+  PetscCall(before);
+  PetscCall(HybParMultiplySymbolic(&p->stage[k], x, p->method, p->width, A, B, out, C));
   p->nstages = k + 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParProductStage(HybParProduct p, int k, PetscErrorCode before, const HybExec *x, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
+{
+  const PetscErrorCode ierr = HybParProductMove(p, before, x, &p->stage[k], A, B, NULL, NULL);
+
+  PetscFunctionBegin;
+  PetscCall(HybParProductMultiply(p, k, ierr, x, A, B, out, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybParProductTranspose(HybParProduct p, PetscErrorCode before, const HybExec *x, const HybParCSR *M)
+{
+  const PetscErrorCode ierr = HybParProductMove(p, before, x, NULL, NULL, NULL, &p->transpose, M);
+
+  PetscFunctionBegin;
+  PetscCall(ierr);
+  PetscCall(HybParTransposeSymbolic(&p->transpose, M));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -134,21 +192,22 @@ PetscErrorCode HybParProductSymbolic(HybParProduct p, PetscErrorCode before, con
     ierr = HybParProductStage(p, 0, ierr, x, A, B, out, result);
     break;
   case HYB_PRODUCT_ATB:
-    ierr = HybParTransposeSymbolic(&p->transpose, p->comm, ierr, &temp, A);
+    ierr = HybParProductTranspose(p, ierr, &temp, A);
     ierr = HybParProductStage(p, 0, ierr, x, T, B, out, result);
     break;
   case HYB_PRODUCT_ABT:
-    ierr = HybParTransposeSymbolic(&p->transpose, p->comm, ierr, &temp, B);
+    ierr = HybParProductTranspose(p, ierr, &temp, B);
     ierr = HybParProductStage(p, 0, ierr, x, A, T, out, result);
     break;
   case HYB_PRODUCT_PTAP:
-    ierr = HybParProductStage(p, 0, ierr, &temp, A, B, p->warena, &p->W);
-    ierr = HybParTransposeSymbolic(&p->transpose, p->comm, ierr, &temp, B);
+    ierr = HybParProductMove(p, ierr, &temp, &p->stage[0], A, B, &p->transpose, B);
+    ierr = HybParProductMultiply(p, 0, ierr, &temp, A, B, p->warena, &p->W);
+    if (!ierr) ierr = HybParTransposeSymbolic(&p->transpose, B);
     ierr = HybParProductStage(p, 1, ierr, x, T, &p->W, out, result);
     if (!ierr) ierr = HybParMultiplyAdopt(&p->stage[1], T, &p->W, p->warena);
     break;
   case HYB_PRODUCT_RART:
-    ierr = HybParTransposeSymbolic(&p->transpose, p->comm, ierr, &temp, B);
+    ierr = HybParProductTranspose(p, ierr, &temp, B);
     ierr = HybParProductStage(p, 0, ierr, &temp, A, T, p->warena, &p->W);
     ierr = HybParProductStage(p, 1, ierr, x, B, &p->W, out, result);
     if (!ierr) ierr = HybParMultiplyAdopt(&p->stage[1], B, &p->W, p->warena);
@@ -158,7 +217,7 @@ PetscErrorCode HybParProductSymbolic(HybParProduct p, PetscErrorCode before, con
     ierr = HybParProductStage(p, 1, ierr, x, &p->W, C, out, result);
     break;
   }
-  PetscCall(HybCommAgree(p->comm, ierr, "The symbolic phase of a parallel product"));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -211,6 +270,12 @@ PetscErrorCode HybParProductNumeric(HybParProduct p, PetscErrorCode before, cons
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybParProductForget(HybParProduct p)
+{
+  HybRowsForget(p->transpose.rows);
+  for (int k = 0; k < p->nstages; k++) HybRowsForget(p->stage[k].rows);
 }
 
 PetscErrorCode HybParProductSetStream(HybParProduct p, void *stream)

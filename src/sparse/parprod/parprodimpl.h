@@ -68,10 +68,12 @@ typedef struct {
   } inner;
 } HybParMultiply;
 
-/* B->columns and so on stay the caller's. C's memory is result's. reuse: more than one numeric phase is expected.
-   before: an error of this process's, of which the others are told; that of what it does at the end is its own, for the
-   next stage or an agreement. */
-extern PetscErrorCode HybParMultiplySymbolic(HybParMultiply *, HybComm, PetscErrorCode before, const HybExec *, const char *method, PetscInt width, PetscBool reuse, PetscInt blocksize, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
+/* Start: before all else, also after an error. Sent: the rows of B that others need; *begin, of the host's: where each
+   begins. Symbolic, once others' rows have come to F: B->columns and so on stay the caller's, C's memory is result's.
+   reuse: more than one numeric phase is expected. Not collective: an error is this process's own. */
+extern PetscErrorCode HybParMultiplyStart(HybParMultiply *, HybComm, const HybExec *result, PetscBool reuse, PetscInt blocksize);
+extern PetscErrorCode HybParMultiplySent(HybParMultiply *, const HybParCSR *B, PetscInt **begin);
+extern PetscErrorCode HybParMultiplySymbolic(HybParMultiply *, const HybExec *result, const char *method, PetscInt width, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C);
 /* sameA: A has the values of the last numeric phase here; allB: B has them on all processes */
 extern PetscErrorCode HybParMultiplyNumeric(HybParMultiply *, PetscErrorCode before, PetscBool sameA, PetscBool allB, const HybParCSR *A, const HybParCSR *B, HybParCSR *C);
 /* B, a temporary whose values come from the arenas, has them where R and X have theirs from now on, so that nothing
@@ -132,8 +134,10 @@ typedef struct {
   PetscBool   whole;   /* and so has the other one */
 } HybParTranspose;
 
-/* before, and what is left to the next stage: as above */
-extern PetscErrorCode HybParTransposeSymbolic(HybParTranspose *, HybComm, PetscErrorCode before, const HybExec *, const HybParCSR *A);
+/* as above: what is sent is S, and what has come is R */
+extern PetscErrorCode HybParTransposeStart(HybParTranspose *, HybComm, const HybExec *);
+extern PetscErrorCode HybParTransposeSent(HybParTranspose *, const HybParCSR *A, PetscInt **begin);
+extern PetscErrorCode HybParTransposeSymbolic(HybParTranspose *, const HybParCSR *A);
 /* same: A has the values of the last numeric phase here; all: on all processes */
 extern PetscErrorCode HybParTransposeNumeric(HybParTranspose *, PetscErrorCode before, PetscBool same, PetscBool all, const HybParCSR *A);
 extern PetscErrorCode HybParTransposeDestroy(HybParTranspose *);

@@ -13,9 +13,23 @@
 */
 #include "parprodimpl.h"
 
-/* What is sent: the other block's transpose; *begin, of the host's: where its rows begin. Columns get their global
-   numbers. */
-static PetscErrorCode HybParTransposeSent(HybParTranspose *t, const HybParCSR *A, PetscInt **begin)
+PetscErrorCode HybParTransposeStart(HybParTranspose *t, HybComm comm, const HybExec *exec)
+{
+  const PetscErrorCode ierr = HybParTransposeDestroy(t);
+
+  PetscFunctionBegin;
+  t->comm        = comm;
+  t->exec        = *exec;
+  t->exec.result = HYB_WORK(exec);
+  PetscCall(HybArenaInit(&t->keep, &t->exec));
+  PetscCall(HybArenaInit(&t->work, &t->exec));
+  t->made = PETSC_TRUE;
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the other block's transpose, whose columns get their global numbers */
+PetscErrorCode HybParTransposeSent(HybParTranspose *t, const HybParCSR *A, PetscInt **begin)
 {
   const HybExec     *x     = &t->exec;
   const HybCSROps   *ops   = x->backend->csr;
@@ -91,23 +105,11 @@ static PetscErrorCode HybParTransposeReceived(HybParTranspose *t, const HybParCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParTransposeSymbolic(HybParTranspose *t, HybComm comm, PetscErrorCode before, const HybExec *exec, const HybParCSR *A)
+PetscErrorCode HybParTransposeSymbolic(HybParTranspose *t, const HybParCSR *A)
 {
-  PetscInt      *begin = NULL;
-  PetscErrorCode ierr, later;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  later          = HybParTransposeDestroy(t);
-  t->comm        = comm;
-  t->exec        = *exec;
-  t->exec.result = HYB_WORK(exec);
-  PetscCall(HybArenaInit(&t->keep, &t->exec));
-  PetscCall(HybArenaInit(&t->work, &t->exec));
-  t->made = PETSC_TRUE;
-  PetscCall(HybHaloCreateRows(comm, &t->exec, before ? before : later, A->columns, A->O.n, A->garray, &t->halo));
-  t->halo->lasting = PETSC_TRUE;
-  ierr             = HybParTransposeSent(t, A, &begin);
-  PetscCall(HybRowsShip(t->halo, &t->exec, ierr, &t->keep, &t->S, begin, NULL, A->rows[comm->size], PETSC_TRUE, &t->R, &t->rows));
   ierr = HybParTransposeReceived(t, A);
   if (!ierr) ierr = HybParTransposeHere(t, A);
   PetscCall(HybErrorFirst(ierr, HybArenaReset(&t->work)));
@@ -124,7 +126,8 @@ PetscErrorCode HybParTransposeNumeric(HybParTranspose *t, PetscErrorCode before,
   if (all && t->whole) PetscFunctionReturn(before ? before : HybRowsCheck(t->rows));
   t->whole = PETSC_FALSE;
   if (!ierr) ierr = ops->gather(x, t->S.nnz, t->perm[1], PETSC_FALSE, A->O.a, t->S.a);
-  PetscCall(HybCommAgree(t->comm, ierr, "The values of a transposed matrix"));
+  if (ierr) HybRowsAbandon(t->rows, x);
+  PetscCall(ierr);
   PetscCall(HybRowsValuesBegin(t->rows, x, t->S.a));
   if (!same || !t->current) {
     t->current = PETSC_FALSE;

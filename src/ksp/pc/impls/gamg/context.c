@@ -25,12 +25,11 @@ PetscErrorCode HybGAMGAgree(PC pc, PetscErrorCode ierr)
 
 PetscErrorCode HybGAMGAgreeWhy(PC pc, PetscErrorCode ierr, const char **why)
 {
-  int fails[2] = {ierr != PETSC_SUCCESS, *why != NULL};
+  PetscInt64 other = *why != NULL;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, fails, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)pc)));
-  if (fails[0]) PetscCall(HybGAMGAgree(pc, ierr)); /* which error it is */
-  if (fails[1] && !*why) *why = "another process's part of the matrix";
+  PetscCall(HybAgreeMax(PetscObjectComm((PetscObject)pc), ierr, "The setup of GAMG", 1, &other));
+  if (other && !*why) *why = "another process's part of the matrix";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

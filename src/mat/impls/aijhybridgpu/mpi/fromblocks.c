@@ -29,14 +29,15 @@ static PetscErrorCode HybFromBlocksEmpty(Mat C, const PetscObjectState was[2])
 }
 
 /*
-  A throw-away MATMPIAIJ with C's columns and these of others, whose processes have a row each: for what the base class
-  keeps beside the blocks. A process that has an error of its own meets the others before anything is sent.
+  A throw-away MATMPIAIJ with C's columns and these of others, whose processes have a row each, which no process has to
+  be asked: for what the base class keeps beside the blocks. A process that has an error of its own meets the others
+  before anything is sent.
 */
 #if HYB_HAS_CREATE_GARRAY
-static PetscErrorCode HybFromBlocksMakeOne(PetscInt m, PetscInt n, Mat *block)
+static PetscErrorCode HybFromBlocksMakeOne(PetscInt n, Mat *block)
 {
   PetscFunctionBegin;
-  PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, m, n, 0, NULL, block));
+  PetscCall(MatCreateSeqAIJ(PETSC_COMM_SELF, 1, n, 0, NULL, block));
   PetscCall(MatAssemblyBegin(*block, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(*block, MAT_FINAL_ASSEMBLY));
   /* whatever -mat_seqaij_type says: T is a MATMPIAIJ */
@@ -56,8 +57,8 @@ static PetscErrorCode HybFromBlocksMake(HybComm comm, PetscErrorCode before, Mat
   PetscFunctionBegin;
   if (!ierr) ierr = PetscMalloc1(ncols + 1, &own);
   if (!ierr) ierr = PetscMalloc1(ncols, &remote);
-  if (!ierr) ierr = HybFromBlocksMakeOne(ncols > 0, C->cmap->n, &block[0]);
-  if (!ierr) ierr = HybFromBlocksMakeOne(ncols > 0, ncols, &block[1]);
+  if (!ierr) ierr = HybFromBlocksMakeOne(C->cmap->n, &block[0]);
+  if (!ierr) ierr = HybFromBlocksMakeOne(ncols, &block[1]);
   if (!ierr) ierr = HybScatterDefer(C, block[1]);
   ierr = HybCommAgree(comm, ierr, "Memory for the columns of others of a parallel matrix");
   if (ierr) {
@@ -67,7 +68,7 @@ static PetscErrorCode HybFromBlocksMake(HybComm comm, PetscErrorCode before, Mat
   }
   PetscCall(ierr);
   PetscCall(PetscArraycpy(own, garray, ncols));
-  PetscCall(MatCreateMPIAIJWithSeqAIJ(PetscObjectComm((PetscObject)C), PETSC_DETERMINE, C->cmap->N, block[0], block[1], own, &made));
+  PetscCall(MatCreateMPIAIJWithSeqAIJ(PetscObjectComm((PetscObject)C), comm->size, C->cmap->N, block[0], block[1], own, &made));
   *T = made;
   PetscCall(HybScatterSetGraph(C, *T, block[1], ncols, garray, remote));
   if (ncols) block[1]->nonzerostate++; /* as where PETSc numbers the columns anew */
@@ -89,7 +90,7 @@ static PetscErrorCode HybFromBlocksMake(HybComm comm, PetscErrorCode before, Mat
   lent[1] = oa;
   PetscCall(HybCommAgree(comm, ierr, "Memory for the columns of others of a parallel matrix"));
   PetscCall(PetscArraycpy(oj, garray, ncols));
-  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)C), ncols > 0, C->cmap->n, PETSC_DETERMINE, C->cmap->N, i, &none, &nothing, oi, oj, oa, &made));
+  PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)C), 1, C->cmap->n, comm->size, C->cmap->N, i, &none, &nothing, oi, oj, oa, &made));
   *T = made;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -97,7 +98,7 @@ static PetscErrorCode HybFromBlocksMake(HybComm comm, PetscErrorCode before, Mat
 
 /* C's data become those of a parallel matrix with these columns of others, and take its options; the blocks get their
    rows with their contents. */
-PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt *garray)
+PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscErrorCode before, PetscInt ncols, const PetscInt *garray, PetscBool *made)
 {
   Mat_MPIAIJHybridGPU *hyb     = NULL;
   void                *lent[2] = {NULL, NULL}, *data;
@@ -105,18 +106,18 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt 
   Mat                  T = NULL, block[2];
   const PetscInt      *old;
   PetscObjectState     was[2] = {0, 0};
-  PetscErrorCode       ierr, later;
+  PetscErrorCode       ierr   = before, later;
 
   PetscFunctionBegin;
   PetscCall(HybCommGet(PetscObjectComm((PetscObject)C), &comm)); /* there is one: it is looked up */
-  PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
-  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &old));
-  for (int k = 0; k < 2; k++)
+  if (!ierr) ierr = MatMPIAIJHybridGPUGetData(C, &hyb);
+  if (!ierr) ierr = MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &old);
+  for (int k = 0; k < 2 && !ierr; k++)
     if (block[k]) was[k] = block[k]->nonzerostate;
-  ierr = HybMPIHoldWorld(PetscObjectComm((PetscObject)C)); /* so that what its products open stays */
-  ierr = HybFromBlocksMake(comm, ierr, C, ncols, garray, lent, &T);
+  later = HybMPIHoldWorld(PetscObjectComm((PetscObject)C)); /* so that what its products open stays */
+  ierr  = HybFromBlocksMake(comm, ierr ? ierr : later, C, ncols, garray, lent, &T);
+  *made = (PetscBool)(T != NULL);
   if (T) {
-    /* from here on an error is this process's own, and the others are told of it below */
     if (!ierr) ierr = MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc);
     if (!ierr) ierr = MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns);
     data    = C->data;
@@ -125,8 +126,8 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt 
     later   = MatDestroy(&T);
     if (later) (void)MatDestroy(&T); /* the rest of it */
     if (!ierr) ierr = later;
-    ierr = HybErrorFirst(ierr, HybFromBlocksEmpty(C, was)); /* which stop using what is lent before it goes */
-    ierr = HybCommAgree(comm, ierr, "The blocks of a parallel matrix");
+    later = HybFromBlocksEmpty(C, was); /* which stop using what is lent before it goes */
+    if (!ierr) ierr = later;
   }
   for (int k = 0; k < 2; k++) PetscCall(PetscFree(lent[k]));
   PetscCall(HybCommRestore(&comm));

@@ -50,27 +50,31 @@ PetscErrorCode HybMPIHoldWorld(MPI_Comm comm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* All have m->comm */
 static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, PetscInt n, const PetscInt *garray)
 {
-  MPI_Comm        comm    = PetscObjectComm((PetscObject)A);
-  const PetscBool noworld = (PetscBool)!HybGlueState.world;
-  PetscErrorCode  ierr    = HybMPIHaloDestroy(m);
-  int             fails;
+  PetscErrorCode ierr = HybMPIHaloEmpty(m);
 
   PetscFunctionBegin;
-  /* also after an error: it counts PETSc's tags, of which all must have taken as many */
-  ierr = HybErrorFirst(ierr, HybCommGet(comm, &m->comm));
-  ierr = HybErrorFirst(ierr, HybMPIHoldWorld(comm));
   if (!ierr) ierr = PetscMalloc1(n, &m->garray);
   if (!ierr) ierr = PetscArraycpy(m->garray, garray, n);
-  fails = ierr != PETSC_SUCCESS;
-  /* there may be no HybComm to agree by */
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, comm));
-  if (fails && noworld) (void)HybCommRestore(&HybGlueState.world);
-  if (fails) (void)HybMPIHaloDestroy(m);
+  PetscCall(HybHaloCreate(m->comm, x, ierr, A->cmap->range, n, garray, PETSC_TRUE, &m->halo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what its agreements go by, and what a halo needs, unless it is there; *made: it was not. Also after an error: it
+   counts PETSc's tags, of which all must have taken as many. */
+static PetscErrorCode HybMPIHaloComm(MPI_Comm comm, HybMPIHalo *m, PetscBool made[2])
+{
+  PetscErrorCode ierr = PETSC_SUCCESS, later;
+
+  PetscFunctionBegin;
+  made[0] = (PetscBool)!m->comm;
+  made[1] = (PetscBool)!HybGlueState.world;
+  if (made[0]) ierr = HybCommGet(comm, &m->comm);
+  later = HybMPIHoldWorld(comm);
   PetscCall(ierr);
-  PetscCheck(!fails, PETSC_COMM_SELF, PETSC_ERR_LIB, "Memory for a halo failed on another process, which says why");
-  PetscCall(HybHaloCreate(m->comm, x, A->cmap->range, n, garray, PETSC_TRUE, &m->halo));
+  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -88,10 +92,9 @@ PetscErrorCode MatMPIAIJHybridGPUTellWay(Mat A, PetscBool transpose)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What is true of any process: it fails; it cannot use a halo; its halo is not the right one; its matrix is bound to
-   the CPU; its matrix is not bound */
+/* What is true of any process: it cannot use a halo; its halo is not the right one; its matrix is bound to the CPU; its
+   matrix is not bound */
 enum {
-  FAILS,
   CANNOT,
   OTHER,
   BOUND,
@@ -100,24 +103,26 @@ enum {
 };
 static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, Mat blocks[2], const PetscInt *garray, HybExec *x)
 {
-  PetscBool      may = PETSC_FALSE, right = PETSC_FALSE, bound = HybMPIHaloBound(A);
+  PetscBool      may = PETSC_FALSE, right = PETSC_FALSE, bound = HybMPIHaloBound(A), made[2];
   PetscInt64     any[ANSWERS];
-  PetscErrorCode ierr;
+  PetscErrorCode ierr, later;
   const int      former = m->known[!device] && m->serves[!device];
 
   PetscFunctionBegin;
   ierr        = HybMPIHaloLook(A, m, device, blocks, garray, x, &may, &right);
-  any[FAILS]  = ierr != PETSC_SUCCESS;
+  later       = HybMPIHaloComm(PetscObjectComm((PetscObject)A), m, made);
   any[CANNOT] = !may;
   any[OTHER]  = !right;
   any[BOUND]  = bound;
   any[FREE]   = !bound;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, any, ANSWERS, MPIU_INT64, MPI_MAX, PetscObjectComm((PetscObject)A)));
+  ierr        = HybAgreeMax(PetscObjectComm((PetscObject)A), ierr ? ierr : later, "Multiplying with a part of a matrix", ANSWERS, any);
+  if (ierr && made[0]) (void)HybCommRestore(&m->comm);
+  if (ierr && made[1]) (void)HybCommRestore(&HybGlueState.world);
   PetscCall(ierr);
-  PetscCheck(!any[FAILS], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot multiply with its part of the matrix, and says why");
   if (!any[CANNOT] && any[OTHER])
     PetscCall(HybMPIHaloMake(A, m, x, blocks[1]->cmap->n, garray));
-  else if (any[CANNOT] && !former && !any[BOUND]) /* who was bound may be so no more; PETSc's scatter comes next */
+  /* who was bound may be so no more; PETSc's scatter comes next */
+  else if (m->halo && any[CANNOT] && !former && !any[BOUND])
     PetscCall(HybAgree(PetscObjectComm((PetscObject)A), HybMPIHaloDestroy(m), "Giving up a halo"));
   if (!any[CANNOT]) {
     m->told[0] = m->told[1] = NULL;

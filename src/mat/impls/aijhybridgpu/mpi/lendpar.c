@@ -25,8 +25,8 @@ PetscErrorCode HybMatGetParExec(Mat A, HybExec *x)
   Mat_MPIAIJHybridGPU *hyb = NULL;
   Mat                  block[2];
   const PetscInt      *garray;
-  HybExec              can, want;
-  PetscBool            device = PETSC_FALSE, fails;
+  HybExec              can    = {&HybBackendHost, NULL, HYB_MEM_HOST}, want;
+  PetscBool            device = PETSC_FALSE;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
@@ -34,9 +34,7 @@ PetscErrorCode HybMatGetParExec(Mat A, HybExec *x)
   if (!ierr) ierr = MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray);
   if (!ierr) ierr = MatSeqAIJHybridGPUDeriveExec(block[0], &want, &device);
   if (!ierr) ierr = HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &can);
-  PetscCall(HybWhereTogether(PetscObjectComm((PetscObject)A), ierr, &can, device, x, &fails));
-  PetscCall(ierr);
-  PetscCheck(!fails, PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot use its part of a parallel matrix, and says why");
+  PetscCall(HybWhereTogether(PetscObjectComm((PetscObject)A), ierr, "Using a part of a parallel matrix", &can, device, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -92,6 +90,13 @@ static PetscErrorCode HybParLayout(MPI_Comm comm, const PetscInt *ranges, PetscI
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybParLayoutAs(PetscLayout like, PetscLayout *map)
+{
+  PetscFunctionBegin;
+  if (!(*map)->range) PetscCall(HybParLayout((*map)->comm, like->range, (*map)->bs, map));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Not collective, once all have their layouts */
 static PetscErrorCode HybParType(Mat A, PetscErrorCode before, Mat C)
 {
@@ -109,21 +114,23 @@ static PetscErrorCode HybParType(Mat A, PetscErrorCode before, Mat C)
 
 static PetscErrorCode HybParCreate(Mat A, const HybExec *x, PetscErrorCode before, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat C)
 {
-  PetscErrorCode ierr = before;
+  PetscErrorCode ierr = before, later;
+  PetscBool      made;
 
   PetscFunctionBegin;
   /* after an error too: the others are on their way to agree */
-  ierr = HybErrorFirst(ierr, HybParLayout(PetscObjectComm((PetscObject)C), A->rmap->range, rbs, &C->rmap));
-  ierr = HybErrorFirst(ierr, HybParLayout(PetscObjectComm((PetscObject)C), csr->columns, cbs, &C->cmap));
-  PetscCall(HybAgree(PetscObjectComm((PetscObject)C), HybParType(A, ierr, C), "A parallel matrix"));
-  PetscCall(MatMPIAIJHybridGPUSetFrame(C, csr->O.n, csr->garray));
-  ierr = MatMPIAIJHybridGPUAdoptBlocks(C, x, out, csr);
-  PetscCall(MatMPIAIJHybridGPUSumStates(C));
+  later = HybParLayout(PetscObjectComm((PetscObject)C), A->rmap->range, rbs, &C->rmap);
+  if (!ierr) ierr = later;
+  later = HybParLayout(PetscObjectComm((PetscObject)C), csr->columns, cbs, &C->cmap);
+  if (!ierr) ierr = later;
+  ierr = MatMPIAIJHybridGPUSetFrame(C, HybParType(A, ierr, C), csr->O.n, csr->garray, &made);
+  if (!made) PetscFunctionReturn(ierr);
+  if (!ierr) ierr = MatMPIAIJHybridGPUAdoptBlocks(C, x, out, csr);
   C->preallocated = C->assembled = PETSC_TRUE;
   C->num_ass                     = 1;
   PetscCall(PetscObjectStateIncrease((PetscObject)C));
   if (!ierr) ierr = MatMPIAIJHybridGPUSetBlocks(C);
-  PetscCall(HybAgree(PetscObjectComm((PetscObject)C), ierr, "A part of a parallel matrix"));
+  PetscCall(MatMPIAIJHybridGPUSumStates(C, ierr, "A part of a parallel matrix"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -43,18 +43,23 @@ PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetData(Mat, Mat_MPIAIJHybridGPU *
 /* those of A's blocks that are of the type, NULL for others; and f of each of them */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUGetBlocks(Mat A, Mat block[2]);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUEachBlock(Mat A, PetscErrorCode (*f)(Mat));
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat);
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat, PetscErrorCode, const char *what);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUUnmade(Mat);
+PETSC_INTERN PetscErrorCode HybMPIHaloEmpty(HybMPIHalo *);
 PETSC_INTERN PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *);
 PETSC_INTERN PetscErrorCode HybMPIHoldWorld(MPI_Comm);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat);
 PETSC_INTERN PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
 
 /* fromblocks.c. SetFrame: C's data become those of a parallel matrix with these columns of others, and empty blocks of
-   the type; collective, an error of one process is one of all. AdoptBlocks: these get their contents; not
-   collective. */
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscInt ncols, const PetscInt *garray);
+   the type; collective, before is an error of this process's. *made: they have, on all processes, and an error is this
+   process's own, which the caller agrees upon at last; else it is one of all, and C is what it was. AdoptBlocks: these
+   get their contents; not collective. */
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscErrorCode before, PetscInt ncols, const PetscInt *garray, PetscBool *made);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *, HybArena out[2], const HybParCSR *);
+
+/* lendpar.c: *map, unless it is set up, gets the ranges of another; no process is asked */
+PETSC_INTERN PetscErrorCode HybParLayoutAs(PetscLayout like, PetscLayout *map);
 
 /* halo.c: the one that serves a product of A with vectors of this kind, NULL: PETSc's scatter does. Collective. With an
    error of this process alone it is there too, since others are about to go by it. */

@@ -259,7 +259,7 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOO **c, con
   if (HYB_COO_COUNTS_STATES) {
     const PetscObjectState seen = A->ass_nonzerostate;
 
-    PetscCall(MatMPIAIJHybridGPUSumStates(A));
+    PetscCall(MatMPIAIJHybridGPUSumStates(A, PETSC_SUCCESS, ""));
     A->ass_nonzerostate = seen;
   }
   later = MatDestroy(&T);
@@ -423,7 +423,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetLeftOptions(Mat A, const HybAsked asked[2][H
 static PetscErrorCode HybMPICOOWhere(Mat A, PetscCount ncoo, const PetscInt *i, HybExec *x, PetscBool *there)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
-  int                  mine[3], all[3];
+  PetscInt64           any[2];
   PetscBool            idevice = PETSC_FALSE, wanted = PETSC_FALSE, fails = PETSC_TRUE;
   PetscErrorCode       ierr;
 
@@ -434,13 +434,10 @@ static PetscErrorCode HybMPICOOWhere(Mat A, PetscCount ncoo, const PetscInt *i, 
   if (!ierr) ierr = HybWhereCOO(A, &hyb->choices, idevice, ncoo, &wanted);
   if (!ierr) fails = (PetscBool)(!HybExecOnDevice(x) || A->structure_only || ncoo > PETSC_MAX_INT);
   if (HybHashActive(A)) fails = PETSC_TRUE;
-  mine[0] = fails;
-  mine[1] = wanted;
-  mine[2] = ierr != PETSC_SUCCESS;
-  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
-  PetscCall(ierr);
-  PetscCheck(!all[2], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot sort its coordinates, and says why");
-  *there = (PetscBool)(!all[0] && all[1]);
+  any[0] = fails;
+  any[1] = wanted;
+  PetscCall(HybAgreeMax(PetscObjectComm((PetscObject)A), ierr, "Sorting coordinates", 2, any));
+  *there = (PetscBool)(!any[0] && any[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

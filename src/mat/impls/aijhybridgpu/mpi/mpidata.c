@@ -54,31 +54,40 @@ PetscErrorCode MatMPIAIJHybridGPUUnmade(Mat C)
 }
 
 /* The state of the pattern as the parent's MatAssemblyEnd() will set it: the sum of the blocks'. Else the first
-   assembly would tell of another pattern. */
-PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat C)
+   assembly would tell of another pattern. As HybAgree() besides. */
+PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat C, PetscErrorCode before, const char *what)
 {
   Mat             blocks[2];
   const PetscInt *garray;
-  PetscInt64      own, all;
+  PetscInt64      sum[2];
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(C, &blocks[0], &blocks[1], &garray));
-  own = (PetscInt64)(blocks[0]->nonzerostate + blocks[1]->nonzerostate);
-  PetscCallMPI(MPI_Allreduce(&own, &all, 1, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)C)));
-  C->nonzerostate = C->ass_nonzerostate = (PetscObjectState)all;
+  sum[0] = (PetscInt64)(blocks[0]->nonzerostate + blocks[1]->nonzerostate);
+  PetscCall(HybAgreeSum(PetscObjectComm((PetscObject)C), before, what, 1, sum));
+  C->nonzerostate = C->ass_nonzerostate = (PetscObjectState)sum[0];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMPIHaloEmpty(HybMPIHalo *m)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  m->known[0] = m->known[1] = PETSC_FALSE;
+  ierr                      = HybHaloDestroy(&m->halo);
+  PetscCall(PetscFree(m->garray));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *m)
 {
-  PetscErrorCode ierr, later;
+  PetscErrorCode ierr = HybMPIHaloEmpty(m), later = HybCommRestore(&m->comm);
 
   PetscFunctionBegin;
-  m->known[0] = m->known[1] = PETSC_FALSE;
-  ierr                      = HybHaloDestroy(&m->halo);
-  later                     = HybCommRestore(&m->comm);
-  PetscCall(PetscFree(m->garray));
-  PetscCall(HybErrorFirst(ierr, later));
+  PetscCall(ierr);
+  PetscCall(later);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

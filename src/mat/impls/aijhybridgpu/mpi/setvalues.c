@@ -253,7 +253,7 @@ PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
   if (hyb->assembling && !HYB_COO_COUNTS_STATES) {
     const PetscObjectState assembled = A->ass_nonzerostate;
 
-    PetscCall(MatMPIAIJHybridGPUSumStates(A));
+    PetscCall(MatMPIAIJHybridGPUSumStates(A, PETSC_SUCCESS, ""));
     A->ass_nonzerostate = assembled;
   }
   hyb->assembling = PETSC_FALSE;

@@ -5,57 +5,55 @@
 #include "product.h"
 #include "../seq/coo.h"
 
-/* Collective: C has these columns of others already, on all processes. Then its blocks stay the objects that they are,
-   which a program may have borrowed (MatGetDiagonalBlock(), MatMPIAIJGetSeqAIJ()), and so do garray and the options. */
+/* Not collective: C has these columns of others already. If so on all processes its blocks stay the objects that they
+   are, which a program may have borrowed (MatGetDiagonalBlock(), MatMPIAIJGetSeqAIJ()), and so do garray and the
+   options. */
 static PetscErrorCode HybParResultSameColumns(Mat C, const HybMatProduct *mp, const HybParCSR *result, PetscBool *same)
 {
-  int mine = 0;
+  Mat             block[2];
+  const PetscInt *garray;
 
   PetscFunctionBegin;
-  if (mp->block[0].result.id && C->preallocated) {
-    Mat             block[2];
-    const PetscInt *garray;
-
-    PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
-    mine = block[0] && block[1] && MatIsSeqAIJHybridGPU(block[0]) && MatIsSeqAIJHybridGPU(block[1]) && block[1]->cmap->n == result->O.n && (garray || !result->O.n);
-    for (PetscInt k = 0; k < result->O.n && mine; k++) mine = garray[k] == result->garray[k];
-  }
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)C)));
-  *same = (PetscBool)mine;
+  *same = PETSC_FALSE;
+  if (!mp->block[0].result.id || !C->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
+  *same = (PetscBool)(block[0] && block[1] && MatIsSeqAIJHybridGPU(block[0]) && MatIsSeqAIJHybridGPU(block[1]) && block[1]->cmap->n == result->O.n && (garray || !result->O.n));
+  if (*same) PetscCall(PetscArraycmp(garray, result->garray, result->O.n, same));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* repeated, on all processes: C is the result of an earlier symbolic phase */
-static PetscErrorCode HybParResultAdopt(Mat C, HybMatProduct *mp, PetscBool repeated, HybArena out[2], const HybParCSR *result)
+/* repeated, on all processes: C is the result of an earlier symbolic phase; stay: and has these columns of others.
+   before: an error of this process's. */
+static PetscErrorCode HybParResultAdopt(Mat C, HybMatProduct *mp, PetscErrorCode before, PetscBool repeated, PetscBool stay, HybArena out[2], const HybParCSR *result)
 {
   const PetscBool      again = (PetscBool)(mp->block[0].result.id && C->preallocated);
   const HybExec       *x     = &mp->exec;
+  const char          *what  = "Taking over the result of a parallel product";
   HybAsked             asked[2][HYB_LEFT];
   Mat_MPIAIJHybridGPU *hyb  = NULL;
-  PetscBool            stay = PETSC_FALSE;
-  PetscErrorCode       ierr = PETSC_SUCCESS;
+  PetscBool            made = stay;
+  PetscErrorCode       ierr = before;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
-  if (again) PetscCall(MatMPIAIJHybridGPULeftOptions(C, asked));
-  PetscCall(HybCOOParentsGone((PetscObject)C, "HybMPICOO", &hyb->coocount));
-  if (repeated) PetscCall(HybParResultSameColumns(C, mp, result, &stay));
+  if (!ierr) ierr = MatMPIAIJHybridGPUGetData(C, &hyb);
+  if (!ierr && again) ierr = MatMPIAIJHybridGPULeftOptions(C, asked);
+  if (!ierr) ierr = HybCOOParentsGone((PetscObject)C, "HybMPICOO", &hyb->coocount);
+  if (!stay) ierr = MatMPIAIJHybridGPUSetFrame(C, ierr, result->O.n, result->garray, &made);
+  if (!made) PetscFunctionReturn(ierr);
   /* until all of it is there C is nobody's result, and has nothing that entries could be set in */
   C->preallocated = C->assembled = C->was_assembled = PETSC_FALSE;
-  if (!stay) PetscCall(MatMPIAIJHybridGPUSetFrame(C, result->O.n, result->garray));
-  mp->zeros = PETSC_TRUE;
+  mp->zeros                                         = PETSC_TRUE;
   /* a symbolic result may be used as it is: no stray values */
   for (int b = 0; b < 2 && !ierr; b++) ierr = x->backend->zero(x, (b ? &result->O : &result->D)->a, sizeof(HybScalar) * (size_t)(b ? &result->O : &result->D)->nnz);
   if (!ierr) ierr = MatMPIAIJHybridGPUAdoptBlocks(C, x, out, result);
   if (!ierr) ierr = HybResultNote(C, mp);
-  /* so that an assembly, which sums, leaves it; what P^T A P leaves to its numeric phase keeps its state (below) */
-  if (repeated || C->product->type != MATPRODUCT_PtAP) PetscCall(MatMPIAIJHybridGPUSumStates(C));
   C->preallocated = C->assembled = PETSC_TRUE;
   if (!ierr) ierr = PetscObjectStateIncrease((PetscObject)C);
   /* what the program said of C since, or as the parent's from coordinates */
   if (!ierr) ierr = again ? MatMPIAIJHybridGPUSetLeftOptions(C, (const HybAsked(*)[HYB_LEFT])asked) : MatSetOption(C, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_TRUE);
   if (!ierr) ierr = MatMPIAIJHybridGPUSetBlocks(C);
-  ierr = HybParProductAgree(mp->several, ierr, "Taking over the result of a parallel product");
+  /* so that an assembly, which sums, leaves it; what P^T A P leaves to its numeric phase keeps its state (below) */
+  ierr = repeated || C->product->type != MATPRODUCT_PtAP ? MatMPIAIJHybridGPUSumStates(C, ierr, what) : HybAgree(PetscObjectComm((PetscObject)C), ierr, what);
   if (ierr) C->preallocated = C->assembled = PETSC_FALSE;
   PetscCall(ierr);
   if (stay) { /* the parent forgets its room for a row, which may be longer now */
@@ -130,38 +128,38 @@ static PetscErrorCode HybParResultWithin(Mat C, HybMatProduct *mp, HybArena out[
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective. *kept: C keeps its pattern, on all processes */
-static PetscErrorCode HybParResultKeep(Mat C, HybMatProduct *mp, HybArena out[2], const HybParCSR *result, PetscBool *kept)
+/* Collective. *kept: C keeps its pattern, on all processes; *stay: or its columns of others */
+static PetscErrorCode HybParResultKeep(Mat C, HybMatProduct *mp, PetscErrorCode before, HybArena out[2], const HybParCSR *result, PetscBool *kept, PetscBool *stay)
 {
-  PetscBool      within = PETSC_FALSE, equal[2] = {PETSC_FALSE, PETSC_FALSE};
-  PetscInt      *j    = NULL;
-  int            mine = 0;
-  PetscErrorCode ierr;
+  PetscBool within = PETSC_FALSE, same = PETSC_FALSE, equal[2] = {PETSC_FALSE, PETSC_FALSE};
+  PetscInt *j = NULL;
+  PetscInt64 not [2];
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
-  *kept = PETSC_FALSE;
-  ierr  = HybParResultWithin(C, mp, out, result, &within, equal, &j);
-  PetscCall(HybParProductAgree(mp->several, ierr, "Comparing a parallel product with the matrix that is used again"));
-  mine = within;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &mine, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)C)));
-  if (!mine) PetscFunctionReturn(PETSC_SUCCESS);
-  *kept = PETSC_TRUE;
-  for (int k = 0; k < 2; k++) {
+  if (!ierr) ierr = HybParResultWithin(C, mp, out, result, &within, equal, &j);
+  if (!ierr) ierr = HybParResultSameColumns(C, mp, result, &same);
+  not [0] = !within;
+  not [1] = !same;
+  PetscCall(HybAgreeMax(PetscObjectComm((PetscObject)C), ierr, "Comparing a parallel product with the matrix that is used again", 2, not ));
+  *kept = (PetscBool) !not [0];
+  *stay = (PetscBool) !not [1];
+  for (int k = 0; k < 2 && *kept; k++) {
     if (equal[k]) continue; /* its arrays go with out */
     PetscCall(HybKeptSet(&mp->block[k].kept, &out[k], k ? &result->O : &result->D));
     if (k) mp->block[1].kept.j = j;
   }
-  PetscCall(HybResultNote(C, mp));
+  if (*kept) PetscCall(HybResultNote(C, mp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParResultPattern(Mat C, HybMatProduct *mp, PetscBool again, HybArena out[2], const HybParCSR *result)
+PetscErrorCode HybParResultPattern(Mat C, HybMatProduct *mp, PetscErrorCode before, PetscBool again, HybArena out[2], const HybParCSR *result)
 {
-  PetscBool kept = PETSC_FALSE;
+  PetscBool kept = PETSC_FALSE, stay = PETSC_FALSE;
 
   PetscFunctionBegin;
-  if (again) PetscCall(HybParResultKeep(C, mp, out, result, &kept));
-  if (!kept) PetscCall(HybParResultAdopt(C, mp, again, out, result));
+  if (again) PetscCall(HybParResultKeep(C, mp, before, out, result, &kept, &stay));
+  if (!kept) PetscCall(HybParResultAdopt(C, mp, again ? PETSC_SUCCESS : before, again, stay, out, result));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -217,7 +215,6 @@ PetscErrorCode HybParResultEnd(Mat C, HybMatProduct *mp, PetscBool before)
   hyb->unmade = PETSC_FALSE;
   if (mp->pending) { /* the assembly that the symbolic phase left out */
     mp->pending = PETSC_FALSE;
-    PetscCall(MatMPIAIJHybridGPUSumStates(C));
     PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
   }
   if (mp->assemble) { /* as the parent's ends */

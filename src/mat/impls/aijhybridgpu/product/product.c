@@ -117,12 +117,6 @@ static PetscErrorCode HybMatProductSet(Mat C, HybMatProduct *mp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective: has what each process did alone succeeded for all? */
-static PetscErrorCode HybMatProductAgree(HybMatProduct *mp, PetscErrorCode ierr, const char *what)
-{
-  return mp->blocks == 2 ? HybParProductAgree(mp->several, ierr, what) : ierr;
-}
-
 /* Which layouts meet, and whose are the result's: operand n / 2, its rows if n is even, else its columns */
 static PetscLayout HybOperandsLayout(const HybOperands *o, int n)
 {
@@ -153,12 +147,13 @@ static PetscErrorCode HybOperandsConform(Mat C, HybProductType type, const HybOp
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Where the product runs, on all processes alike: on the device if it is worth while for one and all have it */
-static PetscErrorCode HybMatProductExec(Mat C, HybMatProduct *mp, const HybChoices *choices, PetscErrorCode before, HybOperands *o, HybExec *x)
+/* Collective: what computes, and where, on all processes alike: on the device if it is worth while for one and all have
+   it */
+static PetscErrorCode HybMatProductCreate(Mat C, HybMatProduct *mp, const HybChoices *choices, PetscErrorCode before, HybOperands *o, HybExec *x)
 {
-  HybExec        can, want;
+  HybExec        can = {&HybBackendHost, NULL, HYB_MEM_HOST}, want = can;
+  PetscInt64     any[2];
   PetscErrorCode ierr = before;
-  PetscBool      fails;
 
   PetscFunctionBegin;
   if (o->blocks == 1) {
@@ -166,26 +161,15 @@ static PetscErrorCode HybMatProductExec(Mat C, HybMatProduct *mp, const HybChoic
     PetscCall(HybOperandsWork(C, choices, mp->type, o));
     mp->work = o->work;
     PetscCall(HybGlueGetExec(C, choices, o->work, x));
+    PetscCall(HybProductCreate(x, mp->type, HybMatProductMethod(x, mp->method), choices->width, &mp->one));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!ierr) ierr = HybGlueGetExec(C, choices, HYB_ANY_SIZE, &can);
   if (!ierr) ierr = HybGlueGetExec(C, choices, o->work, &want);
-  PetscCall(HybWhereTogether(PetscObjectComm((PetscObject)C), ierr, &can, (PetscBool)(!ierr && HybExecOnDevice(&want)), x, &fails));
-  PetscCall(ierr);
-  PetscCheck(!fails, PETSC_COMM_SELF, PETSC_ERR_LIB, "The operands of the product %s cannot be used on another process, which says why", MatProductTypes[C->product->type]);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Collective: what computes, where mp->exec is */
-static PetscErrorCode HybMatProductCreate(Mat C, HybMatProduct *mp, PetscInt width)
-{
-  const char *method = HybMatProductMethod(&mp->exec, mp->method);
-
-  PetscFunctionBegin;
-  if (mp->blocks == 2)
-    PetscCall(HybParProductCreate(PetscObjectComm((PetscObject)C), &mp->exec, mp->type, method, width, &mp->several));
-  else
-    PetscCall(HybProductCreate(&mp->exec, mp->type, method, width, &mp->one));
+  HybWhereAsk(&can, HybExecOnDevice(&want), any);
+  PetscCall(HybParProductCreate(PetscObjectComm((PetscObject)C), ierr, mp->type, 2, any, &mp->several));
+  HybWhereAll(any, &can, x);
+  PetscCall(HybParProductSetExec(mp->several, x, HybMatProductMethod(x, mp->method), choices->width));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -237,7 +221,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
   if (!ierr) ierr = later;
   if (mp->blocks == 2) {
     ierr = HybParProductSymbolic(mp->several, ierr, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, out, &result);
-    if (!ierr) ierr = HybParResultPattern(C, mp, again, out, &result);
+    ierr = HybParResultPattern(C, mp, ierr, again, out, &result);
   } else {
     if (!ierr) ierr = HybProductSymbolic(mp->one, &o->csr[0].D, &o->csr[1].D, o->n == 3 ? &o->csr[2].D : NULL, out, &result.D);
     if (!ierr) ierr = HybResultPattern(C, mp, again, out, &result.D);
@@ -270,14 +254,13 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
   }
   PetscCall(PetscInfo(C, "An operand's pattern, or where C lives, may have changed since the symbolic phase, which is repeated\n"));
   PetscCall(HybMatProductChoices(C, mp->blocks, &choices));
-  PetscCall(HybMatProductExec(C, mp, choices, PETSC_SUCCESS, o, &x));
   HybOperandsValuesForget(mp);
   /* an error of one process waits until all can be told */
-  ierr     = mp->blocks == 2 ? HybParProductDestroy(&mp->several) : HybProductDestroy(&mp->one);
+  ierr = mp->blocks == 2 ? HybParProductDestroy(&mp->several) : HybProductDestroy(&mp->one);
+  PetscCall(HybMatProductCreate(C, mp, choices, ierr, o, &x));
   moves    = (PetscBool)(x.backend != mp->exec.backend);
   mp->exec = x;
-  PetscCall(HybMatProductCreate(C, mp, choices->width));
-  if (!ierr && moves) ierr = HybOperandsSend(o, &x, PETSC_TRUE);
+  if (moves) ierr = HybOperandsSend(o, &x, PETSC_TRUE);
   PetscCall(HybMatProductSymbolic(C, mp, PETSC_TRUE, ierr, o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -285,24 +268,21 @@ static PetscErrorCode HybMatProductRepeat(Mat C, HybMatProduct *mp, HybOperands 
 /* Collective, of a parallel product: can the plan of the symbolic phase be used by all processes? */
 static PetscErrorCode HybMatProductMeet(Mat C, HybMatProduct *mp, PetscErrorCode ierr, HybOperands *o, PetscBool *same)
 {
-  PetscBool seen[3] = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
-  int       mine[7], all[7];
+  PetscBool  seen[3] = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
+  PetscInt64 any[6]; /* another pattern; values that were set; new entries may come; other values of an operand */
 
   PetscFunctionBegin;
   if (!ierr) ierr = HybOperandsValuesSeen(mp, o, PETSC_FALSE, seen);
-  mine[0] = ierr != PETSC_SUCCESS;
-  mine[1] = !*same;
-  mine[2] = C->insertmode != NOT_SET_VALUES;
-  mine[3] = HybParResultTakesNew(C);
-  for (int k = 0; k < 3; k++) mine[4 + k] = !seen[k];
-  PetscCallMPI(MPI_Allreduce(mine, all, 7, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)C)));
-  *same        = (PetscBool)!all[1];
-  mp->assemble = (PetscBool)(all[2] || all[3]);
-  for (int k = 0; k < 3; k++) mp->stays[k] = (PetscBool)!all[4 + k];
-  PetscCall(ierr);
+  any[0] = !*same;
+  any[1] = C->insertmode != NOT_SET_VALUES;
+  any[2] = HybParResultTakesNew(C);
+  for (int k = 0; k < 3; k++) any[3 + k] = !seen[k];
+  PetscCall(HybAgreeMax(PetscObjectComm((PetscObject)C), ierr, "The operands of a parallel product", 6, any));
+  *same        = (PetscBool)!any[0];
+  mp->assemble = (PetscBool)(any[1] || any[2]);
+  for (int k = 0; k < 3; k++) mp->stays[k] = (PetscBool)!any[3 + k];
   /* the parent's, which add entries, begin with MatZeroEntries() */
-  PetscCheck(!all[2] || (C->product->type != MATPRODUCT_AtB && C->product->type != MATPRODUCT_PtAP), PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_WRONGSTATE, "The result of the product %s is one in which values were set and not yet assembled, on this process or another", MatProductTypes[C->product->type]);
-  PetscCheck(!all[0], PETSC_COMM_SELF, PETSC_ERR_LIB, "The operands of the product %s cannot be used on another process, which says why", MatProductTypes[C->product->type]);
+  PetscCheck(!any[1] || (C->product->type != MATPRODUCT_AtB && C->product->type != MATPRODUCT_PtAP), PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_WRONGSTATE, "The result of the product %s is one in which values were set and not yet assembled, on this process or another", MatProductTypes[C->product->type]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -362,7 +342,8 @@ static PetscErrorCode HybMatProductValues(Mat C, HybMatProduct *mp, PetscErrorCo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The values. An error of one process is one of all; before: one of this process's. */
+/* The values. An error of one process is one of all; before: one of this process's. The state of a pattern that the
+   symbolic phase left out is agreed upon with it. */
 static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, PetscErrorCode before, HybOperands *o)
 {
   HybKeptWrite   w[2];
@@ -379,7 +360,10 @@ static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, PetscErrorC
 
     if (!ierr) ierr = later;
   }
-  ierr = HybMatProductAgree(mp, ierr, "The values of a parallel product");
+  if (mp->blocks == 2) {
+    ierr = mp->pending ? MatMPIAIJHybridGPUSumStates(C, ierr, "The values of a parallel product") : HybAgree(PetscObjectComm((PetscObject)C), ierr, "The values of a parallel product");
+    if (ierr) HybParProductForget(mp->several);
+  }
   if (ierr) HybResultHalfMade(C, mp);
   PetscCall(ierr);
   mp->zeros = PETSC_FALSE;
@@ -561,9 +545,9 @@ static PetscErrorCode HybMatProductHeader(Mat C, HybProductType type, HybOperand
   /* block sizes go with the sizes: GAMG and the block methods live by them */
   if (rows->bs > 0) PetscCall(PetscLayoutSetBlockSize(C->rmap, rows->bs));
   if (columns->bs > 0) PetscCall(PetscLayoutSetBlockSize(C->cmap, columns->bs));
-  if (o->blocks == 2) { /* the processes meet here: what follows may fail for one */
-    PetscCall(PetscLayoutSetUp(C->rmap));
-    PetscCall(PetscLayoutSetUp(C->cmap));
+  if (o->blocks == 2) {
+    PetscCall(HybParLayoutAs(rows, &C->rmap));
+    PetscCall(HybParLayoutAs(columns, &C->cmap));
     if (!ours) PetscCall(MatSetType(C, MATMPIAIJHYBRIDGPU));
   } else if (ours)
     PetscCall(MatSetType(C, ((PetscObject)first)->type_name));
@@ -587,8 +571,7 @@ static PetscErrorCode HybMatProductFirst(Mat C, PetscErrorCode before, const Hyb
 
   PetscFunctionBegin;
   PetscCall(PetscObjectStateGet((PetscObject)C, &state));
-  PetscCall(HybMatProductExec(C, mp, choices, before, o, &mp->exec));
-  PetscCall(HybMatProductCreate(C, mp, choices->width));
+  PetscCall(HybMatProductCreate(C, mp, choices, before, o, &mp->exec));
   ierr = HybOperandsSend(o, &mp->exec, PETSC_FALSE);
   PetscCall(HybMatProductSymbolic(C, mp, PETSC_FALSE, ierr, o));
   mp->pending = (PetscBool)(mp->blocks == 1 || mp->type == HYB_PRODUCT_PTAP);

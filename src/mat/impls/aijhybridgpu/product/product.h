@@ -134,10 +134,10 @@ PETSC_INTERN PetscErrorCode HybKeptBegin(Mat C, const HybExec *, HybKeptWrite *w
 PETSC_INTERN PetscErrorCode HybKeptEnd(Mat C, const HybExec *, HybKept *, PetscBool interface, HybKeptWrite *w);
 
 /* result.c, the sequential C, and parresult.c, the parallel one. Pattern: C gets the product's pattern, whose arrays
-   are taken over; again: it may keep a wider one that it has. Collective, with an error of one process being one of
-   all. */
+   are taken over; again: it may keep a wider one that it has. Collective, with an error of one process, or before,
+   being one of all. */
 PETSC_INTERN PetscErrorCode HybResultPattern(Mat C, HybMatProduct *, PetscBool again, HybArena *arrays, HybCSR *result);
-PETSC_INTERN PetscErrorCode HybParResultPattern(Mat C, HybMatProduct *, PetscBool again, HybArena out[2], const HybParCSR *result);
+PETSC_INTERN PetscErrorCode HybParResultPattern(Mat C, HybMatProduct *, PetscErrorCode before, PetscBool again, HybArena out[2], const HybParCSR *result);
 /* not collective: some of AIJ's parallel products say MAT_NO_OFF_PROC_ENTRIES of their result */
 PETSC_INTERN PetscErrorCode HybParResultRefusesOthers(HybProductType, PetscBool *refuses);
 /* collective: a numeric phase has ended; before: C was assembled when it began */

@@ -106,18 +106,26 @@ PetscErrorCode HybWhereCOO(Mat A, const HybChoices *choices, PetscBool indices, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Collective, whatever ierr is */
-PetscErrorCode HybWhereTogether(MPI_Comm comm, PetscErrorCode ierr, const HybExec *can, PetscBool wanted, HybExec *x, PetscBool *fails)
+void HybWhereAsk(const HybExec *can, PetscBool wanted, PetscInt64 any[2])
 {
-  int mine[3] = {0, 0, 0}, all[3];
+  any[0] = !HybExecOnDevice(can);
+  any[1] = wanted;
+}
+
+void HybWhereAll(const PetscInt64 any[2], const HybExec *can, HybExec *x)
+{
+  *x = any[0] || !any[1] ? (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST} : *can;
+}
+
+/* Collective, whatever ierr is */
+PetscErrorCode HybWhereTogether(MPI_Comm comm, PetscErrorCode ierr, const char *what, const HybExec *can, PetscBool wanted, HybExec *x)
+{
+  PetscInt64 any[2];
 
   PetscFunctionBegin;
-  mine[0] = ierr != PETSC_SUCCESS;
-  mine[1] = !ierr && !HybExecOnDevice(can);
-  mine[2] = !ierr && wanted;
-  PetscCallMPI(MPI_Allreduce(mine, all, 3, MPI_INT, MPI_MAX, comm));
-  *fails = (PetscBool)(all[0] != 0);
-  *x     = all[0] || all[1] || !all[2] ? (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST} : *can;
+  HybWhereAsk(can, wanted, any);
+  PetscCall(HybAgreeMax(comm, ierr, what, 2, any));
+  HybWhereAll(any, can, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

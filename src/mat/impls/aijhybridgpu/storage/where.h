@@ -24,8 +24,11 @@ PETSC_INTERN PetscErrorCode HybWhereDense(Mat, PetscBool ondevice, PetscCount nn
 PETSC_INTERN PetscErrorCode HybWhereHalo(Mat, const HybChoices *, PetscBool vectors, Mat block, HybExec *);
 /* Is it worth while to make a pattern of n places on the device, or are the indices there? */
 PETSC_INTERN PetscErrorCode HybWhereCOO(Mat, const HybChoices *, PetscBool indices, PetscCount n, PetscBool *wanted);
-/* what all processes do together: can says what this one has; fails: ierr is an error on one of them */
-PETSC_INTERN PetscErrorCode HybWhereTogether(MPI_Comm, PetscErrorCode ierr, const HybExec *can, PetscBool wanted, HybExec *x, PetscBool *fails);
+/* What all processes do together: can says what this one has. The largest of any[] over all tell where. */
+PETSC_INTERN void HybWhereAsk(const HybExec *can, PetscBool wanted, PetscInt64 any[2]);
+PETSC_INTERN void HybWhereAll(const PetscInt64 any[2], const HybExec *can, HybExec *x);
+/* the same at once; ierr and what: as for HybAgree() */
+PETSC_INTERN PetscErrorCode HybWhereTogether(MPI_Comm, PetscErrorCode ierr, const char *what, const HybExec *can, PetscBool wanted, HybExec *x);
 /* Is a device in use that operations on A may run on? */
 PETSC_INTERN PetscBool HybWhereMayBe(Mat, const HybChoices *);
 /* one that runs on the device was done, with vectors there or not */
