@@ -66,3 +66,12 @@ PetscErrorCode HybSpGEMMCheckCount(const HybExec *exec, const HybCSR *A, const H
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode HybSpGEMMEntries(const HybExec *exec, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
+{
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
+  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
+  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
