@@ -34,9 +34,7 @@ static PetscErrorCode CountFits(const HybExec *exec, double need, HybMemoryRepor
   PetscCall(CountFree(exec, report));
   *fits = (PetscBool)(need <= (double)report->free_bytes);
   if (*fits || need > (double)report->total_bytes) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  *fits = (PetscBool)!exec->backend->alloc(exec, HYB_MEM_DEVICE, (size_t)need, &trial);
-  PetscCall(PetscPopErrorHandler());
+  *fits = (PetscBool)!HYB_QUIETLY(exec->backend->alloc(exec, HYB_MEM_DEVICE, (size_t)need, &trial));
   if (*fits)
     PetscCall(exec->backend->free(exec, HYB_MEM_DEVICE, (size_t)need, trial));
   else /* of what was given back for it */
