@@ -21,23 +21,6 @@ static PetscErrorCode Forget(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A with its last offset at nnz; i[0] is not 0 */
-static PetscErrorCode Moved(const RefMat *A, PetscCount nnz, HybCSR *M)
-{
-  const PetscCount by = nnz - A->csr.nnz;
-  PetscInt        *i  = (PetscInt *)RefAlloc((PetscCount)A->csr.m + 1, sizeof(PetscInt));
-
-  PetscFunctionBegin;
-  PetscCall(HybTestUpload(&mine, &A->csr, M));
-  for (PetscInt r = 0; r <= A->csr.m; r++) i[r] = (PetscInt)(A->csr.i[r] + by);
-  PetscCall(HybTestUploadArray(&mine, (PetscCount)A->csr.m + 1, sizeof(PetscInt), i, &M->i));
-  M->j   = (PetscInt *)((uintptr_t)M->j - (uintptr_t)by * sizeof(PetscInt));
-  M->a   = (HybScalar *)((uintptr_t)M->a - (uintptr_t)by * sizeof(HybScalar));
-  M->nnz = nnz;
-  free(i);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* once it has fits and nnz: an error, or right */
 #define OPERATION(what, call, check)                               \
   do {                                                             \
@@ -63,7 +46,7 @@ static PetscErrorCode Operations(const RefMat *A, const RefMat *B, PetscCount nn
   RefMat            S;
 
   PetscFunctionBegin;
-  PetscCall(Moved(A, nnz, &DA));
+  PetscCall(HybTestUploadMoved(&mine, A, nnz, &DA));
   PetscCall(HybTestUpload(&mine, &B->csr, &DB));
   PetscCall(HybTestUploadArray(&mine, m, sizeof(PetscScalar), hl, &l));
   PetscCall(HybTestUploadArray(&mine, n, sizeof(PetscScalar), hx, &x));
@@ -138,7 +121,7 @@ static PetscErrorCode Parts(const RefMat *A, PetscCount nnz)
   RefMat           R;
 
   PetscFunctionBegin;
-  PetscCall(Moved(A, nnz, &D));
+  PetscCall(HybTestUploadMoved(&mine, A, nnz, &D));
   PetscCall(HybTestUploadArray(&mine, 2, sizeof(PetscInt), two, &rows));
   PetscCall(HybArenaAlloc(&mine, HYB_WORK(exec), (PetscCount)n + 1, sizeof(PetscInt), &every));
   PetscCall(local->sequence(exec, (PetscCount)n + 1, 0, every));

@@ -83,9 +83,7 @@ static PetscErrorCode Prepare(MatProductType type, Phase phase, int times, Mat A
   if (phase == FIRST) PetscFunctionReturn(PETSC_SUCCESS);
   if (phase == OWN || phase == LISTS) {
     PetscCall(MatProductCreate(A, P, NULL, C));
-    PetscCall(MatProductSetType(*C, type));
-    PetscCall(MatProductSetFromOptions(*C));
-    PetscCall(MatProductSymbolic(*C));
+    PetscCall(MatTestSymbolic(type, NULL, *C));
     if (phase == OWN)
       PetscCall(Widen(*C, 7.0));
     else

@@ -92,8 +92,7 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
   PetscCall(KSPReset(h));
   PetscCall(Operators(a, h, A, H));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after KSPReset()"));
-  PetscCall(MatTestLetIn(A));
-  PetscCall(MatTestLetIn(H));
+  MatTestBoth(MatTestLetIn, A, H);
   for (PetscInt r = 0; r < 300; r += 3) {
     for (int k = 0; k < 2; k++) {
       PetscCall(MatSetValue(k ? H : A, r, r + 700, -0.3, INSERT_VALUES));

@@ -69,14 +69,8 @@ static PetscErrorCode Joined(PetscInt n, PetscInt bs, Mat *A)
 /* with imaginary parts */
 static PetscErrorCode AttachComplex(Mat A, PetscInt nvec)
 {
-  Vec v[6];
-
   PetscFunctionBeginUser;
-  for (PetscInt k = 0; k < nvec; k++) {
-    PetscCall(MatCreateVecs(A, &v[k], NULL));
-    VecTestFill(v[k], r, PetscCMPLX(PetscSinReal((PetscReal)(r * (3 * k + 1)) * 0.7 + (PetscReal)k) + (r % 3 ? 0.6 : -0.4), PetscCosReal((PetscReal)(r * (k + 2)) * 0.3)));
-  }
-  PetscCall(AttachNear(A, PETSC_FALSE, nvec, v, 2));
+  ATTACH(A, PETSC_FALSE, nvec, 2, PetscCMPLX(PetscSinReal((PetscReal)(r * (3 * k + 1)) * 0.7 + (PetscReal)k) + (r % 3 ? 0.6 : -0.4), PetscCosReal((PetscReal)(r * (k + 2)) * 0.3)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -116,8 +110,7 @@ static PetscErrorCode Again(Mat A, Mat H)
       PetscCall(KSPSetUp(ksp[k]));
     }
     for (int turn = 0; turn < 2; turn++) {
-      PetscCall(MatScale(A, by));
-      PetscCall(MatScale(H, by));
+      MatTestBoth(MatScale, A, H, by);
       for (int k = 0; k < 2; k++) PetscCall(KSPSetUp(ksp[k]));
       PetscCall(SameHierarchy(pc[0], pc[1], GIVEN, lines[l], &levels));
       PetscCall(Solve(ksp[0], ksp[1], lines[l]));

@@ -59,10 +59,8 @@ static PetscErrorCode Inside(const Line *line)
   PetscCall(Solver(A, &a));
   PetscCall(Solver(H, &h));
   PetscCall(Both(a, h, line, PETSC_FALSE, "the first"));
-  PetscCall(MatScale(A, 2.0));
-  PetscCall(MatScale(H, 2.0));
-  PetscCall(MatShift(A, 0.5));
-  PetscCall(MatShift(H, 0.5));
+  MatTestBoth(MatScale, A, H, 2.0);
+  MatTestBoth(MatShift, A, H, 0.5);
   PetscCall(KSPSetOperators(a, A, A));
   PetscCall(KSPSetOperators(h, H, H));
   PetscCall(Both(a, h, line, PETSC_TRUE, "new values"));

@@ -11,14 +11,8 @@ TEST np=1,2 @emulated
 /* multiples of one vector */
 static PetscErrorCode AttachMultiples(Mat A, PetscInt nvec)
 {
-  Vec v[4];
-
   PetscFunctionBeginUser;
-  for (PetscInt k = 0; k < nvec; k++) {
-    PetscCall(MatCreateVecs(A, &v[k], NULL));
-    VecTestFill(v[k], r, (k + 1.0) * (1 + r % 4));
-  }
-  PetscCall(AttachNear(A, PETSC_FALSE, nvec, v, 0));
+  ATTACH(A, PETSC_FALSE, nvec, 0, (k + 1.0) * (1 + r % 4));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

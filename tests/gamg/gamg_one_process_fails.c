@@ -150,20 +150,6 @@ static PetscErrorCode Faults(Mat A, Mat H, PetscMPIInt faulty, int from, int eve
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the rows of one vertex in five become those of the identity */
-static PetscErrorCode ZeroRows(Mat A, PetscInt bs)
-{
-  PetscInt rows[1024], n = 0, start, end;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatSetOption(A, MAT_KEEP_NONZERO_PATTERN, PETSC_FALSE));
-  PetscCall(MatGetOwnershipRange(A, &start, &end));
-  for (PetscInt r = start; r < end && n < 1024; r++)
-    if (r / bs % 5 == 2) rows[n++] = r;
-  PetscCall(MatZeroRows(A, n, rows, 1.0, NULL, NULL));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 int main(int argc, char **argv)
 {
   PetscInt    only = -1, every = 1, from = 1;
@@ -197,7 +183,7 @@ int main(int argc, char **argv)
       PetscCall(AttachVectors(S, 1));
     }
     if (nested) PetscCall(Options("-pc_gamg_aggressive_square_graph 0", PETSC_TRUE));
-    if (sided) PetscCall(ZeroRows(S, blocks ? 2 : 1));
+    if (sided) PetscCall(ZeroSome(S, blocks ? 2 : 1, 5, 2, -1, 1.0));
     PetscCall(OfBothTypes(S, &A, &H));
     PetscCall(Solver(H, &h)); /* the first use of all */
     PetscCall(KSPSetUp(h));

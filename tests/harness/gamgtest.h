@@ -624,32 +624,47 @@ static inline PetscErrorCode AttachNear(Mat A, PetscBool constant, PetscInt nvec
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the same of vectors whose entries are value, an expression in k, the vector's number, and r, the row's */
+#define MANY 33
+#define ATTACH(A, constant, nvec, times, value)          \
+  do {                                                   \
+    Vec v_[MANY];                                        \
+                                                         \
+    for (PetscInt k = 0; k < (nvec); k++) {              \
+      PetscCall(MatCreateVecs(A, &v_[k], NULL));         \
+      VecTestFill(v_[k], r, value);                      \
+    }                                                    \
+    PetscCall(AttachNear(A, constant, nvec, v_, times)); \
+  } while (0)
+
 /* nvec near-null vectors that vary, of both signs */
 static inline PetscErrorCode AttachVectors(Mat A, PetscInt nvec)
 {
-  Vec v[2];
-
   PetscFunctionBeginUser;
-  for (PetscInt k = 0; k < nvec; k++) {
-    PetscCall(MatCreateVecs(A, &v[k], NULL));
-    VecTestFill(v[k], r, (PetscScalar)(PetscSinReal((PetscReal)(r * (k + 1)) / 17) + (r % 3 ? 1.2 : -0.7)));
-  }
-  PetscCall(AttachNear(A, PETSC_FALSE, nvec, v, 1));
+  ATTACH(A, PETSC_FALSE, nvec, 1, (PetscScalar)(PetscSinReal((PetscReal)(r * (k + 1)) / 17) + (r % 3 ? 1.2 : -0.7)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* vectors that vary, after the constant if that is wanted */
-#define MANY 33
 static inline PetscErrorCode AttachMany(Mat A, PetscBool constant, PetscInt nvec)
 {
-  Vec v[MANY];
+  PetscFunctionBeginUser;
+  ATTACH(A, constant, nvec, 2, (PetscScalar)(PetscSinReal((PetscReal)(r * (3 * k + 1)) * 0.7 + (PetscReal)k)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows of the vertices v with v % every == rest: all unknowns, or this one of them (-1: all). Without
+   MAT_KEEP_NONZERO_PATTERN their entries go. */
+static inline PetscErrorCode ZeroSome(Mat A, PetscInt bs, PetscInt every, PetscInt rest, PetscInt which, PetscScalar diagonal)
+{
+  PetscInt rows[1024], n = 0, start, end;
 
   PetscFunctionBeginUser;
-  for (PetscInt k = 0; k < nvec; k++) {
-    PetscCall(MatCreateVecs(A, &v[k], NULL));
-    VecTestFill(v[k], r, (PetscScalar)(PetscSinReal((PetscReal)(r * (3 * k + 1)) * 0.7 + (PetscReal)k)));
-  }
-  PetscCall(AttachNear(A, constant, nvec, v, 2));
+  PetscCall(MatSetOption(A, MAT_KEEP_NONZERO_PATTERN, PETSC_FALSE));
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt r = start; r < end && n < 1024; r++)
+    if (r / bs % every == rest && (which < 0 || r % bs == which)) rows[n++] = r;
+  PetscCall(MatZeroRows(A, n, rows, diagonal, NULL, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

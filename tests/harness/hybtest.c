@@ -624,6 +624,22 @@ PetscErrorCode HybTestUpload(HybArena *arena, const HybCSR *host, HybCSR *there)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybTestUploadMoved(HybArena *arena, const RefMat *B, PetscCount nnz, HybCSR *M)
+{
+  const PetscCount by = nnz - B->csr.nnz;
+  PetscInt        *i  = (PetscInt *)RefAlloc((PetscCount)B->csr.m + 1, sizeof(PetscInt));
+
+  PetscFunctionBegin;
+  PetscCall(HybTestUpload(arena, &B->csr, M));
+  for (PetscInt r = 0; r <= B->csr.m; r++) i[r] = (PetscInt)(B->csr.i[r] + by);
+  PetscCall(HybTestUploadArray(arena, (PetscCount)B->csr.m + 1, sizeof(PetscInt), i, &M->i));
+  M->j   = (PetscInt *)((uintptr_t)M->j - (uintptr_t)by * sizeof(PetscInt));
+  M->a   = (HybScalar *)((uintptr_t)M->a - (uintptr_t)by * sizeof(HybScalar));
+  M->nnz = nnz;
+  free(i);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybTestDownload(const HybCSR *there, RefMat *host)
 {
   PetscFunctionBegin;

@@ -75,6 +75,13 @@ extern PetscBool HybTestExpected_Private(PetscErrorCode ierr, PetscErrorCode exp
 /* A long program asks this before each of its pieces, which stand by themselves: PETSC_FALSE where the piece falls to
    another -part. Random numbers start anew with each. */
 extern PetscBool HybTestMine(void);
+/* those of these functions that are this process's */
+#define HybTestPieces(...)                                             \
+  do {                                                                 \
+    static void (*const pieces_[])(void) = {__VA_ARGS__};              \
+    for (size_t k_ = 0; k_ < PETSC_STATIC_ARRAY_LENGTH(pieces_); k_++) \
+      if (HybTestMine()) pieces_[k_]();                                \
+  } while (0)
 
 /* random numbers of the program's seed */
 extern PetscInt     HybTestRandomInt(PetscInt lo, PetscInt hi); /* lo <= r < hi */
@@ -127,6 +134,8 @@ extern PetscErrorCode HybTestUpload(HybArena *, const HybCSR *host, HybCSR *ther
 /* a may be NULL there: zeros here */
 extern PetscErrorCode HybTestDownload(const HybCSR *there, RefMat *host);
 extern PetscErrorCode HybTestUploadArray(HybArena *, PetscCount n, size_t size, const void *host, void *ptr);
+/* A with its last offset at nnz; all but its rows' beginnings stay where they are, and i[0] is not 0 */
+extern PetscErrorCode HybTestUploadMoved(HybArena *, const RefMat *A, PetscCount nnz, HybCSR *);
 extern PetscErrorCode HybTestDownloadArray(PetscCount n, size_t size, const void *there, void *host);
 
 /* comparisons (each one a check). there: where the exec computes */

@@ -122,6 +122,13 @@ static inline PetscErrorCode MatTestDestroy_Private(void **objects)
 }
 #define MatTestDestroy(...) MatTestDestroy_Private((void *[]){__VA_ARGS__, NULL})
 
+/* the same of two matrices, or vectors */
+#define MatTestBoth(op, A, B, ...)     \
+  do {                                 \
+    PetscCall(op((A), ##__VA_ARGS__)); \
+    PetscCall(op((B), ##__VA_ARGS__)); \
+  } while (0)
+
 /* an option with this value, or without it again */
 static inline PetscErrorCode MatTestOption(PetscBool on, const char name[], const char value[])
 {
@@ -140,6 +147,21 @@ static inline PetscErrorCode MatTestCreate(MPI_Comm comm, MatType type, PetscInt
   PetscCall(MatSetSizes(*A, m, n, M, N));
   PetscCall(MatSetType(*A, type));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The share of this process of N rows or columns: the more the higher its rank, and none of the last but one process of
+   three or more */
+static inline PetscInt MatTestUneven(PetscInt N)
+{
+  PetscMPIInt rank, size;
+  PetscInt    weights = 0, first = 0, mine;
+
+  MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
+  MPI_Comm_size(PETSC_COMM_WORLD, &size);
+  for (PetscMPIInt r = 0; r < size; r++) weights += size > 2 && r == size - 2 ? 0 : 1 + r;
+  for (PetscMPIInt r = 0; r < rank; r++) first += size > 2 && r == size - 2 ? 0 : 1 + r;
+  mine = size > 2 && rank == size - 2 ? 0 : 1 + rank;
+  return (first + mine) * N / weights - first * N / weights;
 }
 
 /* A matrix of a sparse type, with room for so many entries in each row of either block; which rows are this
@@ -237,6 +259,42 @@ static inline PetscErrorCode VecTestSame(Vec x, Vec y, const char *what, const c
 }
 #define VecTestCheckSame(x, y, what) PetscCall(VecTestSame(x, y, what, __FILE__, __LINE__))
 
+/* y = op(A, ...) and z = op(H, ...) are one */
+#define VecTestBoth(op, A, H, y, z, ...)    \
+  do {                                      \
+    PetscCall(op((A), ##__VA_ARGS__, (y))); \
+    PetscCall(op((H), ##__VA_ARGS__, (z))); \
+    VecTestCheckSame(z, y, #op);            \
+  } while (0)
+
+/* every product with vectors by both */
+static inline PetscErrorCode MatTestMults(Mat A, Mat H)
+{
+  Vec x, b, c, y, z, yt, zt;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(VecDuplicate(y, &b));
+  PetscCall(VecDuplicate(y, &z));
+  PetscCall(VecDuplicate(x, &c));
+  PetscCall(VecDuplicate(x, &yt));
+  PetscCall(VecDuplicate(x, &zt));
+  MatTestBoth(VecSetRandom, x, b, NULL);
+  PetscCall(VecSetRandom(c, NULL));
+  VecTestBoth(MatMult, A, H, y, z, x);
+  VecTestBoth(MatResidual, A, H, y, z, b, x);
+  VecTestBoth(MatMultAdd, A, H, y, z, x, b);
+  PetscCall(VecCopy(b, z));
+  PetscCall(MatMultAdd(H, x, z, z));
+  VecTestCheckSame(z, y, "MatMultAdd in place");
+  VecTestBoth(MatMultTranspose, A, H, yt, zt, b);
+  VecTestBoth(MatMultTransposeAdd, A, H, yt, zt, b, c);
+  VecTestBoth(MatMultHermitianTranspose, A, H, yt, zt, b);
+  VecTestBoth(MatMultHermitianTransposeAdd, A, H, yt, zt, b, c);
+  PetscCall(MatTestDestroy(&x, &b, &c, &y, &z, &yt, &zt));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* a product with a vector, which brings what it needs */
 static inline PetscErrorCode MatTestUse(Mat A)
 {
@@ -268,15 +326,24 @@ static inline PetscErrorCode MatTestMult(Mat H, Mat A, PetscBool transpose, cons
 #define MatTestCheckMult(H, A, what)          PetscCall(MatTestMult(H, A, PETSC_FALSE, what, __FILE__, __LINE__))
 #define MatTestCheckMultTranspose(H, A, what) PetscCall(MatTestMult(H, A, PETSC_TRUE, what, __FILE__, __LINE__))
 
+/* C, which MatProductCreate() made, up to its pattern; algorithm: or NULL */
+static inline PetscErrorCode MatTestSymbolic(MatProductType type, const char *algorithm, Mat C)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatProductSetType(C, type));
+  if (algorithm) PetscCall(MatProductSetAlgorithm(C, algorithm));
+  PetscCall(MatProductSetFill(C, PETSC_DEFAULT));
+  PetscCall(MatProductSetFromOptions(C));
+  PetscCall(MatProductSymbolic(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* D = product of `type, with an error where there is none; D, not NULL, is the caller's to destroy also then */
 static inline PetscErrorCode MatTestProduct(MatProductType type, Mat A, Mat B, Mat C, Mat *D)
 {
   PetscFunctionBeginUser;
   PetscCall(MatProductCreate(A, B, C, D));
-  PetscCall(MatProductSetType(*D, type));
-  PetscCall(MatProductSetFill(*D, PETSC_DEFAULT));
-  PetscCall(MatProductSetFromOptions(*D));
-  PetscCall(MatProductSymbolic(*D));
+  PetscCall(MatTestSymbolic(type, NULL, *D));
   PetscCall(MatProductNumeric(*D));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -89,6 +89,61 @@ static inline void PatternAlone(HybSpGEMM *mm, HybCSR DA, HybCSR DB, const RefMa
   HybTestCheck(mm->work.bytes == 0, "%zu bytes of workspace are kept", mm->work.bytes);
 }
 
+/* no wait in a numeric phase */
+static inline PetscErrorCode Again(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)
+{
+  const HybBackend  *backend = mm->exec.backend;
+  unsigned long long waits;
+  PetscErrorCode     ierr;
+
+  PetscFunctionBegin;
+  PetscCall(backend->zero(&mm->exec, C->a, (size_t)C->nnz * sizeof(HybScalar)));
+  PetscCall(backend->sync(&mm->exec));
+  HybTestCountWaits(&mm->exec);
+  waits            = HybTestWaits();
+  ierr             = HybSpGEMMNumeric(mm, A, B, C);
+  waits            = HybTestWaits() - waits;
+  mm->exec.backend = backend;
+  PetscCall(ierr);
+  HybTestCheck(!waits, "a numeric phase waits %llu times for the device", waits);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* By the method of this name: the first product, again, with other values of both operands, and the pattern alone, all
+   to the bit of the reference. counters: checks what the method counted. */
+static inline void CheckProduct(const char *name, const RefMat *A, const RefMat *B, PetscScalar *(*reference)(const RefMat *, const RefMat *, const RefMat *), void (*counters)(const HybSpGEMM *, const RefMat *, const RefMat *, const RefMat *))
+{
+  HybSpGEMM    mm;
+  HybCSR       DA, DB, DC;
+  RefMat       C, A2, B2;
+  PetscScalar *expected;
+
+  if (!HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), name, 0)) || !HybTestCall(HybTestUpload(&keep, &A->csr, &DA))) return;
+  DB = DA;
+  if (A != B) HybTestCall(HybTestUpload(&keep, &B->csr, &DB));
+  RefSpGEMM(A, B, &C);
+  expected = (*reference)(A, B, &C);
+  if (HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
+    HybTestCheck(!strcmp(mm.method->name, name), "%s ran", mm.method->name);
+    (*counters)(&mm, A, B, &C);
+    HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    if (HybTestCall(Again(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    /* other matrices of the same patterns */
+    RefMatCopy(A, &A2);
+    RefMatCopy(B, &B2);
+    HybTestRandomize(&A2);
+    HybTestRandomize(&B2);
+    free(expected);
+    expected = (*reference)(&A2, &B2, &C);
+    if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(Again(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    PatternAlone(&mm, DA, DB, &C);
+    RefMatDestroy(&A2, &B2);
+  }
+  free(expected);
+  RefMatDestroy(&C);
+  Finish(&mm);
+}
+
 /* the same numbers, with their signs if they are zero; any NaN equals any other */
 static inline PetscBool SameNumbers(const HybCSR *DC, PetscCount n, const PetscScalar *expected)
 {

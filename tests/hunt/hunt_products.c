@@ -197,8 +197,7 @@ static PetscErrorCode Happen(Operand *o, const char **what)
     break;
   case 5:
     *what = "scaled";
-    PetscCall(MatScale(o->H, factor));
-    PetscCall(MatScale(o->T, factor));
+    MatTestBoth(MatScale, o->H, o->T, factor);
     break;
   default:
     *what = "a product with a vector";

@@ -61,8 +61,7 @@ static PetscErrorCode CheckBound(PetscBool early)
   PetscCall(Check(H, A, "bound on all"));
   PetscCall(MatBindToCPU(H, PETSC_FALSE));
   PetscCall(Check(H, A, "bound on none"));
-  PetscCall(MatScale(H, 2.0));
-  PetscCall(MatScale(A, 2.0));
+  MatTestBoth(MatScale, H, A, 2.0);
   PetscCall(Check(H, A, "other values"));
   PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -195,10 +195,8 @@ static PetscErrorCode Test(MatProductType type, PetscInt n, PetscBool scattered)
   PetscCall(MatDestroy(&C[0]));
   PetscCall(MatTestProduct(type, type == MATPRODUCT_AtB ? Q[0] : A[0], type == MATPRODUCT_AtB ? A[0] : Q[0], NULL, &C[0]));
   MatTestCheckSame(C[1], C[0], "P of another pattern");
-  PetscCall(MatScale(A[0], 2.0));
-  PetscCall(MatScale(A[1], 2.0));
-  PetscCall(MatProductNumeric(C[0]));
-  PetscCall(MatProductNumeric(C[1]));
+  MatTestBoth(MatScale, A[0], A[1], 2.0);
+  MatTestBoth(MatProductNumeric, C[0], C[1]);
   MatTestCheckSame(C[1], C[0], "P of another pattern, again");
   for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&A[k], &P[k], &Q[k], &C[k]));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -182,8 +182,7 @@ static PetscErrorCode Products(Mat A)
   PetscCall(VecDuplicate(y, &z));
   PetscCall(VecDuplicate(y, &e));
   PetscCall(VecDuplicate(y, &r));
-  PetscCall(VecSetRandom(x, NULL));
-  PetscCall(VecSetRandom(y, NULL));
+  MatTestBoth(VecSetRandom, x, y, NULL);
   PetscCall(PartsGet(A, x, &p));
   for (int t = 0; t < 2; t++) {
     PetscCall(Expect(&p, (PetscBool)t, x, NULL, e));

@@ -82,8 +82,7 @@ static PetscErrorCode Test(PetscInt M, PetscInt N, PetscBool local, PetscBool lo
     PetscCall(Values(A[0], A[1], v, n, ADD_VALUES, &s, "ADD_VALUES"));
     MatTestCheckMult(A[1], A[0], "MatMult again");
     PetscCall(Values(A[0], A[1], v, n, INSERT_VALUES, &s, "INSERT_VALUES again"));
-    PetscCall(MatScale(A[0], 2.0));
-    PetscCall(MatScale(A[1], 2.0));
+    MatTestBoth(MatScale, A[0], A[1], 2.0);
     MatTestCheckSame(A[1], A[0], "MatScale");
     if (Device || PETSC_VERSION_GE(3, 22, 0)) {
       PetscCall(MatDuplicate(A[1], MAT_DO_NOT_COPY_VALUES, &B));

@@ -12,21 +12,6 @@ TEST np=+2 @emulated -mat_aijhybridgpu_comm mpi
 */
 #include "mattest.h"
 
-/* The share of this process of N rows or columns: the more the higher its rank, and none of the last but one process of
-   three or more */
-static PetscInt Local(PetscInt N)
-{
-  PetscMPIInt rank, size;
-  PetscInt    weights = 0, first = 0, mine;
-
-  MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
-  MPI_Comm_size(PETSC_COMM_WORLD, &size);
-  for (PetscMPIInt r = 0; r < size; r++) weights += size > 2 && r == size - 2 ? 0 : 1 + r;
-  for (PetscMPIInt r = 0; r < rank; r++) first += size > 2 && r == size - 2 ? 0 : 1 + r;
-  mine = size > 2 && rank == size - 2 ? 0 : 1 + rank;
-  return (first + mine) * N / weights - first * N / weights;
-}
-
 static unsigned long Next(unsigned long *s)
 {
   *s = *s * 6364136223846793005ul + 1442695040888963407ul;
@@ -39,7 +24,7 @@ static PetscErrorCode Random(PetscInt M, PetscInt N, PetscInt row, PetscInt seed
   PetscInt start, end;
 
   PetscFunctionBeginUser;
-  PetscCall(MatTestRoom(type, Local(M), Local(N), M, N, 4 * row, A, &start, &end));
+  PetscCall(MatTestRoom(type, MatTestUneven(M), MatTestUneven(N), M, N, 4 * row, A, &start, &end));
   for (PetscInt r = start; r < end; r++) {
     unsigned long s = (unsigned long)r * 2654435761ul + (unsigned long)seed * 40503ul + 7ul;
     PetscInt      n;
@@ -76,42 +61,12 @@ static PetscErrorCode CheckType(Mat A, const char *what)
 
 static PetscErrorCode Vectors(Mat A, Mat H)
 {
-  Vec x, b, y, z, xt, yt, zt;
-
   PetscFunctionBeginUser;
   MatTestName = "vectors";
-  PetscCall(MatCreateVecs(A, &x, &y));
-  PetscCall(VecDuplicate(y, &b));
-  PetscCall(VecDuplicate(y, &z));
-  PetscCall(VecDuplicate(x, &xt));
-  PetscCall(VecDuplicate(x, &yt));
-  PetscCall(VecDuplicate(x, &zt));
-  PetscCall(VecSetRandom(x, NULL));
-  PetscCall(VecSetRandom(b, NULL));
-  PetscCall(VecSetRandom(xt, NULL));
   for (int pass = 0; pass < 2; pass++) { /* the second time what was prepared in the first is used */
-    PetscCall(MatMult(A, x, y));
-    PetscCall(MatMult(H, x, z));
-    VecTestCheckSame(z, y, "MatMult");
-    PetscCall(MatMultAdd(A, x, b, y));
-    PetscCall(MatMultAdd(H, x, b, z));
-    VecTestCheckSame(z, y, "MatMultAdd");
-    PetscCall(MatMultTranspose(A, b, yt));
-    PetscCall(MatMultTranspose(H, b, zt));
-    VecTestCheckSame(zt, yt, "MatMultTranspose");
-    PetscCall(MatMultTransposeAdd(A, b, xt, yt));
-    PetscCall(MatMultTransposeAdd(H, b, xt, zt));
-    VecTestCheckSame(zt, yt, "MatMultTransposeAdd");
-    PetscCall(MatMultHermitianTranspose(A, b, yt));
-    PetscCall(MatMultHermitianTranspose(H, b, zt));
-    VecTestCheckSame(zt, yt, "MatMultHermitianTranspose");
-    PetscCall(MatMultHermitianTransposeAdd(A, b, xt, yt));
-    PetscCall(MatMultHermitianTransposeAdd(H, b, xt, zt));
-    VecTestCheckSame(zt, yt, "MatMultHermitianTransposeAdd");
-    PetscCall(MatScale(A, 1.25));
-    PetscCall(MatScale(H, 1.25));
+    PetscCall(MatTestMults(A, H));
+    MatTestBoth(MatScale, A, H, 1.25);
   }
-  PetscCall(MatTestDestroy(&x, &b, &y, &z, &xt, &yt, &zt));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -164,17 +119,14 @@ static PetscErrorCode Products(void)
         }
       }
       for (int pass = 0; pass < 2; pass++) {
-        for (int k = 0; k < 3 && a[k]; k++) {
-          PetscCall(MatScale(a[k], -0.5 - k));
-          PetscCall(MatScale(h[k], -0.5 - k));
-        }
+        for (int k = 0; k < 3 && a[k]; k++)
+          MatTestBoth(MatScale, a[k], h[k], -0.5 - k);
         /* PETSc's parallel one keeps the transpose that it made first, with its values */
         if (size > 1 && types[t] == MATPRODUCT_ABt) {
           PetscCall(MatDestroy(&D));
           PetscCall(MatTestProduct(types[t], a[0], a[1], a[2], &D));
         }
-        PetscCall(MatProductNumeric(D));
-        PetscCall(MatProductNumeric(E));
+        MatTestBoth(MatProductNumeric, D, E);
         MatTestCheckSame(E, D, "again with other values");
         if (!pass) { /* whoever used the result leaves it fit for the next product */
           Mat T;
@@ -195,8 +147,7 @@ static PetscErrorCode Products(void)
         PetscCall(MatDestroy(&D));
         PetscCall(MatTestProduct(types[t], a[0], a[1], a[2], &D));
       }
-      PetscCall(MatProductNumeric(D));
-      PetscCall(MatProductNumeric(E));
+      MatTestBoth(MatProductNumeric, D, E);
       MatTestCheckSame(E, D, "other matrices of the same pattern");
     }
     PetscCall(MatTestDestroy(&D, &E));
@@ -215,8 +166,7 @@ static PetscErrorCode Transposes(Mat A, Mat H)
   PetscCall(MatTranspose(H, MAT_INITIAL_MATRIX, &S));
   PetscCall(CheckType(S, "the transpose is of the type"));
   MatTestCheckSame(S, T, "MAT_INITIAL_MATRIX");
-  PetscCall(MatScale(A, 2));
-  PetscCall(MatScale(H, 2));
+  MatTestBoth(MatScale, A, H, 2);
   PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &T));
   PetscCall(MatTranspose(H, MAT_REUSE_MATRIX, &S));
   MatTestCheckSame(S, T, "MAT_REUSE_MATRIX");
@@ -268,19 +218,15 @@ static PetscErrorCode ResultsAsOperands(void)
       PetscEventPerfInfo before, after;
 
       PetscCall(PetscLogEventGetPerfInfo(0, event, &before));
-      if (pass) {
-        PetscCall(MatProductNumeric(D[k]));
-        PetscCall(MatProductNumeric(E[k]));
-      }
+      if (pass)
+        MatTestBoth(MatProductNumeric, D[k], E[k]);
       PetscCall(PetscLogEventGetPerfInfo(0, event, &after));
       MatTestCheckSame(E[k], D[k], k ? "P^T (A A)" : "P^T A P");
       /* of others' rows of P alone the host has the values; once the host has written, its are sent */
       if (born && !mirror && size > 1 && (pass == 1 || pass == 2)) MatTestCheck(after.count - before.count <= (k ? 0 : 1), "the operands' values stayed on the device");
     }
-    for (int k = 1; k < 3; k++) {
-      PetscCall(MatScale(a[k], pass % 2 ? 2.0 : -0.75));
-      PetscCall(MatScale(h[k], pass % 2 ? 2.0 : -0.75));
-    }
+    for (int k = 1; k < 3; k++)
+      MatTestBoth(MatScale, a[k], h[k], pass % 2 ? 2.0 : -0.75);
     if (pass == 2) { /* the host has the last word */
       PetscInt start, end, first[60];
 
@@ -336,17 +282,15 @@ static PetscErrorCode Coordinates(void)
     for (int k = 0; k < 2; k++) {
       Mat *C = k ? &H : &A;
 
-      if (!again) {
-        PetscCall(MatTestCreate(PETSC_COMM_WORLD, k ? "aijhybridgpu" : MATAIJ, Local(M), Local(N), M, N, C));
-      }
+      if (!again)
+        PetscCall(MatTestCreate(PETSC_COMM_WORLD, k ? "aijhybridgpu" : MATAIJ, MatTestUneven(M), MatTestUneven(N), M, N, C));
       PetscCall(PetscArraycpy(ii, i, m)); /* the preallocation may change them */
       PetscCall(PetscArraycpy(jj, j, m));
       PetscCall(MatSetPreallocationCOO(*C, m, ii, jj));
     }
     for (int pass = 0; pass < 3; pass++) {
       for (int k = 0; k < n; k++) v[k] = (PetscScalar)((PetscReal)(Next(&s) % 1000) / 300 - 1.5);
-      PetscCall(MatSetValuesCOO(A, v, pass == 1 ? ADD_VALUES : INSERT_VALUES));
-      PetscCall(MatSetValuesCOO(H, v, pass == 1 ? ADD_VALUES : INSERT_VALUES));
+      MatTestBoth(MatSetValuesCOO, A, H, v, pass == 1 ? ADD_VALUES : INSERT_VALUES);
       MatTestCheckSame(H, A, pass == 1 ? "ADD_VALUES" : "INSERT_VALUES");
     }
     PetscCall(CheckType(H, "the type stays"));
@@ -357,11 +301,9 @@ static PetscErrorCode Coordinates(void)
   PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &B));
   for (int k = 0; k < n / 2; k++) {
     if (i[k] < 0 || j[k] < 0) continue;
-    PetscCall(MatSetValue(A, i[k], j[k], 0.25, ADD_VALUES));
-    PetscCall(MatSetValue(B, i[k], j[k], 0.25, ADD_VALUES));
+    MatTestBoth(MatSetValue, A, B, i[k], j[k], 0.25, ADD_VALUES);
   }
-  PetscCall(MatTestAssemble(A));
-  PetscCall(MatTestAssemble(B));
+  MatTestBoth(MatTestAssemble, A, B);
   MatTestCheckSame(B, A, "MatSetValue for other processes on a duplicate");
   PetscCall(MatTestDestroy(&A, &H, &B));
   PetscFunctionReturn(PETSC_SUCCESS);

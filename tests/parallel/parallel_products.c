@@ -39,16 +39,10 @@ static PetscBool Off, Few, Diagonal, Apart, Hooked, ByPeer; /* Apart: products o
 static PetscErrorCode (*GetMethod)(Mat, const char **);
 static PetscErrorCode (*GetCounter)(Mat, const char[], PetscInt64 *);
 
-/* uneven: the more the higher the rank, and none of the last but one process of three or more; else as PETSc decides */
+/* uneven, or as PETSc decides */
 static PetscInt Local(PetscInt N, PetscBool uneven)
 {
-  PetscInt weights = 0, first = 0, mine;
-
-  if (!uneven) return N / Size + (Rank < N % Size);
-  for (PetscMPIInt r = 0; r < Size; r++) weights += Size > 2 && r == Size - 2 ? 0 : 1 + r;
-  for (PetscMPIInt r = 0; r < Rank; r++) first += Size > 2 && r == Size - 2 ? 0 : 1 + r;
-  mine = Size > 2 && Rank == Size - 2 ? 0 : 1 + Rank;
-  return (first + mine) * N / weights - first * N / weights;
+  return uneven ? MatTestUneven(N) : N / Size + (Rank < N % Size);
 }
 
 static PetscScalar Value(PetscInt r, PetscInt c, PetscInt seed)
@@ -257,16 +251,14 @@ static PetscErrorCode Again(MatProductType type, int n, const Shape s[], Mat A[]
     for (int k = 0; k < n; k++) {
       if (pass == 2 && k) continue;
       if (pass == 1) {
-        PetscCall(MatScale(A[k], -0.5));
-        PetscCall(MatScale(W[k], -0.5));
+        MatTestBoth(MatScale, A[k], W[k], -0.5);
       } else {
         PetscCall(Values(&s[k], 10 * pass + k, A[k]));
         PetscCall(Values(&s[k], 10 * pass + k, W[k]));
       }
     }
     PetscCall(PetscObjectStateGet((PetscObject)C, &before));
-    PetscCall(MatProductNumeric(C));
-    PetscCall(MatProductNumeric(S));
+    MatTestBoth(MatProductNumeric, C, S);
     PetscCall(PetscObjectStateGet((PetscObject)C, &after));
     MatTestCheck(after > before, "the state tells of new values");
     PetscCall(Same(C, S, pass == 0 ? "other values" : pass == 1 ? "values scaled"
@@ -278,8 +270,7 @@ static PetscErrorCode Again(MatProductType type, int n, const Shape s[], Mat A[]
   }
   PetscCall(MatProductReplaceMats(other[0], other[1], other[2], C));
   PetscCall(MatProductReplaceMats(whole[0], whole[1], whole[2], S));
-  PetscCall(MatProductNumeric(C));
-  PetscCall(MatProductNumeric(S));
+  MatTestBoth(MatProductNumeric, C, S);
   PetscCall(Same(C, S, "other matrices of the same pattern"));
   for (int k = 0; k < n; k++) PetscCall(MatTestDestroy(&other[k], &whole[k]));
   for (int k = 0; k < n; k++) {
@@ -293,12 +284,10 @@ static PetscErrorCode Again(MatProductType type, int n, const Shape s[], Mat A[]
   PetscCall(MatProductReplaceMats(other[0], other[1], other[2], C));
   PetscCall(MatProductReplaceMats(whole[0], whole[1], whole[2], S));
   for (int pass = 0; pass < 2; pass++) {
-    PetscCall(MatProductNumeric(C));
-    PetscCall(MatProductNumeric(S));
+    MatTestBoth(MatProductNumeric, C, S);
     PetscCall(Same(C, S, "matrices of another pattern"));
     if (Size > 1) PetscCall(Blocks(C));
-    PetscCall(MatScale(other[0], 3.0));
-    PetscCall(MatScale(whole[0], 3.0));
+    MatTestBoth(MatScale, other[0], whole[0], 3.0);
   }
   PetscCall(Mult(C, S));
   for (int k = 0; k < n; k++) PetscCall(MatTestDestroy(&other[k], &whole[k]));
@@ -460,8 +449,7 @@ static PetscErrorCode Unchanged(MatProductType type, PetscBool band, PetscBool u
     for (int k = 0; k < n; k++) {
       if (changes[pass][k] == 2) PetscCall(ScaleOne(A[k], W[k], (PetscMPIInt)((pass + k) % Size)));
       if (changes[pass][k] != 1) continue;
-      PetscCall(MatScale(A[k], 1.25));
-      PetscCall(MatScale(W[k], 1.25));
+      MatTestBoth(MatScale, A[k], W[k], 1.25);
     }
     Collects = Puts = Others = Waits = Taken = 0;
     PetscCall(MatProductNumeric(C));
@@ -506,8 +494,7 @@ static PetscErrorCode Mixed(void)
       PetscCall(Values(&s[k], 5, A[k]));
       PetscCall(Values(&s[k], 5, W[k]));
     }
-    PetscCall(MatProductNumeric(C));
-    PetscCall(MatProductNumeric(S));
+    MatTestBoth(MatProductNumeric, C, S);
     PetscCall(Same(C, S, "again"));
     for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&A[k], &W[k]));
     PetscCall(MatTestDestroy(&C, &S));
@@ -601,10 +588,7 @@ static PetscErrorCode GivenSizes(void)
       Mat             C;
 
       PetscCall(MatProductCreate(A, A, NULL, &C));
-      PetscCall(MatProductSetType(C, types[t]));
-      if (named) PetscCall(MatProductSetAlgorithm(C, "block"));
-      PetscCall(MatProductSetFromOptions(C));
-      PetscCall(MatProductSymbolic(C));
+      PetscCall(MatTestSymbolic(types[t], named ? "block" : NULL, C));
       PetscCall(MatProductNumeric(C));
       PetscCall((*GetMethod)(C, &method));
       PetscCall(PetscStrcmp(method, "block", &blocks));

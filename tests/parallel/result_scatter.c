@@ -210,9 +210,7 @@ static PetscErrorCode Shown(Mat const M[2])
       PetscCall(PetscOptionsSetValue(NULL, option, value));
       PetscCall(MatProductCreate(M[t], M[t], NULL, &P));
       PetscCall(MatSetOptionsPrefix(P, prefix));
-      PetscCall(MatProductSetType(P, MATPRODUCT_AB));
-      PetscCall(MatProductSetFromOptions(P));
-      PetscCall(MatProductSymbolic(P));
+      PetscCall(MatTestSymbolic(MATPRODUCT_AB, NULL, P));
       PetscCall(MatProductNumeric(P));
       PetscCall(MatDestroy(&P));
       PetscCall(PetscOptionsClearValue(NULL, option));
@@ -265,10 +263,7 @@ static PetscErrorCode Parents(Mat const M[2])
   PetscFunctionBeginUser;
   for (int t = 0; t < 2; t++) {
     PetscCall(MatProductCreate(M[t], M[t], NULL, &P[t]));
-    PetscCall(MatProductSetType(P[t], MATPRODUCT_AB));
-    if (Size > 1) PetscCall(MatProductSetAlgorithm(P[t], "nonscalable"));
-    PetscCall(MatProductSetFromOptions(P[t]));
-    PetscCall(MatProductSymbolic(P[t]));
+    PetscCall(MatTestSymbolic(MATPRODUCT_AB, Size > 1 ? "nonscalable" : NULL, P[t]));
     PetscCall(MatProductNumeric(P[t]));
   }
   MatTestCheckSame(P[1], P[0], "PETSc's own product");

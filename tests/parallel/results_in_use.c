@@ -23,9 +23,7 @@ static PetscErrorCode Pattern(MatProductType type, Mat A, Mat B, Mat *C)
 {
   PetscFunctionBeginUser;
   PetscCall(MatProductCreate(A, B, NULL, C));
-  PetscCall(MatProductSetType(*C, type));
-  PetscCall(MatProductSetFromOptions(*C));
-  PetscCall(MatProductSymbolic(*C));
+  PetscCall(MatTestSymbolic(type, NULL, *C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -252,9 +250,7 @@ static PetscErrorCode Coordinates(void)
         PetscCall(MatSetPreallocationCOO(C, n, i, j));
         PetscCall(MatSetValuesCOO(C, v, INSERT_VALUES));
         PetscCall(MatProductCreateWithMat(t.A, t.B, NULL, C));
-        PetscCall(MatProductSetType(C, MATPRODUCT_AB));
-        PetscCall(MatProductSetFromOptions(C));
-        PetscCall(MatProductSymbolic(C));
+        PetscCall(MatTestSymbolic(MATPRODUCT_AB, NULL, C));
       } else {
         C = t.C;
         PetscCall(PetscObjectReference((PetscObject)C));

@@ -54,15 +54,6 @@ static PetscErrorCode Look(Three *t, Log *log)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Setup(Mat C, MatProductType product)
-{
-  PetscFunctionBeginUser;
-  PetscCall(MatProductSetType(C, product));
-  PetscCall(MatProductSetFromOptions(C));
-  PetscCall(MatProductSymbolic(C));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Begin(MatType type, MatProductType product, Three *t)
 {
   PetscFunctionBeginUser;
@@ -72,7 +63,7 @@ static PetscErrorCode Begin(MatType type, MatProductType product, Three *t)
   PetscCall(Make(type, 1, 2, 0, &t->A));
   PetscCall(Make(type, 1, -1, 5, &t->B));
   PetscCall(MatProductCreate(t->A, t->B, product == MATPRODUCT_ABC ? t->A : NULL, &t->C));
-  PetscCall(Setup(t->C, product));
+  PetscCall(MatTestSymbolic(product, NULL, t->C));
   PetscCall(MatProductNumeric(t->C));
   PetscCall(MatGetOwnershipRange(t->C, &t->start, &t->end));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -95,7 +86,7 @@ static PetscErrorCode Again(Three *t, Log *log)
   PetscCall(Look(t, log));
   if (t->type != Ours) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatProductCreate(t->A, t->B, t->product == MATPRODUCT_ABC ? t->A : NULL, &fresh));
-  PetscCall(Setup(fresh, t->product));
+  PetscCall(MatTestSymbolic(t->product, NULL, fresh));
   PetscCall(MatProductNumeric(fresh));
   MatTestCheckSame(t->C, fresh, "the product");
   PetscCall(MatDestroy(&fresh));
@@ -326,7 +317,7 @@ static PetscErrorCode States(Three *t, Log *log)
   PetscCall(MatCreateVecs(t->A, &x, NULL));
   PetscCall(VecSet(x, 1));
   PetscCall(MatProductCreate(t->A, t->B, t->product == MATPRODUCT_ABC ? t->A : NULL, &C));
-  PetscCall(Setup(C, t->product));
+  PetscCall(MatTestSymbolic(t->product, NULL, C));
   for (PetscInt phase = 0; phase < 3; phase++) {
     PetscObjectState state, pattern;
     PetscBool        assembled;

@@ -87,10 +87,7 @@ static PetscErrorCode Named(MatProductType type, const char *algorithm)
   for (int t = 0; t < 2; t++) {
     PetscCall(Make(Types[t], 1, &A[t]));
     PetscCall(MatProductCreate(A[t], A[t], NULL, &C[t]));
-    PetscCall(MatProductSetType(C[t], type));
-    PetscCall(MatProductSetAlgorithm(C[t], algorithm));
-    PetscCall(MatProductSetFromOptions(C[t]));
-    PetscCall(MatProductSymbolic(C[t]));
+    PetscCall(MatTestSymbolic(type, algorithm, C[t]));
     PetscCall(MatProductNumeric(C[t]));
   }
   for (PetscInt round = 0; round < 3; round++) {

@@ -731,17 +731,14 @@ static void Faults(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Zoo, Edges, Blocks, Shapes, Random, Coarse, Rows, Hub, Sizes, Declined, Unchanged, Waits, Faults};
-  const HybExec *exec                 = HybTestExec();
-  PetscInt       n                    = 0;
+  const HybExec *exec = HybTestExec();
+  PetscInt       n    = 0;
 
   PetscFunctionBegin;
   PetscCall(HybTestArenas(exec, &keep, &out));
   for (const HybPtAPMethod *const *table = exec->backend->ptap; table && *table; table++, n++) {
     method = *table;
-    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
-      if (HybTestMine()) pieces[k]();
-    }
+    HybTestPieces(Zoo, Edges, Blocks, Shapes, Random, Coarse, Rows, Hub, Sizes, Declined, Unchanged, Waits, Faults);
   }
   if (!n) {
     HybTestBegin("fused Galerkin product");

@@ -118,8 +118,7 @@ static PetscErrorCode SolveBoth(Problem *a, Problem *h, const char *what)
   PetscReal          rnorm, bnorm, dnorm, xnorm;
 
   PetscFunctionBeginUser;
-  PetscCall(VecSet(a->x, 0));
-  PetscCall(VecSet(h->x, 0));
+  MatTestBoth(VecSet, a->x, h->x, 0);
   PetscCall(KSPSolve(a->ksp, a->b, a->x));
   PetscCall(KSPSolve(h->ksp, h->b, h->x));
   PetscCall(KSPGetConvergedReason(a->ksp, &ra));
@@ -203,10 +202,8 @@ int main(int argc, char **argv)
 
       PetscCall(MatCreateVecs(a.A, &d, NULL));
       PetscCall(VecSet(d, 0.75));
-      PetscCall(MatDiagonalSet(a.A, d, ADD_VALUES));
-      PetscCall(MatDiagonalSet(h.A, d, ADD_VALUES));
-      PetscCall(MatScale(a.A, 3));
-      PetscCall(MatScale(h.A, 3));
+      MatTestBoth(MatDiagonalSet, a.A, h.A, d, ADD_VALUES);
+      MatTestBoth(MatScale, a.A, h.A, 3);
       PetscCall(VecDestroy(&d));
       PetscCall(SolveBoth(&a, &h, "new values"));
 

@@ -32,56 +32,28 @@ static PetscInt Largest(const RefMat *A, const RefMat *B)
   return 0;
 }
 
-static void CheckCounters(const HybSpGEMM *mm, const RefMat *A, const RefMat *B)
+static void CheckCounters(const HybSpGEMM *mm, const RefMat *A, const RefMat *B, const RefMat *C)
 {
   const PetscInt bs = Largest(A, B);
 
   CheckStats(mm, A, B);
-  HybTestCheck(!strcmp(mm->method->name, "block"), "%s ran", mm->method->name);
   HybTestCheck(HybCountersGet(&mm->counters, "rows by blocks") == A->csr.m, "%td rows by blocks", HybCountersGet(&mm->counters, "rows by blocks"));
   HybTestCheck(HybCountersGet(&mm->counters, "block size") == bs && HybCountersGet(&mm->counters, "pairs of blocks") * bs * bs * bs == mm->stats.products, "%td pairs of size %td, expected %" PetscInt_FMT, HybCountersGet(&mm->counters, "pairs of blocks"), HybCountersGet(&mm->counters, "block size"), bs);
 }
 
-/* By this name: the first product, again, with other values of both operands, the pattern alone, and the product once
-   more, all to the bit; where the patterns do not consist of blocks the error */
+/* By this name; where the patterns do not consist of blocks the error */
 static void Check(const RefMat *A, const RefMat *B)
 {
-  const HybExec *exec = HybTestExec();
-  HybSpGEMM      mm;
-  HybCSR         DA, DB, DC;
-  RefMat         C, A2, B2;
-  PetscScalar   *expected;
+  HybSpGEMM mm;
+  HybCSR    DA, DB, DC;
 
-  if (!HybTestCall(HybSpGEMMInit(&mm, exec, "block", 0)) || !HybTestCall(HybTestUpload(&keep, &A->csr, &DA))) return;
-  DB = DA;
-  if (A != B) HybTestCall(HybTestUpload(&keep, &B->csr, &DB));
-  if (!Largest(A, B)) {
+  if (Largest(A, B))
+    CheckProduct("block", A, B, RefProductInOrder, CheckCounters);
+  else if (Begin(&mm, A, B, &DA, &DB)) {
     HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&mm, &DA, &DB, &out, &DC));
     HybTestCheck(!mm.work.bytes && !mm.keep.bytes, "%zu bytes are kept", mm.work.bytes + mm.keep.bytes);
     Finish(&mm);
-    return;
   }
-  RefSpGEMM(A, B, &C);
-  expected = RefProductInOrder(A, B, &C);
-  if (HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) {
-    CheckCounters(&mm, A, B);
-    HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-    HybTestCall(exec->backend->zero(exec, DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
-    if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-    /* other matrices of the same patterns */
-    RefMatCopy(A, &A2);
-    RefMatCopy(B, &B2);
-    HybTestRandomize(&A2);
-    HybTestRandomize(&B2);
-    free(expected);
-    expected = RefProductInOrder(&A2, &B2, &C);
-    if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-    PatternAlone(&mm, DA, DB, &C);
-    RefMatDestroy(&A2, &B2);
-  }
-  free(expected);
-  RefMatDestroy(&C);
-  Finish(&mm);
 }
 
 /* the same of patterns whose entries become blocks */
@@ -672,14 +644,10 @@ static void Limits(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, LongRows, Given, Faults, Limits, Large};
-
   PetscFunctionBegin;
   PetscCall(Methods("block", "products by blocks"));
   if (!method) PetscFunctionReturn(PETSC_SUCCESS);
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
-    if (HybTestMine()) pieces[k]();
-  }
+  HybTestPieces(Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, LongRows, Given, Faults, Limits, Large);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

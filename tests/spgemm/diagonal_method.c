@@ -334,13 +334,10 @@ static void Faults(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Operands, Special, Repeated, Faults, Declined};
-
   PetscFunctionBegin;
   PetscCall(Methods("diagonal", "SpGEMM by diagonals"));
   if (!method) PetscFunctionReturn(PETSC_SUCCESS);
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++)
-    if (HybTestMine()) pieces[k]();
+  HybTestPieces(Operands, Special, Repeated, Faults, Declined);
   FewDiagonals();
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -360,15 +360,13 @@ static void Tiles(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Bounded, Listed, Compressed, Chunked, Tiles};
-  const HybExec *exec                 = HybTestExec();
+  const HybExec *exec = HybTestExec();
 
   PetscFunctionBegin;
   PetscCall(HybTestArenas(exec, &keep, &out));
   for (const HybSpGEMMMethod *const *table = exec->backend->spgemm; table && *table; table++) {
     method = *table;
-    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++)
-      if (HybTestMine()) pieces[k]();
+    HybTestPieces(Bounded, Listed, Compressed, Chunked, Tiles);
   }
   if (HybTestMine()) Declining();
   if (HybTestMine()) Asking();

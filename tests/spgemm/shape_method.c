@@ -314,8 +314,6 @@ static void Faults(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Stencils, Lengths, Long, Choice, Faults};
-
   PetscFunctionBegin;
   if (HybTestExec()->backend->device) {
     HybTestBegin("rows side by side");
@@ -324,9 +322,7 @@ static PetscErrorCode Body(void)
   }
   PetscCall(Methods("shape", "rows side by side"));
   if (!method) PetscFunctionReturn(PETSC_SUCCESS);
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
-    if (HybTestMine()) pieces[k]();
-  }
+  HybTestPieces(Stencils, Lengths, Long, Choice, Faults);
   PetscCall(Methods("padded", "padded rows"));
   if (method && HybTestMine()) Padded();
   if (method && HybTestMine()) SideBySide();

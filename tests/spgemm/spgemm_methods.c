@@ -708,10 +708,9 @@ static void Choice(void)
 
 static PetscErrorCode Body(void)
 {
-  static void (*const pieces[])(void) = {Zoo, Boundaries, AllShapes, Kernels, Random, Repeated, Special, Denormals, Changing, Faults, Limits};
-  const HybExec *exec                 = HybTestExec();
-  PetscInt       n                    = 0;
-  char           only[128]            = "", word[64];
+  const HybExec *exec      = HybTestExec();
+  PetscInt       n         = 0;
+  char           only[128] = "", word[64];
 
   PetscFunctionBegin;
   PetscCall(HybTestArenas(exec, &keep, &out));
@@ -728,13 +727,10 @@ static PetscErrorCode Body(void)
     }
     /* what these take has tests of its own: block_method, diagonal_method, tile_method */
     if (Is("block") || Is("diagonal") || Is("tile")) continue;
-    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(pieces); k++) {
-      if (HybTestMine()) pieces[k]();
-    }
+    HybTestPieces(Zoo, Boundaries, AllShapes, Kernels, Random, Repeated, Special, Denormals, Changing, Faults, Limits);
     if (Is("rowmerge")) {
-      for (width = 2; width <= 32; width += width < 5 ? 1 : 9) {
+      for (width = 2; width <= 32; width += width < 5 ? 1 : 9)
         if (HybTestMine()) Random();
-      }
       width = 0;
     }
   }

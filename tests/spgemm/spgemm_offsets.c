@@ -9,23 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* M: B with its last offset at nnz; all but its rows' beginnings stay where they are, and i[0] is not 0 */
-static PetscErrorCode Moved(HybArena *arena, const RefMat *B, PetscCount nnz, HybCSR *M)
-{
-  const PetscCount by = nnz - B->csr.nnz;
-  PetscInt        *i  = (PetscInt *)RefAlloc((PetscCount)B->csr.m + 1, sizeof(PetscInt));
-
-  PetscFunctionBegin;
-  PetscCall(HybTestUpload(arena, &B->csr, M));
-  for (PetscInt r = 0; r <= B->csr.m; r++) i[r] = (PetscInt)(B->csr.i[r] + by);
-  PetscCall(HybTestUploadArray(arena, (PetscCount)B->csr.m + 1, sizeof(PetscInt), i, &M->i));
-  M->j   = (PetscInt *)((uintptr_t)M->j - (uintptr_t)by * sizeof(PetscInt));
-  M->a   = (HybScalar *)((uintptr_t)M->a - (uintptr_t)by * sizeof(HybScalar));
-  M->nnz = nnz;
-  free(i);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* the last offset of B; of A, 0: it stays where it is */
 static PetscErrorCode Product(const HybSpGEMMMethod *method, const RefMat *A, const RefMat *B, PetscCount bnnz, PetscCount annz)
 {
@@ -39,11 +22,11 @@ static PetscErrorCode Product(const HybSpGEMMMethod *method, const RefMat *A, co
   RefSpGEMM(A, B, &C);
   PetscCall(HybArenaInit(&arena, exec));
   if (annz) {
-    PetscCall(Moved(&arena, A, annz, &DA));
+    PetscCall(HybTestUploadMoved(&arena, A, annz, &DA));
     DA.nnz = A->csr.nnz; /* its entries are not gone through one by one, but lists of them are made */
   } else
     PetscCall(HybTestUpload(&arena, &A->csr, &DA));
-  PetscCall(Moved(&arena, B, bnnz, &DB));
+  PetscCall(HybTestUploadMoved(&arena, B, bnnz, &DB));
   PetscCall(HybSpGEMMInit(&mm, exec, method->name, 0));
   if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &arena, &DC)) && HybTestSamePattern(&DC, &C)) {
     if (!DC.a) PetscCall(HybArenaAlloc(&arena, exec->result, DC.nnz, sizeof(HybScalar), &DC.a));

@@ -86,6 +86,7 @@ PETSC_INTERN void HybMatOnHost(PetscBool on);
    composing fails. Get gives NULL if there is nothing under the name. */
 PETSC_INTERN PetscErrorCode HybContainerCompose(PetscObject, const char *name, void *pointer, PetscErrorCode (*destroy)(void *pointer));
 PETSC_INTERN PetscErrorCode HybContainerGet(PetscObject, const char *name, void *pointer);
+PETSC_INTERN PetscErrorCode HybContainerFree(void *pointer); /* PetscFree(), as a destroy */
 
 /* Counts that -mat_aijhybridgpu_view_counts shows of algebraic multigrid */
 typedef enum {

@@ -118,6 +118,14 @@ static inline PetscErrorCode HybErrorFirst(PetscErrorCode work, PetscErrorCode a
     PetscCall(HybErrorFirst(worked_, (after))); \
   } while (0)
 
+/* The error of a call, of which nobody is told: another way serves */
+static inline PetscErrorCode HybErrorQuiet(PetscErrorCode ierr)
+{
+  (void)PetscPopErrorHandler();
+  return ierr;
+}
+#define HYB_QUIETLY(call) (PetscPushErrorHandler(PetscReturnErrorHandler, NULL) ? PETSC_ERR_LIB : HybErrorQuiet(call))
+
 /* Asks the kernel for large pages behind a block of host memory. Arenas do so by themselves. */
 #define HYB_LARGE_PAGES_MIN ((size_t)2 << 20) /* bytes; smaller blocks get ordinary pages */
 extern void HybAskLargePages(void *ptr, size_t bytes);

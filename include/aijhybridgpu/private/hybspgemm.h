@@ -132,6 +132,9 @@ extern PetscErrorCode HybSpGEMMDestroy(HybSpGEMM *);
 /* Methods call it before they allocate C's arrays: PETSC_ERR_ARG_OUTOFRANGE, or PETSC_ERR_MEM naming needed and free
    bytes, if C cannot have (at least) nnz nonzeros */
 extern PetscErrorCode HybSpGEMMCheckCount(const HybExec *, const HybCSR *A, const HybCSR *B, PetscCount nnz, PetscBool atleast);
+/* The arrays of C's entries from out, in exec->result, once C->nnz is known and C->i there: columns, and values where
+   both operands have some. Checks the count. */
+extern PetscErrorCode HybSpGEMMEntries(const HybExec *, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C);
 
 /* all names of methods.h, host and device, each once; NULL-terminated */
 extern PetscErrorCode HybSpGEMMGetNames(const char *const **names);

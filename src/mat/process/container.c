@@ -55,6 +55,13 @@ PetscErrorCode HybContainerCompose(PetscObject object, const char *name, void *p
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybContainerFree(void *pointer)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(pointer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybContainerGet(PetscObject object, const char *name, void *pointer)
 {
   PetscContainer container = NULL;

@@ -92,9 +92,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
       PetscErrorCode ierr;
 
       /* a PETSc with CUDA on a machine without a card or a driver: that is no error, the host does the work */
-      PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-      ierr = PetscDeviceInitialize(PETSC_DEVICE_CUDA);
-      PetscCall(PetscPopErrorHandler());
+      ierr = HYB_QUIETLY(PetscDeviceInitialize(PETSC_DEVICE_CUDA));
       if (!ierr) {
         PetscCall(PetscDeviceContextGetCurrentContext(&dctx));
         PetscCall(PetscDeviceContextGetDeviceType(dctx, &type));

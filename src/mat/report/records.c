@@ -433,9 +433,7 @@ static PetscBool HybRecordMark(const HybExec *x, PetscInt64 number, PetscBool en
 {
   PetscErrorCode ierr;
 
-  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
-  ierr = x->backend->mark(x, (int)(number % HYB_TIMERS), end);
-  (void)PetscPopErrorHandler();
+  ierr = HYB_QUIETLY(x->backend->mark(x, (int)(number % HYB_TIMERS), end));
   return (PetscBool)!ierr;
 }
 

@@ -134,14 +134,7 @@ extern PetscErrorCode          HybPeerClose(HybComm);
 extern PetscErrorCode HybPeerAll(HybComm, PetscErrorCode, PetscBool *all);
 /* probe.c, of exchanges with everybody; peer.c asks for it by comm->probe */
 extern PetscErrorCode HybPeerProbe(HybComm, const HybExec *, PetscBool *all);
-/* nothing that fails there is an error: another way serves */
-static inline PetscErrorCode HybPeerQuietly(PetscErrorCode ierr)
-{
-  (void)PetscPopErrorHandler();
-  return ierr;
-}
-#define HYB_QUIETLY(call) (PetscPushErrorHandler(PetscReturnErrorHandler, NULL) ? PETSC_ERR_LIB : HybPeerQuietly(call))
-extern PetscBool HybPeerIsOpen(HybComm);
+extern PetscBool      HybPeerIsOpen(HybComm);
 
 /* instead of both: others get messages without contents */
 extern void HybExchangeAbandon(HybExchange, const HybExec *);

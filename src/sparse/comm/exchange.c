@@ -419,17 +419,13 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
 void HybExchangeAbandon(HybExchange e, const HybExec *exec)
 {
   if (e->begun || e->recording) return; /* what is captured after an error is thrown away */
-  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
-  (void)HybExchangeChoose(e, exec, PETSC_ERR_LIB);
-  (void)PetscPopErrorHandler();
+  (void)HYB_QUIETLY(HybExchangeChoose(e, exec, PETSC_ERR_LIB));
   if (e->bypeer) {
     HybPeerAbandon(e, exec);
     return;
   }
   if (!e->capacity) { /* the others are about to agree upon their room */
-    (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
-    (void)HybCommAgree(e->comm, PETSC_ERR_LIB, "Room for messages");
-    (void)PetscPopErrorHandler();
+    (void)HYB_QUIETLY(HybCommAgree(e->comm, PETSC_ERR_LIB, "Room for messages"));
     return;
   }
   e->begun   = PETSC_TRUE;

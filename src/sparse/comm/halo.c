@@ -312,9 +312,7 @@ PetscErrorCode HybHaloReverseEnd(HybHalo h, const HybExec *exec, PetscErrorCode 
 void HybHaloAbandon(HybHalo h, const HybExec *exec, PetscBool reverse, PetscErrorCode why)
 {
   if (reverse && !h->reverse) { /* the others are about to agree upon its making, by this */
-    (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
-    (void)HybExchangeCreate(h->comm, &h->arena.exec, why ? why : PETSC_ERR_LIB, "A product with a vector", &h->from, &h->to, PETSC_TRUE, h->lasting, &h->reverse);
-    (void)PetscPopErrorHandler();
+    (void)HYB_QUIETLY(HybExchangeCreate(h->comm, &h->arena.exec, why ? why : PETSC_ERR_LIB, "A product with a vector", &h->from, &h->to, PETSC_TRUE, h->lasting, &h->reverse));
   } else
     HybExchangeAbandon(reverse ? h->reverse : h->forward, exec);
 }

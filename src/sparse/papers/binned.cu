@@ -620,11 +620,9 @@ static PetscErrorCode HybSpGEMMSymbolic_BinnedCUDA(HybSpGEMM *mm, const HybCSR *
   }
   for (int bin = 0; bin < BINNED_BINS; bin++) PetscCall(HybCountersSet(&mm->counters, BinnedNames[bin], b->hostbinptr[bin + 1] - b->hostbinptr[bin]));
   PetscCall(HybCountersSet(&mm->counters, "growths", growths));
-  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaReset(&mm->work));
   mm->rowproducts = NULL;
-  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
-  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  PetscCall(HybSpGEMMEntries(exec, A, B, out, C));
   HybSpGEMMOperands(A, B, &x);
   x.ci      = C->i;
   x.cj      = C->j;

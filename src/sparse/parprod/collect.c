@@ -174,9 +174,7 @@ PetscErrorCode HybParCollectMake(HybParMultiply *s, const HybParCSR *A, const Hy
   s->collect.tried = PETSC_TRUE;
   room.n           = CollectList(s, 0, &c);
   room.n += CollectList(s, 1, &c);
-  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  ierr = CollectTake(s, n, &room);
-  PetscCall(PetscPopErrorHandler());
+  ierr = HYB_QUIETLY(CollectTake(s, n, &room));
   if (!ierr)
     ierr = CollectMakeIn(s, A, B, n, &room);
   else {

@@ -175,18 +175,15 @@ static __global__ __launch_bounds__(CSR_THREADS) void PickMetLengths(PetscInt m,
   }
 }
 
-/* row place[r] of the result for each r that has one; list and map may be NULL */
-static __global__ __launch_bounds__(CSR_THREADS) void PickOffsets(PetscInt m, const PetscInt *__restrict__ place, const PetscInt *__restrict__ at, PetscInt *__restrict__ list, PetscInt *__restrict__ map, PetscInt *__restrict__ i)
+/* row place[r] of the result for each r that has one, which map tells */
+static __global__ __launch_bounds__(CSR_THREADS) void PickOffsets(PetscInt m, const PetscInt *__restrict__ place, const PetscInt *__restrict__ at, PetscInt *__restrict__ map, PetscInt *__restrict__ i)
 {
   const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
   if (r < m) {
     const PetscInt p     = place[r];
     const bool     there = place[r + 1] > p;
-    if (map) map[r] = there ? p : (PetscInt)-1;
-    if (there) {
-      if (list) list[p] = (PetscInt)r;
-      i[p] = at[r];
-    }
+    map[r]               = there ? p : (PetscInt)-1;
+    if (there) i[p] = at[r];
     if (r == m - 1) i[place[m]] = at[m];
   }
 }
@@ -220,7 +217,7 @@ PetscErrorCode HybCSRPickMet_CUDA(const HybExec *exec, HybArena *keep, HybArena 
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), X->m, sizeof(*place), &place));
   PetscCall(HybArenaAlloc(keep, exec->result, total[0] + 1, sizeof(*yi), &yi));
   if (X->m == 0) PetscCall(exec->backend->zero(exec, yi, sizeof(*yi)));
-  HYB_LAUNCH(PickOffsets, HybBlocks(X->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m, flag, length, (PetscInt *)NULL, place, yi);
+  HYB_LAUNCH(PickOffsets, HybBlocks(X->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m, flag, length, place, yi);
   *Y    = *X;
   Y->m  = (PetscInt)total[0];
   Y->i  = yi;

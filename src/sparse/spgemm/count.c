@@ -34,9 +34,7 @@ static PetscErrorCode CountFits(const HybExec *exec, double need, HybMemoryRepor
   PetscCall(CountFree(exec, report));
   *fits = (PetscBool)(need <= (double)report->free_bytes);
   if (*fits || need > (double)report->total_bytes) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  *fits = (PetscBool)!exec->backend->alloc(exec, HYB_MEM_DEVICE, (size_t)need, &trial);
-  PetscCall(PetscPopErrorHandler());
+  *fits = (PetscBool)!HYB_QUIETLY(exec->backend->alloc(exec, HYB_MEM_DEVICE, (size_t)need, &trial));
   if (*fits)
     PetscCall(exec->backend->free(exec, HYB_MEM_DEVICE, (size_t)need, trial));
   else /* of what was given back for it */
@@ -64,5 +62,14 @@ PetscErrorCode HybSpGEMMCheckCount(const HybExec *exec, const HybCSR *A, const H
     PetscCall(CountFits(exec, (double)nnz * entry, &report, &fits));
     PetscCheck(fits, PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: the product's %s%" PetscCount_FMT " nonzeros need %.0f bytes, %zu are free" HYB_MEMORY_HINT, atleast ? "at least " : "", nnz, (double)nnz * entry, report.free_bytes);
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybSpGEMMEntries(const HybExec *exec, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
+{
+  PetscFunctionBegin;
+  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
+  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
+  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -59,6 +59,7 @@
 */
 #include "maskrows.cuh"
 #include "../device/hybdispatch.cuh"
+#include "../structure/rowops.cuh"
 
 #define MASK_THREADS 128
 #define MASK_PIECES  4    /* of N entries each, that are summed together */
@@ -110,20 +111,6 @@ struct MaskRow {
   int      words;      /* of a mask */
   bool     more;       /* sums go on from what C has */
 };
-
-/* the first of entries [begin, end) whose column is this one or a later one */
-static __device__ __forceinline__ PetscInt MaskCut(const PetscInt *__restrict__ aj, PetscInt begin, PetscInt end, PetscInt column)
-{
-  while (begin < end) {
-    const PetscInt mid = begin + (end - begin) / 2;
-
-    if (aj[mid] < column)
-      begin = mid + 1;
-    else
-      end = mid;
-  }
-  return begin;
-}
 
 /* what is asked for rounds before MaskLoad() needs it: no load then waits for another. First the entry's column, and
    its place or where its value is; then, FAR, where its row of B begins, and where its value is. */
@@ -269,9 +256,9 @@ __global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 
     row    = {x.ai[r], x.ai[r + 1], FAR && x.first ? x.first[r] : x.ai[r], x.ai[r + 1] - x.ai[r], (len + 31) / 32, false};
     cbegin -= x.cbegin;
     if (FAR && x.inner && row.begin < row.end) {
-      const PetscInt begin = x.aj[row.begin] >= x.low ? row.begin : MaskCut(x.aj, row.begin, row.end, x.low);
+      const PetscInt begin = x.aj[row.begin] >= x.low ? row.begin : RowLowerBound(x.aj, row.begin, row.end, x.low);
 
-      if (x.aj[row.end - 1] >= x.high) row.end = MaskCut(x.aj, begin, row.end, x.high);
+      if (x.aj[row.end - 1] >= x.high) row.end = RowLowerBound(x.aj, begin, row.end, x.high);
       row.more = begin > row.begin;
       row.first += begin - row.begin;
       row.begin = begin;

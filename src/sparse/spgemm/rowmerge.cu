@@ -565,9 +565,7 @@ static PetscErrorCode HybSpGEMMSymbolic_RowMergeCUDA(HybSpGEMM *mm, const HybCSR
     PetscCall(exec->backend->copy(exec, &C->nnz, total, sizeof(C->nnz), HYB_COPY_DEVICE_TO_HOST));
   } else
     PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, NULL, &C->nnz));
-  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
-  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
-  if (values) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  PetscCall(HybSpGEMMEntries(exec, A, B, out, C));
   for (PetscInt k = 0; k < r->nchunks; k++) {
     if (r->nchunks > 1) PetscCall(RowMergeIntermediates(mm, r, r->chunk + k, A, B, false, values, &bj, &ba));
     PetscCall(RowMergeLast(mm, r, r->chunk + k, A, B, bj, ba, NULL, NULL, C, C->j));

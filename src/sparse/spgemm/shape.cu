@@ -718,11 +718,8 @@ static PetscErrorCode HybSpGEMMSymbolic_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A
     PetscCall(HybScanCounts(exec, &mm->work, C->m, count, C->i, head, NULL));
     PetscCall(exec->backend->copy(exec, &C->nnz, head, sizeof(PetscCount), HYB_COPY_DEVICE_TO_HOST));
   }
-  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
-  PetscCall(HybArenaFree(&mm->work, &count));
-  if (upper) PetscCall(HybArenaFree(&mm->work, &upper));
-  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
-  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  PetscCall(HybArenaFree(&mm->work, &count, &upper));
+  PetscCall(HybSpGEMMEntries(exec, A, B, out, C));
   PetscCall(ShapeRun(mm, s, A, B, true, C));
   if (s->hasodd) PetscCall(HybHashRowsFill(mm, A, B, &s->odd, C));
   if (!s->hasodd) mm->reads = HYB_SPGEMM_READS_A;

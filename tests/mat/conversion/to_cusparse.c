@@ -51,8 +51,7 @@ static PetscErrorCode TestConversions(void)
   PetscCall(MatMult(A, x, y));
   PetscCall(MatMult(C, x, z));
   VecTestCheckSame(z, y, "MatMult of the aijcusparse");
-  PetscCall(MatScale(H, 2.0));
-  PetscCall(MatScale(A, 2.0));
+  MatTestBoth(MatScale, H, A, 2.0);
   EVENT("HybConvert", MatConvert(H, MATAIJCUSPARSE, MAT_REUSE_MATRIX, &C));
   MatTestCheckSame(C, A, "MatConvert to aijcusparse again");
   PetscCall(MatMult(A, x, y));
@@ -62,8 +61,7 @@ static PetscErrorCode TestConversions(void)
   MatTestCheckSame(G, A, "MatConvert from aijcusparse");
   PetscCall(MatMult(G, x, z));
   VecTestCheckSame(z, y, "MatMult of what came from aijcusparse");
-  PetscCall(MatScale(C, 0.5));
-  PetscCall(MatScale(A, 0.5));
+  MatTestBoth(MatScale, C, A, 0.5);
   EVENT("HybConvert", MatConvert(C, "aijhybridgpu", MAT_REUSE_MATRIX, &G));
   MatTestCheckSame(G, A, "MatConvert from aijcusparse again");
   EVENT("HybConvert", MatConvert(G, MATAIJCUSPARSE, MAT_INPLACE_MATRIX, &G));
@@ -138,8 +136,7 @@ static PetscErrorCode TestDense(void)
     MatTestCheck(PetscMemTypeDevice(mtype), "the result is on the device");
     PetscCall(MatDenseRestoreArrayReadAndMemType(D, &a));
     MatTestCheckSame(D, C, t ? "transposed times dense" : "times dense");
-    PetscCall(MatScale(A, 3.0));
-    PetscCall(MatScale(H, 3.0));
+    MatTestBoth(MatScale, A, H, 3.0);
     if (t) {
       PetscCall(MatTransposeMatMult(A, BH, MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
       EVENT("HybDense", MatTransposeMatMult(H, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &D));
@@ -322,8 +319,7 @@ static PetscErrorCode TestContexts(void)
   }
   PetscCall(PetscDeviceContextSetCurrentContext(ctx[0]));
   PetscCall(PetscDeviceContextDestroy(&ctx[1]));
-  PetscCall(MatScale(D, 2.0));
-  PetscCall(MatScale(C, 2.0));
+  MatTestBoth(MatScale, D, C, 2.0);
   MatTestCheckSame(D, C, "after the context is gone");
   PetscCall(MatTestDestroy(&x, &y, &z, &A, &H, &C, &D));
   PetscFunctionReturn(PETSC_SUCCESS);

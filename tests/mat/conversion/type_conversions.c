@@ -430,9 +430,7 @@ static PetscErrorCode Products(MatType type)
                                                                          : MATAIJ,
                                                    1, &M[k][j]));
         PetscCall(MatProductCreate(M[k][0], M[k][1], products[p] == MATPRODUCT_ABC ? M[k][2] : NULL, &C[k]));
-        PetscCall(MatProductSetType(C[k], products[p]));
-        PetscCall(MatProductSetFromOptions(C[k]));
-        PetscCall(MatProductSymbolic(C[k]));
+        PetscCall(MatTestSymbolic(products[p], NULL, C[k]));
         PetscCall(MatProductNumeric(C[k]));
       }
       PetscCall(CheckAlike(C[1], C[0], "alike", __LINE__));

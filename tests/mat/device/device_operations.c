@@ -87,8 +87,7 @@ static PetscErrorCode TestValues(PetscInt m, PetscInt n)
   PetscFunctionBeginUser;
   PetscCall(Born(m, n, 11, &A, &H));
   PetscCall(MatCreateVecs(A, &r, &l));
-  PetscCall(VecSetRandom(l, NULL));
-  PetscCall(VecSetRandom(r, NULL));
+  MatTestBoth(VecSetRandom, l, r, NULL);
   ONDEVICE("HybScale", 0, MatScale(H, -1.5));
   PetscCall(MatScale(A, -1.5));
   MatTestCheckSame(H, A, "MatScale");
@@ -181,8 +180,7 @@ static PetscErrorCode TestTranspose(PetscInt m, PetscInt n)
   PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
   MatTestCheckSame(S, T, "MatTranspose");
   for (int k = 0; k < 2; k++) {
-    PetscCall(MatScale(A, 1.25));
-    PetscCall(MatScale(H, 1.25));
+    MatTestBoth(MatScale, A, H, 1.25);
     ONDEVICE("HybMatTrans", 0, MatTranspose(H, MAT_REUSE_MATRIX, &S));
     PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &T));
     MatTestCheckSame(S, T, "MatTranspose reuse");
@@ -216,8 +214,7 @@ static PetscErrorCode TestTranspose(PetscInt m, PetscInt n)
   }
 #if defined(PETSC_HAVE_DEVICE)
   PetscCall(MatBindToCPU(H, PETSC_TRUE));
-  PetscCall(MatScale(A, 0.5));
-  PetscCall(MatScale(H, 0.5));
+  MatTestBoth(MatScale, A, H, 0.5);
   PetscCall(MatTranspose(H, MAT_REUSE_MATRIX, &S));
   PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &T));
   MatTestCheckSame(S, T, "MatTranspose reuse, bound to the CPU");
@@ -255,8 +252,7 @@ static PetscErrorCode TestSubMatrix(PetscInt m, PetscInt n)
     MAKESONDEVICE("HybSubMat", (nrows + 1) * sizeof(PetscInt) + 512, MatCreateSubMatrix(H, rows, cols, MAT_INITIAL_MATRIX, &S));
     PetscCall(MatCreateSubMatrix(A, rows, cols, MAT_INITIAL_MATRIX, &T));
     MatTestCheckSame(S, T, "MatCreateSubMatrix");
-    PetscCall(MatScale(A, 1.25));
-    PetscCall(MatScale(H, 1.25));
+    MatTestBoth(MatScale, A, H, 1.25);
     ONDEVICE("HybSubMat", 0, MatCreateSubMatrix(H, rows, cols, MAT_REUSE_MATRIX, &S));
     PetscCall(MatCreateSubMatrix(A, rows, cols, MAT_REUSE_MATRIX, &T));
     MatTestCheckSame(S, T, "MatCreateSubMatrix reuse");
@@ -327,8 +323,7 @@ static PetscErrorCode TestDense(PetscInt m, PetscInt n)
     PetscCall(MatTransposeMatMult(A, X, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &Y));
     ONDEVICE("HybDense", n * p * sizeof(PetscScalar) + 2048, MatTransposeMatMult(H, X, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &Z));
     MatTestCheckSame(Z, Y, "sparse transposed times dense");
-    PetscCall(MatScale(A, 1.5));
-    PetscCall(MatScale(H, 1.5));
+    MatTestBoth(MatScale, A, H, 1.5);
     PetscCall(MatMatMult(A, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
     ONDEVICE("HybDense", m * p * sizeof(PetscScalar), MatMatMult(H, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &D));
     MatTestCheckSame(D, C, "sparse times dense again");
@@ -415,8 +410,7 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
       }
       MatTestCheckSame(M[1], M[0], "MatSetValues after MatSetValuesCOO");
       MatTestCheckMult(M[1], M[0], "MatMult after MatSetValues");
-      PetscCall(MatSetValuesCOO(M[0], v, ADD_VALUES));
-      PetscCall(MatSetValuesCOO(M[1], v, ADD_VALUES));
+      MatTestBoth(MatSetValuesCOO, M[0], M[1], v, ADD_VALUES);
       MatTestCheckSame(M[1], M[0], "MatSetValuesCOO after MatSetValues");
       /* once more from the beginning */
       for (int k = 0; k < N; k++) i[0][k] = i[1][k], j[0][k] = j[1][k];
@@ -432,8 +426,7 @@ static PetscErrorCode TestCOO(PetscInt m, PetscInt n)
     MatTestCheckSame(D, M[0], "MatSetValuesCOO of a duplicate");
 #if defined(PETSC_HAVE_DEVICE)
     PetscCall(MatBindToCPU(D, PETSC_TRUE));
-    PetscCall(MatSetValuesCOO(M[0], v, ADD_VALUES));
-    PetscCall(MatSetValuesCOO(D, v, ADD_VALUES));
+    MatTestBoth(MatSetValuesCOO, M[0], D, v, ADD_VALUES);
     MatTestCheckSame(D, M[0], "MatSetValuesCOO bound to the CPU");
     PetscCall(MatBindToCPU(D, PETSC_FALSE));
     PetscCall(MatSetValuesCOO(M[0], v, ADD_VALUES));

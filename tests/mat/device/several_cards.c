@@ -89,8 +89,7 @@ static PetscErrorCode Work(Mat A, Mat H, PetscInt turn)
   PetscCall(MatMatMult(H, H, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
   MatTestCheckSame(C, D, "A*A");
   Elsewhere();
-  PetscCall(MatScale(C, 2.0));
-  PetscCall(MatScale(D, 2.0));
+  MatTestBoth(MatScale, C, D, 2.0);
   MatTestCheckSame(C, D, "MatScale of the result");
   Elsewhere();
   PetscCall(MatMatMult(A, A, MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
@@ -111,8 +110,7 @@ static PetscErrorCode Work(Mat A, Mat H, PetscInt turn)
   Elsewhere();
   PetscCall(MatPtAP(A, C, MAT_REUSE_MATRIX, PETSC_DEFAULT, &G));
   MatTestCheckSame(G, K, "P^T A P again");
-  PetscCall(MatScale(A, 1.0 + turn));
-  PetscCall(MatScale(H, 1.0 + turn));
+  MatTestBoth(MatScale, A, H, 1.0 + turn);
   Elsewhere();
   PetscCall(MatMult(A, x, y));
   PetscCall(MatMult(H, x, z));

@@ -77,9 +77,7 @@ static PetscErrorCode Check(PetscInt nonzeros, VecType vectors)
     PetscCall(MatTestEventCount("HybCopyTo", &before));
     PetscCall(MatProductCreate(K, K, NULL, &C));
     PetscCall(MatSetVecType(C, vectors));
-    PetscCall(MatProductSetType(C, MATPRODUCT_AB));
-    PetscCall(MatProductSetFromOptions(C));
-    PetscCall(MatProductSymbolic(C));
+    PetscCall(MatTestSymbolic(MATPRODUCT_AB, NULL, C));
     PetscCall(MatTestEventCount("HybCopyTo", &after));
     PetscCall(OnDevice(C, 2 * (PetscInt)info.nz_used, &on));
     if (device) MatTestCheck((after > before) == on, "MatMatMult");

@@ -33,19 +33,12 @@ static PetscErrorCode Products(Mat A, Mat H, PetscInt kinds, PetscInt *device)
   PetscCall(MatCreateVecs(A, &x, &y));
   PetscCall(VecDuplicate(y, &b));
   PetscCall(VecDuplicate(y, &z));
-  PetscCall(VecSetRandom(x, NULL));
-  PetscCall(VecSetRandom(b, NULL));
+  MatTestBoth(VecSetRandom, x, b, NULL);
   PetscCall(MatTestEventCount("HybMult", &before));
-  PetscCall(MatMult(A, x, y));
-  PetscCall(MatMult(H, x, z));
-  VecTestCheckSame(z, y, "MatMult");
+  VecTestBoth(MatMult, A, H, y, z, x);
   if (kinds > 1) {
-    PetscCall(MatMultAdd(A, x, b, y));
-    PetscCall(MatMultAdd(H, x, b, z));
-    VecTestCheckSame(z, y, "MatMultAdd");
-    PetscCall(MatMultTranspose(A, x, y));
-    PetscCall(MatMultTranspose(H, x, z));
-    VecTestCheckSame(z, y, "MatMultTranspose");
+    VecTestBoth(MatMultAdd, A, H, y, z, x, b);
+    VecTestBoth(MatMultTranspose, A, H, y, z, x);
   }
   PetscCall(MatTestEventCount("HybMult", device));
   *device -= before;
@@ -99,10 +92,8 @@ int main(int argc, char **argv)
   }
   MatTestName = "values that the host writes";
   for (int k = 0; k < 3; k++) {
-    PetscCall(MatScale(C, 1.5));
-    PetscCall(MatScale(H, 1.5));
-    PetscCall(MatShift(C, 0.25));
-    PetscCall(MatShift(H, 0.25));
+    MatTestBoth(MatScale, C, H, 1.5);
+    MatTestBoth(MatShift, C, H, 0.25);
     PetscCall(Products(C, H, 3, &device));
   }
   MatTestName = "few nonzeros";

@@ -116,13 +116,11 @@ static PetscErrorCode CheckPlaces(void)
       PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
       for (int turn = 0; turn < 2; turn++) {
         PetscCall(MatBindToCPU(C, PETSC_TRUE));
-        PetscCall(MatScale(C, 2.0));
-        PetscCall(MatScale(D, 2.0));
+        MatTestBoth(MatScale, C, D, 2.0);
         PetscCall(CheckWhere(C, PETSC_FALSE, "AIJHybridGPU: state ", "bound to the CPU"));
         MatTestCheckMult(C, D, "bound to the CPU");
         PetscCall(MatBindToCPU(C, PETSC_FALSE));
-        PetscCall(MatScale(C, 0.25));
-        PetscCall(MatScale(D, 0.25));
+        MatTestBoth(MatScale, C, D, 0.25);
         PetscCall(CheckWhere(C, device, device ? born : "state host: the matrix is on the host\n", "free again"));
         MatTestCheckMult(C, D, "free again");
       }
@@ -183,8 +181,7 @@ static PetscErrorCode CheckInfo(void)
   PetscCall(MatPtAP(A, P, MAT_INITIAL_MATRIX, 2.0, &C));
   PetscCall(MatPtAP(H, HP, MAT_INITIAL_MATRIX, 2.0, &D));
   for (int k = 0; k < 2; k++) { /* two numeric phases more */
-    PetscCall(MatScale(A, 2.0));
-    PetscCall(MatScale(H, 2.0));
+    MatTestBoth(MatScale, A, H, 2.0);
     PetscCall(MatPtAP(A, P, MAT_REUSE_MATRIX, 2.0, &C));
     PetscCall(MatPtAP(H, HP, MAT_REUSE_MATRIX, 2.0, &D));
   }
@@ -230,10 +227,7 @@ static PetscErrorCode CheckAlgorithm(void)
   PetscCall(MatTestAssemble(A));
   PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &H));
   PetscCall(MatProductCreate(H, H, NULL, &C));
-  PetscCall(MatProductSetType(C, MATPRODUCT_AB));
-  PetscCall(MatProductSetAlgorithm(C, "hash"));
-  PetscCall(MatProductSetFromOptions(C));
-  PetscCall(MatProductSymbolic(C));
+  PetscCall(MatTestSymbolic(MATPRODUCT_AB, "hash", C));
   PetscCall(MatProductNumeric(C));
   PetscCall(MatAXPY(H, 1.0, S, DIFFERENT_NONZERO_PATTERN));
   PetscCall(MatProductNumeric(C));
@@ -308,10 +302,7 @@ static PetscErrorCode CheckPrecision(void)
   PetscCall(InfoBegin("precision"));
   PetscCall(MatTestStencil(2, 70, PETSC_FALSE, 0.1, "aijhybridgpu", &A)); /* 0.9 and 1.1 are rounded in 16 bits */
   PetscCall(MatProductCreate(A, A, NULL, &C));
-  PetscCall(MatProductSetType(C, MATPRODUCT_AB));
-  PetscCall(MatProductSetAlgorithm(C, "tile"));
-  PetscCall(MatProductSetFromOptions(C));
-  PetscCall(MatProductSymbolic(C));
+  PetscCall(MatTestSymbolic(MATPRODUCT_AB, "tile", C));
   PetscCall(MatProductNumeric(C));
   PetscCall(InfoText(&text));
   MatTestCheck(Rank || Occurrences(text, "AB stage 1: method tile") > 0, "the method asked for");

@@ -25,32 +25,18 @@ static PetscErrorCode CountedMult(Mat A, Vec x, Vec y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* y = op(A) x by both matrices */
+/* products by both matrices, and a residual by the program's */
 static PetscErrorCode CheckMults(Mat A, Mat H)
 {
-  Vec x, y, z, w, b, xt, zt;
+  Vec x, y, b, w;
 
   PetscFunctionBeginUser;
+  PetscCall(MatTestMults(A, H));
   PetscCall(MatCreateVecs(A, &x, &y));
-  PetscCall(VecDuplicate(y, &z));
   PetscCall(VecDuplicate(y, &w));
   PetscCall(VecDuplicate(y, &b));
-  PetscCall(VecDuplicate(x, &xt));
-  PetscCall(VecDuplicate(x, &zt));
-  PetscCall(VecSetRandom(x, NULL));
-  PetscCall(VecSetRandom(b, NULL));
-  PetscCall(MatMult(A, x, y));
-  PetscCall(MatMult(H, x, z));
-  VecTestCheckSame(z, y, "MatMult");
-  PetscCall(MatMultAdd(A, x, b, y));
-  PetscCall(MatMultAdd(H, x, b, z));
-  VecTestCheckSame(z, y, "MatMultAdd");
-  PetscCall(VecCopy(b, w));
-  PetscCall(MatMultAdd(H, x, w, w));
-  VecTestCheckSame(w, y, "MatMultAdd in place");
+  MatTestBoth(VecSetRandom, x, b, NULL);
   PetscCall(MatResidual(A, b, x, y));
-  PetscCall(MatResidual(H, b, x, z));
-  VecTestCheckSame(z, y, "MatResidual");
   PetscCall(MatGetOperation(H, MATOP_MULT, (void (**)(void)) & Product));
   PetscCall(MatSetOperation(H, MATOP_MULT, (void (*)(void))CountedMult));
   Products = 0;
@@ -58,16 +44,7 @@ static PetscErrorCode CheckMults(Mat A, Mat H)
   VecTestCheckSame(w, y, "MatResidual with the program's product");
   MatTestCheck(Products == 1, "MatResidual takes the program's product");
   PetscCall(MatSetOperation(H, MATOP_MULT, (void (*)(void))Product));
-  PetscCall(MatMultTranspose(A, b, xt));
-  PetscCall(MatMultTranspose(H, b, zt));
-  VecTestCheckSame(zt, xt, "MatMultTranspose");
-  PetscCall(MatMultTransposeAdd(A, b, x, xt));
-  PetscCall(MatMultTransposeAdd(H, b, x, zt));
-  VecTestCheckSame(zt, xt, "MatMultTransposeAdd");
-  PetscCall(MatMultHermitianTranspose(A, b, xt));
-  PetscCall(MatMultHermitianTranspose(H, b, zt));
-  VecTestCheckSame(zt, xt, "MatMultHermitianTranspose");
-  PetscCall(MatTestDestroy(&x, &y, &z, &w, &b, &xt, &zt));
+  PetscCall(MatTestDestroy(&x, &y, &w, &b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -79,19 +56,13 @@ static PetscErrorCode CheckDiagonal(Mat A, Mat H, Vec l, Vec r)
   PetscFunctionBeginUser;
   PetscCall(VecDuplicate(l, &d));
   PetscCall(VecDuplicate(l, &e));
-  PetscCall(MatGetDiagonal(A, d));
-  PetscCall(MatGetDiagonal(H, e));
-  VecTestCheckSame(e, d, "MatGetDiagonal");
-  PetscCall(MatTestLetIn(A));
-  PetscCall(MatTestLetIn(H));
-  PetscCall(MatShift(A, 3.0));
-  PetscCall(MatShift(H, 3.0));
+  VecTestBoth(MatGetDiagonal, A, H, d, e);
+  MatTestBoth(MatTestLetIn, A, H);
+  MatTestBoth(MatShift, A, H, 3.0);
   MatTestCheckSame(H, A, "MatShift");
-  PetscCall(MatDiagonalSet(A, l, ADD_VALUES));
-  PetscCall(MatDiagonalSet(H, l, ADD_VALUES));
+  MatTestBoth(MatDiagonalSet, A, H, l, ADD_VALUES);
   MatTestCheckSame(H, A, "MatDiagonalSet add");
-  PetscCall(MatDiagonalSet(A, r, INSERT_VALUES));
-  PetscCall(MatDiagonalSet(H, r, INSERT_VALUES));
+  MatTestBoth(MatDiagonalSet, A, H, r, INSERT_VALUES);
   MatTestCheckSame(H, A, "MatDiagonalSet insert");
   PetscCall(MatGetDiagonal(A, d));
   PetscCall(MatGetDiagonal(H, e));
@@ -110,8 +81,7 @@ static PetscErrorCode CheckDuplicates(Mat A, Mat H)
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
   PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &G));
   MatTestCheckSame(G, B, "MatDuplicate");
-  PetscCall(MatScale(B, 0.25));
-  PetscCall(MatScale(G, 0.25));
+  MatTestBoth(MatScale, B, G, 0.25);
   PetscCall(MatAXPY(A, 0.5, B, SAME_NONZERO_PATTERN));
   PetscCall(MatAXPY(H, 0.5, G, SAME_NONZERO_PATTERN));
   MatTestCheckSame(H, A, "MatAXPY same pattern");
@@ -121,8 +91,7 @@ static PetscErrorCode CheckDuplicates(Mat A, Mat H)
   PetscCall(MatCopy(B, A, SAME_NONZERO_PATTERN));
   PetscCall(MatCopy(G, H, SAME_NONZERO_PATTERN));
   MatTestCheckSame(H, A, "MatCopy same pattern");
-  PetscCall(MatZeroEntries(B));
-  PetscCall(MatZeroEntries(G));
+  MatTestBoth(MatZeroEntries, B, G);
   PetscCall(MatNorm(G, NORM_FROBENIUS, &nh));
   MatTestCheck(nh == 0, "MatZeroEntries");
   PetscCall(MatTestDestroy(&B, &G));
@@ -141,8 +110,7 @@ static PetscErrorCode CheckTransposes(Mat A, Mat H, PetscBool square)
   PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
   PetscCall(MatTranspose(H, MAT_INITIAL_MATRIX, &S));
   MatTestCheckSame(S, T, "MatTranspose");
-  PetscCall(MatScale(A, 2.0));
-  PetscCall(MatScale(H, 2.0));
+  MatTestBoth(MatScale, A, H, 2.0);
   PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &T));
   PetscCall(MatTranspose(H, MAT_REUSE_MATRIX, &S));
   MatTestCheckSame(S, T, "MatTranspose reuse");
@@ -187,15 +155,11 @@ static PetscErrorCode CheckNewEntries(Mat A, Mat H)
   PetscInt start, end;
 
   PetscFunctionBeginUser;
-  PetscCall(MatTestLetIn(A));
-  PetscCall(MatTestLetIn(H));
+  MatTestBoth(MatTestLetIn, A, H);
   PetscCall(MatGetOwnershipRange(A, &start, &end));
-  for (PetscInt row = start; row < end; row += 4) {
-    PetscCall(MatSetValue(A, row, 1, 4.0 + row, ADD_VALUES));
-    PetscCall(MatSetValue(H, row, 1, 4.0 + row, ADD_VALUES));
-  }
-  PetscCall(MatTestAssemble(A));
-  PetscCall(MatTestAssemble(H));
+  for (PetscInt row = start; row < end; row += 4)
+    MatTestBoth(MatSetValue, A, H, row, 1, 4.0 + row, ADD_VALUES);
+  MatTestBoth(MatTestAssemble, A, H);
   MatTestCheckSame(H, A, "new entries after assembly");
   PetscCall(CheckMults(A, H));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -217,17 +181,13 @@ static PetscErrorCode CheckOperations(Mat A, Mat H, PetscBool square)
     MatTestCheck(PetscAbsReal(na - nh) <= 1e-12 * na, "MatNorm");
   }
   PetscCall(MatCreateVecs(A, &r, &l));
-  PetscCall(VecSetRandom(l, NULL));
-  PetscCall(VecSetRandom(r, NULL));
-  PetscCall(MatScale(A, -2.5));
-  PetscCall(MatScale(H, -2.5));
+  MatTestBoth(VecSetRandom, l, r, NULL);
+  MatTestBoth(MatScale, A, H, -2.5);
   MatTestCheckSame(H, A, "MatScale");
   PetscCall(CheckMults(A, H));
-  PetscCall(MatDiagonalScale(A, l, r));
-  PetscCall(MatDiagonalScale(H, l, r));
+  MatTestBoth(MatDiagonalScale, A, H, l, r);
   MatTestCheckSame(H, A, "MatDiagonalScale");
-  PetscCall(MatDiagonalScale(A, NULL, r));
-  PetscCall(MatDiagonalScale(H, NULL, r));
+  MatTestBoth(MatDiagonalScale, A, H, NULL, r);
   MatTestCheckSame(H, A, "MatDiagonalScale right");
   if (square) PetscCall(CheckDiagonal(A, H, l, r));
   PetscCall(CheckMults(A, H));

@@ -33,12 +33,8 @@ static PetscErrorCode CheckBound(MatProductType type, Mat a, Mat b, Mat c, Mat A
 
     PetscCall(MatProductCreate(a, b, type == MATPRODUCT_ABC ? c : NULL, &D));
     PetscCall(MatProductCreate(A, B, type == MATPRODUCT_ABC ? C : NULL, &E));
-    for (int both = 0; both < 2; both++) {
-      PetscCall(MatProductSetType(both ? E : D, type));
-      PetscCall(MatProductSetFill(both ? E : D, PETSC_DEFAULT));
-      PetscCall(MatProductSetFromOptions(both ? E : D));
-      PetscCall(MatProductSymbolic(both ? E : D));
-    }
+    for (int both = 0; both < 2; both++)
+      PetscCall(MatTestSymbolic(type, NULL, both ? E : D));
     if (which != 1) bound[n++] = E;
     if (which > 0) bound[n++] = A;
     if (which == 2) bound[n++] = B;
@@ -48,15 +44,13 @@ static PetscErrorCode CheckBound(MatProductType type, Mat a, Mat b, Mat c, Mat A
       for (int k = 0; k < n; k++) PetscCall(MatBindToCPU(bound[k], (PetscBool)(pass != 1)));
       PetscCall(MatProductNumeric(E));
       MatTestCheckSame(E, D, pass == 1 ? "free again" : "bound to the CPU between the phases");
-      PetscCall(MatScale(A, 2.0));
-      PetscCall(MatScale(a, 2.0));
+      MatTestBoth(MatScale, A, a, 2.0);
       PetscCall(MatProductNumeric(D));
     }
     for (int k = 0; k < n; k++) PetscCall(MatBindToCPU(bound[k], PETSC_FALSE));
     PetscCall(MatProductNumeric(E));
     MatTestCheckSame(E, D, "free at last");
-    PetscCall(MatScale(A, 0.125));
-    PetscCall(MatScale(a, 0.125));
+    MatTestBoth(MatScale, A, a, 0.125);
     PetscCall(MatTestDestroy(&D, &E));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -234,8 +228,7 @@ static PetscErrorCode CheckOtherSizes(void)
   { /* new values: what was said of the old ones holds no more */
     PetscBool set[2], flg;
 
-    PetscCall(MatSetOption(D, MAT_SYMMETRIC, PETSC_TRUE));
-    PetscCall(MatSetOption(E, MAT_SYMMETRIC, PETSC_TRUE));
+    MatTestBoth(MatSetOption, D, E, MAT_SYMMETRIC, PETSC_TRUE);
     PetscCall(MatMatMult(A, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &D));
     PetscCall(MatMatMult(HA, HB, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
     PetscCall(MatIsSymmetricKnown(D, &set[0], &flg));
@@ -277,8 +270,7 @@ static PetscErrorCode CheckForcedDiagonal(void)
     for (int pass = 0; pass < 3; pass++) {
       PetscCall(MatProductNumeric(E));
       MatTestCheckSame(E, D, "the product");
-      PetscCall(MatScale(HA, 2.0));
-      PetscCall(MatScale(D, 2.0));
+      MatTestBoth(MatScale, HA, D, 2.0);
       /* the result's pattern is not the product's any more; the parent's way forgets the option */
       if (pass == 1 && shapes[k][0] == shapes[k][1]) {
         PetscCall(MatTranspose(E, MAT_INPLACE_MATRIX, &E));

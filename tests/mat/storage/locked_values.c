@@ -464,8 +464,7 @@ int main(int argc, char **argv)
   MatTestName = "new entries may come";
   PetscCall(Make(MATAIJ, PETSC_FALSE, &A));
   PetscCall(Make("aijhybridgpu", PETSC_FALSE, &H));
-  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  MatTestBoth(MatSetOption, A, H, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE);
   PetscCall(Steps(A, H, ROWS, PETSC_FALSE));
   PetscCall(MatDestroy(&H));
 

@@ -305,9 +305,7 @@ static PetscErrorCode CheckWay(int op, int way, PetscBool full, PetscMPIInt size
   MatTestCheckMult(H, A, "after three operations");
   PetscCall(VecDuplicate(l, &d));
   PetscCall(VecDuplicate(l, &e));
-  PetscCall(MatGetDiagonal(A, d));
-  PetscCall(MatGetDiagonal(H, e));
-  VecTestCheckSame(e, d, "MatGetDiagonal");
+  VecTestBoth(MatGetDiagonal, A, H, d, e);
   PetscCall(MatTestDestroy(&d, &e));
   PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &D));
   MatTestCheckSame(D, A, "its duplicate");
@@ -352,8 +350,7 @@ static PetscErrorCode CheckStored(void)
   MatTestCheckMult(H, A, "before");
   for (int k = 0; k < 3; k++) PetscCall(Write(0, A, H, NULL, NULL));
   MatTestCheckMult(H, A, "moved");
-  PetscCall(MatRetrieveValues(A));
-  PetscCall(MatRetrieveValues(H));
+  MatTestBoth(MatRetrieveValues, A, H);
   MatTestCheckSame(H, A, "retrieved");
   MatTestCheckMult(H, A, "retrieved");
   PetscCall(MatTestDestroy(&A, &H));

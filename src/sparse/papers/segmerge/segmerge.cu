@@ -204,10 +204,8 @@ static PetscErrorCode HybSpGEMMSymbolic_SegMergeCUDA(HybSpGEMM *mm, const HybCSR
     if (s->nchunks > 1) PetscCall(SegMergeRelease(mm, &c));
   }
   PetscCall(HybScanCounts(exec, &mm->work, m, count, C->i, NULL, &C->nnz));
-  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaFree(&mm->work, &count));
-  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
-  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  PetscCall(HybSpGEMMEntries(exec, A, B, out, C));
   for (PetscInt k = 0; k < s->nchunks; k++) {
     if (s->nchunks > 1) PetscCall(SegMergeMerge(mm, A, B, s->cut + k, &c));
     PetscCall(SegMergeFill(mm, A, B, s->cut + k, &c, C->i, C->j, C->a));

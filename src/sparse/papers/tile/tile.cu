@@ -752,15 +752,13 @@ static PetscErrorCode HybSpGEMMSymbolic_TileCUDA(HybSpGEMM *mm, const HybCSR *A,
     mm->waits++;
     C->nnz = s->host.nnz;
     if (half) PetscCall(TileSay(mm, s->host.error, s));
-    PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
     PetscCall(TileForget(mm, s));
   } else
     PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
   PetscCall(HybCountersSet(&mm->counters, "pairs of tiles", s->host.pairs));
   PetscCall(HybCountersSet(&mm->counters, "products of tiles", s->host.tasks));
   PetscCall(HybCountersSet(&mm->counters, "tiles", s->host.tiles));
-  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
-  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  PetscCall(HybSpGEMMEntries(exec, A, B, out, C));
   if (C->nnz) PetscCall(HybTilesMultiply(exec, &mm->work, &s->p, A, B, C->j, C));
   /* workspace of this phase */
   s->look     = NULL;

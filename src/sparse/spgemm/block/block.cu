@@ -600,9 +600,7 @@ static PetscErrorCode HybSpGEMMSymbolic_BlockCUDA(HybSpGEMM *mm, const HybCSR *A
   PetscCall(HybCountersSet(&mm->counters, "block size", s->bs));
   PetscCall(HybCountersSet(&mm->counters, "pairs of blocks", s->host.pairs[0]));
   PetscCall(HybCountersSet(&mm->counters, "rows by blocks", A->m));
-  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
-  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
-  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  PetscCall(HybSpGEMMEntries(exec, A, B, out, C));
   if (C->nnz) PetscCall(BlockRun(mm, s, A, B, true, C));
   mm->reads = 0;
   s->room   = NULL; /* workspace of this phase */

@@ -638,9 +638,7 @@ static PetscErrorCode HybSpGEMMSymbolic_DiagonalCUDA(HybSpGEMM *mm, const HybCSR
     PetscCall(HybCountersSet(&mm->counters, "rows by diagonals", A->m));
   } else
     PetscCall(exec->backend->zero(exec, C->i, ((size_t)C->m + 1) * sizeof(PetscInt)));
-  PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
-  PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
-  if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));
+  PetscCall(HybSpGEMMEntries(exec, A, B, out, C));
   if (C->nnz) PetscCall(DiagonalRunAll(mm, s, A, B, true, C));
   mm->reads = 0;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -51,13 +51,6 @@ static PetscErrorCode HybChebyshevGet(KSP ksp, HybChebyshev **c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybChebyshevFree(void *pointer)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscFree(pointer));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* One count for all: a KSP that gets the type anew does not begin where it was */
 static void HybChebyshevChanged(HybChebyshev *c)
 {
@@ -280,7 +273,7 @@ PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP ksp)
   PetscCall(PetscNew(&c));
   c->noisy = PETSC_TRUE;
   HybChebyshevChanged(c);
-  PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, c, HybChebyshevFree));
+  PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CHEBYSHEV_KEY, c, HybContainerFree));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevEstEigSetUseNoisy_C", KSPChebyshevEstEigSetUseNoisy_Hyb));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevSetEigenvalues_C", KSPChebyshevSetEigenvalues_Hyb));
   PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPChebyshevEstEigSet_C", KSPChebyshevEstEigSet_Hyb));

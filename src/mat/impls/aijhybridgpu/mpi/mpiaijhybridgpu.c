@@ -184,13 +184,6 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
   cannot be read there (frame.c) they wait beside the object while it is a plain MATMPIAIJ, and are this type's again
   when it comes back; what the program sets in between is not seen then.
 */
-static PetscErrorCode HybOptionsFree(void *pointer)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscFree(pointer));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode MatMPIAIJHybridGPULeaveOptions(Mat A, const Mat_MPIAIJHybridGPU *hyb)
 {
   PetscBool *left;
@@ -200,7 +193,7 @@ static PetscErrorCode MatMPIAIJHybridGPULeaveOptions(Mat A, const Mat_MPIAIJHybr
   PetscCall(PetscMalloc1(2, &left));
   left[0] = hyb->bycolumns;
   left[1] = hyb->ignoreoffproc;
-  PetscCall(HybContainerCompose((PetscObject)A, "HybMPIOptions", left, HybOptionsFree));
+  PetscCall(HybContainerCompose((PetscObject)A, "HybMPIOptions", left, HybContainerFree));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

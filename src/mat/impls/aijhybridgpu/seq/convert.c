@@ -226,11 +226,8 @@ static PetscErrorCode HybShareWithCUSPARSE(const HybExec *x, const HybCSR *csr, 
   if (!ierr) {
     T->nonzerostate = B->nonzerostate; /* by which it knows the pattern that is on the device */
     T->spptr        = B->spptr;
-    if (bytes >= HYB_LOCKED_PATTERN) {
-      (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
-      locked = (PetscBool)!x->backend->lock(x, (void *)j, bytes, PETSC_TRUE);
-      (void)PetscPopErrorHandler();
-    }
+    if (bytes >= HYB_LOCKED_PATTERN)
+      locked = (PetscBool)!HYB_QUIETLY(x->backend->lock(x, (void *)j, bytes, PETSC_TRUE));
     ierr = HybSendToCUSPARSE(x, csr, f, type, T);
     if (locked)
       ierr = HybErrorFirst(ierr, x->backend->lock(x, (void *)j, bytes, PETSC_FALSE));

@@ -283,12 +283,12 @@ PetscLogDouble HybMultBytes(const HybCSR *csr, HybSpMVMode mode)
   return (PetscLogDouble)csr->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + ((PetscLogDouble)csr->m + 1) * sizeof(PetscInt) + ((PetscLogDouble)csr->n + (mode == HYB_SPMV_SET ? 1.0 : 2.0) * csr->m) * sizeof(HybScalar);
 }
 
+/* parents: whether it is the parent's to do, as of transposes on the host; of others it may be NULL */
 static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, PetscBool *parents)
 {
   HybView v;
 
   PetscFunctionBegin;
-  *parents = PETSC_FALSE;
   PetscCall(HybViewOpen(A, &v));
   PetscCheck(v.host.a || !v.host.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY): it cannot be multiplied with a vector", (PetscInt64)v.host.nnz);
   PetscCall(HybWhereMult(&v, transpose, mode, xx, zz));
@@ -298,12 +298,12 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
 
     PetscCall(HybArenaInit(&work, &v.x));
     HybCallBoth(HybMultOnDevice(&v, transpose, conjugate, xx, mode, yy, zz, &work), HybArenaReset(&work));
-  } else if (transpose)
-    *parents = PETSC_TRUE;
-  else
+  } else if (!transpose)
     PetscCall(HybMultOnHost(&v, xx, mode, yy, zz));
-  if (!*parents) HybGlueState.counts.mults++;
-  if (HybRecording() && !*parents) {
+  if (parents) *parents = (PetscBool)(transpose && !HybExecOnDevice(&v.x));
+  if (parents && *parents) PetscFunctionReturn(PETSC_SUCCESS);
+  HybGlueState.counts.mults++;
+  if (HybRecording()) {
     const HybMultPlan *plan = !HybExecOnDevice(&v.x) ? &v.hyb->host : transpose ? &v.hyb->transpose.mult
                                                                                 : &v.hyb->device;
 
@@ -404,23 +404,19 @@ PetscErrorCode HybMatGetMult(Mat A, const HybExec *x, PetscBool transpose, HybCS
 
 PetscErrorCode MatMult_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
 {
-  PetscBool parents;
-
   PetscFunctionBegin;
   HybMultIfAtHand(A, x, HYB_SPMV_SET, NULL, y);
   HybLeaveIfOverlaid(A, mult, A, x, y);
-  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &parents));
+  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode MatMultAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
 {
-  PetscBool parents;
-
   PetscFunctionBegin;
   HybMultIfAtHand(A, x, HYB_SPMV_ADD, y, z);
   HybLeaveIfOverlaid(A, multadd, A, x, y, z);
-  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &parents));
+  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -469,8 +465,6 @@ PetscErrorCode HybResidualByMult(Mat A, Vec b, Vec x, Vec r)
 /* r = b - A x in one pass; after MatSetOperation(A, MATOP_MULT, ...) by the program's product, as of any AIJ */
 PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
 {
-  PetscBool parents;
-
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, residual, A, b, x, r);
   PetscCall(HybResidualCheck(A, b, x, r));
@@ -479,7 +473,7 @@ PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   HybMultIfAtHand(A, x, HYB_SPMV_RESIDUAL, b, r);
-  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, &parents));
+  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_FALSE, PETSC_FALSE, x, HYB_SPMV_RESIDUAL, b, r, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -76,21 +76,14 @@ PetscErrorCode MatSeqAIJHybridGPUSendFrom(Mat A, Mat_SeqAIJHybridGPU *hyb, const
   if (!due) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaInit(&hyb->moved, x));
   /* without the memory the values stay where they are: that is no error */
-  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  ierr = HybLockedValues(x, csr, &hyb->moved, &to);
-  PetscCall(PetscPopErrorHandler());
+  ierr = HYB_QUIETLY(HybLockedValues(x, csr, &hyb->moved, &to));
   if (ierr) {
     hyb->locknever = PETSC_TRUE;
     PetscCall(HybArenaReset(&hyb->moved));
     PetscCall(PetscInfo(A, "The values, sent %" PetscInt_FMT " times, stay in pageable memory: there is no page-locked memory for them\n", hyb->sendings));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybStorageGo(hyb, HYB_LIVES_LOCKED));
-  hyb->former   = HybFrameValues(A);
-  hyb->movednnz = csr->nnz;
-  hyb->movedto  = (PetscScalar *)to;
-  hyb->pass     = NULL;
-  HybFrameSetValues(A, hyb->movedto);
+  PetscCall(HybStorageMoveValues(A, hyb, HYB_LIVES_LOCKED, csr->nnz, to));
   *from = to;
   PetscCall(PetscInfo(A, "Sent %" PetscInt_FMT " times after the host had written: the values, %" PetscInt64_FMT " nonzeros, move to page-locked memory (-mat_aijhybridgpu_lock_after 0 leaves them where they are)\n", hyb->sendings, (PetscInt64)csr->nnz));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -69,21 +69,14 @@ PetscErrorCode MatSeqAIJHybridGPUPromote(Mat A, Mat_SeqAIJHybridGPU *hyb, const 
   if (hyb->lives != HYB_LIVES_COPIED) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaInit(&hyb->moved, x));
   /* without the room the matrix stays where it is: that is no error */
-  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  ierr = HybPromotedValues(x, &csr, &hyb->moved, &to);
-  PetscCall(PetscPopErrorHandler());
+  ierr = HYB_QUIETLY(HybPromotedValues(x, &csr, &hyb->moved, &to));
   if (ierr) {
     PetscCall(HybArenaReset(&hyb->moved));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaFree(&hyb->copy.arena, &hyb->copy.csr.a));
   hyb->copy.csr.a = to;
-  PetscCall(HybStorageGo(hyb, HYB_LIVES_PROMOTED));
-  hyb->former   = HybFrameValues(A);
-  hyb->movednnz = csr.nnz;
-  hyb->movedto  = (PetscScalar *)to;
-  hyb->pass     = NULL;
-  HybFrameSetValues(A, hyb->movedto);
+  PetscCall(HybStorageMoveValues(A, hyb, HYB_LIVES_PROMOTED, csr.nnz, to));
   PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE));
   PetscCall(PetscInfo(A, "Written on the device without a host write: the values, %" PetscInt64_FMT " nonzeros, move to managed memory (-mat_aijhybridgpu_promote never keeps them on the host)\n", (PetscInt64)csr.nnz));
   *done = PETSC_TRUE;

@@ -76,6 +76,19 @@ PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *hyb, HybLives to)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The parent's values are from here on those at to, in hyb->moved; its own stay for when they come back */
+PetscErrorCode HybStorageMoveValues(Mat A, Mat_SeqAIJHybridGPU *hyb, HybLives lives, PetscCount nnz, HybScalar *to)
+{
+  PetscFunctionBegin;
+  PetscCall(HybStorageGo(hyb, lives));
+  hyb->former   = HybFrameValues(A);
+  hyb->movednnz = nnz;
+  hyb->movedto  = (PetscScalar *)to;
+  hyb->pass     = NULL;
+  HybFrameSetValues(A, hyb->movedto);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 const char *HybStorageName(const Mat_SeqAIJHybridGPU *hyb)
 {
   return states[hyb->lives].name;

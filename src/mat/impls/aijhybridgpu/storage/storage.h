@@ -285,6 +285,7 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULookAtOptions(Mat);
 PETSC_INTERN PetscErrorCode HybStorageExpect(Mat A, Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
 PETSC_INTERN PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *, HybLives to);
+PETSC_INTERN PetscErrorCode HybStorageMoveValues(Mat, Mat_SeqAIJHybridGPU *, HybLives lives, PetscCount nnz, HybScalar *to);
 PETSC_INTERN const char    *HybStorageName(const Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageView(const Mat_SeqAIJHybridGPU *, PetscViewer);
 PETSC_INTERN PetscBool      HybStorageHeld(const Mat_SeqAIJHybridGPU *);
