@@ -121,7 +121,8 @@ int main(int argc, char **argv)
   for (int k = 0; k < 3; k++) PetscCall(MatDestroy(&C[1][k]));
   for (int ours = 0; ours < 2; ours++) PetscCall(Steps((PetscBool)ours, C[ours]));
   for (int k = 0; k < 3; k++) {
-    MatTestName = Names[k == 0 ? AB : k == 1 ? PTAP : ATB];
+    MatTestName = Names[k == 0 ? AB : k == 1 ? PTAP
+                                             : ATB];
     MatTestCheckSame(C[1][k], C[0][k], "the product with other values");
     PetscCall(MatTestDestroy(&C[0][k], &C[1][k]));
   }
