@@ -76,7 +76,7 @@ static PetscErrorCode Rows(HybHalo h, PetscBool ship, PetscBool ascending, Petsc
   PetscCall(HybTestUpload(&arena, &B.csr, &b));
   PetscCall(HybTestUploadArray(&arena, N, sizeof(PetscInt), colmap, &there));
   if (!values) a.a = NULL;
-  if (HybTestCall((ship ? HybRowsShip : HybRowsFetch)(h, exec, PETSC_SUCCESS, &arena, &a, NULL, there, N, ascending, &R, &rows))) {
+  if (HybTestCall(HybRowsMove(h->comm, exec, PETSC_SUCCESS, 1, &(HybRowsWish){h, ship, &arena, &a, NULL, there, N, ascending, &R, &rows}))) {
     RowsMake(nr, expect, N, ship ? from : NULL, NULL, 1, &E);
     if (values)
       HybTestSameMatrix(&R, &E, 0);
@@ -133,7 +133,7 @@ static PetscErrorCode Layouts(HybComm comm)
 static PetscErrorCode Small(HybComm comm)
 {
   HybComm    again;
-  PetscInt64 v[2];
+  PetscInt64 v[3];
 
   PetscFunctionBegin;
   HybTestBegin("sums, maxima, agreement");
@@ -142,10 +142,10 @@ static PetscErrorCode Small(HybComm comm)
   HybTestCall(HybCommRestore(&again));
   v[0] = Rank + 1;
   v[1] = -(PetscInt64)Rank;
-  HybTestCall(HybCommSum(comm, 2, v));
+  HybTestCall(HybAgreeSum(comm->mpi, PETSC_SUCCESS, "Sums", 2, v));
   HybTestCheck(v[0] == Size * (Size + 1) / 2 && v[1] == -Size * (Size - 1) / 2, "sums %lld, %lld", (long long)v[0], (long long)v[1]);
   v[0] = Rank + 1;
-  HybTestCall(HybCommMax(comm, 1, v));
+  HybTestCall(HybAgreeMax(comm->mpi, PETSC_SUCCESS, "A maximum", 1, v));
   HybTestCheck(v[0] == Size, "maximum %lld", (long long)v[0]);
   HybTestCall(HybCommAgree(comm, PETSC_SUCCESS, "Nothing"));
   HybTestCallFails(PETSC_ERR_MEM, HybCommAgree(comm, Rank == Size - 1 ? PETSC_ERR_MEM : PETSC_SUCCESS, "Something"));
@@ -377,7 +377,7 @@ static PetscErrorCode LateRows(HybComm comm)
   PetscCall(HybTestUploadArray(&arena, N, sizeof(PetscInt), row, &there));
   RowsMake(h->n, row + L.ranges[Rank], N, NULL, NULL, 1, &A);
   PetscCall(HybTestUpload(&arena, &A.csr, &a));
-  if (HybTestCall(HybRowsFetch(h, exec, PETSC_SUCCESS, &arena, &a, NULL, there, N, PETSC_TRUE, &R, &rows))) {
+  if (HybTestCall(HybRowsMove(h->comm, exec, PETSC_SUCCESS, 1, &(HybRowsWish){h, PETSC_FALSE, &arena, &a, NULL, there, N, PETSC_TRUE, &R, &rows}))) {
     /* by peer access */
     PetscBool   waits = (PetscBool)(Rank && ((h->to.n && !h->to.rank[0]) || (h->from.n && !h->from.rank[0])));
     PetscBool   peer, full;
@@ -586,10 +586,10 @@ static PetscErrorCode FaultsRun(void *ctx)
   if (!ierr) ierr = HybHaloReverseEnd(F.halo, exec, PETSC_SUCCESS, F.y);
   PetscCall(HybCommAgree(F.comm, ierr, "An exchange"));
   HybTestSameBits(F.halo->n, sizeof(PetscScalar), F.y, F.sum);
-  ierr = HybRowsFetch(F.halo, exec, PETSC_SUCCESS, &F.keep, &F.own, NULL, F.colmap, N, PETSC_TRUE, &R[0], &F.rows[0]);
+  ierr = HybRowsMove(F.comm, exec, PETSC_SUCCESS, 1, &(HybRowsWish){F.halo, PETSC_FALSE, &F.keep, &F.own, NULL, F.colmap, N, PETSC_TRUE, &R[0], &F.rows[0]});
   PetscCall(HybCommAgree(F.comm, ierr, "Rows that are fetched"));
   HybTestSameMatrix(&R[0], &F.fetched, 0);
-  ierr = HybRowsShip(F.halo, exec, PETSC_SUCCESS, &F.keep, &F.others, NULL, F.colmap, N, PETSC_TRUE, &R[1], &F.rows[1]);
+  ierr = HybRowsMove(F.comm, exec, PETSC_SUCCESS, 1, &(HybRowsWish){F.halo, PETSC_TRUE, &F.keep, &F.others, NULL, F.colmap, N, PETSC_TRUE, &R[1], &F.rows[1]});
   PetscCall(HybCommAgree(F.comm, ierr, "Rows that are shipped"));
   sent = (PetscInt *)RefAlloc(F.halo->nsend, sizeof(PetscInt));
   for (PetscInt k = 0; k < F.halo->nsend; k++) sent[k] = L.ranges[Rank] + F.halo->index[k];

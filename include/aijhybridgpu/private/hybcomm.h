@@ -37,20 +37,16 @@ extern PetscErrorCode HybCommRestore(HybComm *);
 /* Says whether MPI can send and receive memory of a card; at first it is taken to be unable. A program cannot try it:
    without that ability such a message ends the program. */
 extern void HybCommSetAware(PetscBool);
-/* v[0..n-1], the host's, become the sums, or the largest, over all processes */
-extern PetscErrorCode HybCommSum(HybComm, PetscInt n, PetscInt64 *v);
-extern PetscErrorCode HybCommMax(HybComm, PetscInt n, PetscInt64 *v);
 /* Checks that work which each process did alone, with the result ierr, succeeded on all. Else it is an error on all
    processes: their own, or one of the same class that names the process that failed. Called before messages are sent
-   whose lengths others expect. */
-extern PetscErrorCode HybCommAgree(HybComm, PetscErrorCode ierr, const char *what);
-/* HybCommAgree() for any MPI communicator */
-extern PetscErrorCode HybAgree(MPI_Comm, PetscErrorCode ierr, const char *what);
-/* The same, and v[0..n-1] become the largest over all processes, n <= HYB_COMM_AGREED, or the sums, for which v has n+1
-   places: one reduction in place of two */
-#define HYB_COMM_AGREED 16
+   whose lengths others expect. v[0..n-1], the host's, become the largest over all processes, n <= HYB_COMM_AGREED, or
+   the sums, for which v has n+1 places; *yes: on all. */
+#define HYB_COMM_AGREED                16
+#define HybAgree(mpi, ierr, what)      HybAgreeMax(mpi, ierr, what, 0, NULL)
+#define HybCommAgree(comm, ierr, what) HybAgreeMax((comm)->mpi, ierr, what, 0, NULL)
 extern PetscErrorCode HybAgreeMax(MPI_Comm, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v);
 extern PetscErrorCode HybAgreeSum(MPI_Comm, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v);
+extern PetscErrorCode HybAgreeAll(MPI_Comm, PetscErrorCode ierr, const char *what, PetscBool *yes);
 
 /* What this process has sent, and how long its host has waited for other processes, since the library was loaded */
 typedef struct {
@@ -220,13 +216,9 @@ struct _HybRows {
 };
 
 /* *R: the rows of the halo's ghosts, which other processes own, in the ghosts' order: nghost rows, N columns, arrays
-   from keep, columns ascending. *rows moves later values of the same matrix. before: an error of this process's, which
-   becomes one of all. An error in what comes last is its own, and the caller agrees before others wait for it. */
-extern PetscErrorCode HybRowsFetch(HybHalo, const HybExec *, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows);
-/* The other way: A has a row for each ghost, which goes to its owner; *R has nsend rows, row k being a part of the
-   owner's row index[k] (so rows of one index come in the order of ranks) */
-extern PetscErrorCode HybRowsShip(HybHalo, const HybExec *, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows);
-/* n of either at once, n <= HYB_COMM_TOGETHER, in the agreements of one */
+   from keep, columns ascending. *rows moves later values of the same matrix. ship: the other way; A has a row for each
+   ghost, which goes to its owner; *R has nsend rows, row k being a part of the owner's row index[k] (so rows of one
+   index come in the order of ranks). */
 typedef struct {
   HybHalo         halo;
   PetscBool       ship;
@@ -238,6 +230,8 @@ typedef struct {
   HybCSR         *R;
   HybRows        *rows;
 } HybRowsWish;
+/* n at once, n <= HYB_COMM_TOGETHER, in the agreements of one. before: an error of this process's, which becomes one of
+   all. An error in what comes last is its own, and the caller agrees before others wait for it. */
 extern PetscErrorCode HybRowsMove(HybComm, const HybExec *, PetscErrorCode before, int n, const HybRowsWish[]);
 /* a: A's present values; ra: the nrecv values of R, which End writes. The exchange goes on beside what is queued
    between Begin and End. */

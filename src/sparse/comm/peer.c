@@ -92,11 +92,9 @@ static PetscErrorCode HybPeerAble(HybComm comm, const HybExec *exec, About *all,
 /* *all: has each process had no error? */
 PetscErrorCode HybPeerAll(HybComm comm, PetscErrorCode ierr, PetscBool *all)
 {
-  PetscInt64 bad = ierr != PETSC_SUCCESS;
-
   PetscFunctionBegin;
-  PetscCall(HybCommMax(comm, 1, &bad));
-  *all = (PetscBool)!bad;
+  *all = (PetscBool)!ierr;
+  PetscCall(HybAgreeAll(comm->mpi, PETSC_SUCCESS, "", all));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -431,7 +429,7 @@ PetscErrorCode HybPeerExchangeMake(HybExchange e, const HybExec *exec, PetscErro
 
   PetscFunctionBegin;
   if (e->comm->size > 1) {
-    PetscCall(HybCommMax(e->comm, 2, not ));
+    PetscCall(HybAgreeMax(e->comm->mpi, PETSC_SUCCESS, "", 2, not ));
     if (not [0]) PetscFunctionReturn(PETSC_SUCCESS); /* the next exchange asks again */
     if (not [1]) PetscCall(HybPeerNone(e));
     if (!not [1] && !e->comm->peer) PetscCall(HybPeerOpen(e->comm, exec));

@@ -4,20 +4,6 @@
 #include "commimpl.h"
 #include <unistd.h>
 
-PetscErrorCode HybCommSum(HybComm comm, PetscInt n, PetscInt64 *v)
-{
-  PetscFunctionBegin;
-  HybCallMPIWaiting(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)n, MPIU_INT64, MPI_SUM, comm->mpi));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybCommMax(HybComm comm, PetscInt n, PetscInt64 *v)
-{
-  PetscFunctionBegin;
-  HybCallMPIWaiting(MPI_Allreduce(MPI_IN_PLACE, v, (PetscMPIInt)n, MPIU_INT64, MPI_MAX, comm->mpi));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* One number has the error and who has it: of the worst ones the first process's is the largest */
 PetscErrorCode HybAgreeMax(MPI_Comm mpi, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v)
 {
@@ -50,17 +36,13 @@ PetscErrorCode HybAgreeSum(MPI_Comm mpi, PetscErrorCode ierr, const char *what, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybAgree(MPI_Comm mpi, PetscErrorCode ierr, const char *what)
+PetscErrorCode HybAgreeAll(MPI_Comm mpi, PetscErrorCode ierr, const char *what, PetscBool *yes)
 {
-  PetscFunctionBegin;
-  PetscCall(HybAgreeMax(mpi, ierr, what, 0, NULL));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+  PetscInt64 no = !*yes;
 
-PetscErrorCode HybCommAgree(HybComm comm, PetscErrorCode ierr, const char *what)
-{
   PetscFunctionBegin;
-  PetscCall(HybAgreeMax(comm->mpi, ierr, what, 0, NULL));
+  PetscCall(HybAgreeMax(mpi, ierr, what, 1, &no));
+  *yes = (PetscBool)!no;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -193,20 +193,6 @@ PetscErrorCode HybRowsMove(HybComm comm, const HybExec *exec, PetscErrorCode bef
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybRowsFetch(HybHalo h, const HybExec *exec, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
-{
-  PetscFunctionBegin;
-  PetscCall(HybRowsMove(h->comm, exec, before, 1, &(HybRowsWish){h, PETSC_FALSE, keep, A, begin, colmap, N, ascending, R, rows}));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybRowsShip(HybHalo h, const HybExec *exec, PetscErrorCode before, HybArena *keep, const HybCSR *A, const PetscInt *begin, const PetscInt *colmap, PetscInt N, PetscBool ascending, HybCSR *R, HybRows *rows)
-{
-  PetscFunctionBegin;
-  PetscCall(HybRowsMove(h->comm, exec, before, 1, &(HybRowsWish){h, PETSC_TRUE, keep, A, begin, colmap, N, ascending, R, rows}));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybRowsValuesBegin(HybRows r, const HybExec *exec, const HybScalar *a)
 {
   PetscFunctionBegin;

@@ -77,7 +77,7 @@ static PetscErrorCode HybParAggAll(HybParAgg p, PetscBool *proper)
   PetscInt64 seen[2] = {!*proper, p->bare};
 
   PetscFunctionBegin;
-  PetscCall(HybCommMax(p->comm, 2, seen));
+  PetscCall(HybAgreeMax(p->comm->mpi, PETSC_SUCCESS, "", 2, seen));
   *proper = (PetscBool)!seen[0];
   p->bare = (PetscBool)(seen[1] != 0);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -103,7 +103,7 @@ static PetscErrorCode HybParAggLook(HybParAgg p, HybParAggMaking *m, PetscBool *
     p->longest = look.longest;
   }
   /* the global numbers of T's columns are the first ones of gid */
-  ierr = HybRowsShip(p->halo, x, ierr, &m->work, &m->T, NULL, p->gid, p->N, PETSC_TRUE, &R, &rows);
+  ierr = HybRowsMove(p->comm, x, ierr, 1, &(HybRowsWish){p->halo, PETSC_TRUE, &m->work, &m->T, NULL, p->gid, p->N, PETSC_TRUE, &R, &rows});
   if (!ierr) ierr = HybParAggMatch(p, m, &R, &match);
   later = HybRowsDestroy(&rows);
   PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "The edges of a graph between processes"));

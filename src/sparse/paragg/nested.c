@@ -116,7 +116,7 @@ static PetscErrorCode HybNamedHome(HybParAgg p, HybParAggNamed *t, PetscErrorCod
   PetscFunctionBegin;
   if (!ierr) ierr = HybNamedRows(p, t, L, 0, p->nc, &own);
   if (!ierr) ierr = HybNamedRows(p, t, L, p->nc, p->nc + t->nlist, &S);
-  ierr = HybRowsShip(t->halo, &p->exec, ierr, &t->work, &S, NULL, colmap, N, PETSC_FALSE, &R, &rows);
+  ierr = HybRowsMove(p->comm, &p->exec, ierr, 1, &(HybRowsWish){t->halo, PETSC_TRUE, &t->work, &S, NULL, colmap, N, PETSC_FALSE, &R, &rows});
   if (!ierr) ierr = HybNamedMerge(p, t, &own, colmap, N, &R);
   later = HybRowsDestroy(&rows);
   PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "What aggregates are joined with"));

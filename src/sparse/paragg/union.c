@@ -145,7 +145,7 @@ static PetscErrorCode HybParAggUniteIn(HybParAgg p, HybParAggMaking *m, const Hy
   PetscFunctionBegin;
   PetscCall(HybHaloCreate(p->comm, &p->exec, PETSC_SUCCESS, p->ranges, m->A.O.n, m->A.garray, PETSC_FALSE, &u->halo));
   ierr = HybParAggTurn(p, m, u, &T);
-  ierr = HybRowsShip(u->halo, &p->exec, ierr, &m->work, &T, NULL, u->own, p->N, PETSC_TRUE, &u->R, &u->rows);
+  ierr = HybRowsMove(p->comm, &p->exec, ierr, 1, &(HybRowsWish){u->halo, PETSC_TRUE, &m->work, &T, NULL, u->own, p->N, PETSC_TRUE, &u->R, &u->rows});
   if (!ierr) ierr = HybParAggUniteBlocks(p, m, A, u);
   PetscCall(HybCommAgree(p->comm, ierr, "A graph and its transpose"));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -196,17 +196,13 @@ static PetscErrorCode EstimatorSuits(KSP ksp, PetscBool *suits)
 /* the same of all processes; *x: of a parallel matrix, where its arrays are to be */
 static PetscErrorCode EstimatorMay(KSP ksp, HybExec *x, PetscBool *may)
 {
-  PetscErrorCode ierr = EstimatorSuits(ksp, may);
-  int not []          = {ierr != PETSC_SUCCESS, !*may};
-  PetscMPIInt size;
-  Mat         A;
+  const PetscErrorCode ierr = EstimatorSuits(ksp, may);
+  PetscMPIInt          size;
+  Mat                  A;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
-  if (size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, not, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)ksp)));
-  PetscCall(ierr);
-  PetscCheck(!not [0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot estimate eigenvalues, and says why");
-  *may = (PetscBool) !not [1];
+  PetscCall(HybAgreeAll(PetscObjectComm((PetscObject)ksp), ierr, "An estimate of eigenvalues", may));
   if (size == 1 || !*may) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetOperators(ksp, &A, NULL));
   PetscCall(HybMatParArraysBegin(A, NULL, x, may));

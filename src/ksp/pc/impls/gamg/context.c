@@ -25,11 +25,11 @@ PetscErrorCode HybGAMGAgree(PC pc, PetscErrorCode ierr)
 
 PetscErrorCode HybGAMGAgreeWhy(PC pc, PetscErrorCode ierr, const char **why)
 {
-  PetscInt64 other = *why != NULL;
+  PetscBool ours = (PetscBool) !*why;
 
   PetscFunctionBegin;
-  PetscCall(HybAgreeMax(PetscObjectComm((PetscObject)pc), ierr, "The setup of GAMG", 1, &other));
-  if (other && !*why) *why = "another process's part of the matrix";
+  PetscCall(HybAgreeAll(PetscObjectComm((PetscObject)pc), ierr, "The setup of GAMG", &ours));
+  if (!ours && !*why) *why = "another process's part of the matrix";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -100,15 +100,11 @@ static PetscErrorCode HybEstimateIsPlain(Mat A, const HybExec *x, PetscMPIInt si
 /* As all processes see it. *y: where the process is to run. */
 static PetscErrorCode HybEstimateMay(Mat A, const HybExec *x, PetscMPIInt size, HybExec *y, PetscBool *may)
 {
-  PetscErrorCode ierr = HybEstimateIsPlain(A, x, size, may);
-  int not []          = {ierr != PETSC_SUCCESS, !*may};
+  const PetscErrorCode ierr = HybEstimateIsPlain(A, x, size, may);
 
   PetscFunctionBegin;
   *y = *x;
-  if (size > 1) PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, not, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
-  PetscCall(ierr);
-  PetscCheck(!not [0], PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process cannot estimate eigenvalues, and says why");
-  *may = (PetscBool) !not [1];
+  PetscCall(HybAgreeAll(PetscObjectComm((PetscObject)A), ierr, "An estimate of eigenvalues", may));
   if (size > 1 && *may) PetscCall(HybMatParArraysBegin(A, NULL, y, may));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

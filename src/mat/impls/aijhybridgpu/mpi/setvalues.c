@@ -213,15 +213,13 @@ PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
   ierr = MatMPIAIJHybridGPUTakeGiven(A);
   /* entries of other processes may be new ones, and are set past MatSetValues() */
   if (!hyb->assembling && !A->nooffprocentries) { /* where it is not asked an error is told after the parent's part */
-    PetscInt n = 0, blocked = 0;
-    int      sent[2], any[2];
+    PetscInt  n = 0, blocked = 0;
+    PetscBool none;
 
     PetscCall(MatStashGetInfo(A, &n, NULL, &blocked, NULL));
-    sent[0] = n || blocked;
-    sent[1] = ierr != PETSC_SUCCESS;
-    PetscCallMPI(MPI_Allreduce(sent, any, 2, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)A)));
-    if (any[0] && !ierr) ierr = MatMPIAIJHybridGPUDisownBlocks(A);
-    if (any[0] || any[1]) PetscCall(HybAgree(PetscObjectComm((PetscObject)A), ierr, "An assembly"));
+    none = (PetscBool)(!n && !blocked);
+    PetscCall(HybAgreeAll(PetscObjectComm((PetscObject)A), ierr, "An assembly", &none));
+    if (!none) PetscCall(HybAgree(PetscObjectComm((PetscObject)A), MatMPIAIJHybridGPUDisownBlocks(A), "An assembly"));
   }
   PetscCall((*HybGlueState.mpi.assemblybegin)(A, mode));
   PetscCall(ierr);

@@ -126,18 +126,18 @@ static PetscErrorCode MatMPIAIJHybridGPUMakeAnew(Mat *B)
 }
 
 /* Not collective: are T and B of one pattern here? */
-static PetscErrorCode HybMPISamePatternHere(Mat T, Mat B, int *same)
+static PetscErrorCode HybMPISamePattern(Mat T, Mat B, PetscBool *same)
 {
   Mat             t[2], b[2];
   const PetscInt *tcols, *bcols;
-  int             own = 1;
+  PetscBool       own;
 
   PetscFunctionBegin;
-  *same = 0;
+  *same = PETSC_FALSE;
   PetscCall(MatMPIAIJGetSeqAIJ(T, &t[0], &t[1], &tcols));
   PetscCall(MatMPIAIJGetSeqAIJ(B, &b[0], &b[1], &bcols));
-  own = t[1]->cmap->n == b[1]->cmap->n;
-  for (PetscInt c = 0; c < t[1]->cmap->n && own; c++) own = tcols[c] == bcols[c];
+  own = (PetscBool)(t[1]->cmap->n == b[1]->cmap->n);
+  if (own) PetscCall(PetscArraycmp(tcols, bcols, t[1]->cmap->n, &own));
   for (int k = 0; k < 2 && own; k++) {
     HybLent   lt, lb;
     PetscBool equal;
@@ -151,19 +151,6 @@ static PetscErrorCode HybMPISamePatternHere(Mat T, Mat B, int *same)
     PetscCall(HybLentRestore(b[k], &lb));
   }
   *same = own;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The same on all processes; an error is this process's own */
-static PetscErrorCode MatMPIAIJHybridGPUSamePattern(Mat T, Mat B, PetscBool *same)
-{
-  int                  own;
-  const PetscErrorCode ierr = HybMPISamePatternHere(T, B, &own);
-
-  PetscFunctionBegin;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &own, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)B)));
-  *same = (PetscBool)own;
-  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -214,7 +201,8 @@ static PetscErrorCode MatMPIAIJHybridGPUAnewAgain(Mat A, IS isrow, IS iscol, Mat
   PetscFunctionBegin;
   PetscCall(MatCreateSubMatrix_MPIAIJHybridGPU(A, isrow, iscol, MAT_INITIAL_MATRIX, &T));
   /* else it would have room here and not there */
-  ierr = HybAgree(PetscObjectComm((PetscObject)B), MatMPIAIJHybridGPUSamePattern(T, B, &same), "The pattern of a submatrix");
+  ierr = HybMPISamePattern(T, B, &same);
+  ierr = HybAgreeAll(PetscObjectComm((PetscObject)B), ierr, "The pattern of a submatrix", &same);
   if (!ierr && !same) ierr = MatMPIAIJHybridGPURoomLike(T, B);
   HybCallBoth(MatMPIAIJHybridGPUCopyRows(T, ierr, B), MatDestroy(&T));
   PetscFunctionReturn(PETSC_SUCCESS);
