@@ -121,7 +121,7 @@ static PetscErrorCode PCSetUp_GAMG_Hyb(PC pc)
   PetscBool      ours = PETSC_FALSE;
   PC_GAMG       *gamg;
   PetscMPIInt    size;
-  PetscErrorCode ierr, second;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybGAMGGet(pc, &h));
