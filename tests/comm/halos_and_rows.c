@@ -283,7 +283,7 @@ static PetscErrorCode GivenUp(HybComm comm)
       continue;
     }
     if (late) PetscCall(HybTuningSet("comm_timeout", "1"));
-    if (!Rank && !late) HybHaloAbandon(h, HybTestExec(), PETSC_FALSE, PETSC_ERR_MEM);
+    if (!Rank && !late) HybHaloAbandon(h, HybTestExec(), sizeof(HybScalar), PETSC_FALSE, PETSC_ERR_MEM);
     if (Rank) PetscCall(Hear(h, &errors));
     PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
     if (!Rank && late) PetscCall(Hear(h, &errors));
@@ -314,7 +314,7 @@ static PetscErrorCode GivenUpKnown(HybComm comm)
     if (Rank && !all)
       PetscCall(Hear(h, &errors));
     else
-      HybHaloAbandon(h, HybTestExec(), PETSC_FALSE, PETSC_ERR_MEM);
+      HybHaloAbandon(h, HybTestExec(), sizeof(HybScalar), PETSC_FALSE, PETSC_ERR_MEM);
     HybHaloForget(h);
     for (int k = 0; k < 2; k++) PetscCall(Hear(h, &later));
     HybTestCheck(!later, "process %d had %d errors, and then %d more", Rank, errors, later);
@@ -343,7 +343,7 @@ static PetscErrorCode GivenUpLarge(HybComm comm)
     if (Rank)
       PetscCall(Hear(h, &errors));
     else
-      HybHaloAbandon(h, HybTestExec(), PETSC_FALSE, PETSC_ERR_MEM);
+      HybHaloAbandon(h, HybTestExec(), sizeof(HybScalar), PETSC_FALSE, PETSC_ERR_MEM);
     HybTestCheck(errors == (Rank > 0), "process %d had %d errors", Rank, errors);
     PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 2));
     PetscCall(Reverse(h, PETSC_TRUE, 3));
@@ -483,7 +483,7 @@ static PetscErrorCode GivenUpThen(HybComm comm)
   if (Rank)
     PetscCall(Hear(h, &errors));
   else
-    HybHaloAbandon(h, HybTestExec(), PETSC_FALSE, PETSC_ERR_MEM);
+    HybHaloAbandon(h, HybTestExec(), sizeof(HybScalar), PETSC_FALSE, PETSC_ERR_MEM);
   HybTestCheck(errors == (Rank && h->from.n && !h->from.rank[0]), "process %d had %d errors", Rank, errors);
   HybTestCheck(!ByPeer(h), "it is: %s", HybHaloWay(h, PETSC_FALSE));
   for (PetscInt k = 0; k < 3; k++) PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k));

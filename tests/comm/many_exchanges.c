@@ -97,7 +97,7 @@ static PetscErrorCode Queued(HybComm comm, PetscBool leaving)
       if (Rank)
         (void)HybHaloExchange(h, exec, sizeof(PetscScalar), x[k], PETSC_FALSE, &ghost); /* an error of its neighbours */
       else
-        HybHaloAbandon(h, exec, PETSC_FALSE, PETSC_ERR_MEM);
+        HybHaloAbandon(h, exec, sizeof(HybScalar), PETSC_FALSE, PETSC_ERR_MEM);
       PetscCall(PetscPopErrorHandler());
       continue;
     }
@@ -184,7 +184,7 @@ static PetscErrorCode GivenUpFirst(HybComm comm)
     if (Rank)
       ierr = HybHaloReverseBegin(h, exec, PETSC_TRUE, ghost);
     else
-      HybHaloAbandon(h, exec, PETSC_TRUE, PETSC_ERR_MEM);
+      HybHaloAbandon(h, exec, sizeof(HybScalar), PETSC_TRUE, PETSC_ERR_MEM);
     PetscCall(PetscPopErrorHandler());
     HybTestCheck(ierr == (Rank ? PETSC_ERR_MEM : PETSC_SUCCESS), "process %d has error %d", Rank, (int)ierr);
     for (PetscInt k = 0; k < 4; k++) PetscCall(Reverse(h, PETSC_TRUE, k));

@@ -77,7 +77,7 @@ static PetscErrorCode BothDrawn(Both *b, HybSpMVMode mode, PetscBool inplace, Pe
 
   PetscFunctionBegin;
   if (giveup) {
-    HybHaloAbandon(b->h, HybTestExec(), b->transpose, PETSC_ERR_MEM);
+    HybHaloAbandon(b->h, HybTestExec(), sizeof(HybScalar), b->transpose, PETSC_ERR_MEM);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   b->h->early = (PetscBool)((early >> Rank) & 1);

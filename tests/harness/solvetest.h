@@ -201,7 +201,7 @@ static inline PetscErrorCode SameHistory(const Pair *p, const char *options)
   char             why[128];
 
   PetscFunctionBeginUser;
-  if (CLOSE_ENOUGH && (p->ksp[0]->reason < 0 || p->ksp[1]->reason < 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (CLOSE_ENOUGH && (p->ksp[0]->reason < 0 || (!Single && p->ksp[1]->reason < 0))) PetscFunctionReturn(PETSC_SUCCESS);
   tol = PetscMax(tol, (PetscReal)(Single ? 1e-3 : ANY));
   if (SolveSize > 1) tol = PetscMax(tol, (PetscReal)1e-5);
   for (int side = 0; side < 2; side++) {
@@ -297,7 +297,7 @@ static inline PetscErrorCode PairSolve(Pair *p, Cycle cycle, const char *options
   if (cg && device && (p->ksp[1]->normtype == KSP_NORM_UNPRECONDITIONED || p->ksp[1]->reason < 0)) Vain++;
   PetscCall(SameHistory(p, options));
   /* what does not converge is rounding after so many iterations, and so is what CG finds to be none of its matrices */
-  if (CLOSE_ENOUGH && (p->ksp[0]->reason < 0 || p->ksp[1]->reason < 0)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (CLOSE_ENOUGH && (p->ksp[0]->reason < 0 || (!Single && p->ksp[1]->reason < 0))) PetscFunctionReturn(PETSC_SUCCESS);
   if ((p->ksp[0]->reason != KSP_DIVERGED_ITS && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_MAT && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_PC) || strstr(options, "preonly")) PetscCall(SameVec(p->x[0], p->x[1], Single ? 1e-5 : SOLVED, options));
   SameLevels(p, options);
   PetscFunctionReturn(PETSC_SUCCESS);

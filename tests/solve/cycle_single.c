@@ -1,7 +1,8 @@
 /*
   Multigrid's cycle in single precision, -pc_mg_aijhybridgpu_precision single: near to the one in double and not the
   same; of a right-hand side times a power of two it makes the same bits times that power, be it very large or small;
-  zero stays zero and NaN stays NaN; a matrix whose numbers single precision does not have keeps PETSc's results.
+  zero stays zero and NaN stays NaN; values that a program writes through an array that it holds are seen; a matrix
+  whose numbers single precision does not have keeps PETSc's results, and so does one with a singular coarsest level.
 
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
@@ -17,6 +18,12 @@ static PetscErrorCode SolverOf(Mat S, const char *precision, PC *pc, KSP *ksp)
   PetscFunctionBeginUser;
   PetscCall(MatConvert(S, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
   PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
+  {
+    MatNullSpace null;
+
+    PetscCall(MatGetNullSpace(S, &null));
+    if (null) PetscCall(MatSetNullSpace(A, null));
+  }
   snprintf(options, sizeof(options), BASE " -pc_type gamg -pc_mg_aijhybridgpu_precision %s", precision);
   PetscCall(Options(options, PETSC_TRUE));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, ksp));
@@ -123,6 +130,57 @@ static PetscErrorCode Powers(Mat S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* values written while their array is held, of which the matrix's state says nothing */
+static PetscErrorCode Held(Mat S)
+{
+  PC           pc[2];
+  KSP          ksp[2];
+  Vec          b, x[3];
+  Mat          A;
+  PetscScalar *a;
+  PetscReal    d, moved;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(S, &x[2], &b));
+  PetscCall(RightHandSide(b, 2));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(SolverOf(S, k ? "single" : "double", &pc[k], &ksp[k]));
+    PetscCall(VecDuplicate(b, &x[k]));
+    PetscCall(KSPGetOperators(ksp[k], &A, NULL));
+    PetscCall(MatSeqAIJGetArray(A, &a));
+    PetscCall(PCApply(pc[k], b, x[2]));
+    a[0] *= 1.5;
+    a[7] *= 1.25;
+    PetscCall(PCApply(pc[k], b, x[k]));
+    PetscCall(MatSeqAIJRestoreArray(A, &a));
+  }
+  PetscCall(Distance(x[1], x[0], &d));
+  PetscCall(Distance(x[2], x[1], &moved));
+  MatTestCheck(d < 1e-5, "values written through an array that is held");
+  MatTestCheck(moved > 1e-4, "they change something");
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&ksp[k], &x[k]));
+  PetscCall(MatTestDestroy(&b, &x[2]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* rows whose sum is zero, and their null space */
+static PetscErrorCode Close(Mat S)
+{
+  Vec          ones, sums;
+  MatNullSpace null;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(S, &ones, &sums));
+  PetscCall(VecSet(ones, -1.0));
+  PetscCall(MatMult(S, ones, sums));
+  PetscCall(MatDiagonalSet(S, sums, ADD_VALUES));
+  PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &null));
+  PetscCall(MatSetNullSpace(S, null));
+  PetscCall(MatNullSpaceDestroy(&null));
+  PetscCall(MatTestDestroy(&ones, &sums));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* a name that is none is told with those that are */
 static PetscErrorCode Unknown(Mat S)
 {
@@ -157,11 +215,18 @@ int main(int argc, char **argv)
   PetscCall(MatTestStencil(2, 24, PETSC_FALSE, 0.0, MATAIJ, &S));
   PetscCall(BesideDouble(S, single ? 1e-9 : 0, single ? 1e-5 : 0, "beside double"));
   if (single) PetscCall(Powers(S));
+  if (single) PetscCall(Held(S));
   if (SolveSize == 1) PetscCall(Unknown(S));
-  PetscCall(MatScale(S, 1e33));
-  PetscCall(BesideDouble(S, 0, 0, "numbers beyond single precision"));
-  PetscCall(MatScale(S, 1e-66));
+  PetscCall(MatScale(S, 1e23));
+  PetscCall(BesideDouble(S, 0, 0, "numbers beyond what single precision bears"));
+  PetscCall(MatScale(S, 1e-46));
   PetscCall(BesideDouble(S, 0, 0, "whose reciprocals are"));
+  PetscCall(MatDestroy(&S));
+  PetscCall(MatTestStencil(2, 24, PETSC_FALSE, 0.0, MATAIJ, &S));
+  PetscCall(Close(S));
+  PetscCall(BesideDouble(S, 0, 0, "a singular coarsest level"));
+  PetscCall(PetscOptionsInsertString(NULL, "-mg_coarse_pc_type svd"));
+  if (SolveSize == 1) PetscCall(BesideDouble(S, single ? 1e-9 : 0, single ? 1e-4 : 0, "a singular matrix with a regular coarsest level"));
   PetscCall(MatDestroy(&S));
   PetscCall(SolveEnd(PETSC_FALSE, &code));
   return code;

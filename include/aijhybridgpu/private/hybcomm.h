@@ -190,9 +190,9 @@ extern PetscInt       HybHaloRecorded(HybHalo, PetscBool transpose);
 extern PetscErrorCode HybHaloReplay(HybHalo, const HybExec *, PetscBool transpose);
 extern void           HybHaloReplayed(HybHalo, PetscBool transpose, PetscInt times);
 
-/* Called by a process that cannot begin the exchange, or reverse exchange, which others begin, because of its error
-   why: those who wait for it get an error instead of waiting. */
-extern void HybHaloAbandon(HybHalo, const HybExec *, PetscBool reverse, PetscErrorCode why);
+/* Called by a process that cannot begin the exchange, or reverse exchange, of units of so many bytes, which others
+   begin, because of its error why: those who wait for it get an error instead of waiting. */
+extern void HybHaloAbandon(HybHalo, const HybExec *, size_t unit, PetscBool reverse, PetscErrorCode why);
 
 /* Not collective: all processes know of an error in its exchanges, so the next exchange does not report it again. */
 extern void HybHaloForget(HybHalo);

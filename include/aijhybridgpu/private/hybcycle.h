@@ -10,11 +10,12 @@
 
 HYB_EXTERN_C_BEGIN
 
-#define HYB_CYCLE_TOTALS 4    /* sums that are kept */
-#define HYB_CYCLE_SUMS   512  /* partial sums that a device forms at once */
-#define HYB_CYCLE_LEVELS 30   /* the most levels above the coarsest */
-#define HYB_CYCLE_SCALE  3    /* ints of HybCycle.scale */
-#define HYB_CYCLE_SINGLE 1e30 /* the largest number of a matrix that a cycle in single precision bears */
+#define HYB_CYCLE_TOTALS 4   /* sums that are kept */
+#define HYB_CYCLE_SUMS   512 /* partial sums that a device forms at once */
+#define HYB_CYCLE_LEVELS 30  /* the most levels above the coarsest */
+#define HYB_CYCLE_SCALE  3   /* ints of HybCycle.scale */
+/* the largest number of a matrix that a cycle in single precision bears: products have room */
+#define HYB_CYCLE_SINGLE 1e20
 
 /* How a level is smoothed on one side of the visit below: `steps` times HybSpMVStep. Step k has the numbers c[3k] to
    c[3k+2], in memory of the backend. */
@@ -117,10 +118,10 @@ typedef struct _HybCycleOps {
   PetscErrorCode (*sum)(const HybExec *, const HybCycleSums *, PetscInt k, PetscCount n, const HybScalar *x);
   /* z = y - (sum_k weight[k] s[k])/n, z may be y */
   PetscErrorCode (*shift)(const HybExec *, const HybCycleSums *, const int weight[HYB_CYCLE_TOTALS], PetscCount n, const HybScalar *y, HybScalar *z);
-  /* Of exec.backend->single alone. narrow: to = from in single precision; scaled by a power of two, which goes to scale
-     (of HybCycle), unless that is NULL; *beyond, if not NULL, is set where a number is not within HYB_CYCLE_SINGLE.
-     widen: to = from, scaled back. */
-  PetscErrorCode (*narrow)(const HybExec *, PetscCount n, const HybScalarWide *from, int *scale, HybScalar *to, int *beyond);
+  /* Of exec.backend->single alone. narrow: to = from in single precision; scaled by the power of two that scale (of
+     HybCycle) has, or, find, that suits the vector and goes there; scale NULL: by none; *beyond, if not NULL, is set
+     where a number is not within HYB_CYCLE_SINGLE. widen: to = from, scaled back. */
+  PetscErrorCode (*narrow)(const HybExec *, PetscCount n, const HybScalarWide *from, int *scale, PetscBool find, HybScalar *to, int *beyond);
   PetscErrorCode (*widen)(const HybExec *, PetscCount n, const HybScalar *from, const int *scale, HybScalarWide *to);
   /* y = P^T x; NULL on a device */
   PetscErrorCode (*multtranspose)(const HybExec *, const HybCSR *P, const HybScalar *x, HybScalar *y);

@@ -34,6 +34,9 @@ PETSC_INTERN PetscErrorCode HybMatGetMultExec(Mat A, Vec x, Vec b, HybExec *exec
 /* As HybMatGetCSR(), for products with vectors: csr are A's arrays or, on a device alone, those of its transpose; *plan
    belongs to A and is valid until A's pattern moves. HybMatRestoreCSR() of A ends the access. */
 PETSC_INTERN PetscErrorCode HybMatGetMult(Mat A, const HybExec *x, PetscBool transpose, HybCSR *csr, HybSpMV **plan);
+/* how often its values may have become others while A's state stood, as where a program holds them to write; after
+   HybMatGetMult() */
+PETSC_INTERN PetscErrorCode HybMatGetMoves(Mat A, PetscCount *moves);
 
 /* The same of a parallel matrix: is A one of the type, by name, with both blocks of ours and others' columns
    ascending? */

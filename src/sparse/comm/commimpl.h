@@ -137,7 +137,7 @@ extern PetscErrorCode HybPeerProbe(HybComm, const HybExec *, PetscBool *all);
 extern PetscBool      HybPeerIsOpen(HybComm);
 
 /* instead of both: others get messages without contents */
-extern void HybExchangeAbandon(HybExchange, const HybExec *);
+extern void HybExchangeAbandon(HybExchange, const HybExec *, size_t unit);
 
 /* page-locked memory where there is some; *locked: is it? */
 extern PetscErrorCode HybExchangeBuffer(HybArena *, size_t bytes, void *buffer, PetscBool *locked);

@@ -270,6 +270,7 @@ static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t
     if (!ierr) ierr = exec->backend->comm->open(exec, &e->side);
   }
   PetscCall(HybArenaInit(&e->arena, &old.arena.exec));
+  (void)memset(e->card, 0, sizeof(e->card)); /* old has them, and gets them back after an error */
   if (!ierr) ierr = HybExchangeRoom(e, keepghost, unit);
   ierr = HybCommAgree(e->comm, ierr, "Room for messages");
   if (ierr) {
@@ -416,7 +417,7 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void HybExchangeAbandon(HybExchange e, const HybExec *exec)
+void HybExchangeAbandon(HybExchange e, const HybExec *exec, size_t unit)
 {
   if (e->begun || e->recording) return; /* what is captured after an error is thrown away */
   (void)HYB_QUIETLY(HybExchangeChoose(e, exec, PETSC_ERR_LIB));
@@ -432,7 +433,7 @@ void HybExchangeAbandon(HybExchange e, const HybExec *exec)
   e->sending = PETSC_FALSE;
   e->host    = PETSC_FALSE;
   e->aware   = (PetscBool)!e->unable;
-  e->unit    = HYB_COMM_UNIT;
+  e->unit    = unit; /* large messages go in as many pieces as the others' do */
   e->slot    = e->slots == 2 ? 1 - e->slot : 0;
   (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
   if (e->slots == 1 || !HybExchangeReceives(e)) (void)HybExchangeEnd(e, exec, PETSC_ERR_LIB, NULL, NULL);

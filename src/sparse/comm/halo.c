@@ -124,7 +124,7 @@ static PetscErrorCode HybHalosAsk(HybComm comm, PetscErrorCode before, int n, co
   PetscErrorCode ierr  = before;
 
   PetscFunctionBegin;
-  PetscCall(PetscCommBuildTwoSided(comm->mpi, n, MPIU_INT, ierr ? 0 : w->n, w->rank, w->count, &nasking, &asking, &asked));
+  ierr = HybErrorFirst(ierr, PetscCommBuildTwoSided(comm->mpi, n, MPIU_INT, ierr ? 0 : w->n, w->rank, w->count, &nasking, &asking, &asked));
   for (int k = 0; k < n && !ierr; k++) ierr = HybHaloAskers(halo[k], nasking, asking, asked, n, k);
   PetscCall(PetscFree(asking));
   PetscCall(PetscFree(asked));
@@ -309,12 +309,12 @@ PetscErrorCode HybHaloReverseEnd(HybHalo h, const HybExec *exec, PetscErrorCode 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-void HybHaloAbandon(HybHalo h, const HybExec *exec, PetscBool reverse, PetscErrorCode why)
+void HybHaloAbandon(HybHalo h, const HybExec *exec, size_t unit, PetscBool reverse, PetscErrorCode why)
 {
   if (reverse && !h->reverse) { /* the others are about to agree upon its making, by this */
     (void)HYB_QUIETLY(HybExchangeCreate(h->comm, &h->arena.exec, why ? why : PETSC_ERR_LIB, "A product with a vector", &h->from, &h->to, PETSC_TRUE, h->lasting, &h->reverse));
   } else
-    HybExchangeAbandon(reverse ? h->reverse : h->forward, exec);
+    HybExchangeAbandon(reverse ? h->reverse : h->forward, exec, unit);
 }
 
 void HybHaloForget(HybHalo h)

@@ -39,7 +39,7 @@ static PetscErrorCode HybPeerProbeOnce(HybExchange e, const HybExec *exec, Probe
   PetscFunctionBegin;
   for (PetscMPIInt k = 0; k < size; k++) p->words[k] = 1000 * (round + 1) + rank;
   ierr = exec->backend->copy(exec, p->there, p->words, sizeof(PetscInt) * (size_t)size, HYB_COPY_HOST_TO_DEVICE);
-  if (ierr) HybExchangeAbandon(e, exec);
+  if (ierr) HybExchangeAbandon(e, exec, sizeof(PetscInt));
   PetscCall(ierr);
   PetscCall(HybExchangeBegin(e, exec, sizeof(PetscInt), NULL, p->there, PETSC_FALSE));
   PetscCall(HybExchangeEnd(e, exec, PETSC_SUCCESS, NULL, &came));

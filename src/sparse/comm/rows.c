@@ -217,7 +217,7 @@ PetscErrorCode HybRowsValuesEndThere(HybRows r, const HybExec *exec, PetscErrorC
 
 void HybRowsAbandon(HybRows r, const HybExec *exec)
 {
-  HybExchangeAbandon(r->values, exec);
+  HybExchangeAbandon(r->values, exec, sizeof(HybScalar));
 }
 
 void HybRowsForget(HybRows r)

@@ -64,7 +64,7 @@ static PetscErrorCode BlocksReverse(const HybCycleBlocks *m, const HybExec *exec
 
   PetscFunctionBegin;
   if (!ierr) ierr = HybSpMVApply(m->others, &m->O, x, HYB_SPMV_SET, NULL, ghost);
-  if (ierr) HybHaloAbandon(m->halo, exec, PETSC_TRUE, ierr);
+  if (ierr) HybHaloAbandon(m->halo, exec, sizeof(HybScalar), PETSC_TRUE, ierr);
   PetscCall(ierr);
   PetscCall(HybHaloReverseBegin(m->halo, exec, PETSC_TRUE, ghost));
   ierr = HybSpMVApply(m->own, &m->D, x, mode, y, z);
@@ -76,7 +76,7 @@ static PetscErrorCode BlocksMult(const HybCycleBlocks *m, const HybExec *exec, P
 {
   PetscFunctionBegin;
   if (before) {
-    HybHaloAbandon(m->halo, exec, m->transpose, before);
+    HybHaloAbandon(m->halo, exec, sizeof(HybScalar), m->transpose, before);
     PetscFunctionReturn(before);
   }
   if (BlocksTogether(m))

@@ -16,9 +16,9 @@
   step from zero needs no product, and the second one no older iterate. The order of operations is PETSc's.
 
   Null space. Where constants are the null space of the finest level's matrix, PETSc takes the mean out of each
-  smoother's D^-1 (b - A x). Since A 1 = 0, a constant too much in x changes nothing that follows but x itself. So
-  nothing is taken out on the way: the mean that x should have is what P brings, and it gets that at the end. Sums stay
-  where the vectors are, and nothing waits.
+  smoother's D^-1 (b - A x). Since A 1 = 0, a constant too much in x changes nothing that follows but x itself, unless
+  it is so large that the digits go. So nothing is taken out on the way: the mean that x should have is what P brings,
+  and it gets that at the end. Sums stay where the vectors are, and nothing waits.
 
   Graph. On a small level a kernel takes less time than its launch. So from the second application on all that lies
   below the finest level is launched as one graph: these levels work on vectors of their own, so that their launches
@@ -33,8 +33,8 @@
   Single precision. The levels' matrices, vectors and numbers may be those of single precision, which halves what is
   moved; the caller's method stays double. b is scaled by a power of two on its way in, and x on its way out.
 
-  Memory: four vectors a level, two on the finest. Time: a product with A for each step but the first from zero, one for
-  the residual, one with P and one with R.
+  Memory: four vectors a level, two on the finest (single precision: four of half the size). Time: a product with A for
+  each step but the first from zero, one for the residual, one with P and one with R.
 
   Reference: the cycle is that of PETSc's PCMG; M. Adams, M. Brezina, J. Hu, R. Tuminaro, Parallel multigrid smoothing:
   polynomial versus Gauss-Seidel, J. Comput. Phys. 188, 2003, for its smoother.
@@ -323,7 +323,7 @@ static void CycleAll(Visit *v)
     CycleVisit(v, 0, v->b, v->x, PETSC_TRUE);
     return;
   }
-  CYCLE_DO(v, l->A.m, v->ops->narrow(v->exec, l->A.m, v->b, c->scale, l->b, NULL));
+  CYCLE_DO(v, l->A.m, v->ops->narrow(v->exec, l->A.m, v->b, c->scale, PETSC_TRUE, l->b, NULL));
   CycleVisit(v, 0, l->b, l->x, PETSC_TRUE);
   CYCLE_DO(v, l->A.m, v->ops->widen(v->exec, l->A.m, l->x, c->scale, v->x));
 }

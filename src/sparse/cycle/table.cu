@@ -222,10 +222,10 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleWidened(PetscCount 
   if (k < n) to[k] = (scale ? CyclePower(*scale) : (PetscReal)1) * HybScalarWide(from[k]);
 }
 
-static PetscErrorCode HybCycleNarrow_CUDA(const HybExec *exec, PetscCount n, const HybScalarWide *from, int *scale, HybScalar *to, int *beyond)
+static PetscErrorCode HybCycleNarrow_CUDA(const HybExec *exec, PetscCount n, const HybScalarWide *from, int *scale, PetscBool find, HybScalar *to, int *beyond)
 {
   PetscFunctionBegin;
-  if (scale) HYB_LAUNCH_CHAINED(n, CycleScale, PetscMin(HybBlocks(n, CYCLE_THREADS), (PetscCount)HYB_CYCLE_SUMS), CYCLE_THREADS, 0, exec->stream, n, from, scale);
+  if (scale && find) HYB_LAUNCH_CHAINED(n, CycleScale, PetscMin(HybBlocks(n, CYCLE_THREADS), (PetscCount)HYB_CYCLE_SUMS), CYCLE_THREADS, 0, exec->stream, n, from, scale);
   HYB_LAUNCH_CHAINED(n, CycleNarrowed, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, from, scale, to, beyond);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

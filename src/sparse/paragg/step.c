@@ -19,7 +19,7 @@ PetscErrorCode HybParAggExchange(HybParAgg p, HybHalo halo, PetscErrorCode befor
   if (unit > HYB_PARAGG_UNIT) /* all take more room together */
     PetscCall(HybCommAgree(p->comm, before, "What vertices tell each other"));
   else if (before)
-    HybHaloAbandon(halo, x, PETSC_FALSE, before);
+    HybHaloAbandon(halo, x, unit, PETSC_FALSE, before);
   PetscCall(before);
   PetscCall(HybHaloExchange(halo, x, unit, array, PETSC_FALSE, ghost));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -164,7 +164,13 @@ static PetscErrorCode HybMembersSort(HybParAgg p, HybParAggMembers *t)
   PetscCall(x->backend->copy(x, gid, t->R.j, bytes, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->copy(x, parent, t->member + p->halo->n, bytes, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->copy(x, value, t->R.a, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-  for (PetscInt k = 0; k < n; k++) kind[k] = (PetscInt)PetscRealPart(value[k]);
+  for (PetscInt k = 0; k < n; k++) {
+    const PetscReal v = PetscRealPart(value[k]);
+
+    /* what another process did not send is NaN, of which all hear later */
+    PetscCheck(v >= 0 && v < HYB_VERTEX_KINDS, PETSC_COMM_SELF, PETSC_ERR_LIB, "Another process has not sent what its vertices are");
+    kind[k] = (PetscInt)v;
+  }
   PetscCall(PetscSortIntWithArrayPair(n, gid, parent, kind));
   for (PetscInt k = 0; k < n * bs; k++) t->unknowns[k] = gid[k / bs] * bs + k % bs;
   PetscCall(x->backend->copy(x, t->member + p->halo->n, parent, bytes, HYB_COPY_HOST_TO_DEVICE));

@@ -191,7 +191,7 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
   PetscCall(HybArenaInit(&work, x));
   ierr = HybVecGet(x, &work, m->smoothd->work[1], PETSC_TRUE, PETSC_FALSE, &d);
   if (!ierr) {
-    ierr   = HybMGIntoLevel(h, h->size[l - h->cycle.level], (const HybScalar *)d.there, (HybScalar *)l->dinv);
+    ierr   = HybMGIntoLevel(h, h->size[l - h->cycle.level], (const HybScalar *)d.there, PETSC_FALSE, (HybScalar *)l->dinv);
     second = HybVecRestore(x, &work, &d);
     if (!ierr) ierr = second;
   }
@@ -215,7 +215,7 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&work, exec));
   ierr = HybVecGet(exec, &work, m->b, PETSC_FALSE, PETSC_TRUE, &v);
-  if (!ierr) ierr = HybMGOutOfLevel(h, n, b, PETSC_FALSE, (HybScalar *)v.there);
+  if (!ierr) ierr = HybMGOutOfLevel(h, n, b, PETSC_TRUE, (HybScalar *)v.there);
   if (!ierr) ierr = HybVecRestore(exec, &work, &v);
   if (!ierr || h->several) { /* others are about to solve */
     later = KSPSolve(m->smoothd, m->b, m->x);
@@ -224,7 +224,7 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   }
   if (!ierr) ierr = KSPCheckSolve(m->smoothd, h->pc, m->x);
   if (!ierr) ierr = HybVecGet(exec, &work, m->x, PETSC_TRUE, PETSC_FALSE, &v);
-  if (!ierr) ierr = HybMGIntoLevel(h, n, (const HybScalar *)v.there, x);
+  if (!ierr) ierr = HybMGIntoLevel(h, n, (const HybScalar *)v.there, PETSC_TRUE, x);
   if (!ierr) ierr = HybVecRestore(exec, &work, &v);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
@@ -391,8 +391,9 @@ static PetscErrorCode CoarseInverse(HybMG *h, KSP solver, Vec b, Vec x, PetscBoo
 }
 
 /* PETSc's own solver stays on the host, where it costs no copies and no wait, and where several processes have a part
-   of the level. Of several processes those without rows of it have nothing to do. */
-static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h)
+   of the level. Of several processes those without rows of it have nothing to do. *cannot: why single precision does
+   not do, or NULL. */
+static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h, const char **cannot)
 {
   HybCycle                *c   = &h->cycle;
   const KSP                ksp = mg->levels[0]->smoothd;
@@ -423,6 +424,7 @@ static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h)
     PetscCall(HybMGAgree(pc, h, ierr, &no));
   }
   c->inverse = no ? NULL : h->inverse;
+  if (c->single && no && (!good || c->zeromean || c->zerosum)) *cannot = "the coarsest level is singular, or nearly so";
   if (had != !no) {
     c->stamp = 0;
     PetscCall(HybCycleMoved(c));
@@ -458,24 +460,28 @@ static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* makes the copies in single precision; *bears: it has all their numbers */
-static PetscErrorCode HybMGSingleTry(HybMG *h, PetscBool *bears)
+/* makes the copies in single precision; *cannot: why it does not do, or NULL */
+static PetscErrorCode HybMGSingleTry(HybMG *h, const char **cannot)
 {
   const HybExec *x      = &h->cycle.exec;
   int            beyond = 0;
+  PetscErrorCode ierr, second;
 
   PetscFunctionBegin;
-  PetscCall(HybMGLend(h));
-  PetscCall(HybMGReturn(h));
-  PetscCall(x->backend->copy(x, &beyond, h->beyond, sizeof(beyond), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(x->backend->sync(x));
-  *bears = (PetscBool)!beyond;
+  ierr = HybMGLend(h);
+  if (!ierr) ierr = HybMGReturn(h);
+  if (!ierr) ierr = x->backend->copy(x, &beyond, h->beyond, sizeof(beyond), HYB_COPY_DEVICE_TO_HOST);
+  if (ierr) { /* what has been converted is not looked at another time */
+    second = HybMGRelease(h);
+    (void)second;
+  }
+  PetscCall(ierr);
+  if (beyond) *cannot = "a level has numbers that are too large for single precision";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* after each step several processes agree, also where one of them fails; *bears: PETSC_FALSE where single precision
-   does not do */
-static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscBool single, PetscBool *bears, const char **why)
+/* after each step several processes agree, also where one of them fails; *cannot: why single precision does not do */
+static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscBool single, const char **cannot, const char **why)
 {
   const PC_MG   *mg     = (const PC_MG *)pc->data;
   const PetscInt levels = mg->levels[0]->levels;
@@ -487,25 +493,23 @@ static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscBool 
   for (PetscInt k = 0; k < levels - 1; k++) ierr = HybMGReciprocals(mg->levels[levels - 1 - k], h, &h->cycle.level[k], ierr, why);
   PetscCall(HybMGAgree(pc, h, ierr, why));
   if (!*why) PetscCall(HybMGNullSpace(mg->levels[levels - 1]->smoothd, h, why));
-  if (!*why && single) PetscCall(HybMGSingleTry(h, bears));
-  if (!*why && *bears) PetscCall(HybMGCoarsest(pc, mg, h));
+  if (!*why && single) PetscCall(HybMGSingleTry(h, cannot));
+  if (!*why && !*cannot) PetscCall(HybMGCoarsest(pc, mg, h, cannot));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
 {
   const PetscBool single = (PetscBool)(h->wanted && x->backend->single && !h->several);
-  PetscBool       bears  = PETSC_TRUE;
+  const char     *cannot = NULL;
 
   PetscFunctionBegin;
-  PetscCall(HybMGBuildIn(pc, h, x, single, &bears, why));
-  if (bears) {
-    if (h->wanted && !single) PetscCall(PetscInfo(pc, "The cycle is in double precision: single is for one process with a device, and a PETSc of double precision\n"));
-  } else {
-    PetscCall(PetscInfo(pc, "The cycle is in double precision: a level has numbers beyond %g\n", HYB_CYCLE_SINGLE));
-    bears = PETSC_TRUE;
-    PetscCall(HybMGBuildIn(pc, h, x, PETSC_FALSE, &bears, why));
-  }
+  PetscCall(HybMGBuildIn(pc, h, x, single, &cannot, why));
+  if (h->wanted && !single) PetscCall(PetscInfo(pc, "The cycle is in double precision: single is for one process with a device, and a PETSc of double precision\n"));
+  if (!cannot) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscInfo(pc, "The cycle is in double precision: %s\n", cannot));
+  cannot = NULL;
+  PetscCall(HybMGBuildIn(pc, h, x, PETSC_FALSE, &cannot, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -608,19 +612,20 @@ PetscErrorCode HybMGLend(HybMG *h)
     HybCycleLevel *l = &c->level[k];
 
     any = PETSC_FALSE;
-    PetscCall(LendOne(h, k, HYB_CYCLE_A, h->A[k], PETSC_FALSE, &l->A, &l->mult, &any));
-    PetscCall(LendOne(h, k, HYB_CYCLE_P, h->P[k], PETSC_FALSE, &l->P, &l->interpolate, &any));
-    if (!h->transposed[k] || c->exec.backend->device)
-      PetscCall(LendOne(h, k, HYB_CYCLE_R, h->R[k], h->transposed[k], &l->R, &l->restriction, &any));
-    else
+    if (!ierr) ierr = LendOne(h, k, HYB_CYCLE_A, h->A[k], PETSC_FALSE, &l->A, &l->mult, &any);
+    if (!ierr) ierr = LendOne(h, k, HYB_CYCLE_P, h->P[k], PETSC_FALSE, &l->P, &l->interpolate, &any);
+    if (!h->transposed[k] || c->exec.backend->device) {
+      if (!ierr) ierr = LendOne(h, k, HYB_CYCLE_R, h->R[k], h->transposed[k], &l->R, &l->restriction, &any);
+    } else
       (void)memset(&l->R, 0, sizeof(l->R));
     moved = (PetscBool)(moved || (any && k));
     other = (PetscBool)(other || any);
   }
+  if (ierr) moved = other = PETSC_TRUE; /* what has moved is not seen the next time */
   h->lent++;
   if (moved) PetscCall(HybCycleMoved(c));
-  PetscCall(ierr);
   if (other || !c->stamp) c->stamp = HybMGNewStamp();
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

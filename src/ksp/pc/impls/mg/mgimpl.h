@@ -71,6 +71,7 @@ typedef struct {
   HybCSR           lent; /* the matrix's own arrays and plan, as they were lent last */
   HybSpMV         *mult;
   PetscObjectState id, state; /* the matrix, and the state of the values that were converted */
+  PetscCount       moves;     /* and HybMatGetMoves() of them */
   HybScalar       *a;         /* its values, in single precision */
   HybSpMV          plan;
   PetscBool        planned; /* there is a plan */
@@ -121,7 +122,7 @@ PETSC_INTERN PetscErrorCode HybMGReturn(HybMG *);
 /* single.c: bytes of a level's number; copies between a caller's vector and a level's, scaled as that of the last
    application was, or not */
 PETSC_INTERN size_t         HybMGNumberSize(const HybMG *);
-PETSC_INTERN PetscErrorCode HybMGIntoLevel(const HybMG *, PetscCount n, const HybScalar *from, HybScalar *to);
+PETSC_INTERN PetscErrorCode HybMGIntoLevel(const HybMG *, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to);
 PETSC_INTERN PetscErrorCode HybMGOutOfLevel(const HybMG *, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to);
 /* csr and plan are A's own, and become those of its copy; moved: they are others than the last time */
 PETSC_INTERN PetscErrorCode HybMGSingleLend(HybMG *, Mat A, HybMGSingle *, PetscBool moved, HybCSR *csr, HybSpMV **plan);

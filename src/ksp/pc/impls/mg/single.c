@@ -4,9 +4,10 @@
   Each level has its matrices' values, its reciprocals of the diagonal and its vectors a second time, in half the bytes,
   and plans for products with them. Patterns are the matrices' own. Values are converted when a matrix has new ones.
   What the cycle is given and gives back is double, and so is the method around it. Where a matrix or a diagonal has a
-  number that single precision does not bear, the cycle is double, and -info says so.
+  number that single precision does not bear, or the coarsest level is singular, whose solution has a large constant
+  that hides all else, the cycle is double, and -info says so.
 
-  Memory: half of all values of the hierarchy, and the plans; vectors are half as long.
+  Memory: half of all values of the hierarchy, and the plans; vectors are half as long, two more on the finest level.
 */
 #include "mgimpl.h"
 
@@ -23,13 +24,13 @@ size_t HybMGNumberSize(const HybMG *h)
   return h->cycle.single ? sizeof(HybScalar) / 2 : sizeof(HybScalar);
 }
 
-PetscErrorCode HybMGIntoLevel(const HybMG *h, PetscCount n, const HybScalar *from, HybScalar *to)
+PetscErrorCode HybMGIntoLevel(const HybMG *h, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to)
 {
   const HybExec x = Levels(h);
 
   PetscFunctionBegin;
   if (h->cycle.single) {
-    if (n) PetscCall(x.backend->cycle->narrow(&x, n, from, NULL, to, h->beyond));
+    if (n) PetscCall(x.backend->cycle->narrow(&x, n, from, scaled ? h->cycle.scale : NULL, PETSC_FALSE, to, scaled ? NULL : h->beyond));
   } else
     PetscCall(x.backend->copy(&x, to, from, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -54,9 +55,11 @@ PetscErrorCode HybMGSingleLend(HybMG *h, Mat A, HybMGSingle *s, PetscBool moved,
   const HybCSR           own  = *csr;
   HybSpMV *const         mult = *plan;
   PetscObjectState       state;
+  PetscCount             moves;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
+  PetscCall(HybMatGetMoves(A, &moves));
   if (moved) {
     if (s->planned) PetscCall(HybSpMVDestroy(&s->plan));
     s->planned = PETSC_FALSE;
@@ -69,9 +72,10 @@ PetscErrorCode HybMGSingleLend(HybMG *h, Mat A, HybMGSingle *s, PetscBool moved,
     csr->a          = s->a;
     PetscCall(HybSpMVSetUp(&s->plan, csr));
   }
-  if (s->id != id || s->state != state) PetscCall(HybMGIntoLevel(h, own.nnz, own.a, s->a));
+  if (s->id != id || s->state != state || s->moves != moves) PetscCall(HybMGIntoLevel(h, own.nnz, own.a, PETSC_FALSE, s->a));
   s->id               = id;
   s->state            = state;
+  s->moves            = moves;
   s->lent             = own;
   s->mult             = mult;
   s->plan.exec.stream = x.stream;

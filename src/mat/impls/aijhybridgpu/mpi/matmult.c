@@ -125,7 +125,7 @@ static PetscErrorCode HybMPIMultTogether(HybMPIMult *m, HybSpMVMode mode, HybPee
   ierr    = HybRecordBegin(op, m->blocks[0], &m->x);
   if (!ierr) ierr = HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], m->A, 0, 0, 0);
   if (!ierr) ierr = PetscLogGpuTimeBegin();
-  if (ierr) HybHaloAbandon(m->halo, &m->x, p->transpose, ierr);
+  if (ierr) HybHaloAbandon(m->halo, &m->x, sizeof(HybScalar), p->transpose, ierr);
   PetscCall(ierr);
   HybCallBoth(HybHaloMult(m->halo, &m->x, p), PetscLogGpuTimeEnd());
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], m->A, 0, 0, 0));
@@ -154,7 +154,7 @@ static PetscErrorCode HybMPIMultArrays(HybMPIMult *m, PetscErrorCode ierr, Petsc
     ierr = HybHaloRoom(m->halo, &ghost);
     if (!ierr) ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[1], &m->x, PETSC_TRUE, m->dx.there, HYB_SPMV_SET, NULL, (PetscScalar *)ghost);
   }
-  if (ierr) HybHaloAbandon(m->halo, &m->x, transpose, ierr);
+  if (ierr) HybHaloAbandon(m->halo, &m->x, sizeof(HybScalar), transpose, ierr);
   PetscCall(ierr);
   if (together)
     PetscCall(HybMPIMultTogether(m, mode, &product));
@@ -204,7 +204,7 @@ static PetscErrorCode HybMPIMultHalo(HybMPIMult *m, PetscBool device, PetscBool 
   PetscErrorCode ierr = MatMPIAIJHybridGPUGetHalo(m->A, device, m->blocks, &m->x, &m->halo);
 
   PetscFunctionBegin;
-  if (ierr && m->halo) HybHaloAbandon(m->halo, &m->halo->arena.exec, transpose, ierr);
+  if (ierr && m->halo) HybHaloAbandon(m->halo, &m->halo->arena.exec, sizeof(HybScalar), transpose, ierr);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -143,8 +143,8 @@ static PetscErrorCode HybMPICOOExchange(Mat A, const PetscInt *ij[2], HybMPICOO 
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(PetscCommBuildTwoSided(comm, 2, MPIU_INT, to->n, to->rank, to->piece, &nfrom, &from, &piece));
-  ierr = PetscSFCreate(comm, &c->sf);
+  ierr = PetscCommBuildTwoSided(comm, 2, MPIU_INT, to->n, to->rank, to->piece, &nfrom, &from, &piece);
+  ierr = HybErrorFirst(ierr, PetscSFCreate(comm, &c->sf));
   if (!ierr) ierr = HybMPICOOReceives(c, nfrom, from, piece, &to->work, sent, came);
   PetscCall(PetscFree(from));
   PetscCall(PetscFree(piece));
@@ -356,10 +356,10 @@ static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, const PetscInt *ij
   PetscCall(HybArenaInit(&to.work, x));
   if (!ierr) ierr = HybMPICOOSends(A, ij[0], ij[1], *c, &to);
   ierr = HybMPICOOAgree(A, ierr);
-  if (!ierr) ierr = HybMPICOOExchange(A, ij, *c, &to, came);
   if (!ierr) {
-    ierr = HybMPICOOMake(A, x, ij, came, *c, arrays, csr, &host);
-    ierr = HybMPICOOAgree(A, ierr);
+    ierr = HybMPICOOExchange(A, ij, *c, &to, came);
+    if (!ierr) ierr = HybMPICOOMake(A, x, ij, came, *c, arrays, csr, &host);
+    ierr = HybMPICOOAgree(A, ierr); /* the exchange may have failed here alone, when its messages were on their way */
   }
   if (!ierr) ierr = HybMPICOOAdopt(A, x, c, asked, &host, arrays, csr);
   ierr = HybErrorFirst(ierr, HybMPICOOHostFree(&host));

@@ -85,20 +85,24 @@ static PetscErrorCode MatMPIAIJHybridGPURoomLike(Mat T, Mat S)
 {
   Mat             blocks[2];
   const PetscInt *garray, *i[2], *j[2];
-  PetscInt        m, *length[2];
+  PetscInt        m, *length[2] = {NULL, NULL};
   PetscBool       done;
+  PetscErrorCode  ierr;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(T, &blocks[0], &blocks[1], &garray));
-  for (int k = 0; k < 2; k++) {
-    PetscCall(MatGetRowIJ(blocks[k], 0, PETSC_FALSE, PETSC_FALSE, &m, &i[k], &j[k], &done));
-    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "A block of %" PetscInt_FMT " rows lends no pattern", blocks[k]->rmap->n);
-    PetscCall(PetscMalloc1(m, &length[k]));
-    for (PetscInt r = 0; r < m; r++) length[k][r] = i[k][r + 1] - i[k][r];
-    PetscCall(MatRestoreRowIJ(blocks[k], 0, PETSC_FALSE, PETSC_FALSE, &m, &i[k], &j[k], &done));
+  ierr = MatMPIAIJGetSeqAIJ(T, &blocks[0], &blocks[1], &garray);
+  for (int k = 0; k < 2 && !ierr; k++) {
+    m    = blocks[k]->rmap->n;
+    ierr = PetscMalloc1(m, &length[k]);
+    if (!ierr) ierr = MatGetRowIJ(blocks[k], 0, PETSC_FALSE, PETSC_FALSE, &m, &i[k], &j[k], &done);
+    if (ierr) break;
+    for (PetscInt r = 0; r < m && done; r++) length[k][r] = i[k][r + 1] - i[k][r];
+    if (!done) ierr = PetscError(PETSC_COMM_SELF, __LINE__, PETSC_FUNCTION_NAME, __FILE__, PETSC_ERR_PLIB, PETSC_ERROR_INITIAL, "A block of %" PetscInt_FMT " rows lends no pattern", m);
+    ierr = HybErrorFirst(ierr, MatRestoreRowIJ(blocks[k], 0, PETSC_FALSE, PETSC_FALSE, &m, &i[k], &j[k], &done));
   }
-  PetscCall(MatMPIAIJSetPreallocation(S, 0, length[0], 0, length[1]));
+  if (!ierr) ierr = MatMPIAIJSetPreallocation(S, 0, length[0], 0, length[1]);
   for (int k = 0; k < 2; k++) PetscCall(PetscFree(length[k]));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -113,6 +117,9 @@ static PetscErrorCode MatMPIAIJHybridGPUMakeAnew(Mat *B)
   PetscCall(MatSetSizes(S, T->rmap->n, T->cmap->n, T->rmap->N, T->cmap->N));
   PetscCall(MatSetBlockSizesFromMats(S, T, T));
   PetscCall(MatSetType(S, ((PetscObject)T)->type_name));
+  /* collective, and the preallocation finds them then: a process may have an error before it */
+  PetscCall(PetscLayoutSetUp(S->rmap));
+  PetscCall(PetscLayoutSetUp(S->cmap));
   ierr = MatMPIAIJHybridGPURoomLike(T, S);
   ierr = MatMPIAIJHybridGPUCopyRows(T, ierr, S);
   if (ierr) (void)MatDestroy(&S);

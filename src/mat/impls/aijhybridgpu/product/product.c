@@ -546,9 +546,12 @@ static PetscErrorCode HybMatProductHeader(Mat C, HybProductType type, HybOperand
   if (rows->bs > 0) PetscCall(PetscLayoutSetBlockSize(C->rmap, rows->bs));
   if (columns->bs > 0) PetscCall(PetscLayoutSetBlockSize(C->cmap, columns->bs));
   if (o->blocks == 2) {
-    PetscCall(HybParLayoutAs(rows, &C->rmap));
-    PetscCall(HybParLayoutAs(columns, &C->cmap));
-    if (!ours) PetscCall(MatSetType(C, MATMPIAIJHYBRIDGPU));
+    PetscErrorCode ierr = HybParLayoutAs(rows, &C->rmap);
+
+    ierr = HybErrorFirst(ierr, HybParLayoutAs(columns, &C->cmap));
+    /* also after an error: it takes PETSc's tags, of which all must have taken as many */
+    if (!ours) ierr = HybErrorFirst(ierr, MatSetType(C, MATMPIAIJHYBRIDGPU));
+    PetscCall(ierr);
   } else if (ours)
     PetscCall(MatSetType(C, ((PetscObject)first)->type_name));
   else

@@ -402,6 +402,16 @@ PetscErrorCode HybMatGetMult(Mat A, const HybExec *x, PetscBool transpose, HybCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMatGetMoves(Mat A, PetscCount *moves)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  *moves = hyb->moves;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatMult_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
 {
   PetscFunctionBegin;
