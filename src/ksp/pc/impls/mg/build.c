@@ -464,17 +464,16 @@ static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, 
 static PetscErrorCode HybMGSingleTry(HybMG *h, const char **cannot)
 {
   const HybExec *x      = &h->cycle.exec;
+  const PetscInt lent   = h->lent;
   int            beyond = 0;
-  PetscErrorCode ierr, second;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   ierr = HybMGLend(h);
   if (!ierr) ierr = HybMGReturn(h);
   if (!ierr) ierr = x->backend->copy(x, &beyond, h->beyond, sizeof(beyond), HYB_COPY_DEVICE_TO_HOST);
-  if (ierr) { /* what has been converted is not looked at another time */
-    second = HybMGRelease(h);
-    (void)second;
-  }
+  if (ierr) (void)HybMGRelease(h); /* what has been converted is not looked at another time */
+  h->lent = lent;
   PetscCall(ierr);
   if (beyond) *cannot = "a level has numbers that are too large for single precision";
   PetscFunctionReturn(PETSC_SUCCESS);
