@@ -7,20 +7,6 @@
 
 static const HybAggBlock one = {1, 1};
 
-static PetscErrorCode Moved(HybArena *arena, const RefMat *A, PetscCount by, HybCSR *M)
-{
-  PetscInt *i = (PetscInt *)RefAlloc((PetscCount)A->csr.m + 1, sizeof(PetscInt));
-
-  PetscFunctionBegin;
-  PetscCall(HybTestUpload(arena, &A->csr, M));
-  for (PetscInt r = 0; r <= A->csr.m; r++) i[r] = (PetscInt)(A->csr.i[r] + by);
-  PetscCall(HybTestUploadArray(arena, (PetscCount)A->csr.m + 1, sizeof(PetscInt), i, &M->i));
-  M->j = (PetscInt *)((uintptr_t)M->j - (uintptr_t)by * sizeof(PetscInt));
-  M->a = (HybScalar *)((uintptr_t)M->a - (uintptr_t)by * sizeof(HybScalar));
-  free(i);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* what comes of a graph, on the host */
 typedef struct {
   HybAggLook look;
@@ -39,7 +25,8 @@ static PetscErrorCode Find(const RefMat *A, PetscCount by, const HybAggRules *ru
 
   PetscFunctionBegin;
   PetscCall(HybTestArenas(exec, &keep, &work));
-  PetscCall(Moved(&keep, A, by, &M));
+  PetscCall(HybTestUploadMoved(&keep, A, A->csr.nnz + by, &M));
+  M.nnz = A->csr.nnz; /* by which work is sized */
   memset(&f->look, 0, sizeof(f->look));
   PetscCall(ops->look(exec, &work, &M, &f->look));
   PetscCall(HybAggFind(exec, &keep, &work, &M, rules, &agg, NULL));

@@ -8,21 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* M as it is, its rows beginning by so many entries later; the number of its entries stands, for plans go by it */
-static PetscErrorCode Moved(HybArena *arena, const RefMat *A, PetscCount by, HybCSR *M)
-{
-  PetscInt *i = (PetscInt *)RefAlloc((PetscCount)A->csr.m + 1, sizeof(PetscInt));
-
-  PetscFunctionBegin;
-  PetscCall(HybTestUpload(arena, &A->csr, M));
-  for (PetscInt r = 0; r <= A->csr.m; r++) i[r] = (PetscInt)(A->csr.i[r] + by);
-  PetscCall(HybTestUploadArray(arena, (PetscCount)A->csr.m + 1, sizeof(PetscInt), i, &M->i));
-  M->j = (PetscInt *)((uintptr_t)M->j - (uintptr_t)by * sizeof(PetscInt));
-  M->a = (HybScalar *)((uintptr_t)M->a - (uintptr_t)by * sizeof(HybScalar));
-  free(i);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* z = A x by a plan of A where it stands; *taken: the method did not decline */
 static PetscErrorCode Product(const char *method, const RefMat *A, PetscCount by, const PetscScalar *hx, PetscScalar *hz, PetscBool *taken)
 {
@@ -35,7 +20,8 @@ static PetscErrorCode Product(const char *method, const RefMat *A, PetscCount by
 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&arena, exec));
-  PetscCall(Moved(&arena, A, by, &M));
+  PetscCall(HybTestUploadMoved(&arena, A, A->csr.nnz + by, &M));
+  M.nnz = A->csr.nnz; /* by which plans go */
   PetscCall(HybTestUploadArray(&arena, A->csr.n, sizeof(PetscScalar), hx, &x));
   PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), A->csr.m, sizeof(PetscScalar), &z));
   PetscCall(HybSpMVInit(&mv, exec, method, 1));

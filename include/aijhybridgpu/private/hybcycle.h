@@ -134,6 +134,20 @@ typedef struct _HybCycleOps {
   PetscErrorCode (*forget)(const HybExec *, void **graph);
 } HybCycleOps;
 
+/* of the levels: bytes of a number, and where they are, exec being where the caller's vectors are */
+static inline size_t HybCycleNumberSize(const HybCycle *c)
+{
+  return c->single ? sizeof(HybScalar) / 2 : sizeof(HybScalar);
+}
+
+static inline HybExec HybCycleLevels(const HybCycle *c, const HybExec *exec)
+{
+  HybExec levels = *exec;
+
+  if (c->single) levels.backend = exec->backend->single;
+  return levels;
+}
+
 /*
   x = the result of one cycle for the right-hand side b, from x = 0. All plans are set up. before: an error of this
   process, which is returned; of several, all come here. Nothing is waited for on a device, unless solve() does. From

@@ -98,21 +98,6 @@ static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVSte
   CYCLE_DO(v, l->A.m, v->ops->combine(v->exec, l->A.m, x, l->r, step));
 }
 
-/* of a number of the levels */
-static size_t CycleBytes(const HybCycle *c)
-{
-  return c->single ? sizeof(HybScalar) / 2 : sizeof(HybScalar);
-}
-
-/* where the levels are, given where the caller's vectors are */
-static HybExec CycleLevels(const HybCycle *c, const HybExec *exec)
-{
-  HybExec levels = *exec;
-
-  if (c->single) levels.backend = exec->backend->single;
-  return levels;
-}
-
 /* zero: x is not read */
 static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, const HybScalar *b, HybScalar *x, PetscBool zero)
 {
@@ -134,7 +119,7 @@ static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, con
     from = to;
     to   = last;
   }
-  if (from != x && s->steps) CYCLE_DO(v, l->A.m, v->exec->backend->copy(v->exec, x, from, CycleBytes(v->cycle) * (size_t)l->A.m, HYB_COPY_DEVICE_TO_DEVICE));
+  if (from != x && s->steps) CYCLE_DO(v, l->A.m, v->exec->backend->copy(v->exec, x, from, HybCycleNumberSize(v->cycle) * (size_t)l->A.m, HYB_COPY_DEVICE_TO_DEVICE));
 }
 
 static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, PetscBool zero);
@@ -335,7 +320,7 @@ PetscBool HybCycleIsRecordable(const HybCycle *c)
 
 PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar *b, HybScalar *x)
 {
-  const HybExec levels = CycleLevels(c, exec);
+  const HybExec levels = HybCycleLevels(c, exec);
   Visit         v      = {c, &levels, levels.backend->cycle, b, x, PETSC_TRUE, PETSC_SUCCESS};
 
   PetscFunctionBegin;
@@ -347,7 +332,7 @@ PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar 
 PetscErrorCode HybCycleApply(HybCycle *c, PetscErrorCode before, const HybScalar *b, HybScalar *x)
 {
   const PetscBool same   = (PetscBool)(c->several && b == c->lastb && x == c->lastx);
-  const HybExec   levels = CycleLevels(c, &c->exec);
+  const HybExec   levels = HybCycleLevels(c, &c->exec);
   Visit           v      = {c, &levels, levels.backend->cycle, b, x, PETSC_FALSE, before};
   PetscErrorCode  heard  = CycleHeard(c);
 

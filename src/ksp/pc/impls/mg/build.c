@@ -56,10 +56,10 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscBool single,
     HybCycleLevel *l      = &c->level[k];
     HybScalar    **all[5] = {(HybScalar **)&l->dinv, &l->r, &l->p, &l->b, &l->x};
 
-    for (int v = 0; v < (k || single ? 5 : 3); v++) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), size[k], HybMGNumberSize(h), all[v]));
+    for (int v = 0; v < (k || single ? 5 : 3); v++) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), size[k], HybCycleNumberSize(c), all[v]));
   }
-  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), c->m, HybMGNumberSize(h), &c->b));
-  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), c->m, HybMGNumberSize(h), &c->x));
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), c->m, HybCycleNumberSize(c), &c->b));
+  PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), c->m, HybCycleNumberSize(c), &c->x));
   if (single) PetscCall(HybArenaCalloc(&h->keep, HYB_WORK(x), HYB_CYCLE_SCALE, sizeof(int), &c->scale));
   if (single) PetscCall(HybArenaCalloc(&h->keep, HYB_WORK(x), 1, sizeof(int), &h->beyond));
   PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), 2 * 3 * HYB_MG_SMOOTHER * (PetscCount)c->n, sizeof(PetscReal), &h->c));

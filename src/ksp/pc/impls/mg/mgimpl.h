@@ -119,9 +119,7 @@ PETSC_INTERN PetscErrorCode HybMGRelease(HybMG *);
 /* the matrices' arrays and plans for one application, and their end */
 PETSC_INTERN PetscErrorCode HybMGLend(HybMG *);
 PETSC_INTERN PetscErrorCode HybMGReturn(HybMG *);
-/* single.c: bytes of a level's number; copies between a caller's vector and a level's, scaled as that of the last
-   application was, or not */
-PETSC_INTERN size_t         HybMGNumberSize(const HybMG *);
+/* single.c: copies between a caller's vector and a level's, scaled as that of the last application was, or not */
 PETSC_INTERN PetscErrorCode HybMGIntoLevel(const HybMG *, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to);
 PETSC_INTERN PetscErrorCode HybMGOutOfLevel(const HybMG *, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to);
 /* csr and plan are A's own, and become those of its copy; moved: they are others than the last time */

@@ -11,22 +11,9 @@
 */
 #include "mgimpl.h"
 
-static HybExec Levels(const HybMG *h)
-{
-  HybExec x = h->cycle.exec;
-
-  if (h->cycle.single) x.backend = x.backend->single;
-  return x;
-}
-
-size_t HybMGNumberSize(const HybMG *h)
-{
-  return h->cycle.single ? sizeof(HybScalar) / 2 : sizeof(HybScalar);
-}
-
 PetscErrorCode HybMGIntoLevel(const HybMG *h, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to)
 {
-  const HybExec x = Levels(h);
+  const HybExec x = HybCycleLevels(&h->cycle, &h->cycle.exec);
 
   PetscFunctionBegin;
   if (h->cycle.single) {
@@ -38,7 +25,7 @@ PetscErrorCode HybMGIntoLevel(const HybMG *h, PetscCount n, const HybScalar *fro
 
 PetscErrorCode HybMGOutOfLevel(const HybMG *h, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to)
 {
-  const HybExec x = Levels(h);
+  const HybExec x = HybCycleLevels(&h->cycle, &h->cycle.exec);
 
   PetscFunctionBegin;
   if (h->cycle.single) {
@@ -50,7 +37,7 @@ PetscErrorCode HybMGOutOfLevel(const HybMG *h, PetscCount n, const HybScalar *fr
 
 PetscErrorCode HybMGSingleLend(HybMG *h, Mat A, HybMGSingle *s, PetscBool moved, HybCSR *csr, HybSpMV **plan)
 {
-  const HybExec          x    = Levels(h);
+  const HybExec          x    = HybCycleLevels(&h->cycle, &h->cycle.exec);
   const PetscObjectState id   = (PetscObjectState)((PetscObject)A)->id;
   const HybCSR           own  = *csr;
   HybSpMV *const         mult = *plan;
@@ -65,7 +52,7 @@ PetscErrorCode HybMGSingleLend(HybMG *h, Mat A, HybMGSingle *s, PetscBool moved,
     s->planned = PETSC_FALSE;
     if (s->a) PetscCall(HybArenaFree(&h->keep, &s->a));
     (void)memset(s, 0, sizeof(*s)); /* what follows may fail */
-    PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&x), own.nnz, HybMGNumberSize(h), &s->a));
+    PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(&x), own.nnz, HybCycleNumberSize(&h->cycle), &s->a));
     PetscCall(HybSpMVInit(&s->plan, &x, "auto", mult->bs));
     s->planned      = PETSC_TRUE;
     s->plan.longest = mult->longest;
