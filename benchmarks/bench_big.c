@@ -17,7 +17,7 @@
   product then takes two of them over the bus.
 */
 #include <petscksp.h>
-#include <petsctime.h>
+#include "bench_time.h"
 #include <dlfcn.h>
 
 #if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
@@ -81,16 +81,7 @@ static PetscErrorCode Report(const char *what, PetscLogDouble seconds, const cha
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#define TIMED_TO(seconds, statement) \
-  do {                               \
-    PetscLogDouble t0_, t1_;         \
-    PetscCall(Wait());               \
-    PetscCall(PetscTime(&t0_));      \
-    PetscCall(statement);            \
-    PetscCall(Wait());               \
-    PetscCall(PetscTime(&t1_));      \
-    seconds = t1_ - t0_;             \
-  } while (0)
+#define TIMED_TO(seconds, statement) BENCH_TIME(Wait(), seconds, statement)
 
 /* the points next to a coordinate, itself among them */
 static PetscInt Near(PetscInt x)

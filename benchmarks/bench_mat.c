@@ -26,7 +26,7 @@
   median for GAMG's setup again and for products of a second matrix, or the one first call), remarks.
 */
 #include <petscksp.h>
-#include <petsctime.h>
+#include "bench_time.h"
 #if defined(PETSC_HAVE_CUDA)
   #include <petscdevice.h>
 #endif
@@ -148,16 +148,7 @@ static PetscErrorCode CheckProduct(Mat A, Mat P, Mat C, PetscReal *error)
 }
 
 /* one call, the device's work included */
-#define TIMED_TO(seconds, statement) \
-  do {                               \
-    PetscLogDouble t0_, t1_;         \
-    PetscCall(Synchronize());        \
-    PetscCall(PetscTime(&t0_));      \
-    PetscCall(statement);            \
-    PetscCall(Synchronize());        \
-    PetscCall(PetscTime(&t1_));      \
-    seconds = t1_ - t0_;             \
-  } while (0)
+#define TIMED_TO(seconds, statement) BENCH_TIME(Synchronize(), seconds, statement)
 #define TIMED(operation, remarks, statement)       \
   do {                                             \
     PetscLogDouble seconds_;                       \

@@ -18,7 +18,7 @@
   that makes nothing for later, or all at once) lie beside each other: -tag tells them apart.
 */
 #include <petscksp.h>
-#include <petsctime.h>
+#include "bench_time.h"
 #if defined(PETSC_HAVE_CUDA)
   #include <petscdevice.h>
 #endif
@@ -30,15 +30,12 @@ static char        tag[64];
 
 #include "bench_problems.h"
 
-#define TIMED_TO(ms, statement)        \
-  do {                                 \
-    PetscLogDouble t0_, t1_;           \
-    PetscCall(Synchronize());          \
-    PetscCall(PetscTime(&t0_));        \
-    PetscCall(statement);              \
-    PetscCall(Synchronize());          \
-    PetscCall(PetscTime(&t1_));        \
-    ms = 1e3 * (PetscReal)(t1_ - t0_); \
+#define TIMED_TO(ms, statement)                     \
+  do {                                              \
+    PetscLogDouble seconds_;                        \
+                                                    \
+    BENCH_TIME(Synchronize(), seconds_, statement); \
+    ms = 1e3 * (PetscReal)seconds_;                 \
   } while (0)
 
 /* ms[0] is the first, count repetitions follow */
