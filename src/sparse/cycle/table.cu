@@ -219,7 +219,7 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleWidened(PetscCount 
   HybChainWait();
   const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
 
-  if (k < n) to[k] = (scale ? CyclePower(*scale) : (PetscReal)1) * HybScalarWide(from[k]);
+  if (k < n) to[k] = CyclePower(*scale) * HybScalarWide(from[k]);
 }
 
 static PetscErrorCode HybCycleNarrow_CUDA(const HybExec *exec, PetscCount n, const HybScalarWide *from, int *scale, PetscBool find, HybScalar *to, int *beyond)

@@ -215,7 +215,7 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   PetscFunctionBegin;
   PetscCall(HybArenaInit(&work, exec));
   ierr = HybVecGet(exec, &work, m->b, PETSC_FALSE, PETSC_TRUE, &v);
-  if (!ierr) ierr = HybMGOutOfLevel(h, n, b, PETSC_TRUE, (HybScalar *)v.there);
+  if (!ierr) ierr = HybMGOutOfLevel(h, n, b, (HybScalar *)v.there);
   if (!ierr) ierr = HybVecRestore(exec, &work, &v);
   if (!ierr || h->several) { /* others are about to solve */
     later = KSPSolve(m->smoothd, m->b, m->x);

@@ -119,9 +119,10 @@ PETSC_INTERN PetscErrorCode HybMGRelease(HybMG *);
 /* the matrices' arrays and plans for one application, and their end */
 PETSC_INTERN PetscErrorCode HybMGLend(HybMG *);
 PETSC_INTERN PetscErrorCode HybMGReturn(HybMG *);
-/* single.c: copies between a caller's vector and a level's, scaled as that of the last application was, or not */
+/* single.c: copies between a caller's vector and a level's, scaled as that of the last application was; into a level
+   also not scaled */
 PETSC_INTERN PetscErrorCode HybMGIntoLevel(const HybMG *, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to);
-PETSC_INTERN PetscErrorCode HybMGOutOfLevel(const HybMG *, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to);
+PETSC_INTERN PetscErrorCode HybMGOutOfLevel(const HybMG *, PetscCount n, const HybScalar *from, HybScalar *to);
 /* csr and plan are A's own, and become those of its copy; moved: they are others than the last time */
 PETSC_INTERN PetscErrorCode HybMGSingleLend(HybMG *, Mat A, HybMGSingle *, PetscBool moved, HybCSR *csr, HybSpMV **plan);
 PETSC_INTERN PetscErrorCode HybMGSingleRelease(HybMG *);

@@ -57,7 +57,7 @@ static PetscErrorCode Fill(const HybMG *h, const HybScalar *b, Vec v)
   PetscCall(HybArenaInit(&work, x));
   ierr = HybVecGet(x, &work, v, PETSC_FALSE, PETSC_TRUE, &a);
   if (!ierr) {
-    ierr   = HybMGOutOfLevel(h, n, b, PETSC_TRUE, (HybScalar *)a.there);
+    ierr   = HybMGOutOfLevel(h, n, b, (HybScalar *)a.there);
     second = HybVecRestore(x, &work, &a);
     if (!ierr) ierr = second;
   }

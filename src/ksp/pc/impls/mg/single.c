@@ -23,13 +23,13 @@ PetscErrorCode HybMGIntoLevel(const HybMG *h, PetscCount n, const HybScalar *fro
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGOutOfLevel(const HybMG *h, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to)
+PetscErrorCode HybMGOutOfLevel(const HybMG *h, PetscCount n, const HybScalar *from, HybScalar *to)
 {
   const HybExec x = HybCycleLevels(&h->cycle, &h->cycle.exec);
 
   PetscFunctionBegin;
   if (h->cycle.single) {
-    if (n) PetscCall(x.backend->cycle->widen(&x, n, from, scaled ? h->cycle.scale : NULL, to));
+    if (n) PetscCall(x.backend->cycle->widen(&x, n, from, h->cycle.scale, to));
   } else
     PetscCall(x.backend->copy(&x, to, from, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
