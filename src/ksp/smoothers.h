@@ -25,11 +25,13 @@ PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
 PETSC_INTERN PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *, HybArena *work, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done);
 /*
   A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x?
-  r is the vector that it will be applied to. Then *cycle is lent until End, with A's own arrays and plan, and nothing
-  that it consists of may change.
+  r is the vector that it will be applied to. Lend, not collective: *cycle is there until End, with A's own arrays and
+  plan where one process has all of it, and nothing that it consists of may change. After an error it is there as well.
+  Apply is collective; before: an error of this process's, which is returned.
 */
-PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult, PetscBool *may);
-PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, const PetscScalar *b, PetscScalar *x);
+PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, PetscBool *may);
+PETSC_INTERN PetscErrorCode HybMGArraysLend(PC, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult);
+PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, PetscErrorCode before, const PetscScalar *b, PetscScalar *x);
 /* an application was made by others, from HybCycleRecord() */
 PETSC_INTERN PetscErrorCode HybMGArraysApplied(PC);
 /* the last one is one that PETSc would not have made: the levels' solvers do not count it */

@@ -32,7 +32,7 @@ static PetscScalar Value(PetscInt r, PetscInt c, PetscInt version)
   return (PetscScalar)(cos((double)r * 1.3 + (double)c * 0.11 + version) + (r + c) % 3);
 }
 
-static void LayoutFree(void)
+static inline void LayoutFree(void)
 {
   for (int r = 0; r < Size; r++) {
     free(L.ghost[r]);
@@ -42,7 +42,7 @@ static void LayoutFree(void)
 
 /* kind 0: bands; 1: any entries; 2: process 0 needs of all, nobody else of any; 3: nobody needs anything; empty: which
    process owns nothing */
-static void LayoutDraw(PetscInt most, int kind, int empty)
+static inline void LayoutDraw(PetscInt most, int kind, int empty)
 {
   L.ranges[0] = 0;
   for (int r = 0; r < Size; r++) L.ranges[r + 1] = L.ranges[r] + (r == empty ? 0 : HybTestRandomInt(1, most + 1));
@@ -78,7 +78,7 @@ static PetscErrorCode HaloMake(HybComm comm, HybHalo *halo)
 }
 
 /* after an exchange, where the first one settles the way */
-static PetscErrorCode HaloGet(HybComm comm, HybHalo *halo)
+static inline PetscErrorCode HaloGet(HybComm comm, HybHalo *halo)
 {
   const HybExec *exec = HybTestExec();
   HybArena       arena;
@@ -98,7 +98,7 @@ static PetscErrorCode HaloGet(HybComm comm, HybHalo *halo)
 }
 
 /* units of any size, of the backend's memory and of the host's */
-static PetscErrorCode Forward(HybHalo h, size_t unit, PetscBool host, PetscInt version)
+static inline PetscErrorCode Forward(HybHalo h, size_t unit, PetscBool host, PetscInt version)
 {
   const HybExec *exec = HybTestExec();
   HybArena       arena;
@@ -145,7 +145,7 @@ static void Sum(PetscInt version, PetscScalar *y)
 }
 
 /* bit for bit */
-static PetscErrorCode Reverse(HybHalo h, PetscBool scalars, PetscInt version)
+static inline PetscErrorCode Reverse(HybHalo h, PetscBool scalars, PetscInt version)
 {
   const HybExec *exec = HybTestExec();
   HybArena       arena;

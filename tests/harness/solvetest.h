@@ -56,6 +56,7 @@ static PetscBool Single;
 static PetscInt Made, Left; /* applications, by what was seen here */
 /* at most so many more were made by KSPCG on a device, which finds an end behind one */
 static PetscInt    Vain;
+static PetscInt    Solves = -1;    /* so many solves by KSPCG's iterations of the plugin's; -1: nobody counts */
 static PetscInt    Applied;        /* applications on MATAIJ, which are as many as on the type */
 static PetscBool   Cycles;         /* are there cycles of ours at all? */
 static PetscMPIInt SolveSize;      /* processes */
@@ -410,7 +411,7 @@ static inline PetscErrorCode SolveBegin(int argc, char **argv)
 /* and its end, after which -mat_aijhybridgpu_view_counts has told; on several processes nothing is counted */
 static inline PetscErrorCode SolveEnd(PetscBool counted, int *code)
 {
-  long        made = -1, left = -1;
+  long        made = -1, left = -1, solves = -1;
   char        line[512] = "", *at;
   FILE       *f;
   PetscMPIInt rank;
@@ -422,6 +423,7 @@ static inline PetscErrorCode SolveEnd(PetscBool counted, int *code)
   if (f && fgets(line, sizeof(line), f)) {
     if ((at = strstr(line, " cycles="))) made = atol(at + 8);
     if ((at = strstr(line, " cyclesleft="))) left = atol(at + 12);
+    if ((at = strstr(line, " solves="))) solves = atol(at + 8);
   }
   if (f) fclose(f);
   (void)unlink(CountsFile);
@@ -429,6 +431,10 @@ static inline PetscErrorCode SolveEnd(PetscBool counted, int *code)
   if (PetscDefined(USE_REAL_SINGLE) && 20 * labs(made - Made) < made) made = Made;
   if (counted && SolveSize == 1 && (made < Made || made > Made + Vain || left != Left)) {
     printf("FAILED at the end: %ld cycles and %ld left by -mat_aijhybridgpu_view_counts, not %d and %d\n", made, left, (int)Made, (int)Left);
+    *code = 1;
+  }
+  if (Solves >= 0 && solves != Solves) {
+    printf("FAILED at the end: %ld solves by -mat_aijhybridgpu_view_counts, not %d\n", solves, (int)Solves);
     *code = 1;
   }
   return PETSC_SUCCESS;

@@ -200,6 +200,25 @@ extern void HybHaloForget(HybHalo);
 extern PetscErrorCode HybHaloHeard(HybHalo);
 
 /*
+  Sums over all processes of up to n numbers each, where the backend executes: by peer access alone. Created
+  collectively; before: an error of this process's, which becomes one of all. HybCommSumServes(): peer access serves, which
+  is so on all processes or on none; else HybCommSumApply() must not be called.
+*/
+typedef struct _HybCommSum *HybCommSum;
+struct _HybCommSum {
+  HybHalo  halo;
+  PetscInt n;
+};
+extern PetscErrorCode HybCommSumCreate(HybComm, const HybExec *, PetscErrorCode before, PetscInt n, HybCommSum *);
+extern PetscErrorCode HybCommSumDestroy(HybCommSum *); /* collective; NULL is allowed */
+extern PetscBool      HybCommSumServes(HybCommSum);
+/* Collective: v[k] = its sum over the processes, k < n, the same n on all. Nothing waits for the device. before: an
+   error of this process's, which is returned; the others' sums are no numbers then, and HybCommSumHeard(), not collective,
+   tells it once their devices have come to them. */
+extern PetscErrorCode HybCommSumApply(HybCommSum, const HybExec *, PetscErrorCode before, PetscInt n, HybScalar *v);
+extern PetscErrorCode HybCommSumHeard(HybCommSum);
+
+/*
   Rows of a matrix that is distributed as the halo's entries are. A: this process's rows; colmap[c], where the backend
   executes, is column c's global number, of N; ascending: so is colmap. colmap NULL: A's rows are those that are sent,
   in the order of sending, with global columns, and begin, of the host, has their offsets. A->a may be NULL: no values.
@@ -307,6 +326,9 @@ typedef struct _HybCommOps {
   /* One launch for put(), wait() and the product. counter: NULL, or as put()'s, and holds this exchange's number
      afterwards. */
   PetscErrorCode (*mult)(const HybExec *, const HybPeerTable *, uint64_t number, uint64_t *counter, const HybPeerProduct *, PetscInt seconds, char *const slot[2], size_t bytes);
+  /* One launch for put(), wait(), and v[k] = the sum over all processes, k < n; this one has that rank, each has room
+     for `room` numbers, and all are neighbours. */
+  PetscErrorCode (*sum)(const HybExec *, const HybPeerTable *, uint64_t number, PetscMPIInt rank, PetscInt room, PetscInt n, HybScalar *v, PetscInt seconds, void *slot, size_t bytes);
   /* on exec's stream: to[row[k]] += v[place[ptr[k]]] + ... + v[place[ptr[k+1]-1]], one after the other, k < n */
   PetscErrorCode (*add)(const HybExec *, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, PetscBool scalars, const void *v, void *to);
   /* on exec's stream: to[k] = entry number from[k] of the sources, k < n; where that is negative to[k] stays */

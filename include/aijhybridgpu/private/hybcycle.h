@@ -158,6 +158,10 @@ static inline HybExec HybCycleLevels(const HybCycle *c, const HybExec *exec)
 */
 extern PetscErrorCode HybCycleApply(HybCycle *, PetscErrorCode before, const HybScalar *b, HybScalar *x);
 extern PetscErrorCode HybCycleMoved(HybCycle *);
+/* Not collective: an error if this process's device has found in an exchange of the cycle's that another one failed */
+extern PetscErrorCode HybCycleHeard(HybCycle *);
+/* Collective, of several processes: z = A x, y + A x or y - A x with the finest level's matrix, as in the cycle */
+extern PetscErrorCode HybCycleMult(HybCycle *, PetscErrorCode before, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
 /* The same application, launch by launch, on the stream of the HybExec, which the caller captures. The recording is
    valid while b and x stay where they are and stamp does not change. HybCycleIsRecordable(): may it be captured? */
 extern PetscErrorCode HybCycleRecord(HybCycle *, const HybExec *, const HybScalar *b, HybScalar *x);

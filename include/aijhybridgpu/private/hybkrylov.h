@@ -33,14 +33,15 @@ typedef struct {
 */
 typedef enum {
   HYB_CG_BETA,    /* z r, of the last cgproducts() */
-  HYB_CG_BETAOLD, /* z r, of the cgproducts() before */
-  HYB_CG_DPI,     /* p A p; before the first, 0 */
-  HYB_CG_DPIOLD,
   HYB_CG_ZZ,      /* |z|^2 */
   HYB_CG_RR,      /* |r|^2 */
-  HYB_CG_STOPPED, /* 1: p A p is 0, not finite, or its real part changed its sign: x and r stay as they were */
+  HYB_CG_BETAOLD, /* z r, of the cgproducts() before */
+  HYB_CG_DPI,     /* p A p, of the last cgcurvature(); before the first, 0 */
+  HYB_CG_DPIOLD,  /* of the one before */
+  HYB_CG_STOPPED, /* cgupdate() sets it to 1 where p A p is 0, not finite, or its real part changed its sign */
   HYB_CG_NUMBERS
 } HybCGNumber;
+#define HYB_CG_SUMS 3
 typedef struct {
   HybScalar *s;       /* HYB_CG_NUMBERS numbers, then 3 HYB_KRYLOV_SUMS partial sums */
   int       *arrived; /* one counter */
@@ -68,7 +69,9 @@ typedef struct _HybKrylovOps {
   PetscErrorCode (*update)(const HybExec *, const HybKrylovBasis *, PetscInt k, PetscReal s, const HybScalar *c, const HybScalar *w);
   /* The conjugate gradient method; NULL on the host. Nothing waits. cgproducts: z r, |z|^2 and |r|^2; cgdirection:
      p = z + (beta/betaold) p, or p = z if betaold is 0, as it is at first; cgcurvature: p w; cgupdate: x += a p, r -= a
-     w with a = beta/(p w), unless HYB_CG_STOPPED. All launches are the same in each iteration. */
+     w with a = beta/(p w), unless HYB_CG_STOPPED. All launches are the same in each iteration. Of vectors that are
+     distributed over processes the caller adds what cgproducts() left in the HYB_CG_SUMS numbers from HYB_CG_BETA on,
+     and what cgcurvature() left in HYB_CG_DPI, over the processes; n may be 0. */
   PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);
   PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p);
   PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w);

@@ -123,6 +123,7 @@ extern PetscErrorCode          HybPeerBegin(HybExchange, const HybExec *, size_t
 extern PetscErrorCode          HybPeerEnd(HybExchange, const HybExec *, PetscErrorCode before, void **result);
 extern PetscErrorCode          HybPeerStatus(HybExchange); /* not collective, of an exchange by peer access */
 extern PetscErrorCode          HybPeerMult(HybExchange, const HybExec *, const HybPeerProduct *);
+extern PetscErrorCode          HybPeerSum(HybExchange, const HybExec *, PetscInt room, PetscInt n, HybScalar *v);
 extern PetscErrorCode          HybPeerRecord(HybExchange, const HybExec *);
 extern PetscErrorCode          HybPeerRecordBegin(HybExchange, const HybExec *, const PetscInt *index, const void *src);
 extern PetscErrorCode          HybPeerRecordEnd(HybExchange, const HybExec *, void **result);

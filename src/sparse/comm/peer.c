@@ -542,6 +542,23 @@ PetscErrorCode HybPeerEnd(HybExchange e, const HybExec *exec, PetscErrorCode bef
 }
 
 /* beginning and end */
+PetscErrorCode HybPeerSum(HybExchange e, const HybExec *exec, PetscInt room, PetscInt n, HybScalar *v)
+{
+  const uint64_t number = e->count + 1;
+  const size_t   bytes  = (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  e->arena.exec.stream = exec->stream;
+  ierr                 = HybPeerCatchUp(e, exec, e->count);
+  if (!ierr) ierr = exec->backend->comm->sum(exec, &e->table, number, e->comm->rank, room, n, v, HybPeerPatience(e), e->slots_[number & 1], bytes);
+  if (ierr) HybPeerAbandon(e, exec);
+  PetscCall(ierr);
+  e->count = e->waited = number;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the same, with the product between */
 PetscErrorCode HybPeerMult(HybExchange e, const HybExec *exec, const HybPeerProduct *p)
 {
   const uint64_t number = e->count + 1;

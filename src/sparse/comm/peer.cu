@@ -5,6 +5,7 @@
             one, tells every neighbour the number
     wait    one block: a thread for each neighbour looks for the number; where one failed or is late, the slot is filled
             with ones, and the host's words say who it was; put's last block does so where nothing comes between
+    sum     one block does both, and adds what everybody has
 
   The words are stored and loaded by release and acquire of the whole system's scope; a release tells of all that its
   block wrote before the barrier. What follows in the stream begins after the waiting block has ended, and so sees what
@@ -167,5 +168,37 @@ PetscErrorCode HybPeerTake_CUDA(const HybExec *exec, const HybPeerTable *t, uint
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
   HYB_LAUNCH(PeerTake, blocks, COMM_THREADS, 0, exec->stream, *t, counter, HybPeerSlots(slot), (unsigned long long *)to, wait);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static __global__ void PeerSum(HybPeerTable t, uint64_t number, int rank, int room, int n, HybScalar *v, PeerPatience wait)
+{
+  HYB_SHARED(int, bad, 1);
+  const int              others = (int)t.n, slot = (int)(number & 1);
+  const HybScalar *const came = (const HybScalar *)wait.slot;
+
+  for (int k = (int)threadIdx.x; k < others * n; k += (int)blockDim.x) {
+    const int p = k / n;
+
+    ((HybScalar *)t.slot[slot][p])[t.there[p] + (k - p * n)] = v[k - p * n];
+  }
+  __syncthreads();
+  PeerTell(t, number, 0);
+  PeerWaitFor(t, number, wait, bad);
+  for (int k = (int)threadIdx.x; k < n; k += (int)blockDim.x) {
+    const HybScalar mine = v[k];
+    HybScalar       sum  = rank ? came[k] : mine;
+
+    for (int r = 1; r <= others; r++) sum = sum + (r == rank ? mine : came[(r < rank ? r : r - 1) * room + k]);
+    v[k] = sum;
+  }
+}
+
+PetscErrorCode HybPeerSum_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscMPIInt rank, PetscInt room, PetscInt n, HybScalar *v, PetscInt seconds, void *slot, size_t bytes)
+{
+  PetscFunctionBegin;
+  PetscCall(exec->backend->enter());
+  HYB_LAUNCH(PeerSum, 1, COMM_THREADS, 0, exec->stream, *t, number, (int)rank, (int)room, (int)n, v, HybPeerPatience(seconds, slot, bytes));
+  HYB_BEGIN_NOW(exec->stream);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -159,7 +159,7 @@ static void CycleFrom(Visit *v, PetscInt k)
 
 /* Other processes' failures of which this one's device has heard. They are no reason to fail the others in turn, which
    would have no end: the cycle is applied, and the error is told when it is done. */
-static PetscErrorCode CycleHeard(HybCycle *c)
+PetscErrorCode HybCycleHeard(HybCycle *c)
 {
   PetscErrorCode ierr = PETSC_SUCCESS;
 
@@ -334,7 +334,7 @@ PetscErrorCode HybCycleApply(HybCycle *c, PetscErrorCode before, const HybScalar
   const PetscBool same   = (PetscBool)(c->several && b == c->lastb && x == c->lastx);
   const HybExec   levels = HybCycleLevels(c, &c->exec);
   Visit           v      = {c, &levels, levels.backend->cycle, b, x, PETSC_FALSE, before};
-  PetscErrorCode  heard  = CycleHeard(c);
+  PetscErrorCode  heard  = HybCycleHeard(c);
 
   PetscFunctionBegin;
   PetscCheck(c->n >= 1 && c->n <= HYB_CYCLE_LEVELS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A cycle has 1 to %d levels above the coarsest, not %" PetscInt_FMT, HYB_CYCLE_LEVELS, c->n);
@@ -351,10 +351,17 @@ PetscErrorCode HybCycleApply(HybCycle *c, PetscErrorCode before, const HybScalar
     CycleAll(&v);
   PetscCall(v.failed);
   c->applied = PETSC_TRUE;
-  if (!heard) heard = CycleHeard(c);
+  if (!heard) heard = HybCycleHeard(c);
   PetscCall(heard);
   c->lastb = b;
   c->lastx = x;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCycleMult(HybCycle *c, PetscErrorCode before, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  PetscFunctionBegin;
+  PetscCall(HybCycleBlocksMult(&c->level[0].several[HYB_CYCLE_A], &c->exec, before, x, mode, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -458,21 +458,29 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount 
     for (int q = 0; q < KRYLOV_PACK; q++) sum[0] = sum[0] + CGTerm(cg, a.v[q], b.v[q]);
   }
   if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) {
-    const PetscReal before = CGReal(cg.s[HYB_CG_DPI]), now = CGReal(total[0]);
-    const bool      zero = total[0] == HybScalar(0), finite = total[0] - total[0] == HybScalar(0);
-    cg.s[HYB_CG_DPIOLD]  = cg.s[HYB_CG_DPI];
-    cg.s[HYB_CG_DPI]     = total[0];
-    cg.s[HYB_CG_STOPPED] = HybScalar(zero || !finite || (before < 0 && now > 0) || (before > 0 && now < 0) ? 1 : 0);
+    cg.s[HYB_CG_DPIOLD] = cg.s[HYB_CG_DPI];
+    cg.s[HYB_CG_DPI]    = total[0];
   }
+}
+
+static __device__ __forceinline__ bool CGStops(const HybCG &cg)
+{
+  const HybScalar dpi    = cg.s[HYB_CG_DPI];
+  const PetscReal before = CGReal(cg.s[HYB_CG_DPIOLD]), now = CGReal(dpi);
+  const bool      zero = dpi == HybScalar(0), finite = dpi - dpi == HybScalar(0);
+
+  return zero || !finite || (before < 0 && now > 0) || (before > 0 && now < 0);
 }
 
 static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, HybCG cg, bool aligned, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r)
 {
   HybChainWait();
   const PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
-  const HybScalar  a = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI];
+  const HybScalar  a    = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI];
+  const bool       stop = CGStops(cg);
 
-  if (i >= n || cg.s[HYB_CG_STOPPED] != HybScalar(0)) return;
+  if (i == 0) cg.s[HYB_CG_STOPPED] = HybScalar(stop ? 1 : 0);
+  if (i >= n || stop) return;
   const KrylovPack pp = KrylovLoad(p, i, n, aligned), ww = KrylovLoad(w, i, n, aligned);
   KrylovPack       xx = KrylovLoad(x, i, n, aligned), rr = KrylovLoad(r, i, n, aligned);
 #pragma unroll
@@ -487,13 +495,14 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, 
 static PetscErrorCode HybKrylovCGProducts_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, const HybScalar *r)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH_CHAINED(n, CGProducts, KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(r), z, r);
+  HYB_LAUNCH_CHAINED(n, CGProducts, PetscMax((PetscCount)1, KrylovBlocks(n)), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(r), z, r);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybKrylovCGDirection_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, HybScalar *p)
 {
   PetscFunctionBegin;
+  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
   HYB_LAUNCH_CHAINED(n, CGDirection, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(p), z, p);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -501,7 +510,7 @@ static PetscErrorCode HybKrylovCGDirection_CUDA(const HybExec *exec, const HybCG
 static PetscErrorCode HybKrylovCGCurvature_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *p, const HybScalar *w)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH_CHAINED(n, CGCurvature, KrylovBlocks(n), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(p) && KrylovAligned(w), p, w);
+  HYB_LAUNCH_CHAINED(n, CGCurvature, PetscMax((PetscCount)1, KrylovBlocks(n)), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(p) && KrylovAligned(w), p, w);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -510,7 +519,7 @@ static PetscErrorCode HybKrylovCGUpdate_CUDA(const HybExec *exec, const HybCG *c
   const bool aligned = KrylovAligned(p) && KrylovAligned(w) && KrylovAligned(x) && KrylovAligned(r);
 
   PetscFunctionBegin;
-  HYB_LAUNCH_CHAINED(n, CGUpdate, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, aligned, p, w, x, r);
+  HYB_LAUNCH_CHAINED(n, CGUpdate, PetscMax((PetscCount)1, HybBlocks(KrylovPacks(n), KRYLOV_THREADS)), KRYLOV_THREADS, 0, exec->stream, n, *cg, aligned, p, w, x, r);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

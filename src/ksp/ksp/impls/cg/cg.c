@@ -21,6 +21,10 @@
   them takes longer than what they do. It is made again where anything that it names has moved. There x is a vector of
   the plugin's own, since programs solve for this and that one.
 
+  Of several processes each has its part of the vectors, and their cards add the products among themselves
+  (HybCommSumApply()), where peer access serves: still one wait. A process that fails goes on to that wait, so that the
+  others hear of it in what they wait for.
+
   It takes over where nothing of a program's is called in between: no monitors, PETSc's own test of convergence, no
   eigenvalues, no trust region, no null space but constants; and where PCApply() would be the room cycle's
   (HybMGArraysBegin()). Else PETSc's own function is called. Vectors that live on the host are sent once and come back
@@ -61,6 +65,7 @@ typedef struct {
   HybCG        numbers;
   HybCycleSums sums; /* of z, where constants are a null space */
   HybScalar   *x;
+  HybCommSum   sum; /* of several processes */
   void        *graph;
   PetscBool    solved;   /* once at least with this */
   const void  *names[6]; /* what the graph names: the cycle, r, z, p, the backend, and whether it has sums */
@@ -95,9 +100,17 @@ static PetscErrorCode HybKSPCGRelease(HybKSPCG *cg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* collective: of what belongs to all processes too */
+static PetscErrorCode HybKSPCGReset(HybKSPCG *cg)
+{
+  PetscFunctionBegin;
+  HybCallBoth(HybKSPCGRelease(cg), HybCommSumDestroy(&cg->sum));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybKSPCGFree(void *pointer)
 {
-  const PetscErrorCode ierr = HybKSPCGRelease((HybKSPCG *)pointer);
+  const PetscErrorCode ierr = HybKSPCGReset((HybKSPCG *)pointer);
 
   PetscFunctionBegin;
   PetscCall(PetscFree(pointer));
@@ -171,7 +184,7 @@ static PetscErrorCode KSPReset_CG_Hyb(KSP ksp)
 
   PetscFunctionBegin;
   PetscCall(HybKSPCGGet(ksp, &cg));
-  PetscCall(HybKSPCGRelease(cg));
+  PetscCall(HybKSPCGReset(cg));
   if (petsc.reset) PetscCall((*petsc.reset)(ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -190,14 +203,19 @@ typedef struct {
   KSP           ksp;
   HybKSPCG     *cg;
   HybCycle     *cycle;
-  const HybCSR *A; /* its matrix, and the plan of products with it */
+  const HybCSR *A; /* its matrix, where one process has it, and the plan of products with it */
   HybSpMV      *mult;
-  HybArena      work;
-  HybVecAccess  b, x, r, z, p;
-  HybScalar    *sum;                  /* where x is while it iterates */
-  PetscBool     null;                 /* constants are A's null space */
-  PetscBool     vain;                 /* PETSc would not have made the last z */
-  PetscScalar   host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
+  PetscBool     several, lent; /* there are several processes; the cycle's arrays are lent */
+  PetscCount    n, nnz;        /* rows of this process, and their nonzeros */
+  /* this process's first error: it does nothing any more but what the others wait for */
+  PetscErrorCode failed;
+  PetscInt64     iterations; /* that were begun */
+  HybArena       work;
+  HybVecAccess   b, x, r, z, p;
+  HybScalar     *sum;                  /* where x is while it iterates */
+  PetscBool      null;                 /* constants are A's null space */
+  PetscBool      vain;                 /* PETSc would not have made the last z */
+  PetscScalar    host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
 } Solve;
 
 /* dp and beta, as of the last wait */
@@ -213,27 +231,36 @@ static PetscReal SolveNorm(const Solve *s)
   }
 }
 
-static PetscErrorCode SolveMult(const Solve *s, const PetscScalar *x, HybSpMVMode mode, const PetscScalar *y, PetscScalar *z)
+/* what a process does alone, and what it does after its failure as well */
+#define SOLVE_DO(s, call)                   \
+  do {                                      \
+    if (!(s)->failed) (s)->failed = (call); \
+  } while (0)
+#define SOLVE_ALWAYS(s, call)              \
+  do {                                     \
+    const PetscErrorCode ierr_ = (call);   \
+                                           \
+    if (!(s)->failed) (s)->failed = ierr_; \
+  } while (0)
+
+static void SolveMult(Solve *s, const PetscScalar *x, HybSpMVMode mode, const PetscScalar *y, PetscScalar *z)
 {
   Mat A;
 
-  PetscFunctionBegin;
-  PetscCall(KSPGetOperators(s->ksp, &A, NULL));
-  PetscCall(PetscLogEventBegin(MAT_Mult, A, 0, 0, 0));
-  PetscCall(HybSpMVApply(s->mult, s->A, (const HybScalar *)x, mode, (const HybScalar *)y, (HybScalar *)z));
-  PetscCall(PetscLogGpuFlops(2.0 * s->A->nnz));
-  PetscCall(PetscLogEventEnd(MAT_Mult, A, 0, 0, 0));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  SOLVE_ALWAYS(s, KSPGetOperators(s->ksp, &A, NULL));
+  SOLVE_ALWAYS(s, PetscLogEventBegin(MAT_Mult, A, 0, 0, 0));
+  if (s->several)
+    SOLVE_ALWAYS(s, HybCycleMult(s->cycle, s->failed, (const HybScalar *)x, mode, (const HybScalar *)y, (HybScalar *)z));
+  else
+    SOLVE_DO(s, HybSpMVApply(s->mult, s->A, (const HybScalar *)x, mode, (const HybScalar *)y, (HybScalar *)z));
+  SOLVE_DO(s, PetscLogGpuFlops(2.0 * s->nnz));
+  SOLVE_ALWAYS(s, PetscLogEventEnd(MAT_Mult, A, 0, 0, 0));
 }
 
-/* the wait */
-static PetscErrorCode SolveFetch(Solve *s)
+/* n numbers from this one on become sums over the processes */
+static void SolveSum(Solve *s, HybCGNumber first, PetscInt n)
 {
-  const HybExec *exec = &s->cycle->exec;
-
-  PetscFunctionBegin;
-  PetscCall(exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  if (s->several) SOLVE_ALWAYS(s, HybCommSumApply(s->cg->sum, &s->cycle->exec, s->failed, n, s->cg->numbers.s + first));
 }
 
 /* z loses its mean, where PETSc takes it out of what the preconditioner made */
@@ -241,7 +268,7 @@ static PetscErrorCode SolveZeroMean(const Solve *s, const HybExec *exec)
 {
   static const int   weight[HYB_CYCLE_TOTALS] = {1, 0, 0, 0};
   const HybCycleOps *ops                      = exec->backend->cycle;
-  const PetscCount   n                        = s->A->m;
+  const PetscCount   n                        = s->n;
   HybScalar         *z                        = (HybScalar *)s->z.there;
 
   PetscFunctionBegin;
@@ -252,33 +279,74 @@ static PetscErrorCode SolveZeroMean(const Solve *s, const HybExec *exec)
 }
 
 /* z = M r, and the products */
-static PetscErrorCode SolvePrecondition(Solve *s)
+static void SolvePrecondition(Solve *s)
 {
-  const HybExec   *exec = &s->cycle->exec;
-  const PetscCount n    = s->A->m;
+  const HybExec *exec = &s->cycle->exec;
 
-  PetscFunctionBegin;
-  PetscCall(HybMGArraysApply(s->ksp->pc, s->r.there, s->z.there));
-  PetscCall(SolveZeroMean(s, exec));
-  PetscCall(exec->backend->krylov->cgproducts(exec, &s->cg->numbers, n, (const HybScalar *)s->z.there, (const HybScalar *)s->r.there));
-  PetscCall(PetscLogGpuFlops(6.0 * n));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  if (!s->failed || s->several) SOLVE_ALWAYS(s, HybMGArraysApply(s->ksp->pc, s->failed, s->r.there, s->z.there));
+  SOLVE_DO(s, SolveZeroMean(s, exec));
+  SOLVE_DO(s, exec->backend->krylov->cgproducts(exec, &s->cg->numbers, s->n, (const HybScalar *)s->z.there, (const HybScalar *)s->r.there));
+  SolveSum(s, HYB_CG_BETA, HYB_CG_SUMS);
+  SOLVE_DO(s, PetscLogGpuFlops(6.0 * s->n));
 }
 
 /* from z to the next r */
-static PetscErrorCode SolveStep(Solve *s)
+static void SolveStep(Solve *s)
 {
   const HybExec      *exec = &s->cycle->exec;
   const HybKrylovOps *ops  = exec->backend->krylov;
-  const PetscCount    n    = s->A->m;
+  const PetscCount    n    = s->n;
   HybScalar          *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
 
+  SOLVE_DO(s, ops->cgdirection(exec, &s->cg->numbers, n, z, p));
+  SolveMult(s, s->p.there, HYB_SPMV_SET, NULL, s->z.there); /* w is where z was, as PETSc's is */
+  SOLVE_DO(s, ops->cgcurvature(exec, &s->cg->numbers, n, p, z));
+  SolveSum(s, HYB_CG_DPI, 1);
+  SOLVE_DO(s, ops->cgupdate(exec, &s->cg->numbers, n, p, z, s->sum, r));
+  SOLVE_DO(s, PetscLogGpuFlops(8.0 * n));
+}
+
+/* An iteration of several processes by one that has failed: the others hear of it in what they wait for */
+static void SolveVain(Solve *s)
+{
+  if (!s->failed) s->failed = PETSC_ERR_LIB;
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  SolveStep(s);
+  SolvePrecondition(s);
+  (void)HybCycleHeard(s->cycle);
+  (void)HybCommSumHeard(s->cg->sum);
+  (void)PetscPopErrorHandler();
+  s->iterations++;
+}
+
+/* The wait, after which all processes know of a failure. One that cannot fetch the numbers does not know whether the
+   others go on: it makes the next iteration, and SolveTogether() does the rest. */
+static PetscErrorCode SolveFetch(Solve *s)
+{
+  const HybExec *exec = &s->cycle->exec;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
   PetscFunctionBegin;
-  PetscCall(ops->cgdirection(exec, &s->cg->numbers, n, z, p));
-  PetscCall(SolveMult(s, s->p.there, HYB_SPMV_SET, NULL, s->z.there)); /* w is where z was, as PETSc's is */
-  PetscCall(ops->cgcurvature(exec, &s->cg->numbers, n, p, z));
-  PetscCall(ops->cgupdate(exec, &s->cg->numbers, n, p, z, s->sum, r));
-  PetscCall(PetscLogGpuFlops(8.0 * n));
+  if (!s->failed) ierr = exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST);
+  SOLVE_DO(s, ierr);
+  if (s->several && ierr) SolveVain(s);
+  if (s->several) SOLVE_ALWAYS(s, HybCycleHeard(s->cycle));
+  if (s->several) SOLVE_ALWAYS(s, HybCommSumHeard(s->cg->sum));
+  PetscCall(s->failed);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The end of several processes' iterations: those that are behind make one in vain, so that their exchanges are the
+   same in number. before: this process's error, which becomes one of all. */
+static PetscErrorCode SolveTogether(Solve *s, PetscErrorCode before)
+{
+  MPI_Comm   mpi     = PetscObjectComm((PetscObject)s->ksp);
+  PetscInt64 most[2] = {s->iterations, before != PETSC_SUCCESS};
+
+  PetscFunctionBegin;
+  PetscCall(HybAgreeMax(mpi, PETSC_SUCCESS, "", 2, most));
+  if (s->iterations < most[0]) SolveVain(s);
+  if (most[1]) PetscCall(HybAgree(mpi, before, "A solve"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -286,7 +354,7 @@ static PetscErrorCode SolveStep(Solve *s)
 static PetscErrorCode SolveRecordIteration(Solve *s, const HybExec *captured)
 {
   const HybKrylovOps *ops = captured->backend->krylov;
-  const PetscCount    n   = s->A->m;
+  const PetscCount    n   = s->n;
   HybScalar          *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
   void *const         stream = s->mult->exec.stream;
   PetscErrorCode      ierr;
@@ -305,7 +373,8 @@ static PetscErrorCode SolveRecordIteration(Solve *s, const HybExec *captured)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the graph of an iteration is there, and names what this solve has */
+/* The graph of an iteration is there, and names what this solve has. Several processes have none: their cycle is
+   one. */
 static PetscErrorCode SolveGraph(Solve *s)
 {
   HybKSPCG      *cg       = s->cg;
@@ -336,12 +405,13 @@ static PetscErrorCode SolveIteration(Solve *s)
     PetscCall(PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
     PetscCall(exec->backend->cycle->launch(exec, s->cg->graph, PETSC_FALSE));
     PetscCall(PetscLogEventEnd(PC_Apply, s->ksp->pc, 0, 0, 0));
-    PetscCall(PetscLogGpuFlops(2.0 * s->A->nnz + 14.0 * s->A->m));
+    PetscCall(PetscLogGpuFlops(2.0 * s->nnz + 14.0 * s->n));
     PetscCall(HybMGArraysApplied(s->ksp->pc));
   } else {
-    PetscCall(SolveStep(s));
-    PetscCall(SolvePrecondition(s));
+    SolveStep(s);
+    SolvePrecondition(s);
   }
+  s->iterations++;
   PetscCall(SolveFetch(s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -406,19 +476,18 @@ static PetscErrorCode SolveStopped(Solve *s)
 
 static PetscErrorCode SolveIterate(Solve *s)
 {
-  KSP              ksp  = s->ksp;
-  const HybExec   *exec = &s->cycle->exec;
-  const PetscCount n    = s->A->m;
-  PetscInt         i    = 0;
+  KSP            ksp  = s->ksp;
+  const HybExec *exec = &s->cycle->exec;
+  PetscInt       i    = 0;
 
   PetscFunctionBegin;
   ksp->its = 0;
   if (ksp->guess_zero)
-    PetscCall(exec->backend->copy(exec, s->r.there, s->b.there, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
+    SOLVE_DO(s, exec->backend->copy(exec, s->r.there, s->b.there, sizeof(HybScalar) * (size_t)s->n, HYB_COPY_DEVICE_TO_DEVICE));
   else
-    PetscCall(SolveMult(s, s->x.there, HYB_SPMV_RESIDUAL, s->b.there, s->r.there));
-  PetscCall(SolvePrecondition(s));
-  PetscCall(SolveGraph(s));
+    SolveMult(s, s->x.there, HYB_SPMV_RESIDUAL, s->b.there, s->r.there);
+  SolvePrecondition(s);
+  SOLVE_DO(s, SolveGraph(s));
   PetscCall(SolveFetch(s));
   PetscCall(SolveTest(s, 0));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
@@ -448,13 +517,13 @@ static PetscErrorCode SolveReserve(Solve *s)
 {
   HybKSPCG        *cg   = s->cg;
   const HybExec   *exec = &s->cycle->exec;
-  const PetscCount n    = s->A->m;
+  const PetscCount n    = s->n;
 
   PetscFunctionBegin;
   if (!cg->numbers.s || cg->n != n || cg->keep.exec.backend != exec->backend) {
     PetscCall(HybKSPCGRelease(cg));
     PetscCall(HybArenaInit(&cg->keep, exec));
-    if (n <= HYB_CG_GRAPH) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
+    if (n <= HYB_CG_GRAPH && !s->several) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
     PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 2, sizeof(int), &cg->numbers.arrived));
     cg->sums.arrived = cg->numbers.arrived + 1;
     PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CYCLE_TOTALS + HYB_CYCLE_SUMS, sizeof(HybScalar), &cg->sums.s));
@@ -483,26 +552,44 @@ static PetscErrorCode SolveObjective(Solve *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode SolveArrays(Solve *s)
+/* not collective */
+static PetscErrorCode SolveGetArrays(Solve *s)
 {
-  KSP            ksp   = s->ksp;
-  const HybExec *exec  = &s->cycle->exec;
-  const size_t   bytes = sizeof(HybScalar) * (size_t)s->A->m;
-  PetscErrorCode ierr  = PETSC_SUCCESS;
+  KSP            ksp  = s->ksp;
+  const HybExec *exec = &s->cycle->exec;
 
   PetscFunctionBegin;
-  PetscCall(SolveObjective(s));
   PetscCall(SolveReserve(s));
   PetscCall(HybVecGet(exec, &s->work, ksp->vec_rhs, PETSC_TRUE, PETSC_FALSE, &s->b));
   PetscCall(HybVecGet(exec, &s->work, ksp->vec_sol, PETSC_TRUE, PETSC_TRUE, &s->x));
   PetscCall(HybVecGet(exec, &s->work, ksp->work[0], PETSC_FALSE, PETSC_TRUE, &s->r));
   PetscCall(HybVecGet(exec, &s->work, ksp->work[1], PETSC_FALSE, PETSC_TRUE, &s->z));
   PetscCall(HybVecGet(exec, &s->work, ksp->work[2], PETSC_FALSE, PETSC_TRUE, &s->p));
-  /* it comes back to the host also where no iteration wrote it */
-  if (s->p.there != s->p.array) ierr = exec->backend->zero(exec, s->p.there, bytes);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SolveArrays(Solve *s)
+{
+  KSP            ksp     = s->ksp;
+  const HybExec *exec    = &s->cycle->exec;
+  const size_t   bytes   = sizeof(HybScalar) * (size_t)s->n;
+  HybVecAccess  *work[3] = {&s->r, &s->z, &s->p};
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (s->several && !ksp->guess_zero) s->failed = HybAgree(PetscObjectComm((PetscObject)ksp), s->failed, "A solve's matrices");
+  if (!ksp->guess_zero) PetscCall(s->failed);
+  PetscCall(SolveObjective(s));
+  SOLVE_DO(s, SolveGetArrays(s));
+  if (s->several) s->failed = HybAgree(PetscObjectComm((PetscObject)ksp), s->failed, "A solve");
+  PetscCall(s->failed);
+  /* they come back to the host also where nothing wrote them */
+  for (int k = 0; k < 3; k++)
+    if (work[k]->there != work[k]->array) SOLVE_DO(s, exec->backend->zero(exec, work[k]->there, bytes));
   s->sum = s->cg->x && s->cg->solved ? s->cg->x : (HybScalar *)s->x.there;
-  if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE);
-  if (!ierr) ierr = SolveIterate(s);
+  if (s->sum != (HybScalar *)s->x.there) SOLVE_DO(s, exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE));
+  ierr = SolveIterate(s);
+  if (s->several) ierr = SolveTogether(s, ierr);
   if (!ierr && s->vain) ierr = HybMGArraysInVain(ksp->pc);
   if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
   s->cg->solved = PETSC_TRUE;
@@ -539,7 +626,55 @@ static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *const
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   PetscCall(MatGetNullSpace(A, &null));
   *constants = (PetscBool)(null && null->has_cnst);
-  *plain     = (PetscBool)(size == 1 && (!null || (null->has_cnst && !null->n && !null->remove)));
+  *plain     = (PetscBool)(!null || (size == 1 && null->has_cnst && !null->n && !null->remove));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective, where peer access may serve: what adds over the processes */
+static PetscErrorCode SolveSums(Solve *s, PetscErrorCode before, PetscBool *may)
+{
+  MPI_Comm       mpi = PetscObjectComm((PetscObject)s->ksp);
+  HybComm        comm;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *may = (PetscBool)(s->cg->sum && HybCommSumServes(s->cg->sum));
+  if (*may) PetscFunctionReturn(before); /* which is agreed upon later */
+  PetscCall(HybAgree(mpi, before, "A solve's matrices"));
+  if (s->cg->sum || !HybHaloRecordable(s->cycle->level[0].several[HYB_CYCLE_A].halo, PETSC_FALSE)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybCommGet(mpi, &comm));
+  ierr = HybCommSumCreate(comm, &s->cycle->exec, PETSC_SUCCESS, HYB_CG_SUMS, &s->cg->sum);
+  PetscCall(HybErrorFirst(ierr, HybCommRestore(&comm)));
+  *may = HybCommSumServes(s->cg->sum);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective: *may is the same on all processes. Of several an error of this one may be left in s->failed. */
+static PetscErrorCode SolveBegin(Solve *s, PetscBool *may)
+{
+  KSP            ksp = s->ksp;
+  PetscErrorCode ierr;
+  Mat            A;
+
+  PetscFunctionBegin;
+  PetscCall(PCSetUp(ksp->pc)); /* as PCApply() does: of new values older releases hear there alone */
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], may));
+  if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr       = HybMGArraysLend(ksp->pc, &s->cycle, &s->A, &s->mult);
+  s->lent    = (PetscBool)!ierr;
+  s->several = s->cycle->several;
+  *may       = (PetscBool)(s->cycle->exec.backend->device && s->cycle->exec.backend->krylov->cgproducts);
+  if (s->several) ierr = SolveSums(s, ierr, may);
+  if (*may && s->lent) {
+    const HybCycleBlocks *m = &s->cycle->level[0].several[HYB_CYCLE_A];
+
+    s->n   = s->several ? m->D.m : s->A->m;
+    s->nnz = s->several ? m->D.nnz + m->O.nnz : s->A->nnz;
+  }
+  if (!*may && s->lent) ierr = HybErrorFirst(ierr, HybMGArraysEnd(ksp->pc));
+  if (!*may || !s->several) PetscCall(ierr);
+  s->failed = ierr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -553,26 +688,17 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
   {
     PetscBool      may = PETSC_FALSE;
     Solve          s   = {.ksp = ksp, .cg = cg};
-    Mat            A;
     PetscErrorCode ierr;
 
     PetscCall(SolveIsPlain(ksp, cg, &s.null, &may));
-    if (may) {
-      PetscCall(PCSetUp(ksp->pc)); /* as PCApply() does: of new values older releases hear there alone */
-      PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-      PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], &s.cycle, &s.A, &s.mult, &may));
-      if (may && (!s.cycle->exec.backend->device || !s.cycle->exec.backend->krylov->cgproducts)) {
-        PetscCall(HybMGArraysEnd(ksp->pc));
-        may = PETSC_FALSE;
-      }
-    }
+    if (may) PetscCall(SolveBegin(&s, &may));
     if (may) {
       cg->ours = PETSC_TRUE;
       PetscCall(HybCountGAMG(HYB_SOLVES));
       PetscCall(HybArenaInit(&s.work, &s.cycle->exec));
       ierr = SolveArrays(&s);
       ierr = HybErrorFirst(ierr, HybArenaReset(&s.work));
-      PetscCall(HybErrorFirst(ierr, HybMGArraysEnd(ksp->pc)));
+      PetscCall(HybErrorFirst(ierr, s.lent ? HybMGArraysEnd(ksp->pc) : PETSC_SUCCESS));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }

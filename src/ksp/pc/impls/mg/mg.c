@@ -147,7 +147,7 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult, PetscBool *may)
+PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, PetscBool *may)
 {
   HybMG *h = NULL;
 
@@ -156,25 +156,38 @@ PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, HybCycle **cy
   if (pc->ops->apply != PCApply_MG_Hyb) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
   PetscCall(HybMGLook(pc, h, b, x, may));
-  if (*may && (h->several || h->A[0] != A)) *may = PETSC_FALSE;
-  if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMGLeaveRightHandSide(pc, r));
-  PetscCall(HybMGLend(h));
-  *cycle = &h->cycle;
-  *csr   = h->cycle.single ? &h->narrow[0][HYB_CYCLE_A].lent : &h->cycle.level[0].A;
-  *mult  = h->cycle.single ? h->narrow[0][HYB_CYCLE_A].mult : h->cycle.level[0].mult;
+  if (*may && h->A[0] != A) *may = PETSC_FALSE;
+  if (*may) PetscCall(HybMGLeaveRightHandSide(pc, r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGArraysApply(PC pc, const PetscScalar *b, PetscScalar *x)
+PetscErrorCode HybMGArraysLend(PC pc, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult)
 {
-  HybMG *h = NULL;
+  HybMG         *h = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  *cycle = &h->cycle;
+  *csr   = h->cycle.single ? &h->narrow[0][HYB_CYCLE_A].lent : &h->cycle.level[0].A;
+  ierr   = HybMGLend(h);
+  if (ierr) h->lent--;
+  PetscCall(ierr);
+  *mult = h->cycle.single ? h->narrow[0][HYB_CYCLE_A].mult : h->cycle.level[0].mult;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMGArraysApply(PC pc, PetscErrorCode before, const PetscScalar *b, PetscScalar *x)
+{
+  HybMG         *h = NULL;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
   PetscCall(PetscLogEventBegin(PC_Apply, pc, 0, 0, 0));
-  PetscCall(HybMGApply(pc, h, PETSC_SUCCESS, (const HybScalar *)b, (HybScalar *)x));
+  ierr = HybMGApply(pc, h, before, (const HybScalar *)b, (HybScalar *)x);
   PetscCall(PetscLogEventEnd(PC_Apply, pc, 0, 0, 0));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

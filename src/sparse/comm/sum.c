@@ -1,0 +1,70 @@
+/*
+  sum.c: sums over all processes of numbers that stay on their cards, by peer access.
+
+  Every process puts its numbers into the others' slots, tells them, waits for theirs, and adds all of them in the order
+  of ranks: the same bits on all processes, and from run to run. That is one launch of one block of threads, and no host
+  waits. It is an exchange with everybody, so a process that fails tells it to all.
+*/
+#include "commimpl.h"
+
+PetscErrorCode HybCommSumCreate(HybComm comm, const HybExec *exec, PetscErrorCode before, PetscInt n, HybCommSum *sum)
+{
+  const PetscInt others = comm->size - 1;
+  PetscInt      *ranges = NULL, *ghost = NULL;
+  HybCommSum         s    = NULL;
+  PetscErrorCode ierr = before;
+
+  PetscFunctionBegin;
+  *sum = NULL;
+  if (!ierr) ierr = PetscNew(&s);
+  if (!ierr) ierr = PetscMalloc2(comm->size + 1, &ranges, (size_t)others * (size_t)n, &ghost);
+  for (PetscMPIInt r = 0; r <= comm->size && !ierr; r++) ranges[r] = r * n;
+  for (PetscInt k = 0; k < others * n && !ierr; k++) ghost[k] = k < comm->rank * n ? k : k + n;
+  ierr = HybErrorFirst(ierr, HybHaloCreate(comm, exec, ierr, ranges, others * n, ghost, PETSC_TRUE, s ? &s->halo : &(HybHalo){NULL}));
+  (void)PetscFree2(ranges, ghost);
+  if (s) s->n = n;
+  if (ierr) (void)PetscFree(s);
+  PetscCall(ierr);
+  *sum = s;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCommSumDestroy(HybCommSum *sum)
+{
+  HybCommSum         s = *sum;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *sum = NULL;
+  if (!s) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = HybHaloDestroy(&s->halo);
+  PetscCall(PetscFree(s));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool HybCommSumServes(HybCommSum s)
+{
+  return HybHaloRecordable(s->halo, PETSC_FALSE);
+}
+
+PetscErrorCode HybCommSumApply(HybCommSum s, const HybExec *exec, PetscErrorCode before, PetscInt n, HybScalar *v)
+{
+  HybExchange e = s->halo->forward;
+
+  PetscFunctionBegin;
+  PetscCheck(before || n <= s->n, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " numbers are to be added, for which there is room for %" PetscInt_FMT, n, s->n);
+  if (before) HybHaloAbandon(s->halo, exec, sizeof(HybScalar), PETSC_FALSE, before);
+  PetscCall(before);
+  e->lenient = PETSC_TRUE; /* the caller asks HybCommSumHeard() */
+  PetscCall(HybPeerSum(e, exec, s->n, n, v));
+  HybCommTallySent(PETSC_TRUE, (size_t)e->to->n * (size_t)n * sizeof(HybScalar));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCommSumHeard(HybCommSum s)
+{
+  PetscFunctionBegin;
+  PetscCall(HybHaloHeard(s->halo));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
