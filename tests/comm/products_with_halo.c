@@ -36,7 +36,7 @@ static PetscErrorCode BothApart(Both *b, HybSpMVMode mode, const PetscScalar *y)
     PetscCall(HybSpMVApply(&b->mv[1], &b->block[1], b->x, HYB_SPMV_SET, NULL, b->ghost));
     PetscCall(HybHaloReverseBegin(b->h, exec, PETSC_TRUE, b->ghost));
   } else
-    PetscCall(HybHaloBegin(b->h, exec, sizeof(PetscScalar), b->x, PETSC_FALSE));
+    PetscCall(HybHaloBegin(b->h, exec, sizeof(PetscScalar), b->x));
   PetscCall(HybSpMVApply(&b->mv[0], &b->block[0], b->x, mode, y, b->z));
   if (b->transpose)
     PetscCall(HybHaloReverseEnd(b->h, exec, PETSC_SUCCESS, b->z));
@@ -183,7 +183,7 @@ static PetscErrorCode Together(HybComm comm)
     LayoutDraw(k % 3 ? 40 : 300, kind, empty);
     if (!HybTestCall(HaloGet(comm, &h))) continue;
     for (PetscInt again = 0; again <= HybTuningGet()->comm_after; again++) {
-      PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, again));
+      PetscCall(Forward(h, sizeof(PetscScalar), again));
       PetscCall(Reverse(h, PETSC_TRUE, again));
     }
     for (int way = 0; way < 4; way++) PetscCall(Products(h, (PetscBool)(way & 1), (PetscBool)(way > 1)));

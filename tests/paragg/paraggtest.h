@@ -521,7 +521,7 @@ static inline PetscErrorCode HaloServes(void)
   PetscCall(HybArenaInit(&arena, x));
   ierr = HybArenaCalloc(&arena, HYB_WORK(x), F.halo->n, sizeof(*v), &v);
   for (int k = 0; k < 2 && !ierr; k++) { /* the second one hears what the device found in the first one */
-    ierr = HybHaloExchange(F.halo, x, sizeof(*v), v, PETSC_FALSE, &ghost);
+    ierr = HybHaloExchange(F.halo, x, sizeof(*v), v, &ghost);
     if (!ierr) ierr = x->backend->sync(x);
   }
   PetscCall(HybArenaReset(&arena));

@@ -201,12 +201,12 @@ PetscErrorCode HybHaloDestroy(HybHalo *halo)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybHaloBegin(HybHalo h, const HybExec *exec, size_t unit, const void *x, PetscBool host)
+PetscErrorCode HybHaloBegin(HybHalo h, const HybExec *exec, size_t unit, const void *x)
 {
   PetscFunctionBegin;
   h->forward->early   = h->early;
   h->forward->lenient = h->lenient;
-  PetscCall(HybExchangeBegin(h->forward, exec, unit, host ? h->index : h->there, x, host));
+  PetscCall(HybExchangeBegin(h->forward, exec, unit, h->there, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -217,10 +217,10 @@ PetscErrorCode HybHaloEnd(HybHalo h, const HybExec *exec, PetscErrorCode before,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybHaloExchange(HybHalo h, const HybExec *exec, size_t unit, const void *x, PetscBool host, void *ghost)
+PetscErrorCode HybHaloExchange(HybHalo h, const HybExec *exec, size_t unit, const void *x, void *ghost)
 {
   PetscFunctionBegin;
-  PetscCall(HybHaloBegin(h, exec, unit, x, host));
+  PetscCall(HybHaloBegin(h, exec, unit, x));
   PetscCall(HybHaloEnd(h, exec, PETSC_SUCCESS, ghost));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -294,7 +294,7 @@ PetscErrorCode HybHaloReverseBegin(HybHalo h, const HybExec *exec, PetscBool sca
   if (!h->reverse) PetscCall(HybExchangeCreate(h->comm, &h->arena.exec, h->row ? PETSC_SUCCESS : HybHaloLists(h), "A halo's lists", &h->from, &h->to, PETSC_TRUE, h->lasting, &h->reverse));
   h->reverse->early   = h->early;
   h->reverse->lenient = h->lenient;
-  PetscCall(HybExchangeBegin(h->reverse, exec, scalars ? sizeof(HybScalar) : sizeof(PetscInt), NULL, ghost, PETSC_FALSE));
+  PetscCall(HybExchangeBegin(h->reverse, exec, scalars ? sizeof(HybScalar) : sizeof(PetscInt), NULL, ghost));
   h->scalars = scalars;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

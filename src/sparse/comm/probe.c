@@ -41,7 +41,7 @@ static PetscErrorCode HybPeerProbeOnce(HybExchange e, const HybExec *exec, Probe
   ierr = exec->backend->copy(exec, p->there, p->words, sizeof(PetscInt) * (size_t)size, HYB_COPY_HOST_TO_DEVICE);
   if (ierr) HybExchangeAbandon(e, exec, sizeof(PetscInt));
   PetscCall(ierr);
-  PetscCall(HybExchangeBegin(e, exec, sizeof(PetscInt), NULL, p->there, PETSC_FALSE));
+  PetscCall(HybExchangeBegin(e, exec, sizeof(PetscInt), NULL, p->there));
   PetscCall(HybExchangeEnd(e, exec, PETSC_SUCCESS, NULL, &came));
   PetscCall(exec->backend->copy(exec, p->words, came, sizeof(PetscInt) * (size_t)(size - 1), HYB_COPY_DEVICE_TO_HOST));
   for (PetscMPIInt k = 0; k < size - 1; k++) PetscCheck(p->words[k] == 1000 * (round + 1) + (k < rank ? k : k + 1), PETSC_COMM_SELF, PETSC_ERR_LIB, "Another word than was sent came");

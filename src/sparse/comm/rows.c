@@ -109,7 +109,7 @@ static PetscErrorCode HybRowsRoom(HybRows r, const HybExec *exec, HybRowsMaking 
 static PetscErrorCode HybRowsColumns(HybRows r, const HybExec *exec, const HybRowsMaking *m, HybCSR *R)
 {
   PetscFunctionBegin;
-  PetscCall(HybExchangeBegin(r->values, exec, sizeof(PetscInt), NULL, m->S.j, PETSC_FALSE));
+  PetscCall(HybExchangeBegin(r->values, exec, sizeof(PetscInt), NULL, m->S.j));
   PetscCall(HybExchangeEnd(r->values, exec, PETSC_SUCCESS, R->j, NULL));
   if (r->values->peer) PetscCall(exec->backend->sync(exec));
   PetscCall(HybRowsCheck(r));
@@ -197,7 +197,7 @@ PetscErrorCode HybRowsValuesBegin(HybRows r, const HybExec *exec, const HybScala
 {
   PetscFunctionBegin;
   r->values->early = r->early;
-  PetscCall(HybExchangeBegin(r->values, exec, sizeof(HybScalar), r->perm, a, PETSC_FALSE));
+  PetscCall(HybExchangeBegin(r->values, exec, sizeof(HybScalar), r->perm, a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -210,7 +210,7 @@ static PetscErrorCode HybNestedParents(HybParAgg p, HybParAggNamed *t, HybParAgg
   PetscFunctionBegin;
   PetscCall(HybNestedNext(p, t, next));
   PetscCall(HybParAggFind(*next, &then, &n, &N, &sweeps));
-  ierr = HybHaloExchange(t->halo, &p->exec, sizeof(PetscInt), (*next)->parent, PETSC_FALSE, &told);
+  ierr = HybHaloExchange(t->halo, &p->exec, sizeof(PetscInt), (*next)->parent, &told);
   if (!ierr) ierr = HybNestedCompose(p, t, *next, told);
   PetscCall(HybCommAgree(p->comm, ierr, "Aggregates of aggregates"));
   PetscFunctionReturn(PETSC_SUCCESS);

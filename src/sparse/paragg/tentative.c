@@ -200,7 +200,7 @@ static PetscErrorCode HybMembersVectors(HybParAgg p, HybParAggMembers *t, const 
   for (PetscInt k = 0; k < p->block.nvec; k++) {
     HybScalar *to = t->b + k * (rows + others);
 
-    ierr = HybHaloExchange(t->members, x, sizeof(HybScalar), b + k * rows, PETSC_FALSE, &ghost);
+    ierr = HybHaloExchange(t->members, x, sizeof(HybScalar), b + k * rows, &ghost);
     if (!ierr && others) ierr = x->backend->copy(x, to + rows, ghost, sizeof(HybScalar) * others, HYB_COPY_DEVICE_TO_DEVICE);
     if (!ierr && rows) ierr = x->backend->copy(x, to, b + k * rows, sizeof(HybScalar) * rows, HYB_COPY_DEVICE_TO_DEVICE);
     PetscCall(HybCommAgree(p->comm, ierr, "The near-null vectors of aggregates"));

@@ -75,7 +75,7 @@ static PetscErrorCode HybMPIMultForward(HybMPIMult *m, HybSpMVMode mode)
   PetscErrorCode     ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybHaloBegin(m->halo, &m->x, sizeof(PetscScalar), m->dx.there, PETSC_FALSE));
+  PetscCall(HybHaloBegin(m->halo, &m->x, sizeof(PetscScalar), m->dx.there));
   ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[0], &m->x, PETSC_FALSE, m->dx.there, mode, y, m->dz.there);
   if (!ierr) ierr = HybRecordBegin(HYB_RECORD_GHOSTS, m->A, &m->x); /* others wait for the end in any case */
   PetscCall(HybHaloEnd(m->halo, &m->x, ierr, &ghost));
