@@ -80,16 +80,15 @@ static PetscErrorCode HaloMake(HybComm comm, HybHalo *halo)
 /* after an exchange, where the first one settles the way */
 static PetscErrorCode HaloGet(HybComm comm, HybHalo *halo)
 {
-  const HybExec *exec = HybTestExec();
-  HybArena       arena;
+  const HybExec *exec  = HybTestExec();
   PetscInt      *x     = NULL;
   void          *ghost = NULL;
   PetscErrorCode ierr;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   PetscCall(HaloMake(comm, halo));
   if (HybTuningGet()->comm_after) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&arena, exec));
   ierr = HybCommAgree(comm, HybArenaCalloc(&arena, HYB_WORK(exec), (*halo)->n, sizeof(PetscInt), &x), "Entries");
   if (!ierr) ierr = HybCommAgree(comm, HybHaloExchange(*halo, exec, sizeof(PetscInt), x, &ghost), "An exchange");
   (void)HybArenaReset(&arena);
@@ -101,13 +100,12 @@ static PetscErrorCode HaloGet(HybComm comm, HybHalo *halo)
 static PetscErrorCode Forward(HybHalo h, size_t unit, PetscInt version)
 {
   const HybExec *exec = HybTestExec();
-  HybArena       arena;
   const PetscInt n = h->n, start = L.ranges[Rank];
   char          *x = (char *)RefAlloc(n * (PetscCount)unit + 1, 1), *expected = (char *)RefAlloc(h->nghost * (PetscCount)unit + 1, 1), *dx;
   void          *ghost;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
   for (PetscInt k = 0; k < n; k++)
     for (size_t b = 0; b < unit; b++) x[(size_t)k * unit + b] = (char)((start + k) * 31 + (PetscInt)b * 7 + version);
   for (PetscInt k = 0; k < h->nghost; k++)
@@ -145,13 +143,12 @@ static void Sum(PetscInt version, PetscScalar *y)
 static PetscErrorCode Reverse(HybHalo h, PetscBool scalars, PetscInt version)
 {
   const HybExec *exec = HybTestExec();
-  HybArena       arena;
   const PetscInt n = h->n, start = L.ranges[Rank];
   PetscScalar   *y = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar)), *g = (PetscScalar *)RefAlloc(h->nghost, sizeof(PetscScalar)), *dy, *dg;
   PetscInt      *yi = (PetscInt *)RefAlloc(n, sizeof(PetscInt)), *gi = (PetscInt *)RefAlloc(h->nghost, sizeof(PetscInt)), *dyi, *dgi;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
   for (PetscInt k = 0; k < h->nghost; k++) {
     g[k]  = Share(Rank, L.ghost[Rank][k], version);
     gi[k] = (PetscInt)Rank * 100 + L.ghost[Rank][k] + version;

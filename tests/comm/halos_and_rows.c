@@ -52,13 +52,12 @@ static PetscErrorCode Rows(HybHalo h, PetscBool ship, PetscBool ascending, Petsc
   const PetscInt N = L.ranges[Size], n = ship ? h->nghost : h->n, nr = ship ? h->nsend : h->nghost;
   PetscInt      *row = (PetscInt *)RefAlloc(n, sizeof(PetscInt)), *colmap = (PetscInt *)RefAlloc(N, sizeof(PetscInt)), *column = (PetscInt *)RefAlloc(N, sizeof(PetscInt)), *there, *expect = (PetscInt *)RefAlloc(nr, sizeof(PetscInt));
   int           *q = (int *)RefAlloc(n, sizeof(int)), *from = (int *)RefAlloc(nr, sizeof(int));
-  HybArena       arena;
   HybRows        rows = NULL;
   RefMat         A, B, E;
   HybCSR         a, b, R;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
   ColumnsDraw(N, ascending, colmap, column);
   for (PetscInt k = 0; k < n; k++) {
     row[k] = ship ? L.ghost[Rank][k] : L.ranges[Rank] + k;
@@ -246,13 +245,12 @@ static PetscErrorCode Way(HybComm comm)
 static PetscErrorCode Hear(HybHalo h, int *errors)
 {
   const HybExec *exec = HybTestExec();
-  HybArena       arena;
   PetscScalar   *x;
   void          *ghost;
   PetscErrorCode ierr;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
   PetscCall(HybArenaCalloc(&arena, HYB_WORK(exec), h->n, sizeof(PetscScalar), &x));
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   ierr = HybHaloExchange(h, exec, sizeof(PetscScalar), x, &ghost);
@@ -359,16 +357,15 @@ static PetscErrorCode LateRows(HybComm comm)
 {
   const HybExec   *exec = HybTestExec();
   const HybScalar *came = NULL;
-  HybArena         arena;
   HybHalo          h;
   HybRows          rows = NULL;
   HybCSR           a, R;
   PetscInt        *there, *row, N;
   RefMat           A;
+  HybArena         arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   HybTestBegin("values of rows that come too late");
-  PetscCall(HybArenaInit(&arena, exec));
   LayoutDraw(30, 1, -1);
   HybTestCall(HaloMake(comm, &h));
   N   = L.ranges[Size];
@@ -437,12 +434,11 @@ static PetscErrorCode Collect(void)
   PetscFunctionBegin;
   for (int run = 0; run < 8; run++) {
     HybCommSources sources = {.start = {0}};
-    HybArena       arena;
     PetscScalar    value[5 * 40], to[300], *dst;
     PetscInt       from[300], *there, n = run ? HybTestRandomInt(1, 301) : 0, total;
+    HybArena       arena = HybArenaOn(exec);
 
     HybTestBegin("%d entries of several arrays", (int)n);
-    PetscCall(HybArenaInit(&arena, exec));
     for (int s = 0; s < HYB_COMM_SOURCES; s++) {
       const PetscInt len = (run + s) % 3 ? HybTestRandomInt(0, 40) : 0;
 
@@ -531,11 +527,10 @@ static PetscErrorCode Between(HybComm comm)
   if (exec->backend->device) {
     /* by peer access it has what it needs */
     const PetscBool waits = (PetscBool)(Rank && !ByPeer(h) && h->from.n && !h->from.rank[0]);
-    HybArena        arena;
     PetscScalar    *x;
     void           *ghost;
+    HybArena        arena = HybArenaOn(exec);
 
-    PetscCall(HybArenaInit(&arena, exec));
     PetscCall(HybArenaCalloc(&arena, HYB_WORK(exec), h->n, sizeof(PetscScalar), &x));
     HybTestCall(HybHaloBegin(h, exec, sizeof(PetscScalar), x));
     if (!Rank || waits)
@@ -692,7 +687,7 @@ static PetscErrorCode Opening(void)
   PetscCall(HybTuningSet("comm_segment", "1")); /* made anew each time */
   PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &O.mpi));
   PetscCall(HybCommGet(O.mpi, &O.comm));
-  PetscCall(HybArenaInit(&O.data, HybTestExec()));
+  O.data = HybArenaOn(HybTestExec());
   LayoutDraw(12, 1, -1);
   PetscCall(HybArenaCalloc(&O.data, HYB_WORK(HybTestExec()), L.ranges[Size], sizeof(PetscScalar), &O.x));
   for (int r = 0; r < Size; r += PetscMax(1, Size - 1)) {
@@ -742,13 +737,12 @@ static PetscErrorCode Cramped(HybComm comm)
   PetscCall(Expected(&full, &expected));
   peers = (PetscBool)(HybTestExec()->backend->device && (full || !strcmp(expected, "peer access")));
   for (int all = 0; all < 2; all++) {
-    HybArena kept;
     HybHalo  h;
+    HybArena kept = HybArenaOn(HybTestExec());
 
     HybTestBegin(all ? "no host has pages for locked memory" : "one host has no pages for locked memory");
     LayoutDraw(3000, 1, -1); /* larger blocks than any that were given back before */
     Unused = all || !Rank;
-    PetscCall(HybArenaInit(&kept, HybTestExec()));
     if (Unused && HybTestExec()->backend->device) PetscCall(TakeKept(&kept));
     if (HybTestCall(HaloGet(comm, &h))) {
       for (PetscInt k = 0; k <= HybTuningGet()->comm_after; k++) PetscCall(Forward(h, sizeof(PetscScalar), k));

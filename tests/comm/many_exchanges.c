@@ -20,15 +20,14 @@ static PetscErrorCode Several(HybComm comm)
   HybExec            counted = *HybTestExec();
   const HybExec     *exec    = &counted;
   HybHalo            h[3];
-  HybArena           arena;
   PetscScalar       *x[3], *expected[3];
   unsigned long long waits[2] = {0, 0}, before;
   void              *ghost;
+  HybArena           arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   HybTestCountWaits(&counted);
   HybTestBegin("three exchanges at a time");
-  PetscCall(HybArenaInit(&arena, exec));
   LayoutDraw(100, 1, -1);
   for (int k = 0; k < 3; k++) HybTestCall(HaloGet(comm, &h[k]));
   for (int round = 0; round < 20; round++) {
@@ -73,14 +72,13 @@ static PetscErrorCode Queued(HybComm comm, PetscBool leaving)
     TIMES = 12,
     LEFT  = 5
   };
-  HybArena     arena;
   HybHalo      h;
   PetscScalar *x[TIMES], *came[TIMES];
   void        *ghost;
+  HybArena     arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   HybTestBegin("%d exchanges whose results are looked at in the end%s", TIMES, leaving ? ", of which a process leaves one out" : "");
-  PetscCall(HybArenaInit(&arena, exec));
   LayoutDraw(100, 1, -1);
   HybTestCall(HaloGet(comm, &h));
   for (int k = 0; k < TIMES; k++) {
@@ -178,7 +176,7 @@ static PetscErrorCode GivenUpFirst(HybComm comm)
   HybTestBegin("the first reverse exchange given up");
   LayoutDraw(30, 1, -1);
   if (HybTestCall(HaloMake(comm, &h))) {
-    PetscCall(HybArenaInit(&arena, exec));
+    arena = HybArenaOn(exec);
     PetscCall(HybArenaCalloc(&arena, HYB_WORK(exec), h->nghost, sizeof(*ghost), &ghost));
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     if (Rank)

@@ -125,11 +125,10 @@ static PetscErrorCode Products(HybHalo h, PetscBool transpose, PetscBool few)
   PetscScalar   *expected = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar)), *v = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar));
   PetscInt      *row = (PetscInt *)RefAlloc(N, sizeof(PetscInt));
   RefMat         A[2];
-  HybArena       arena;
-  Both           b = {.h = h, .transpose = transpose};
+  Both           b     = {.h = h, .transpose = transpose};
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
   for (PetscInt k = 0; k < N; k++) row[k] = k;
   RowsMake(n, row + L.ranges[Rank], n, NULL, NULL, 1, &A[0]);
   RowsMake(m, row, transpose ? n : nghost, NULL, NULL, 2, &A[1]);

@@ -92,7 +92,7 @@ static inline PetscBool HybExchangeIsShort(HybExchange e, size_t unit)
 }
 /* Collective. keepghost: End may be asked to keep what comes; else it is always told where to. lasting: exchanges of it
    come again and again. before: what this process has done to come here, and what that is. */
-extern PetscErrorCode HybExchangeCreate(HybComm, const HybExec *, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool keepghost, PetscBool lasting, HybExchange *);
+extern PetscErrorCode HybExchangeCreate(HybComm, const HybExec *, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool lasting, HybExchange *);
 /* The same of n <= HYB_COMM_TOGETHER at once, in as many agreements. most, a number of the caller's, becomes the
    largest of all processes. */
 typedef struct {

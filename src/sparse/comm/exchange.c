@@ -33,10 +33,8 @@ static PetscErrorCode HybExchangeCardsFree(const HybExec *exec, char *card[3])
 
   PetscFunctionBegin;
   for (int k = 0; k < 3; k++) {
-    const PetscErrorCode later = card[k] ? exec->backend->comm->segmentfree(exec, card[k]) : PETSC_SUCCESS;
-
+    if (card[k]) ierr = HybErrorFirst(ierr, exec->backend->comm->segmentfree(exec, card[k]));
     card[k] = NULL;
-    ierr    = HybErrorFirst(ierr, later);
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -110,8 +108,8 @@ static PetscErrorCode HybExchangeNew(HybComm comm, const HybExec *exec, const Hy
   e->to     = to;
   e->from   = from;
   if (lasting) e->times = HYB_COMM_CERTAIN;
-  PetscCall(HybArenaInit(&e->arena, exec));
-  PetscCall(HybArenaInit(&e->tables, exec));
+  e->arena  = HybArenaOn(exec);
+  e->tables = HybArenaOn(exec);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -198,12 +196,11 @@ PetscErrorCode HybExchangesCreate(HybComm comm, const HybExec *exec, PetscErrorC
 {
   ExchangeMaking m[HYB_COMM_TOGETHER];
   PetscInt64     most[HYB_COMM_TOGETHER * ANSWERS];
-  PetscErrorCode ierr = before, later;
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
   for (int k = 0; k < n; k++) {
-    later = HybExchangeAsk(comm, exec, ierr, &w[k], &m[k]);
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, HybExchangeAsk(comm, exec, ierr, &w[k], &m[k]));
     PetscCall(PetscArraycpy(most + k * ANSWERS, m[k].most, ANSWERS));
   }
   ierr = HybAgreeMax(comm->mpi, ierr, what, n * ANSWERS, most);
@@ -212,8 +209,7 @@ PetscErrorCode HybExchangesCreate(HybComm comm, const HybExec *exec, PetscErrorC
   if (!ierr) {
     for (int k = 0; k < n; k++) { /* all of them, which others meet in */
       PetscCall(PetscArraycpy(m[k].most, most + k * ANSWERS, ANSWERS));
-      later = HybExchangeAnswered(exec, &w[k], &m[k]);
-      if (!ierr) ierr = later;
+      ierr = HybErrorFirst(ierr, HybExchangeAnswered(exec, &w[k], &m[k]));
     }
     if (most[LATER]) ierr = HybCommAgree(comm, ierr, "Room for messages");
   }
@@ -223,9 +219,9 @@ PetscErrorCode HybExchangesCreate(HybComm comm, const HybExec *exec, PetscErrorC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool keepghost, PetscBool lasting, HybExchange *exchange)
+PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool lasting, HybExchange *exchange)
 {
-  HybExchangeWish w = {.to = to, .from = from, .keepghost = keepghost, .lasting = lasting};
+  HybExchangeWish w = {.to = to, .from = from, .keepghost = PETSC_TRUE, .lasting = lasting};
   PetscErrorCode  ierr;
 
   PetscFunctionBegin;
@@ -269,7 +265,7 @@ static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t
     ierr = exec->backend->comm->close(exec, &e->side);
     if (!ierr) ierr = exec->backend->comm->open(exec, &e->side);
   }
-  PetscCall(HybArenaInit(&e->arena, &old.arena.exec));
+  e->arena = HybArenaOn(&old.arena.exec);
   (void)memset(e->card, 0, sizeof(e->card)); /* old has them, and gets them back after an error */
   if (!ierr) ierr = HybExchangeRoom(e, keepghost, unit);
   ierr = HybCommAgree(e->comm, ierr, "Room for messages");

@@ -17,7 +17,7 @@ typedef struct {
 static PetscErrorCode HybPeerProbeMake(HybComm comm, const HybExec *exec, Probe *p)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&p->work, exec));
+  p->work = HybArenaOn(exec);
   PetscCall(HybPeersAlloc(comm->size - 1, &p->everybody));
   PetscCall(HybArenaAlloc(&p->work, HYB_MEM_HOST, comm->size, sizeof(PetscInt), &p->words));
   PetscCall(HybArenaAlloc(&p->work, HYB_MEM_DEVICE, comm->size, sizeof(PetscInt), &p->there));
@@ -59,7 +59,7 @@ PetscErrorCode HybPeerProbe(HybComm comm, const HybExec *exec, PetscBool *all)
   PetscFunctionBegin;
   PetscCall(HybPeerAll(comm, HYB_QUIETLY(HybPeerProbeMake(comm, exec, &p)), all));
   if (*all) {
-    ierr = HYB_QUIETLY(HybExchangeCreate(comm, exec, PETSC_SUCCESS, "A probe", &p.everybody, &p.everybody, PETSC_TRUE, PETSC_FALSE, &e));
+    ierr = HYB_QUIETLY(HybExchangeCreate(comm, exec, PETSC_SUCCESS, "A probe", &p.everybody, &p.everybody, PETSC_FALSE, &e));
     if (!ierr) ierr = HYB_QUIETLY(HybPeerExchangeMake(e, exec, PETSC_SUCCESS)); /* at once */
     if (!ierr && !e->peer) ierr = PETSC_ERR_LIB;
     if (!ierr) e->patience = PetscMin(HybTuningGet()->comm_timeout, PROBE_SECONDS);

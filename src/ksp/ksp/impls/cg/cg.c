@@ -453,7 +453,7 @@ static PetscErrorCode SolveReserve(Solve *s)
   PetscFunctionBegin;
   if (!cg->numbers.s || cg->n != n || cg->keep.exec.backend != exec->backend) {
     PetscCall(HybKSPCGRelease(cg));
-    PetscCall(HybArenaInit(&cg->keep, exec));
+    cg->keep = HybArenaOn(exec);
     if (n <= HYB_CG_GRAPH) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
     PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 2, sizeof(int), &cg->numbers.arrived));
     cg->sums.arrived = cg->numbers.arrived + 1;
@@ -569,9 +569,9 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
     if (may) {
       cg->ours = PETSC_TRUE;
       PetscCall(HybCountGAMG(HYB_SOLVES));
-      PetscCall(HybArenaInit(&s.work, &s.cycle->exec));
-      ierr = SolveArrays(&s);
-      ierr = HybErrorFirst(ierr, HybArenaReset(&s.work));
+      s.work = HybArenaOn(&s.cycle->exec);
+      ierr   = SolveArrays(&s);
+      ierr   = HybErrorFirst(ierr, HybArenaReset(&s.work));
       PetscCall(HybErrorFirst(ierr, HybMGArraysEnd(ksp->pc)));
       PetscFunctionReturn(PETSC_SUCCESS);
     }

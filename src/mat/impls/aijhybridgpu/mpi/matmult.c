@@ -234,7 +234,7 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscErrorCode before, Petsc
   PetscCall(HybWhereStaged(m.blocks[0], xdevice, zdevice));
   m.inplace = (PetscBool)(mode != HYB_SPMV_SET && y == z);
   if (mode == HYB_SPMV_SET) y = NULL;
-  PetscCall(HybArenaInit(&m.work, &m.x));
+  m.work = HybArenaOn(&m.x);
   HybCallBoth(HybMPIMultApply(&m, fits, transpose, x, mode, y, z), HybArenaReset(&m.work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
