@@ -150,13 +150,11 @@ static PetscErrorCode CusparseWay(const char *name, Cusparse *cu, int way, doubl
     const size_t          before = heldnow;
     cusparseSpMatDescr_t  mat[3] = {NULL, NULL, NULL};
     cusparseSpGEMMDescr_t descr  = NULL;
-    HybArena              work, out;
     HybCSR                C;
     int                   failed = 0, *status = &failed;
     PetscErrorCode        ierr;
+    HybArena              work = HybArenaOn(&dev), out = HybArenaOn(&dev);
 
-    PetscCall(HybArenaInit(&work, &dev));
-    PetscCall(HybArenaInit(&out, &dev));
     heldpeak = heldnow;
     memset(&C, 0, sizeof(C));
     C.m = A->m;

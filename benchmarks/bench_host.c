@@ -87,17 +87,16 @@ static PetscErrorCode Ours(PetscBool ptap, const char *method, PetscInt width, c
   HybExec    exec    = {&counting, NULL, HYB_MEM_HOST};
   HybProduct product = NULL;
   HybSpGEMM  mm;
-  HybArena   out;
   HybCSR     C;
   double     t0, t1, t2;
+  HybArena   out = HybArenaOn(&exec);
 
   PetscFunctionBegin;
   counting       = HybBackendHost;
   counting.alloc = CountingAlloc;
   counting.free  = CountingFree;
   most           = held;
-  PetscCall(HybArenaInit(&out, &exec));
-  t0 = HostClock();
+  t0             = HostClock();
   if (ptap) {
     const PetscBool stages = (PetscBool)!strcmp(method, "stages");
 

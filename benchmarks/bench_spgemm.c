@@ -292,13 +292,12 @@ static PetscBool Multiplies(const char *asked, const char *matrix)
 /* one more product, whose kernels are listed */
 static PetscErrorCode Profiled(const char *name, const char *method, const HybCSR *A, const HybCSR *B)
 {
-  HybArena  out;
   HybSpGEMM mm;
   HybCSR    C;
   double    t;
+  HybArena  out = HybArenaOn(&dev);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&out, &dev));
   PetscCall(Now(&t));
   ProfileBegin();
   PetscCall(Begin(&mm, method, name));
@@ -358,7 +357,7 @@ static PetscErrorCode Product(const char *name, const HybCSR *A, const HybCSR *B
       const PetscInt s      = PetscMax(0, k - 1); /* the first time warms the pool */
       const size_t   before = heldnow;
 
-      PetscCall(HybArenaInit(&out, &dev));
+      out      = HybArenaOn(&dev);
       heldpeak = heldnow;
       PetscCall(Now(&t0));
       PetscCall(Begin(&mm, methods[q], name));
@@ -532,7 +531,7 @@ static PetscErrorCode TripleProduct(const char *name, const HybCSR *A, const Hyb
       const size_t   before = heldnow;
       size_t         bytes, most;
 
-      PetscCall(HybArenaInit(&out, &dev));
+      out      = HybArenaOn(&dev);
       heldpeak = heldnow;
       PetscCall(Now(&t0));
       if (k > repeat) ProfileBegin();
@@ -615,11 +614,10 @@ static PetscErrorCode Aggregation(const char *name, int points, PetscInt nx)
 
 static PetscErrorCode HostTranspose(const HybCSR *P, HybCSR *R)
 {
-  HybArena  work;
   PetscInt *perm;
+  HybArena  work = HybArenaOn(&host);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, &host));
   PetscCall(host.backend->csr->transposesymbolic(&host, &hostkeep, &work, P, R, &perm));
   R->m   = P->n;
   R->n   = P->m;
@@ -725,8 +723,8 @@ static PetscErrorCode Run(void)
   counting.free  = CountingFree;
   dev.backend    = &counting;
   if (table[0]) tsv = fopen(table, "a");
-  PetscCall(HybArenaInit(&keep, &dev));
-  PetscCall(HybArenaInit(&hostkeep, &host));
+  keep     = HybArenaOn(&dev);
+  hostkeep = HybArenaOn(&host);
   PetscCall(CusparseOpenAll(cusparse));
   printf("# backend %s, medians of %d, ms; first includes all allocations and frees\n", dev.backend->name, (int)repeat);
   printf("%-20s %-7s %-7s %9s %9s %9s %8s %8s %7s %7s\n", "# matrix", "method", "ran", "first", "symbolic", "again", "GFLOP/s", "best", "ratio", "memory");

@@ -404,16 +404,13 @@ static PetscErrorCode OneTranspose(const HybCSR *D, HybArena *out, HybArena *wor
 static PetscErrorCode Transpose(const char *name, const HybCSR *A, const HybCSR *D)
 {
   const double moved = 2. * ((double)A->nnz * (sizeof(PetscInt) + sizeof(HybScalar)) + (double)(A->m + A->n) / 2 * sizeof(PetscInt));
-  HybArena     out, work, hostwork;
   HybCSR       T, H;
   PetscInt    *perm, *hostperm;
   PetscBool    same = PETSC_TRUE;
   double       t, cums = 0;
+  HybArena     out = HybArenaOn(&dev), work = HybArenaOn(&dev), hostwork = HybArenaOn(&host);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&out, &dev));
-  PetscCall(HybArenaInit(&work, &dev));
-  PetscCall(HybArenaInit(&hostwork, &host));
 #if defined(HAVE_CUSPARSE)
   for (PetscInt l = 0; l < ncusparse; l++) {
     Cusparse *cu    = &cusparses[l];
@@ -579,13 +576,12 @@ static PetscErrorCode Levels(PetscInt n)
   PetscCall(Stencil(7, n, n, n, &A));
   for (int level = 1; A.m > 8; level++) {
     HybCSR    T, P, R, AP;
-    HybArena  work;
     PetscInt *perm;
+    HybArena  work = HybArenaOn(&host);
 
     PetscCall(Aggregates(&A, &T));
     if (T.n >= A.m) break;
     PetscCall(HostProduct(&A, &T, &P));
-    PetscCall(HybArenaInit(&work, &host));
     PetscCall(host.backend->csr->transposesymbolic(&host, &hostkeep, &work, &P, &R, &perm));
     PetscCall(HybArenaReset(&work));
     PetscCall(HybArenaAlloc(&hostkeep, HYB_MEM_HOST, R.nnz, sizeof(HybScalar), &R.a));
@@ -648,8 +644,8 @@ static PetscErrorCode Run(void)
     PetscCheck(dev.backend, PETSC_COMM_SELF, PETSC_ERR_LIB, "The device library %s: %s", backend, message);
     dev.result = HYB_MEM_DEVICE;
   }
-  PetscCall(HybArenaInit(&keep, &dev));
-  PetscCall(HybArenaInit(&hostkeep, &host));
+  keep     = HybArenaOn(&dev);
+  hostkeep = HybArenaOn(&host);
   PetscCall(CusparseOpenAll(cusparsepath));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-transposes", ways, sizeof(ways), &set));
   if (set) {

@@ -162,17 +162,17 @@ static PetscErrorCode Compare(const RefMat *A, const RefMat *G, const HybAggRule
 {
   const HybExec  host = {&HybBackendHost, NULL, HYB_MEM_HOST}, *exec = HybTestExec();
   const PetscInt m = A->csr.m, nvec = block->nvec;
-  HybArena       mine, keep, work, hostkeep;
+  HybArena       mine, keep, work;
   PetscScalar   *q = (PetscScalar *)RefAlloc((PetscCount)m * nvec, sizeof(PetscScalar)), *coarse, *bthere = NULL;
   PetscReal      scale = 1;
   HybCSR         there;
   Found          f, h;
   Lists          l;
   RefMat         P0, P;
+  HybArena       hostkeep = HybArenaOn(&host);
 
   PetscFunctionBegin;
   PetscCall(HybTestArenas(exec, &mine, &keep, &work));
-  PetscCall(HybArenaInit(&hostkeep, &host));
   PetscCall(HybTestUpload(&mine, &A->csr, &there));
   if (b) PetscCall(HybTestUploadArray(&mine, (PetscCount)m * nvec, sizeof(PetscScalar), b, &bthere));
   Coarsen(G, rules, &l);

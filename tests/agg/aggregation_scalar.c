@@ -93,17 +93,17 @@ static PetscErrorCode Compare(const RefMat *G, const HybCSR *there, const HybAgg
 {
   const HybExec  host = {&HybBackendHost, NULL, HYB_MEM_HOST}, *exec = HybTestExec();
   const PetscInt n = G->csr.m;
-  HybArena       keep, work, hostkeep;
+  HybArena       keep, work;
   PetscScalar   *q, *coarse, *bthere = NULL;
   PetscReal     *mag;
   PetscCount    *terms;
   Found          f, h;
   Lists          l;
   RefMat         P0, P;
+  HybArena       hostkeep = HybArenaOn(&host);
 
   PetscFunctionBegin;
   PetscCall(HybTestArenas(exec, &keep, &work));
-  PetscCall(HybArenaInit(&hostkeep, &host));
   if (b) PetscCall(HybTestUploadArray(mine, n, sizeof(PetscScalar), b, &bthere));
   Coarsen(G, rules, &l);
   q      = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar));
@@ -155,10 +155,9 @@ static PetscErrorCode TestLook(const RefMat *G, const HybCSR *there)
 {
   const HybExec *exec = HybTestExec();
   HybAggLook     look, expected = {0, 0, 0, 0, PETSC_TRUE};
-  HybArena       work;
+  HybArena       work = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, exec));
   for (PetscInt r = 0; r < G->csr.m; r++) {
     const PetscInt length = G->csr.i[r + 1] - G->csr.i[r];
     PetscBool      stored;
@@ -190,10 +189,10 @@ static PetscErrorCode TestGraph(const char *name, RefMat *G, PetscBool all)
 {
   const HybExec *exec = HybTestExec();
   const PetscInt n    = G->csr.m;
-  HybArena       mine;
   HybCSR         there;
   PetscScalar   *b;
   static size_t  turn = 1; /* the same for a graph whatever part it falls to */
+  HybArena       mine = HybArenaOn(exec);
 
   PetscFunctionBegin;
   if (++turn == PETSC_STATIC_ARRAY_LENGTH(Rules)) turn = 2;
@@ -202,7 +201,6 @@ static PetscErrorCode TestGraph(const char *name, RefMat *G, PetscBool all)
   for (PetscInt r = 0; r < n; r++) /* now and then a zero on the diagonal */
     for (PetscInt k = G->csr.i[r]; k < G->csr.i[r + 1]; k++)
       if (G->csr.j[k] == r && HybTestRandomInt(0, 17) == 3) G->csr.a[k] = 0;
-  PetscCall(HybArenaInit(&mine, exec));
   PetscCall(HybTestUpload(&mine, &G->csr, &there));
   HybTestBegin("look at %s", name);
   PetscCall(TestLook(G, &there));
@@ -232,12 +230,11 @@ static PetscErrorCode TestGraph(const char *name, RefMat *G, PetscBool all)
 static PetscErrorCode TestShuffle(PetscInt n)
 {
   const HybExec *exec = HybTestExec();
-  HybArena       work;
   PetscInt      *place, *order = Shuffle(n), *expected = (PetscInt *)RefAlloc(n, sizeof(PetscInt));
+  HybArena       work = HybArenaOn(exec);
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < n; k++) expected[order[k]] = k;
-  PetscCall(HybArenaInit(&work, exec));
   PetscCall(HybArenaAlloc(&work, HYB_WORK(exec), n, sizeof(PetscInt), &place));
   if (HybTestCall(exec->backend->agg->permutation(exec, &work, n, HYB_AGG_SHUFFLED, NULL, place))) HybTestSameInts(n, place, expected);
   PetscCall(HybArenaReset(&work));
@@ -414,13 +411,12 @@ static PetscErrorCode NoDiagonals(void)
 static PetscErrorCode Looks(void)
 {
   const HybExec *exec = HybTestExec();
-  HybArena       mine;
   HybCSR         there;
   RefMat         A;
   char           name[64];
+  HybArena       mine = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&mine, exec));
   for (PetscInt k = 0; HybTestZoo(k, PETSC_TRUE, name, &A); k++) {
     if (HybTestMine()) {
       HybTestBegin("look at %s as it is", name);

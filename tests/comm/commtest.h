@@ -80,47 +80,42 @@ static PetscErrorCode HaloMake(HybComm comm, HybHalo *halo)
 /* after an exchange, where the first one settles the way */
 static inline PetscErrorCode HaloGet(HybComm comm, HybHalo *halo)
 {
-  const HybExec *exec = HybTestExec();
-  HybArena       arena;
+  const HybExec *exec  = HybTestExec();
   PetscInt      *x     = NULL;
   void          *ghost = NULL;
   PetscErrorCode ierr;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   PetscCall(HaloMake(comm, halo));
   if (HybTuningGet()->comm_after) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&arena, exec));
   ierr = HybCommAgree(comm, HybArenaCalloc(&arena, HYB_WORK(exec), (*halo)->n, sizeof(PetscInt), &x), "Entries");
-  if (!ierr) ierr = HybCommAgree(comm, HybHaloExchange(*halo, exec, sizeof(PetscInt), x, PETSC_FALSE, &ghost), "An exchange");
+  if (!ierr) ierr = HybCommAgree(comm, HybHaloExchange(*halo, exec, sizeof(PetscInt), x, &ghost), "An exchange");
   (void)HybArenaReset(&arena);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* units of any size, of the backend's memory and of the host's */
-static inline PetscErrorCode Forward(HybHalo h, size_t unit, PetscBool host, PetscInt version)
+/* units of any size */
+static inline PetscErrorCode Forward(HybHalo h, size_t unit, PetscInt version)
 {
   const HybExec *exec = HybTestExec();
-  HybArena       arena;
   const PetscInt n = h->n, start = L.ranges[Rank];
-  char          *x = (char *)RefAlloc(n * (PetscCount)unit + 1, 1), *expected = (char *)RefAlloc(h->nghost * (PetscCount)unit + 1, 1), *dx = x;
+  char          *x = (char *)RefAlloc(n * (PetscCount)unit + 1, 1), *expected = (char *)RefAlloc(h->nghost * (PetscCount)unit + 1, 1), *dx;
   void          *ghost;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
   for (PetscInt k = 0; k < n; k++)
     for (size_t b = 0; b < unit; b++) x[(size_t)k * unit + b] = (char)((start + k) * 31 + (PetscInt)b * 7 + version);
   for (PetscInt k = 0; k < h->nghost; k++)
     for (size_t b = 0; b < unit; b++) expected[(size_t)k * unit + b] = (char)(L.ghost[Rank][k] * 31 + (PetscInt)b * 7 + version);
-  if (!host) PetscCall(HybTestUploadArray(&arena, n * (PetscCount)unit, 1, x, &dx));
+  PetscCall(HybTestUploadArray(&arena, n * (PetscCount)unit, 1, x, &dx));
   h->early = (PetscBool)HybTestRandomInt(0, 2); /* where it waits is each process's own affair */
-  if (HybTestCall(HybHaloBegin(h, exec, unit, dx, host))) {
+  if (HybTestCall(HybHaloBegin(h, exec, unit, dx))) {
     if (HybTestRandomInt(0, 2) == Rank % 2) usleep(200);
     HybTestCall(HybHaloEnd(h, exec, PETSC_SUCCESS, &ghost));
-    if (host)
-      HybTestCheck(!memcmp(ghost, expected, (size_t)h->nghost * unit), "ghosts of %zu bytes on the host are others", unit);
-    else
-      HybTestSameBits(h->nghost * (PetscCount)unit, 1, ghost, expected);
+    HybTestSameBits(h->nghost * (PetscCount)unit, 1, ghost, expected);
   }
   PetscCall(HybArenaReset(&arena));
   RefFree(x, expected);
@@ -148,13 +143,12 @@ static void Sum(PetscInt version, PetscScalar *y)
 static inline PetscErrorCode Reverse(HybHalo h, PetscBool scalars, PetscInt version)
 {
   const HybExec *exec = HybTestExec();
-  HybArena       arena;
   const PetscInt n = h->n, start = L.ranges[Rank];
   PetscScalar   *y = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar)), *g = (PetscScalar *)RefAlloc(h->nghost, sizeof(PetscScalar)), *dy, *dg;
   PetscInt      *yi = (PetscInt *)RefAlloc(n, sizeof(PetscInt)), *gi = (PetscInt *)RefAlloc(h->nghost, sizeof(PetscInt)), *dyi, *dgi;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
   for (PetscInt k = 0; k < h->nghost; k++) {
     g[k]  = Share(Rank, L.ghost[Rank][k], version);
     gi[k] = (PetscInt)Rank * 100 + L.ghost[Rank][k] + version;

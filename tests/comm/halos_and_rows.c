@@ -52,13 +52,12 @@ static PetscErrorCode Rows(HybHalo h, PetscBool ship, PetscBool ascending, Petsc
   const PetscInt N = L.ranges[Size], n = ship ? h->nghost : h->n, nr = ship ? h->nsend : h->nghost;
   PetscInt      *row = (PetscInt *)RefAlloc(n, sizeof(PetscInt)), *colmap = (PetscInt *)RefAlloc(N, sizeof(PetscInt)), *column = (PetscInt *)RefAlloc(N, sizeof(PetscInt)), *there, *expect = (PetscInt *)RefAlloc(nr, sizeof(PetscInt));
   int           *q = (int *)RefAlloc(n, sizeof(int)), *from = (int *)RefAlloc(nr, sizeof(int));
-  HybArena       arena;
   HybRows        rows = NULL;
   RefMat         A, B, E;
   HybCSR         a, b, R;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
   ColumnsDraw(N, ascending, colmap, column);
   for (PetscInt k = 0; k < n; k++) {
     row[k] = ship ? L.ghost[Rank][k] : L.ranges[Rank] + k;
@@ -111,16 +110,16 @@ static PetscErrorCode Layouts(HybComm comm)
     LayoutDraw(k % 3 ? 40 : 300, kind, empty);
     if (!HybTestCall(HaloGet(comm, &h))) continue;
     for (int again = 0; again < 3; again++) {
-      PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, again));
-      PetscCall(Forward(h, sizeof(PetscInt), (PetscBool)(again == 1), 5 + again));
+      PetscCall(Forward(h, sizeof(PetscScalar), again));
+      PetscCall(Forward(h, sizeof(PetscInt), 5 + again));
       PetscCall(Reverse(h, PETSC_TRUE, again));
       PetscCall(Reverse(h, PETSC_FALSE, again));
     }
-    PetscCall(Forward(h, 1, PETSC_FALSE, 3));
-    PetscCall(Forward(h, 24, PETSC_FALSE, 4));
-    PetscCall(Forward(h, 36, PETSC_TRUE, 5));
-    PetscCall(Forward(h, 36, PETSC_FALSE, 6));
-    PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 7));
+    PetscCall(Forward(h, 1, 3));
+    PetscCall(Forward(h, 24, 4));
+    PetscCall(Forward(h, 36, 5));
+    PetscCall(Forward(h, 36, 6));
+    PetscCall(Forward(h, sizeof(PetscScalar), 7));
     if (L.ranges[Size] < 200) {
       for (int way = 0; way < 8; way++) PetscCall(Rows(h, (PetscBool)(way & 1), (PetscBool)((way & 2) != 0), (PetscBool)((way & 4) != 0)));
     }
@@ -222,7 +221,7 @@ static PetscErrorCode Way(HybComm comm)
     /* large exchanges do not wait for the third one */
     for (PetscInt k = 0; k <= (full ? 0 : HybTuningGet()->comm_after); k++) {
       if (may) HybTestCheck(strstr(HybHaloWay(h, PETSC_FALSE), "too few times"), "before exchange %d it is: %s", (int)k, HybHaloWay(h, PETSC_FALSE));
-      PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k));
+      PetscCall(Forward(h, sizeof(PetscScalar), k));
     }
     HybTestCheck(strstr(HybHaloWay(h, PETSC_FALSE), expected) && !strstr(HybHaloWay(h, PETSC_FALSE), "too few times"), "it is: %s, not: %s", HybHaloWay(h, PETSC_FALSE), expected);
     HybTestCheck(HybHaloFromCardToCard(h, PETSC_FALSE) == (ByPeer(h) || GPUAware(h)) && !HybHaloFromCardToCard(h, PETSC_TRUE), "what the last exchanges went by");
@@ -230,7 +229,7 @@ static PetscErrorCode Way(HybComm comm)
                                                                                      : "mpi"),
                  "they went by %s", HybHaloBy(h, PETSC_FALSE));
     if (h->nsend && GPUAware(h)) HybTestCheck(!GPUAwareMove || GPUAwareSent > 0, "no message was of a card's memory");
-    PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 9));
+    PetscCall(Forward(h, sizeof(PetscScalar), 9));
     for (PetscInt k = 0; k <= (full ? 0 : HybTuningGet()->comm_after); k++) {
       if (may) HybTestCheck(strstr(HybHaloWay(h, PETSC_TRUE), "too few times"), "before reverse exchange %d it is: %s", (int)k, HybHaloWay(h, PETSC_TRUE));
       PetscCall(Reverse(h, PETSC_TRUE, k));
@@ -246,16 +245,15 @@ static PetscErrorCode Way(HybComm comm)
 static PetscErrorCode Hear(HybHalo h, int *errors)
 {
   const HybExec *exec = HybTestExec();
-  HybArena       arena;
   PetscScalar   *x;
   void          *ghost;
   PetscErrorCode ierr;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
   PetscCall(HybArenaCalloc(&arena, HYB_WORK(exec), h->n, sizeof(PetscScalar), &x));
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  ierr = HybHaloExchange(h, exec, sizeof(PetscScalar), x, PETSC_FALSE, &ghost);
+  ierr = HybHaloExchange(h, exec, sizeof(PetscScalar), x, &ghost);
   PetscCall(PetscPopErrorHandler());
   if (ierr) (*errors)++;
   PetscCall(exec->backend->sync(exec));
@@ -290,9 +288,9 @@ static PetscErrorCode GivenUp(HybComm comm)
     PetscCall(HybTuningSet("comm_timeout", NULL));
     PetscCall(Hear(h, &errors));
     HybTestCheck(errors == (Rank && Hears(h, PETSC_FALSE)), "process %d had %d errors", Rank, errors);
-    PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 2));
+    PetscCall(Forward(h, sizeof(PetscScalar), 2));
     PetscCall(Reverse(h, PETSC_TRUE, 3));
-    PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 4));
+    PetscCall(Forward(h, sizeof(PetscScalar), 4));
     HybTestCall(HybHaloDestroy(&h));
     LayoutFree();
   }
@@ -318,7 +316,7 @@ static PetscErrorCode GivenUpKnown(HybComm comm)
     HybHaloForget(h);
     for (int k = 0; k < 2; k++) PetscCall(Hear(h, &later));
     HybTestCheck(!later, "process %d had %d errors, and then %d more", Rank, errors, later);
-    PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 2));
+    PetscCall(Forward(h, sizeof(PetscScalar), 2));
     HybTestCall(HybHaloDestroy(&h));
     LayoutFree();
   }
@@ -345,7 +343,7 @@ static PetscErrorCode GivenUpLarge(HybComm comm)
     else
       HybHaloAbandon(h, HybTestExec(), sizeof(HybScalar), PETSC_FALSE, PETSC_ERR_MEM);
     HybTestCheck(errors == (Rank > 0), "process %d had %d errors", Rank, errors);
-    PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 2));
+    PetscCall(Forward(h, sizeof(PetscScalar), 2));
     PetscCall(Reverse(h, PETSC_TRUE, 3));
     HybTestCall(HybHaloDestroy(&h));
   }
@@ -359,16 +357,15 @@ static PetscErrorCode LateRows(HybComm comm)
 {
   const HybExec   *exec = HybTestExec();
   const HybScalar *came = NULL;
-  HybArena         arena;
   HybHalo          h;
   HybRows          rows = NULL;
   HybCSR           a, R;
   PetscInt        *there, *row, N;
   RefMat           A;
+  HybArena         arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   HybTestBegin("values of rows that come too late");
-  PetscCall(HybArenaInit(&arena, exec));
   LayoutDraw(30, 1, -1);
   HybTestCall(HaloMake(comm, &h));
   N   = L.ranges[Size];
@@ -437,12 +434,11 @@ static PetscErrorCode Collect(void)
   PetscFunctionBegin;
   for (int run = 0; run < 8; run++) {
     HybCommSources sources = {.start = {0}};
-    HybArena       arena;
     PetscScalar    value[5 * 40], to[300], *dst;
     PetscInt       from[300], *there, n = run ? HybTestRandomInt(1, 301) : 0, total;
+    HybArena       arena = HybArenaOn(exec);
 
     HybTestBegin("%d entries of several arrays", (int)n);
-    PetscCall(HybArenaInit(&arena, exec));
     for (int s = 0; s < HYB_COMM_SOURCES; s++) {
       const PetscInt len = (run + s) % 3 ? HybTestRandomInt(0, 40) : 0;
 
@@ -479,14 +475,14 @@ static PetscErrorCode GivenUpThen(HybComm comm)
   HybTestBegin("a process that gives up the exchange that peer access is made for");
   LayoutDraw(30, 1, -1);
   HybTestCall(HaloMake(comm, &h));
-  for (PetscInt k = 0; k < after; k++) PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k));
+  for (PetscInt k = 0; k < after; k++) PetscCall(Forward(h, sizeof(PetscScalar), k));
   if (Rank)
     PetscCall(Hear(h, &errors));
   else
     HybHaloAbandon(h, HybTestExec(), sizeof(HybScalar), PETSC_FALSE, PETSC_ERR_MEM);
   HybTestCheck(errors == (Rank && h->from.n && !h->from.rank[0]), "process %d had %d errors", Rank, errors);
   HybTestCheck(!ByPeer(h), "it is: %s", HybHaloWay(h, PETSC_FALSE));
-  for (PetscInt k = 0; k < 3; k++) PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k));
+  for (PetscInt k = 0; k < 3; k++) PetscCall(Forward(h, sizeof(PetscScalar), k));
   PetscCall(Reverse(h, PETSC_TRUE, 3));
   HybTestCall(HybHaloDestroy(&h));
   LayoutFree();
@@ -511,7 +507,7 @@ static PetscErrorCode Late(HybComm comm)
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   unsetenv("HYB_EMULATOR_HASTE");
   HybTestCheck(!errors, "process %d had %d errors", Rank, errors);
-  PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 2));
+  PetscCall(Forward(h, sizeof(PetscScalar), 2));
   HybTestCall(HybHaloDestroy(&h));
   LayoutFree();
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -531,21 +527,20 @@ static PetscErrorCode Between(HybComm comm)
   if (exec->backend->device) {
     /* by peer access it has what it needs */
     const PetscBool waits = (PetscBool)(Rank && !ByPeer(h) && h->from.n && !h->from.rank[0]);
-    HybArena        arena;
     PetscScalar    *x;
     void           *ghost;
+    HybArena        arena = HybArenaOn(exec);
 
-    PetscCall(HybArenaInit(&arena, exec));
     PetscCall(HybArenaCalloc(&arena, HYB_WORK(exec), h->n, sizeof(PetscScalar), &x));
-    HybTestCall(HybHaloBegin(h, exec, sizeof(PetscScalar), x, PETSC_FALSE));
+    HybTestCall(HybHaloBegin(h, exec, sizeof(PetscScalar), x));
     if (!Rank || waits)
       HybTestCallFails(Rank ? PETSC_ERR_LIB : PETSC_ERR_MEM, HybHaloEnd(h, exec, Rank ? PETSC_SUCCESS : PETSC_ERR_MEM, &ghost));
     else
       HybTestCall(HybHaloEnd(h, exec, PETSC_SUCCESS, &ghost));
     PetscCall(HybArenaReset(&arena));
   }
-  PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 11));
-  PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 12));
+  PetscCall(Forward(h, sizeof(PetscScalar), 11));
+  PetscCall(Forward(h, sizeof(PetscScalar), 12));
   HybTestCall(HybHaloDestroy(&h));
   LayoutFree();
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -576,7 +571,7 @@ static PetscErrorCode FaultsRun(void *ctx)
   PetscFunctionBegin;
   PetscCall(HaloGet(F.comm, &F.halo));
   for (int k = 0; k < 3; k++) { /* the last makes peer access ready */
-    ierr = HybHaloExchange(F.halo, exec, sizeof(PetscScalar), F.x, PETSC_FALSE, &ghost);
+    ierr = HybHaloExchange(F.halo, exec, sizeof(PetscScalar), F.x, &ghost);
     PetscCall(HybCommAgree(F.comm, ierr, "An exchange"));
     HybTestSameBits(F.halo->nghost, sizeof(PetscScalar), ghost, F.ghost);
   }
@@ -665,7 +660,7 @@ static PetscErrorCode OpenRun(void *ctx)
   PetscFunctionBegin;
   PetscCall(HaloMake(O.comm, &O.halo));
   for (PetscInt k = 0; k <= HybTuningGet()->comm_after; k++) {
-    ierr = HybHaloExchange(O.halo, HybTestExec(), sizeof(PetscScalar), O.x, PETSC_FALSE, &ghost);
+    ierr = HybHaloExchange(O.halo, HybTestExec(), sizeof(PetscScalar), O.x, &ghost);
     PetscCall(HybCommAgree(O.comm, ierr, "An exchange"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -692,7 +687,7 @@ static PetscErrorCode Opening(void)
   PetscCall(HybTuningSet("comm_segment", "1")); /* made anew each time */
   PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &O.mpi));
   PetscCall(HybCommGet(O.mpi, &O.comm));
-  PetscCall(HybArenaInit(&O.data, HybTestExec()));
+  O.data = HybArenaOn(HybTestExec());
   LayoutDraw(12, 1, -1);
   PetscCall(HybArenaCalloc(&O.data, HYB_WORK(HybTestExec()), L.ranges[Size], sizeof(PetscScalar), &O.x));
   for (int r = 0; r < Size; r += PetscMax(1, Size - 1)) {
@@ -742,19 +737,18 @@ static PetscErrorCode Cramped(HybComm comm)
   PetscCall(Expected(&full, &expected));
   peers = (PetscBool)(HybTestExec()->backend->device && (full || !strcmp(expected, "peer access")));
   for (int all = 0; all < 2; all++) {
-    HybArena kept;
     HybHalo  h;
+    HybArena kept = HybArenaOn(HybTestExec());
 
     HybTestBegin(all ? "no host has pages for locked memory" : "one host has no pages for locked memory");
     LayoutDraw(3000, 1, -1); /* larger blocks than any that were given back before */
     Unused = all || !Rank;
-    PetscCall(HybArenaInit(&kept, HybTestExec()));
     if (Unused && HybTestExec()->backend->device) PetscCall(TakeKept(&kept));
     if (HybTestCall(HaloGet(comm, &h))) {
-      for (PetscInt k = 0; k <= HybTuningGet()->comm_after; k++) PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k));
+      for (PetscInt k = 0; k <= HybTuningGet()->comm_after; k++) PetscCall(Forward(h, sizeof(PetscScalar), k));
       if (peers) HybTestCheck(strstr(HybHaloWay(h, PETSC_FALSE), "no page-locked memory for peer access"), "it is: %s", HybHaloWay(h, PETSC_FALSE));
-      PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, 5));
-      PetscCall(Forward(h, 3 * sizeof(PetscScalar), PETSC_FALSE, 6)); /* larger units: room is made anew */
+      PetscCall(Forward(h, sizeof(PetscScalar), 5));
+      PetscCall(Forward(h, 3 * sizeof(PetscScalar), 6)); /* larger units: room is made anew */
       PetscCall(Reverse(h, PETSC_TRUE, 7));
       HybTestCall(HybHaloDestroy(&h));
     }

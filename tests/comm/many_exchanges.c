@@ -20,15 +20,14 @@ static PetscErrorCode Several(HybComm comm)
   HybExec            counted = *HybTestExec();
   const HybExec     *exec    = &counted;
   HybHalo            h[3];
-  HybArena           arena;
   PetscScalar       *x[3], *expected[3];
   unsigned long long waits[2] = {0, 0}, before;
   void              *ghost;
+  HybArena           arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   HybTestCountWaits(&counted);
   HybTestBegin("three exchanges at a time");
-  PetscCall(HybArenaInit(&arena, exec));
   LayoutDraw(100, 1, -1);
   for (int k = 0; k < 3; k++) HybTestCall(HaloGet(comm, &h[k]));
   for (int round = 0; round < 20; round++) {
@@ -41,7 +40,7 @@ static PetscErrorCode Several(HybComm comm)
       PetscCall(HybTestUploadArray(&arena, h[k]->n, sizeof(PetscScalar), own, &x[k]));
       free(own);
       before = HybTestWaits();
-      HybTestCall(HybHaloBegin(h[k], exec, sizeof(PetscScalar), x[k], PETSC_FALSE));
+      HybTestCall(HybHaloBegin(h[k], exec, sizeof(PetscScalar), x[k]));
       if (round > 4) waits[0] += HybTestWaits() - before;
     }
     for (int k = 2; k >= 0; k--) {
@@ -73,14 +72,13 @@ static PetscErrorCode Queued(HybComm comm, PetscBool leaving)
     TIMES = 12,
     LEFT  = 5
   };
-  HybArena     arena;
   HybHalo      h;
   PetscScalar *x[TIMES], *came[TIMES];
   void        *ghost;
+  HybArena     arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   HybTestBegin("%d exchanges whose results are looked at in the end%s", TIMES, leaving ? ", of which a process leaves one out" : "");
-  PetscCall(HybArenaInit(&arena, exec));
   LayoutDraw(100, 1, -1);
   HybTestCall(HaloGet(comm, &h));
   for (int k = 0; k < TIMES; k++) {
@@ -95,13 +93,13 @@ static PetscErrorCode Queued(HybComm comm, PetscBool leaving)
     if (leaving && k == LEFT) {
       PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
       if (Rank)
-        (void)HybHaloExchange(h, exec, sizeof(PetscScalar), x[k], PETSC_FALSE, &ghost); /* an error of its neighbours */
+        (void)HybHaloExchange(h, exec, sizeof(PetscScalar), x[k], &ghost); /* an error of its neighbours */
       else
         HybHaloAbandon(h, exec, sizeof(HybScalar), PETSC_FALSE, PETSC_ERR_MEM);
       PetscCall(PetscPopErrorHandler());
       continue;
     }
-    if (!HybTestCall(HybHaloExchange(h, exec, sizeof(PetscScalar), x[k], PETSC_FALSE, &ghost))) break;
+    if (!HybTestCall(HybHaloExchange(h, exec, sizeof(PetscScalar), x[k], &ghost))) break;
     PetscCall(exec->backend->copy(exec, came[k], ghost, sizeof(PetscScalar) * (size_t)h->nghost, HYB_COPY_DEVICE_TO_DEVICE));
   }
   for (int k = 0; k < TIMES; k++) {
@@ -130,7 +128,7 @@ static PetscErrorCode Many(HybComm comm)
   if (HybTestCall(HaloGet(comm, &h))) {
     for (PetscInt k = 0; k < exchanges; k++) {
       if (k % 4)
-        PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k % 101));
+        PetscCall(Forward(h, sizeof(PetscScalar), k % 101));
       else
         PetscCall(Reverse(h, (PetscBool)(k % 8), k % 101));
     }
@@ -152,11 +150,11 @@ static PetscErrorCode Large(HybComm comm)
     LayoutDraw(8000, 1, -1);
     if (HybTestCall(HaloGet(comm, &h))) {
       for (PetscInt k = 0; k < 4; k++) {
-        PetscCall(Forward(h, 40, PETSC_FALSE, k));
-        PetscCall(Forward(h, 20, PETSC_FALSE, 10 + k));
+        PetscCall(Forward(h, 40, k));
+        PetscCall(Forward(h, 20, 10 + k));
         PetscCall(Reverse(h, (PetscBool)(k % 2), 20 + k));
       }
-      PetscCall(Forward(h, 9, PETSC_FALSE, 5));
+      PetscCall(Forward(h, 9, 5));
       HybTestCall(HybHaloDestroy(&h));
     }
     LayoutFree();
@@ -178,7 +176,7 @@ static PetscErrorCode GivenUpFirst(HybComm comm)
   HybTestBegin("the first reverse exchange given up");
   LayoutDraw(30, 1, -1);
   if (HybTestCall(HaloMake(comm, &h))) {
-    PetscCall(HybArenaInit(&arena, exec));
+    arena = HybArenaOn(exec);
     PetscCall(HybArenaCalloc(&arena, HYB_WORK(exec), h->nghost, sizeof(*ghost), &ghost));
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     if (Rank)
@@ -220,7 +218,7 @@ static PetscErrorCode Bound(HybComm comm)
     PetscCall(HybTuningSet("comm_aware_min", bytes));
     if (!HybTestCall(HaloMake(comm, &h))) continue;
     for (int k = 0; k < 3; k++) {
-      PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, k));
+      PetscCall(Forward(h, sizeof(PetscScalar), k));
       HybTestCheck(!strcmp(HybHaloBy(h, PETSC_FALSE), by), "it went by %s, not by %s: %s", HybHaloBy(h, PETSC_FALSE), by, HybHaloWay(h, PETSC_FALSE));
       HybTestCheck(strstr(HybHaloWay(h, PETSC_FALSE), above ? "GPU-aware MPI: as asked" : "no message is long enough"), "it is said: %s", HybHaloWay(h, PETSC_FALSE));
       PetscCall(Reverse(h, (PetscBool)(k == 1), k));
@@ -229,7 +227,7 @@ static PetscErrorCode Bound(HybComm comm)
     if (above && h->nsend) HybTestCheck(!GPUAwareMove || GPUAwareSent > sent, "no message was of a card's memory");
     if (!above) HybTestCheck(GPUAwareSent == sent, "%d short messages were of a card's memory", (int)(GPUAwareSent - sent));
     for (int k = 0; k < 2 && !above; k++) {
-      PetscCall(Forward(h, (k ? 1 : 3) * sizeof(PetscScalar), PETSC_FALSE, 5 + k));
+      PetscCall(Forward(h, (k ? 1 : 3) * sizeof(PetscScalar), 5 + k));
       HybTestCheck(!strcmp(HybHaloBy(h, PETSC_FALSE), "gpuaware"), "with longer units it went by %s", HybHaloBy(h, PETSC_FALSE));
       PetscCall(Reverse(h, PETSC_TRUE, 7 + k));
       HybTestCheck(!strcmp(HybHaloBy(h, PETSC_TRUE), "mpi"), "the reverse one, of units as before, went by %s", HybHaloBy(h, PETSC_TRUE));

@@ -36,7 +36,7 @@ static PetscErrorCode BothApart(Both *b, HybSpMVMode mode, const PetscScalar *y)
     PetscCall(HybSpMVApply(&b->mv[1], &b->block[1], b->x, HYB_SPMV_SET, NULL, b->ghost));
     PetscCall(HybHaloReverseBegin(b->h, exec, PETSC_TRUE, b->ghost));
   } else
-    PetscCall(HybHaloBegin(b->h, exec, sizeof(PetscScalar), b->x, PETSC_FALSE));
+    PetscCall(HybHaloBegin(b->h, exec, sizeof(PetscScalar), b->x));
   PetscCall(HybSpMVApply(&b->mv[0], &b->block[0], b->x, mode, y, b->z));
   if (b->transpose)
     PetscCall(HybHaloReverseEnd(b->h, exec, PETSC_SUCCESS, b->z));
@@ -125,11 +125,10 @@ static PetscErrorCode Products(HybHalo h, PetscBool transpose, PetscBool few)
   PetscScalar   *expected = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar)), *v = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar));
   PetscInt      *row = (PetscInt *)RefAlloc(N, sizeof(PetscInt));
   RefMat         A[2];
-  HybArena       arena;
-  Both           b = {.h = h, .transpose = transpose};
+  Both           b     = {.h = h, .transpose = transpose};
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
   for (PetscInt k = 0; k < N; k++) row[k] = k;
   RowsMake(n, row + L.ranges[Rank], n, NULL, NULL, 1, &A[0]);
   RowsMake(m, row, transpose ? n : nghost, NULL, NULL, 2, &A[1]);
@@ -183,7 +182,7 @@ static PetscErrorCode Together(HybComm comm)
     LayoutDraw(k % 3 ? 40 : 300, kind, empty);
     if (!HybTestCall(HaloGet(comm, &h))) continue;
     for (PetscInt again = 0; again <= HybTuningGet()->comm_after; again++) {
-      PetscCall(Forward(h, sizeof(PetscScalar), PETSC_FALSE, again));
+      PetscCall(Forward(h, sizeof(PetscScalar), again));
       PetscCall(Reverse(h, PETSC_TRUE, again));
     }
     for (int way = 0; way < 4; way++) PetscCall(Products(h, (PetscBool)(way & 1), (PetscBool)(way > 1)));

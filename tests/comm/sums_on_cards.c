@@ -30,7 +30,7 @@ static PetscErrorCode Sums(HybCommSum sum, PetscInt n, PetscInt round)
     expected[k] = Number(0, k, round);
     for (PetscMPIInt r = 1; r < Size; r++) expected[k] += Number(r, k, round);
   }
-  PetscCall(HybArenaInit(&arena, exec));
+  arena = HybArenaOn(exec);
   PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), n, sizeof(HybScalar), &there));
   PetscCall(exec->backend->copy(exec, there, v, sizeof(*v) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
   HybTestCall(HybCommSumApply(sum, exec, PETSC_SUCCESS, n, there));
@@ -51,7 +51,7 @@ static PetscErrorCode GivenUp(HybCommSum sum, PetscMPIInt r)
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < ROOM; k++) v[k] = 1;
-  PetscCall(HybArenaInit(&arena, exec));
+  arena = HybArenaOn(exec);
   PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), ROOM, sizeof(HybScalar), &there));
   PetscCall(exec->backend->copy(exec, there, v, sizeof(v), HYB_COPY_HOST_TO_DEVICE));
   if (Rank == r)

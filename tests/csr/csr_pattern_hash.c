@@ -61,7 +61,7 @@ static void Changed(void)
     memset(&onhost, 0, sizeof(onhost));
     onhost.backend = &HybBackendHost;
     onhost.result  = HYB_MEM_HOST;
-    HybTestCall(HybArenaInit(&work, &onhost));
+    work           = HybArenaOn(&onhost);
     HybTestCall(onhost.backend->csr->patternhash(&onhost, &work, 1, &one, &all[nall]));
     for (PetscInt k = 0; k < nall; k++) HybTestCheck(all[k] != all[nall], "pattern %x has the hash of number %" PetscInt_FMT, bits, k);
     nall++;

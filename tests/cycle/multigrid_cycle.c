@@ -17,15 +17,14 @@ static PetscErrorCode TestStep(const char *method, RefMat *A)
   const HybExec  *exec = HybTestExec();
   const PetscInt  m    = A->csr.m;
   const PetscReal c[3] = {0.7, 1.3, -0.4};
-  HybArena        arena;
   HybSpMV         mv;
   HybCSR          there;
   PetscReal      *tc;
   PetscScalar    *x, *y, *d, *w, *z, *r, *hx = HybTestRandomVector(m), *hy = HybTestRandomVector(m), *hd = HybTestRandomVector(m), *hw = HybTestRandomVector(m), *hr = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
   PetscErrorCode  ierr;
+  HybArena        arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
   PetscCall(HybTestUpload(&arena, &A->csr, &there));
   PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hx, &x));
   PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hy, &y));
@@ -233,10 +232,10 @@ static PetscErrorCode ThereCreate(Problem *p, const char *method, PetscBool inve
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(t, sizeof(*t)));
-  PetscCall(HybArenaInit(&t->arena, exec));
-  t->p    = p;
-  c->exec = *exec;
-  c->n    = p->n;
+  t->arena = HybArenaOn(exec);
+  t->p     = p;
+  c->exec  = *exec;
+  c->n     = p->n;
   for (PetscInt l = 0; l < p->n; l++) {
     HybCycleLevel *v = &c->level[l];
     PetscReal     *c0, *c1;

@@ -327,7 +327,7 @@ static PetscErrorCode Phases(const HybExec x[2], const char *method, RefMat *A, 
   PetscFunctionBegin;
   HybTestBegin("the stream changes between the phases of %s", method);
   HybTestCall(exec->backend->use(x[0].stream));
-  PetscCall(HybArenaInit(&out, &x[0]));
+  out = HybArenaOn(&x[0]);
   HybTestCall(HybProductCreate(&x[0], HYB_PRODUCT_PTAP, method, 0, &product));
   HybTestCall(HybProductSymbolic(product, a, a, NULL, &out, &c));
   for (int k = 1; k < 4; k++) {
@@ -446,11 +446,10 @@ static PetscErrorCode Timers(void)
 static PetscErrorCode Arenas(void)
 {
   HybMem   where;
-  HybArena other;
   char    *p, *q;
+  HybArena other = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&other, exec));
   HybTestBegin("arenas: negative counts, overflow, blocks of others, moves, a reset twice");
   HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, HybArenaAlloc(&arena, HYB_WORK(exec), -1, 8, &p));
   HybTestCallFails(PETSC_ERR_MEM, HybArenaAlloc(&arena, HYB_WORK(exec), PTRDIFF_MAX / 2, 8, &p));
@@ -525,8 +524,8 @@ static PetscErrorCode Body(void)
   char               *p;
 
   PetscFunctionBegin;
-  exec = HybTestExec();
-  PetscCall(HybArenaInit(&arena, exec));
+  exec  = HybTestExec();
+  arena = HybArenaOn(exec);
   Load("a library that is not there", "/nonexistent/library.so", "There is no device library /nonexistent/library.so");
   Load("no library beside this program", NULL, "There is no device library");
   Load("a file that is no library", "/etc/passwd", "cannot be opened");

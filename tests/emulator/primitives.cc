@@ -14,24 +14,6 @@ void Written(const char *what, const void *p, size_t bytes)
   if (bytes && emu::Unwritten(p, bytes, &at)) emu::Fail("%s reads %zu bytes of which byte %zu was never written", what, bytes, at);
 }
 
-template <typename R>
-PetscErrorCode Place(HybArena *work, R *dev, R **place)
-{
-  PetscFunctionBegin;
-  *place = dev;
-  if (!dev) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, 1, sizeof(R), place));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <typename R>
-PetscErrorCode Deliver(const HybExec *exec, HybArena *work, R *place, R *dev, R *host)
-{
-  PetscFunctionBegin;
-  if (host) PetscCall(exec->backend->copy(exec, host, place, sizeof(R), HYB_COPY_DEVICE_TO_HOST));
-  if (!dev) PetscCall(HybArenaFree(work, &place));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* like a device's, the primitive needs memory, can be made to fail, and runs in stream order */
 PetscErrorCode Queue(const HybExec *exec, HybArena *work, const char *what, std::vector<emu::Use> &&uses, std::function<void()> &&f)
 {
@@ -52,10 +34,10 @@ template <typename T>
 PetscErrorCode Scan(const char *what, const HybExec *exec, HybArena *work, PetscCount n, const T *counts, T *offsets, PetscCount *devtotal, PetscCount *total)
 {
   const size_t bytes = (size_t)n * sizeof(T);
-  PetscCount  *place = nullptr;
+  PetscCount  *place = devtotal;
 
   PetscFunctionBegin;
-  if (total || devtotal) PetscCall(Place(work, devtotal, &place));
+  if (total && !devtotal) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, 1, sizeof(*place), &place));
   PetscCall(Queue(exec, work, what, {{counts, bytes, false}, {offsets, bytes + sizeof(T), true}, {place, sizeof(*place), true}}, [=]() {
     PetscCount sum = 0;
     Written(what, counts, bytes);
@@ -67,30 +49,13 @@ PetscErrorCode Scan(const char *what, const HybExec *exec, HybArena *work, Petsc
     offsets[n] = (T)sum;
     if (place) *place = sum;
   }));
-  if (place) PetscCall(Deliver(exec, work, place, devtotal, total));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <typename T, typename R, typename Op>
-PetscErrorCode Reduce(const char *what, const HybExec *exec, HybArena *work, PetscCount n, const T *v, R *dev, R *host, Op op)
-{
-  const size_t bytes = (size_t)n * sizeof(T);
-  R           *place = nullptr;
-
-  PetscFunctionBegin;
-  PetscCall(Place(work, dev, &place));
-  PetscCall(Queue(exec, work, what, {{v, bytes, false}, {place, sizeof(*place), true}}, [=]() {
-    R r = 0;
-    Written(what, v, bytes);
-    for (PetscCount k = 0; k < n; k++) r = op(r, (R)v[k]);
-    *place = r;
-  }));
-  PetscCall(Deliver(exec, work, place, dev, host));
+  if (total) PetscCall(exec->backend->copy(exec, total, place, sizeof(*place), HYB_COPY_DEVICE_TO_HOST));
+  if (!devtotal) PetscCall(HybArenaFree(work, &place));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <typename K, typename V>
-PetscErrorCode Sort(const char *what, const HybExec *exec, HybArena *work, PetscCount n, const K *keys, K *keysout, const V *values, V *valuesout, int beginbit, int endbit)
+PetscErrorCode Sort(const char *what, const HybExec *exec, HybArena *work, PetscCount n, const K *keys, K *keysout, const V *values, V *valuesout, int bits)
 {
   const size_t kb = (size_t)n * sizeof(K), vb = (size_t)n * sizeof(V);
 
@@ -98,10 +63,9 @@ PetscErrorCode Sort(const char *what, const HybExec *exec, HybArena *work, Petsc
   if (n == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Queue(exec, work, what, {{keys, kb, false}, {keysout, kb, true}, {values, values ? vb : 0, false}, {valuesout, vb, true}}, [=]() {
     using U         = typename std::make_unsigned<K>::type;
-    const int  bits = endbit - beginbit;
     const U    mask = bits >= (int)sizeof(K) * 8 ? ~(U)0 : (U)((((U)1) << bits) - 1);
     const U    flip = std::is_signed<K>::value ? (U)(((U)1) << (sizeof(K) * 8 - 1)) : 0;
-    const auto key  = [=](K k) { return (U)((((U)k ^ flip) >> beginbit) & mask); };
+    const auto key  = [=](K k) { return (U)((((U)k ^ flip)) & mask); };
     std::vector<PetscCount> p((size_t)n);
     Written(what, keys, kb);
     std::iota(p.begin(), p.end(), 0);
@@ -125,17 +89,30 @@ PetscErrorCode HybScanCounts64(const HybExec *exec, HybArena *work, PetscCount n
   return Scan("HybScanCounts64", exec, work, n, counts, offsets, devtotal, total);
 }
 
-PetscErrorCode HybReduceMax(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total)
+PetscErrorCode HybReduceMax(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *largest)
 {
-  return Reduce("HybReduceMax", exec, work, n, v, devtotal, total, HybMax());
+  const size_t bytes = (size_t)n * sizeof(*v);
+  PetscCount  *place = nullptr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, 1, sizeof(*place), &place));
+  PetscCall(Queue(exec, work, "HybReduceMax", {{v, bytes, false}, {place, sizeof(*place), true}}, [=]() {
+    PetscCount r = 0;
+    Written("HybReduceMax", v, bytes);
+    for (PetscCount k = 0; k < n; k++) r = HybMax()(r, (PetscCount)v[k]);
+    *place = r;
+  }));
+  PetscCall(exec->backend->copy(exec, largest, place, sizeof(*place), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybArenaFree(work, &place));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybSortPairsInt(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit)
+PetscErrorCode HybSortPairsInt(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscInt *values, PetscInt *valuesout, int bits)
 {
-  return Sort("HybSortPairsInt", exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
+  return Sort("HybSortPairsInt", exec, work, n, keys, keysout, values, valuesout, bits);
 }
 
-PetscErrorCode HybSortPairs64Count(const HybExec *exec, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit)
+PetscErrorCode HybSortPairs64Count(const HybExec *exec, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscCount *values, PetscCount *valuesout, int bits)
 {
-  return Sort("HybSortPairs64Count", exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
+  return Sort("HybSortPairs64Count", exec, work, n, keys, keysout, values, valuesout, bits);
 }

@@ -76,10 +76,9 @@ static PetscErrorCode Products(Bytes *b)
   const HybProductType        type   = types[Byte(b) % 5];
   const PetscBool             square = (PetscBool)(type == HYB_PRODUCT_PTAP || type == HYB_PRODUCT_RART);
   RefMat                      A, B, T, C;
-  HybArena                    out;
+  HybArena                    out = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&out, exec));
   Matrix(b, square ? l : m, l, &A);
   if (type == HYB_PRODUCT_ATB)
     Matrix(b, m, n, &B);
@@ -243,10 +242,9 @@ static PetscErrorCode WildCheck(Bytes *b)
   PetscInt      *i = (PetscInt *)RefAlloc((PetscCount)m + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(nnz, sizeof(PetscInt)), badrow = -2, first = -1;
   PetscCount     nbad = -1, bad = 0;
   HybCSR         A;
-  HybArena       work;
+  HybArena       work = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, exec));
   for (PetscInt r = 0; r <= m; r++) i[r] = Byte(b) < wild ? Int(b) : (r == m ? nnz : (r ? PetscMin(i[r - 1] + (PetscInt)Byte(b) % 4, nnz) : 0));
   for (PetscInt k = 0; k < nnz; k++) j[k] = Byte(b) < wild ? Int(b) : (k && j[k - 1] < n ? j[k - 1] + 1 : 0);
   A.m   = m;

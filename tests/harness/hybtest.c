@@ -447,7 +447,7 @@ int HybTestFinalize(void)
 PetscErrorCode HybTestArenasInit(const HybExec *exec, HybArena *const arenas[])
 {
   PetscFunctionBegin;
-  for (; *arenas; arenas++) PetscCall(HybArenaInit(*arenas, exec));
+  for (; *arenas; arenas++) **arenas = HybArenaOn(exec);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -86,10 +86,9 @@ static PetscErrorCode Body(void)
   }
   HybTestBegin("upload, download and comparison on %s", HybTestExec()->backend->name);
   {
-    HybArena arena;
     HybCSR   there;
+    HybArena arena = HybArenaOn(HybTestExec());
 
-    PetscCall(HybArenaInit(&arena, HybTestExec()));
     HybTestMatRandom(57, 33, 0, 12, &A);
     PetscCall(HybTestUpload(&arena, &A.csr, &there));
     HybTestSameMatrix(&there, &A, 0);

@@ -61,7 +61,7 @@ static PetscErrorCode Body(void)
   size_t            held, mapped = 0;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, HybTestExec()));
+  arena = HybArenaOn(HybTestExec());
   HybTestBegin("an array grows twice and keeps what it holds");
   PetscCall(backend->memory(&before));
   HybTestCall(HybArenaAlloc(&arena, HYB_MEM_GROWING, 100 * PART, sizeof(PetscInt), &x));

@@ -82,16 +82,15 @@ static HybAggOrder Order;
 
 static inline PetscErrorCode Places(void)
 {
-  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
-  HybArena      work;
+  const HybExec host             = {&HybBackendHost, NULL, HYB_MEM_HOST};
   PetscInt      gi[VERTICES + 1] = {0};
+  HybArena      work             = HybArenaOn(&host);
 
   PetscFunctionBegin;
   for (PetscInt v = 0; v < T.N; v++) {
     gi[v + 1] = gi[v];
     for (PetscInt u = 0; u < T.N; u++) gi[v + 1] += T.edge[v][u];
   }
-  PetscCall(HybArenaInit(&work, &host));
   for (int r = 0; r < Size; r++) PetscCall((*HybAggHost.permutation)(&host, &work, T.ranges[r + 1] - T.ranges[r], Order, gi + T.ranges[r], T.place + T.ranges[r]));
   PetscCall(HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -445,8 +444,8 @@ static struct {
 static inline PetscErrorCode ArenasInit(void)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&F.data, HybTestExec()));
-  for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&F.out[k], HybTestExec()));
+  F.data = HybArenaOn(HybTestExec());
+  for (int k = 0; k < 2; k++) F.out[k] = HybArenaOn(HybTestExec());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -511,17 +510,16 @@ static inline void Refused(void)
 static inline PetscErrorCode HaloServes(void)
 {
   const HybExec *x = HybTestExec();
-  HybArena       arena;
   HybScalar     *v;
   void          *ghost = NULL;
   PetscErrorCode ierr;
+  HybArena       arena = HybArenaOn(x);
 
   PetscFunctionBegin;
   if (!F.halo) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&arena, x));
   ierr = HybArenaCalloc(&arena, HYB_WORK(x), F.halo->n, sizeof(*v), &v);
   for (int k = 0; k < 2 && !ierr; k++) { /* the second one hears what the device found in the first one */
-    ierr = HybHaloExchange(F.halo, x, sizeof(*v), v, PETSC_FALSE, &ghost);
+    ierr = HybHaloExchange(F.halo, x, sizeof(*v), v, &ghost);
     if (!ierr) ierr = x->backend->sync(x);
   }
   PetscCall(HybArenaReset(&arena));

@@ -172,8 +172,8 @@ static PetscErrorCode Factor(void)
   PetscInt       begin[VERTICES + 1], member[VERTICES], parent[VERTICES];
   HybAggregates  agg   = {T.N, 0, parent, NULL, 0};
   HybAggLists    lists = {begin, member};
-  HybArena       work;
   PetscErrorCode ierr;
+  HybArena       work = HybArenaOn(&host);
 
   PetscFunctionBegin;
   begin[0] = 0;
@@ -189,7 +189,6 @@ static PetscErrorCode Factor(void)
     agg.nc++;
   }
   HybTestCheck(agg.nc == T.nc, "%d lists, not %d", (int)agg.nc, (int)T.nc);
-  PetscCall(HybArenaInit(&work, &host));
   ierr = (*HybAggHost.tentative)(&host, &work, &agg, &lists, &B.block, B.b, NULL, NULL, B.q, B.coarse, NULL);
   (void)HybArenaReset(&work);
   PetscCall(ierr);

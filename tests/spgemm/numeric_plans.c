@@ -606,7 +606,7 @@ static void GivenBack(void)
     Operands(0, &A, &B);
     RefSpGEMM(&A, &B, &C);
     expected = RefProductInOrder(&A, &B, &C);
-    HybTestCall(HybArenaInit(&others, HybTestExec()));
+    others   = HybArenaOn(HybTestExec());
     if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) {
       PetscErrorCode ierr;
 

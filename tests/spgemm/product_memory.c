@@ -63,7 +63,8 @@ static void Declining(void)
       HybArena  result;
 
       heldnow = heldpeak = peak[k] = 0;
-      if (HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, k ? "auto" : "hash", 0))) {
+      result                       = HybArenaOn(&exec);
+      if (HybTestCall(HybSpGEMMInit(&mm, &exec, k ? "auto" : "hash", 0))) {
         if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DA, &result, &DC))) PetscCallAbort(PETSC_COMM_SELF, PetscStrncpy(ran, mm.method->name, sizeof(ran)));
         HybTestCall(HybSpGEMMDestroy(&mm));
         HybTestCall(HybArenaReset(&result));
@@ -104,7 +105,8 @@ static void Asking(void)
 
         CountingBegin(&counts);
         allocated = 0;
-        if (HybTestCall(HybArenaInit(&result, &counts)) && HybTestCall(HybSpGEMMInit(&mm, &counts, k ? "auto" : "block", 0))) {
+        result    = HybArenaOn(&counts);
+        if (HybTestCall(HybSpGEMMInit(&mm, &counts, k ? "auto" : "block", 0))) {
           if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DA, &result, &DC))) HybTestCheck(!strcmp(mm.method->name, "block"), "%s ran", mm.method->name);
           by[k] = allocated;
           HybTestCall(HybSpGEMMDestroy(&mm));
@@ -141,7 +143,8 @@ static void Bounded(void)
     RefSpGEMM(&A, &A, &C);
     heldnow   = 0;
     heldlimit = (size_t)C.csr.nnz * (sizeof(PetscInt) + sizeof(PetscScalar)) / 10 * 13 + (size_t)A.csr.m * 8 * sizeof(PetscCount) + (kind ? 400000 : 20000);
-    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
+    result    = HybArenaOn(&exec);
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
       if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DA, &result, &DC))) HybTestSameMatrix(&DC, &C, 4);
       HybTestCall(HybSpGEMMDestroy(&mm));
       HybTestCall(HybArenaReset(&result));
@@ -195,7 +198,8 @@ static void Listed(void)
                    lists[k]);
       heldnow   = 0;
       heldlimit = kind || k == 2 ? SIZE_MAX : (size_t)C.csr.nnz * (sizeof(PetscInt) + sizeof(PetscScalar)) + (size_t)A.csr.m * 4 * sizeof(PetscCount) + 8000;
-      if (HybTestCall(HybTuningSet("hash_lists", lists[k])) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
+      result    = HybArenaOn(&exec);
+      if (HybTestCall(HybTuningSet("hash_lists", lists[k])) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
         if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &result, &DC)) && HybTestSamePattern(&DC, &C)) {
           const PetscCount listed = HybCountersGet(&mm.counters, "lists");
 
@@ -233,7 +237,8 @@ static void Compressed(void)
   HybTestMatStencil(27, 6, 6, 6, &S);
   HybTestMatBlock(&S, 3, &A);
   heldnow = heldpeak = 0;
-  if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
+  result             = HybArenaOn(&exec);
+  if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
     if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DA, &result, &DC))) {
       HybTestCheck(HybCountersGet(&mm.counters, "lists") == 2 && HybCountersGet(&mm.counters, "compressed") == 1, "lists %td, compressed %td", HybCountersGet(&mm.counters, "lists"), HybCountersGet(&mm.counters, "compressed"));
       HybTestCheck(heldpeak <= (size_t)DC.nnz * 12 / 100 * 120, "%zu bytes are held for %td nonzeros of C", heldpeak, DC.nnz);
@@ -284,7 +289,8 @@ static void Chunked(void)
     heldnow = 0;
     /* not what all products take, but C and a quarter of it, and offsets */
     heldlimit = (size_t)C.csr.nnz * entry / 2 * 3 + (size_t)A.csr.nnz * 32 + 100000 + (kind == 1 ? (size_t)B.csr.nnz * entry * 2 : 0);
-    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, "rowmerge", kind == 1 ? 8 : 0))) {
+    result    = HybArenaOn(&exec);
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybSpGEMMInit(&mm, &exec, "rowmerge", kind == 1 ? 8 : 0))) {
       HybTestCheck(heldlimit < (size_t)products * entry, "%zu bytes hold %td products", heldlimit, products);
       if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, &DB, &result, &DC)) && HybTestSameMatrix(&DC, &C, 4)) {
         HybTestCheck(HybCountersGet(&mm.counters, "chunks") > 1 && HybCountersGet(&mm.counters, "factors") > 1, "%td chunks, %td factors", HybCountersGet(&mm.counters, "chunks"), HybCountersGet(&mm.counters, "factors"));
@@ -342,7 +348,8 @@ static void Tiles(void)
       free(met);
     }
     heldnow = heldpeak = 0;
-    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybArenaInit(&result, &exec)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
+    result             = HybArenaOn(&exec);
+    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && HybTestCall(HybSpGEMMInit(&mm, &exec, method->name, width))) {
       if (HybTestCall(HybSpGEMMSymbolic(&mm, &DA, kind == 2 ? &DB : &DA, &result, &DC))) {
         const PetscCount chunks = HybCountersGet(&mm.counters, "tiles") / 8 + A.csr.m / 8 + 1;
 

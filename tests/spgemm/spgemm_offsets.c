@@ -13,14 +13,13 @@
 static PetscErrorCode Product(const HybSpGEMMMethod *method, const RefMat *A, const RefMat *B, PetscCount bnnz, PetscCount annz)
 {
   const HybExec *exec = HybTestExec();
-  HybArena       arena;
   HybSpGEMM      mm;
   HybCSR         DA, DB, DC;
   RefMat         C;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   RefSpGEMM(A, B, &C);
-  PetscCall(HybArenaInit(&arena, exec));
   if (annz) {
     PetscCall(HybTestUploadMoved(&arena, A, annz, &DA));
     DA.nnz = A->csr.nnz; /* its entries are not gone through one by one, but lists of them are made */

@@ -37,14 +37,13 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool special)
     hx[n / 2 + 1] = 1 / zero;
   }
   for (const HybSpMVMethod *const *table = exec->backend->spmv; *table; table++) {
-    HybArena       arena;
     HybSpMV        mv;
     HybCSR         there;
     PetscScalar   *x;
     PetscErrorCode ierr;
+    HybArena       arena = HybArenaOn(exec);
 
     HybTestBegin("%s: %s", (*table)->name, name);
-    PetscCall(HybArenaInit(&arena, exec));
     PetscCall(HybTestUpload(&arena, &A->csr, &there));
     PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), hx, &x));
     PetscCall(HybSpMVInit(&mv, exec, (*table)->name, 1));
@@ -116,7 +115,7 @@ static PetscErrorCode TestShapes(PetscInt m, PetscInt regular, PetscInt least, P
 {
   RefMat   A;
   PetscInt lengths[4000], *i;
-  HybArena arena;
+  HybArena arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   if (!HybTestMine()) PetscFunctionReturn(PETSC_SUCCESS);
@@ -128,7 +127,6 @@ static PetscErrorCode TestShapes(PetscInt m, PetscInt regular, PetscInt least, P
   for (PetscInt r = 0; r < m; r++) {
     for (PetscInt k = 0; k < i[r + 1] - i[r]; k++) A.csr.j[i[r] + k] = r + (!bycolumns || k != 1 ? k * (period + 3) : 1 + r % period);
   }
-  PetscCall(HybArenaInit(&arena, exec));
   {
     HybSpMV        mv;
     HybCSR         there;

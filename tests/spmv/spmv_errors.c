@@ -58,7 +58,7 @@ static PetscErrorCode Faults(void)
     S.hz[r] *= 2;
     S.mag[r] *= 2;
   }
-  PetscCall(HybArenaInit(&S.arena, exec));
+  S.arena = HybArenaOn(exec);
   PetscCall(HybTestUpload(&S.arena, &S.A.csr, &S.there));
   PetscCall(HybTestUploadArray(&S.arena, m, sizeof(PetscScalar), S.hx, &S.x));
   PetscCall(HybArenaAlloc(&S.arena, HYB_WORK(exec), m, sizeof(PetscScalar), &S.z));
@@ -96,17 +96,16 @@ static PetscErrorCode Boundary(void)
 static PetscErrorCode Body(void)
 {
   const HybExec *exec = HybTestExec();
-  HybArena       arena;
   HybSpMV        mv;
   HybCSR         there, other;
   PetscScalar   *x, *z, v[70];
   RefMat         A;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   PetscCall(Boundary());
   memset(v, 0, sizeof(v));
   HybTestMatBanded(64, 64, 1, 1, &A);
-  PetscCall(HybArenaInit(&arena, exec));
   PetscCall(HybTestUpload(&arena, &A.csr, &there));
   PetscCall(HybTestUploadArray(&arena, 64, sizeof(PetscScalar), v, &x));
   PetscCall(HybTestUploadArray(&arena, 64, sizeof(PetscScalar), v, &z));

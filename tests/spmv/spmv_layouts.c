@@ -88,13 +88,12 @@ static PetscErrorCode TestArrays(const char *name, RefMat *A, PetscInt bs, Petsc
   PetscScalar   *hx = HybTestRandomVector(n), *hy = HybTestRandomVector(m), *hz = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *first = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *garbage = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
   PetscReal     *mag   = (PetscReal *)RefAlloc(m, sizeof(PetscReal));
   PetscCount    *terms = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
-  HybArena       arena;
   HybCSR         there;
   PetscScalar   *x;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < m; r++) garbage[r] = 7e77;
-  PetscCall(HybArenaInit(&arena, exec));
   PetscCall(HybTestUpload(&arena, &A->csr, &there));
   if (shift) {
     PetscInt    *j = (PetscInt *)RefAlloc(A->csr.nnz + shift, sizeof(PetscInt));

@@ -18,17 +18,16 @@ static PetscErrorCode TestMethod(const char *method, RefMat *A, PetscBool *taken
   const HybExec  *exec = HybTestExec();
   const PetscInt  m = A->csr.m, n = A->csr.n;
   const PetscBool once = (PetscBool)!strncmp(method, "once", 4);
-  HybArena        arena;
   HybSpMV         mv;
   HybCSR          there;
   PetscScalar    *x, *y, *z, *first, *hx = HybTestRandomVector(n), *hy = HybTestRandomVector(m), *hz = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *bits = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *garbage = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
   PetscReal      *mag   = (PetscReal *)RefAlloc(m, sizeof(PetscReal));
   PetscCount     *terms = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
   PetscErrorCode  ierr;
+  HybArena        arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
   for (PetscInt r = 0; r < m; r++) garbage[r] = 7e77; /* SET reads no y and leaves no z unwritten */
-  PetscCall(HybArenaInit(&arena, exec));
   PetscCall(HybTestUpload(&arena, &A->csr, &there));
   PetscCall(HybTestUploadArray(&arena, n, sizeof(PetscScalar), hx, &x));
   PetscCall(HybSpMVInit(&mv, exec, once ? "auto" : method, 1));
@@ -83,12 +82,11 @@ done:
 /* which method "auto" takes */
 static PetscErrorCode Chosen(const RefMat *A, const char *name, PetscBool *chosen, PetscCount *rows)
 {
-  HybArena arena;
   HybSpMV  mv;
   HybCSR   there;
+  HybArena arena = HybArenaOn(HybTestExec());
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, HybTestExec()));
   PetscCall(HybTestUpload(&arena, &A->csr, &there));
   PetscCall(HybSpMVInit(&mv, HybTestExec(), "auto", 1));
   PetscCall(HybSpMVSetUp(&mv, &there));
@@ -187,7 +185,7 @@ static PetscErrorCode Begin(const char *method, const RefMat *A, const PetscScal
   const HybExec *exec = HybTestExec();
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&p->arena, exec));
+  p->arena = HybArenaOn(exec);
   PetscCall(HybTestUpload(&p->arena, &A->csr, &p->there));
   PetscCall(HybTestUploadArray(&p->arena, A->csr.n, sizeof(PetscScalar), x, &p->x));
   PetscCall(HybArenaAlloc(&p->arena, HYB_WORK(exec), A->csr.m, sizeof(PetscScalar), &p->z));

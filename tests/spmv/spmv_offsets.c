@@ -12,14 +12,13 @@
 static PetscErrorCode Product(const char *method, const RefMat *A, PetscCount by, const PetscScalar *hx, PetscScalar *hz, PetscBool *taken)
 {
   const HybExec *exec = HybTestExec();
-  HybArena       arena;
   HybSpMV        mv;
   HybCSR         M;
   PetscScalar   *x, *z;
   PetscErrorCode ierr;
+  HybArena       arena = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arena, exec));
   PetscCall(HybTestUploadMoved(&arena, A, A->csr.nnz + by, &M));
   M.nnz = A->csr.nnz; /* by which plans go */
   PetscCall(HybTestUploadArray(&arena, A->csr.n, sizeof(PetscScalar), hx, &x));

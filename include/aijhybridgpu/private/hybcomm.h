@@ -137,12 +137,11 @@ extern PetscErrorCode HybHaloDestroy(HybHalo *);
   Begin and End, which nothing waits for. *ghost: nghost units, valid until the next Begin of this halo. One exchange of
   a halo at a time. before: an error of the caller's since Begin, which others then get too instead of waiting; where
   Begin fails there is no End.
-  x is where the backend executes, or the host's if `host`, then ghost is too.
 */
-extern PetscErrorCode HybHaloBegin(HybHalo, const HybExec *, size_t unit, const void *x, PetscBool host);
+extern PetscErrorCode HybHaloBegin(HybHalo, const HybExec *, size_t unit, const void *x);
 extern PetscErrorCode HybHaloEnd(HybHalo, const HybExec *, PetscErrorCode before, void *ghost);
 /* the two at once */
-extern PetscErrorCode HybHaloExchange(HybHalo, const HybExec *, size_t unit, const void *x, PetscBool host, void *ghost);
+extern PetscErrorCode HybHaloExchange(HybHalo, const HybExec *, size_t unit, const void *x, void *ghost);
 
 /* The other way: y[i] += what others have as ghosts of this process's entry i, added in the order of their ranks.
    scalars: of HybScalar, else of PetscInt. ghost may be changed after End. Arrays live where the backend executes. */

@@ -102,8 +102,16 @@ typedef struct {
   HybExec  exec;
   HybBlock blocks;
   size_t   bytes; /* held now */
-  size_t   peak;  /* the most ever held since HybArenaInit() */
+  size_t   peak;  /* the most ever held since HybArenaOn() */
 } HybArena;
+
+/* one without memory yet */
+static inline HybArena HybArenaOn(const HybExec *exec)
+{
+  HybArena arena = {*exec, NULL, 0, 0};
+
+  return arena;
+}
 
 /* The error of work, which has been done, or else that of what was done after it in any case */
 static inline PetscErrorCode HybErrorFirst(PetscErrorCode work, PetscErrorCode after)
@@ -130,7 +138,6 @@ static inline PetscErrorCode HybErrorQuiet(PetscErrorCode ierr)
 #define HYB_LARGE_PAGES_MIN ((size_t)2 << 20) /* bytes; smaller blocks get ordinary pages */
 extern void HybAskLargePages(void *ptr, size_t bytes);
 
-extern PetscErrorCode HybArenaInit(HybArena *, const HybExec *);
 /* *(void**)ptr = count*size bytes (at least one), not initialized. They are aligned to 64 bytes at least on a device
    and to 16 on the host. The product count*size is checked for overflow. */
 extern PetscErrorCode HybArenaAlloc(HybArena *, HybMem, PetscCount count, size_t size, void *ptr);

@@ -41,8 +41,8 @@ static void HybAdviceAdd(HybReport *r, PetscLogDouble weight, const char *option
   if (r->nadvice < HYB_ADVICE) r->nadvice++;
 }
 
-/* calls and seconds of one operation over all kinds, on the host or on the device */
-static double HybReportSum(const HybReport *r, int op, const char *where, PetscInt64 *calls)
+/* calls and seconds of one operation on the host, over all kinds */
+static double HybReportHostSum(const HybReport *r, int op, PetscInt64 *calls)
 {
   double sum = 0;
 
@@ -51,7 +51,7 @@ static double HybReportSum(const HybReport *r, int op, const char *where, PetscI
     for (int i = 0; i < r->kinds[k].nlines; i++) {
       const HybRecordLine *l = &r->kinds[k].lines[i];
 
-      if ((int)l->op != op || strcmp(l->where, where)) continue;
+      if ((int)l->op != op || strcmp(l->where, "host")) continue;
       if (op == HYB_RECORD_FACTOR && strcmp(l->method, "petsc")) continue;
       *calls += l->calls;
       sum += l->seconds;
@@ -65,7 +65,7 @@ static double HybReportHostSeconds(const HybReport *r)
   double     sum = 0;
   PetscInt64 calls;
 
-  for (int op = 0; op <= (int)HYB_RECORD_AGAIN; op++) sum += HybReportSum(r, op, "host", &calls);
+  for (int op = 0; op <= (int)HYB_RECORD_AGAIN; op++) sum += HybReportHostSum(r, op, &calls);
   return sum;
 }
 
@@ -200,6 +200,6 @@ void HybReportAdvise(HybReport *r)
   if (!most.fallbacksasked && !most.belowmin) HybAdviseHost(r); /* else it is told above why */
   HybAdviseSolve(r);
   HybAdviseExchange(r);
-  seconds = HybReportSum(r, HYB_RECORD_FACTOR, "host", &calls);
+  seconds = HybReportHostSum(r, HYB_RECORD_FACTOR, &calls);
   if (calls && first->status == HYB_DEVICE_READY && seconds > HYB_WORTH * r->seconds) HybAdviceAdd(r, seconds, "-pc_factor_mat_solver_type cusparse, or -mg_coarse_pc_type jacobi", "%lld factorizations ran on the host, %s", (long long)calls, HybAdviceSeconds(seconds, text, sizeof(text)));
 }

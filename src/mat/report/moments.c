@@ -68,7 +68,7 @@ PetscErrorCode HybRateMeasure(HybAccount *a)
   PetscCall(x.backend->enter());
   PetscCall(x.backend->use(NULL));
   HybGlueState.streamknown = PETSC_FALSE;
-  PetscCall(HybArenaInit(&work, &x));
+  work                     = HybArenaOn(&x);
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   ierr = HybArenaAlloc(&work, x.backend->workspace, (PetscCount)bytes, 1, &from);
   if (!ierr) ierr = HybArenaAlloc(&work, x.backend->workspace, (PetscCount)bytes, 1, &to);

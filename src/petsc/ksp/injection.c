@@ -118,12 +118,11 @@ static PetscErrorCode HybInjectionNear(PC pc, HybGAMG *h, PetscInt vertices)
 {
   PC_GAMG       *gamg = HybGAMGData(pc);
   const PetscInt size = gamg->injection_index_size, columns = vertices * size;
-  HybArena       near;
   HybScalar     *b = NULL;
   PetscErrorCode ierr;
+  HybArena       near = HybArenaOn(&h->exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&near, &h->exec));
   ierr = size > 1 ? HybArenaAlloc(&near, HYB_WORK(&h->exec), (PetscCount)columns * size, sizeof(*b), &b) : PETSC_SUCCESS;
   if (!ierr && b) ierr = HybInjectionVectors(&h->exec, vertices, size, b);
   if (ierr) (void)HybArenaReset(&near);
@@ -148,9 +147,9 @@ PetscErrorCode HybGAMGInjection(PC pc, HybGAMG *h, Mat A, Mat *P)
   PetscCall(HybMatGetExec(A, &h->exec));
   if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
   PetscCall(PetscInfo(pc, "Create fine grid injection space prolongation %" PetscInt_FMT " x %" PetscInt_FMT ". %s\n", rows, rows / h->block.bs * size, "delete null space data"));
-  PetscCall(HybArenaInit(&arrays, &h->exec));
-  PetscCall(HybArenaInit(&work, &h->exec));
-  ierr = HybInjectionArrays(pc, h, &arrays, &work, rows, &csr);
+  arrays = HybArenaOn(&h->exec);
+  work   = HybArenaOn(&h->exec);
+  ierr   = HybInjectionArrays(pc, h, &arrays, &work, rows, &csr);
   (void)HybArenaReset(&work);
   if (!ierr) ierr = HybMatCreateFromCSR(A, &h->exec, &arrays, &csr, h->block.bs, size, P);
   (void)HybArenaReset(&arrays);

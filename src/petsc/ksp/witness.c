@@ -123,12 +123,11 @@ static PetscErrorCode HybWitnessCSR(HybArena *arena, PetscInt bs, HybCSR *A)
 /* a matrix of A's type with a copy of these arrays, of blocks of rbs rows and cbs columns */
 static PetscErrorCode HybWitnessMat(Mat A, const HybCSR *csr, PetscInt rbs, PetscInt cbs, Mat *W)
 {
-  HybArena       arrays;
   HybCSR         copy;
   PetscErrorCode ierr;
+  HybArena       arrays = HybArenaOn(&WitnessExec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arrays, &WitnessExec));
   ierr = HybCSRCopy(&WitnessExec, &arrays, HYB_MEM_HOST, csr, PETSC_TRUE, HYB_COPY_HOST_TO_HOST, &copy);
   if (!ierr) ierr = HybMatCreateFromCSR(A, &WitnessExec, &arrays, &copy, rbs, cbs, W);
   (void)HybArenaReset(&arrays);
@@ -529,8 +528,8 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   /* up to 3.26 all levels are smoothed alike */
   if (h->asked.block.bs != h->block.bs || h->asked.block.nvec != h->block.nvec || !HYB_KNOWN_GAMG_ALIKE) h->nsmooths = -1;
   *edges = PETSC_TRUE;
-  PetscCall(HybArenaInit(&w.keep, &WitnessExec));
-  PetscCall(HybArenaInit(&w.work, &WitnessExec));
+  w.keep = HybArenaOn(&WitnessExec);
+  w.work = HybArenaOn(&WitnessExec);
   active = HybGAMGQuiet();
   HybMatOnHost(PETSC_TRUE);
   if (ask) ierr = HybWitnessEdges(pc, h, A, &w, edges);

@@ -28,8 +28,8 @@ HYB_AGG_OPS(HYB_AGG_DECLARE)
 /* look.cu; longest: of the rows, where that is known, else 0 */
 extern PetscErrorCode HybAggLongRows(const HybExec *, HybArena *work, const HybCSR *G, PetscInt longest, AggLong *);
 extern PetscErrorCode HybAggLongFree(HybArena *work, AggLong *);
-/* permute.cu: a[k] = value */
-extern PetscErrorCode HybAggFill(const HybExec *, PetscInt n, PetscInt value, PetscInt *a);
+/* permute.cu: a[k] = PETSC_MAX_INT */
+extern PetscErrorCode HybAggFill(const HybExec *, PetscInt n, PetscInt *a);
 /* roots.cu: key[v], place + 1 on entry, becomes 0 for a root and PETSC_MAX_INT for others; spare: n entries */
 extern PetscErrorCode HybAggRoots_CUDA(const HybExec *, HybArena *work, const HybCSR *G, const AggLong *, int hops, PetscInt *key, PetscInt *spare, int *rounds);
 /* tentative.cu: of one unknown and one vector */

@@ -173,7 +173,7 @@ PetscErrorCode HybAggCompose_CUDA(const HybExec *exec, HybAggregates *fine, cons
   PetscFunctionBegin;
   PetscCheck(coarse->n == fine->nc, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices, of which there are %" PetscInt_FMT, coarse->n, fine->nc);
   HYB_LAUNCH(Compose, blocks, AGG_THREADS, 0, exec->stream, fine->n, (const PetscInt *)coarse->parent, fine->parent);
-  PetscCall(HybAggFill(exec, coarse->nc, PETSC_MAX_INT, fine->lead));
+  PetscCall(HybAggFill(exec, coarse->nc, fine->lead));
   HYB_LAUNCH(Smallest, blocks, AGG_THREADS, 0, exec->stream, fine->n, (const PetscInt *)fine->parent, fine->lead);
   fine->nc = coarse->nc;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -247,7 +247,7 @@ PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse<R> 
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(uint64_t), &l->key));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscCount), &position));
   HYB_LAUNCH((LongKeys<R>), l->nvertices, AGG_THREADS, 0, exec->stream, a, l->bits, vertices, (const PetscInt *)l->offset, unsorted);
-  PetscCall(HybSortPairs64Count(exec, work, n, unsorted, l->key, nullptr, position, 0, all));
+  PetscCall(HybSortPairs64Count(exec, work, n, unsorted, l->key, nullptr, position, all));
   PetscCall(HybArenaFree(work, &position, &unsorted));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &flag));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n + 1, sizeof(PetscInt), &l->number));

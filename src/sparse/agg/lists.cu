@@ -76,7 +76,7 @@ PetscErrorCode HybAggListsByKind(const HybExec *exec, HybArena *keep, HybArena *
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &sorted));
   HYB_LAUNCH(ListKeys, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, parent, kind, key);
-  PetscCall(HybSortPairsInt(exec, work, n, key, sorted, nullptr, lists->member, 0, HybBits((PetscCount)kinds * (nc + 1))));
+  PetscCall(HybSortPairsInt(exec, work, n, key, sorted, nullptr, lists->member, HybBits((PetscCount)kinds * (nc + 1))));
   HYB_LAUNCH(ListBegins, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, (const PetscInt *)sorted, lists->begin);
   PetscCall(HybArenaFree(work, &sorted, &key));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -95,7 +95,7 @@ PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *w
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &place));
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &near));
     PetscCall(HybAggPermutation_CUDA(exec, work, n, order, gi, place));
-    PetscCall(HybAggFill(exec, n, PETSC_MAX_INT, near));
+    PetscCall(HybAggFill(exec, n, near));
     PetscCall(HybAggLongRows(exec, work, G, 0, &l));
     PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {
       HYB_LAUNCH((NearPlaces<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, nc, gi,

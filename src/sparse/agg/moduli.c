@@ -96,7 +96,7 @@ PetscErrorCode HybAggModuliAlike(const HybExec *exec, PetscBool *alike)
   PetscFunctionBegin;
   *alike = (PetscBool)(!exec->backend->device || HybTuningGet()->device_moduli);
   if (!exec->backend->device || !*alike) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&work, exec));
+  work = HybArenaOn(exec);
   ierr = HybModuliTry(exec, &work, alike);
   if (ierr) (void)HybArenaReset(&work);
   PetscCall(ierr);

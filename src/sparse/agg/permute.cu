@@ -71,19 +71,19 @@ __global__ void Natural(PetscInt n, PetscInt *__restrict__ place)
   if (v < n) place[v] = (PetscInt)v;
 }
 
-__global__ void Fill(PetscInt n, PetscInt value, PetscInt *__restrict__ a)
+__global__ void Fill(PetscInt n, PetscInt *__restrict__ a)
 {
   const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
-  if (k < n) a[k] = value;
+  if (k < n) a[k] = PETSC_MAX_INT;
 }
 
 } // namespace
 
-PetscErrorCode HybAggFill(const HybExec *exec, PetscInt n, PetscInt value, PetscInt *a)
+PetscErrorCode HybAggFill(const HybExec *exec, PetscInt n, PetscInt *a)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(Fill, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, value, a);
+  HYB_LAUNCH(Fill, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, a);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -95,7 +95,7 @@ static PetscErrorCode HybAggShuffled(const HybExec *exec, HybArena *work, PetscI
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &target));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &first));
-  PetscCall(HybAggFill(exec, n, PETSC_MAX_INT, first));
+  PetscCall(HybAggFill(exec, n, first));
   HYB_LAUNCH(Targets, blocks, AGG_THREADS, 0, exec->stream, n, HybRander48Steps((uint64_t)blocks * AGG_THREADS), target, first);
   HYB_LAUNCH(Paths, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, (const PetscInt *)target, (const PetscInt *)first, place);
   PetscCall(HybArenaFree(work, &first, &target));

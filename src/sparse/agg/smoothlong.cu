@@ -136,7 +136,7 @@ PetscErrorCode Batch(const HybExec *exec, HybArena *work, const AggSmooth *s, Pe
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(*sortedentry), &sortedentry));
   PetscCall(HybScanCounts(exec, work, nrows, length, offset, nullptr, nullptr));
   HYB_LAUNCH(LongKeys, nrows, AGG_THREADS, 0, exec->stream, *s, bits, rows, (const PetscInt *)offset, key, entry);
-  PetscCall(HybSortPairs64Count(exec, work, n, key, sorted, entry, sortedentry, 0, all));
+  PetscCall(HybSortPairs64Count(exec, work, n, key, sorted, entry, sortedentry, all));
   if (count)
     HYB_LAUNCH(LongCount, blocks, AGG_THREADS, 0, exec->stream, *s, n, bits, (const uint64_t *)sorted, rows, count);
   else {

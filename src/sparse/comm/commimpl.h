@@ -45,7 +45,7 @@ struct _HybExchange {
   int             slots;          /* of in */
   size_t          capacity;       /* bytes of a unit that there is room for */
   char           *out, *in[2];    /* of the host, page-locked where there is a device and room */
-  char           *packed, *ghost; /* where the backend executes; NULL on the host */
+  char           *packed, *ghost; /* where the backend executes; on the host out, and NULL */
   /* by GPU-aware MPI. may: all processes say that it is; unable: this one goes by page-locked buffers all the same, all
      where messages are short, or one that has no memory for it: to the others a message is a message. longest: units
      of the longest message of any process. card: packed, and what comes, of the card's, not of a pool. */
@@ -75,7 +75,7 @@ struct _HybExchange {
   HybArena     tables;
   HybPeerTable table;
   /* the exchange in progress */
-  PetscBool begun, sending, host, bypeer, aware;
+  PetscBool begun, sending, bypeer, aware;
   int       slot;
   size_t    unit;
 };
@@ -92,7 +92,7 @@ static inline PetscBool HybExchangeIsShort(HybExchange e, size_t unit)
 }
 /* Collective. keepghost: End may be asked to keep what comes; else it is always told where to. lasting: exchanges of it
    come again and again. before: what this process has done to come here, and what that is. */
-extern PetscErrorCode HybExchangeCreate(HybComm, const HybExec *, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool keepghost, PetscBool lasting, HybExchange *);
+extern PetscErrorCode HybExchangeCreate(HybComm, const HybExec *, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool lasting, HybExchange *);
 /* The same of n <= HYB_COMM_TOGETHER at once, in as many agreements. most, a number of the caller's, becomes the
    largest of all processes. */
 typedef struct {
@@ -104,7 +104,7 @@ typedef struct {
 extern PetscErrorCode HybExchangesCreate(HybComm, const HybExec *, PetscErrorCode before, const char *what, int n, HybExchangeWish *);
 extern PetscErrorCode HybExchangeDestroy(HybExchange *);
 /* src: units at index[] (where src is), or as they are where that is NULL */
-extern PetscErrorCode HybExchangeBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src, PetscBool host);
+extern PetscErrorCode HybExchangeBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src);
 /* dst NULL: where it is kept; *result, which may be NULL: where it came to */
 extern PetscErrorCode HybExchangeEnd(HybExchange, const HybExec *, PetscErrorCode before, void *dst, void *result);
 /* peer.c. Collective: after it, comm->way says what serves; the exchange goes by peer access if e->peer. An error is

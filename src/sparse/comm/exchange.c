@@ -33,10 +33,8 @@ static PetscErrorCode HybExchangeCardsFree(const HybExec *exec, char *card[3])
 
   PetscFunctionBegin;
   for (int k = 0; k < 3; k++) {
-    const PetscErrorCode later = card[k] ? exec->backend->comm->segmentfree(exec, card[k]) : PETSC_SUCCESS;
-
+    if (card[k]) ierr = HybErrorFirst(ierr, exec->backend->comm->segmentfree(exec, card[k]));
     card[k] = NULL;
-    ierr    = HybErrorFirst(ierr, later);
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -70,14 +68,14 @@ static PetscErrorCode HybExchangeRoom(HybExchange e, PetscBool keepghost, size_t
 
   PetscFunctionBegin;
   PetscCall(HybExchangeCards(e, unit, out, in));
-  if (e->unable)
+  if (e->unable) {
     PetscCall(HybExchangeBuffer(&e->arena, out + (size_t)e->slots * in, &e->out, &locked));
-  else /* for exchanges of the host's arrays */
-    PetscCall(HybArenaAlloc(&e->arena, HYB_MEM_HOST, (PetscCount)(out + (size_t)e->slots * in), 1, &e->out));
-  for (int k = 0; k < 2; k++) e->in[k] = e->out + out + (k < e->slots ? (size_t)k * in : 0);
-  if (exec->backend->device && e->unable) {
-    PetscCall(HybArenaAlloc(&e->arena, HYB_MEM_DEVICE, (PetscCount)(nsend * unit), 1, &e->packed));
-    if (keepghost) PetscCall(HybArenaAlloc(&e->arena, HYB_MEM_DEVICE, (PetscCount)(nrecv * unit), 1, &e->ghost));
+    for (int k = 0; k < 2; k++) e->in[k] = e->out + out + (k < e->slots ? (size_t)k * in : 0);
+    e->packed = e->out;
+    if (exec->backend->device) {
+      PetscCall(HybArenaAlloc(&e->arena, HYB_MEM_DEVICE, (PetscCount)(nsend * unit), 1, &e->packed));
+      if (keepghost) PetscCall(HybArenaAlloc(&e->arena, HYB_MEM_DEVICE, (PetscCount)(nrecv * unit), 1, &e->ghost));
+    }
   }
   e->capacity = unit;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -110,8 +108,8 @@ static PetscErrorCode HybExchangeNew(HybComm comm, const HybExec *exec, const Hy
   e->to     = to;
   e->from   = from;
   if (lasting) e->times = HYB_COMM_CERTAIN;
-  PetscCall(HybArenaInit(&e->arena, exec));
-  PetscCall(HybArenaInit(&e->tables, exec));
+  e->arena  = HybArenaOn(exec);
+  e->tables = HybArenaOn(exec);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -198,12 +196,11 @@ PetscErrorCode HybExchangesCreate(HybComm comm, const HybExec *exec, PetscErrorC
 {
   ExchangeMaking m[HYB_COMM_TOGETHER];
   PetscInt64     most[HYB_COMM_TOGETHER * ANSWERS];
-  PetscErrorCode ierr = before, later;
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
   for (int k = 0; k < n; k++) {
-    later = HybExchangeAsk(comm, exec, ierr, &w[k], &m[k]);
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, HybExchangeAsk(comm, exec, ierr, &w[k], &m[k]));
     PetscCall(PetscArraycpy(most + k * ANSWERS, m[k].most, ANSWERS));
   }
   ierr = HybAgreeMax(comm->mpi, ierr, what, n * ANSWERS, most);
@@ -212,8 +209,7 @@ PetscErrorCode HybExchangesCreate(HybComm comm, const HybExec *exec, PetscErrorC
   if (!ierr) {
     for (int k = 0; k < n; k++) { /* all of them, which others meet in */
       PetscCall(PetscArraycpy(m[k].most, most + k * ANSWERS, ANSWERS));
-      later = HybExchangeAnswered(exec, &w[k], &m[k]);
-      if (!ierr) ierr = later;
+      ierr = HybErrorFirst(ierr, HybExchangeAnswered(exec, &w[k], &m[k]));
     }
     if (most[LATER]) ierr = HybCommAgree(comm, ierr, "Room for messages");
   }
@@ -223,9 +219,9 @@ PetscErrorCode HybExchangesCreate(HybComm comm, const HybExec *exec, PetscErrorC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool keepghost, PetscBool lasting, HybExchange *exchange)
+PetscErrorCode HybExchangeCreate(HybComm comm, const HybExec *exec, PetscErrorCode before, const char *what, const HybPeers *to, const HybPeers *from, PetscBool lasting, HybExchange *exchange)
 {
-  HybExchangeWish w = {.to = to, .from = from, .keepghost = keepghost, .lasting = lasting};
+  HybExchangeWish w = {.to = to, .from = from, .keepghost = PETSC_TRUE, .lasting = lasting};
   PetscErrorCode  ierr;
 
   PetscFunctionBegin;
@@ -269,7 +265,7 @@ static PetscErrorCode HybExchangeGrow(HybExchange e, const HybExec *exec, size_t
     ierr = exec->backend->comm->close(exec, &e->side);
     if (!ierr) ierr = exec->backend->comm->open(exec, &e->side);
   }
-  PetscCall(HybArenaInit(&e->arena, &old.arena.exec));
+  e->arena = HybArenaOn(&old.arena.exec);
   (void)memset(e->card, 0, sizeof(e->card)); /* old has them, and gets them back after an error */
   if (!ierr) ierr = HybExchangeRoom(e, keepghost, unit);
   ierr = HybCommAgree(e->comm, ierr, "Room for messages");
@@ -326,11 +322,9 @@ static PetscErrorCode HybExchangeChoose(HybExchange e, const HybExec *exec, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit, const PetscInt *index, const void *src, PetscBool host)
+PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit, const PetscInt *index, const void *src)
 {
-  const PetscCount nsend   = e->to->offset[e->to->n];
-  const PetscBool  ongoing = (PetscBool)(exec->backend->device && !host);
-  PetscErrorCode   ierr    = PETSC_SUCCESS;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCheck(!e->begun, PETSC_COMM_SELF, PETSC_ERR_ORDER, "An exchange begins that has begun already");
@@ -341,7 +335,7 @@ PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit,
   }
   e->arena.exec.stream = exec->stream; /* whose work the end of this object waits for */
   e->bypeer            = PETSC_FALSE;
-  if (!host && unit <= HYB_COMM_UNIT) PetscCall(HybExchangeChoose(e, exec, PETSC_SUCCESS));
+  if (unit <= HYB_COMM_UNIT) PetscCall(HybExchangeChoose(e, exec, PETSC_SUCCESS));
   if (e->bypeer) {
     PetscCall(HybPeerBegin(e, exec, unit, index, src));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -349,17 +343,14 @@ PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit,
   if (unit > e->capacity) PetscCall(HybExchangeGrow(e, exec, PetscMax(unit, HYB_COMM_UNIT)));
   e->begun   = PETSC_TRUE;
   e->sending = PETSC_FALSE;
-  e->host    = host;
-  e->aware   = (PetscBool)(ongoing && !e->unable);
+  e->aware   = (PetscBool)!e->unable;
   e->unit    = unit;
   e->slot    = e->slots == 2 ? 1 - e->slot : 0;
   if (e->slots == 2) PetscCall(HybExchangeReceives(e));
-  if (ongoing)
-    ierr = exec->backend->comm->send(exec, e->side, nsend, index, unit, src, e->aware ? e->card[0] : e->packed, e->aware ? NULL : e->out);
-  else {
-    ierr = HybCommHost.send(exec, NULL, nsend, index, unit, src, e->out, NULL);
-    if (!ierr && e->slots == 1) PetscCall(HybExchangeReceives(e));
-    if (!ierr) PetscCall(HybExchangeSends(e, PETSC_FALSE));
+  ierr = exec->backend->comm->send(exec, e->side, e->to->offset[e->to->n], index, unit, src, e->aware ? e->card[0] : e->packed, e->aware ? NULL : e->out);
+  if (!ierr && !exec->backend->device) {
+    if (e->slots == 1) PetscCall(HybExchangeReceives(e));
+    PetscCall(HybExchangeSends(e, PETSC_FALSE));
   }
   if (ierr) ierr = HybExchangeEnd(e, exec, ierr, NULL, NULL); /* the same error */
   PetscCall(ierr);
@@ -368,9 +359,9 @@ PetscErrorCode HybExchangeBegin(HybExchange e, const HybExec *exec, size_t unit,
 
 PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode before, void *dst, void *result)
 {
-  const size_t    bytes   = (size_t)e->from->offset[e->from->n] * e->unit;
-  const PetscBool ongoing = (PetscBool)(exec->backend->device && !e->host);
-  PetscErrorCode  ierr    = before;
+  const size_t    bytes  = (size_t)e->from->offset[e->from->n] * e->unit;
+  const PetscBool device = exec->backend->device;
+  PetscErrorCode  ierr   = before;
   PetscMPIInt     missing;
   void           *kept = NULL;
 
@@ -391,9 +382,9 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!e->sending) {
-    ierr = HybErrorFirst(ierr, ongoing ? exec->backend->comm->sent(exec, e->side) : PETSC_SUCCESS);
+    ierr = HybErrorFirst(ierr, exec->backend->comm->sent(exec, e->side));
     /* what came last may still be copied or read: no gathering after it was waited for */
-    if (ierr && ongoing) (void)HYB_QUIETLY(exec->backend->sync(exec));
+    if (ierr && device) (void)HYB_QUIETLY(exec->backend->sync(exec));
     if (e->slots == 1) PetscCall(HybExchangeReceives(e));
     PetscCall(HybExchangeSends(e, (PetscBool)(ierr != PETSC_SUCCESS)));
   }
@@ -406,7 +397,7 @@ PetscErrorCode HybExchangeEnd(HybExchange e, const HybExec *exec, PetscErrorCode
       dst = HybExchangeInto(e);
     else if (bytes)
       PetscCall(exec->backend->copy(exec, dst, HybExchangeInto(e), bytes, HYB_COPY_DEVICE_TO_DEVICE));
-  } else if (ongoing) {
+  } else if (device) {
     if (bytes) PetscCall(exec->backend->comm->receive(exec, e->side, bytes, e->in[e->slot], dst ? dst : e->ghost, (PetscBool)(dst != NULL)));
     if (!dst) dst = e->ghost;
   } else if (!dst)
@@ -431,7 +422,6 @@ void HybExchangeAbandon(HybExchange e, const HybExec *exec, size_t unit)
   }
   e->begun   = PETSC_TRUE;
   e->sending = PETSC_FALSE;
-  e->host    = PETSC_FALSE;
   e->aware   = (PetscBool)!e->unable;
   e->unit    = unit; /* large messages go in as many pieces as the others' do */
   e->slot    = e->slots == 2 ? 1 - e->slot : 0;

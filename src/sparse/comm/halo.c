@@ -76,7 +76,7 @@ static PetscErrorCode HybHaloStart(HybComm comm, const HybExec *exec, const HybH
   h->comm   = comm;
   h->n      = w->ranges[comm->rank + 1] - w->ranges[comm->rank];
   h->nghost = w->nghost;
-  PetscCall(HybArenaInit(&h->arena, exec));
+  h->arena  = HybArenaOn(exec);
   PetscCall(HybHaloOwners(h, w->ranges, w->ghost));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -174,7 +174,7 @@ PetscErrorCode HybHaloCreate(HybComm comm, const HybExec *exec, PetscErrorCode b
   *halo = NULL;
   PetscCall(HybHalosCreateRows(comm, exec, before, 1, &w, &h));
   h->lasting = lasting;
-  ierr       = HybExchangeCreate(comm, &h->arena.exec, HybHaloThere(h), "A halo's lists", &h->to, &h->from, PETSC_TRUE, lasting, &h->forward);
+  ierr       = HybExchangeCreate(comm, &h->arena.exec, HybHaloThere(h), "A halo's lists", &h->to, &h->from, lasting, &h->forward);
   if (ierr) (void)HybHaloDestroy(&h);
   PetscCall(ierr);
   *halo = h;
@@ -201,12 +201,12 @@ PetscErrorCode HybHaloDestroy(HybHalo *halo)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybHaloBegin(HybHalo h, const HybExec *exec, size_t unit, const void *x, PetscBool host)
+PetscErrorCode HybHaloBegin(HybHalo h, const HybExec *exec, size_t unit, const void *x)
 {
   PetscFunctionBegin;
   h->forward->early   = h->early;
   h->forward->lenient = h->lenient;
-  PetscCall(HybExchangeBegin(h->forward, exec, unit, host ? h->index : h->there, x, host));
+  PetscCall(HybExchangeBegin(h->forward, exec, unit, h->there, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -217,10 +217,10 @@ PetscErrorCode HybHaloEnd(HybHalo h, const HybExec *exec, PetscErrorCode before,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybHaloExchange(HybHalo h, const HybExec *exec, size_t unit, const void *x, PetscBool host, void *ghost)
+PetscErrorCode HybHaloExchange(HybHalo h, const HybExec *exec, size_t unit, const void *x, void *ghost)
 {
   PetscFunctionBegin;
-  PetscCall(HybHaloBegin(h, exec, unit, x, host));
+  PetscCall(HybHaloBegin(h, exec, unit, x));
   PetscCall(HybHaloEnd(h, exec, PETSC_SUCCESS, ghost));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -237,13 +237,12 @@ static PetscErrorCode HybHaloLists(HybHalo h)
 {
   const HybExec *exec = &h->arena.exec;
   const size_t   ints = sizeof(PetscInt) * (size_t)h->nsend;
-  HybArena       work;
   PetscInt      *key, *place, n = 0;
   PetscCount    *ptr;
   PetscErrorCode ierr;
+  HybArena       work = HybArenaOn(exec);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, exec));
   ierr = HybArenaAlloc(&work, HYB_MEM_HOST, h->nsend, sizeof(PetscInt), &key);
   if (!ierr) ierr = HybArenaAlloc(&work, HYB_MEM_HOST, h->nsend, sizeof(PetscInt), &place);
   if (!ierr) ierr = HybArenaAlloc(&work, HYB_MEM_HOST, (PetscCount)h->nsend + 1, sizeof(PetscCount), &ptr);
@@ -291,10 +290,10 @@ PetscErrorCode HybHaloRoom(HybHalo h, HybScalar **ghost)
 PetscErrorCode HybHaloReverseBegin(HybHalo h, const HybExec *exec, PetscBool scalars, const void *ghost)
 {
   PetscFunctionBegin;
-  if (!h->reverse) PetscCall(HybExchangeCreate(h->comm, &h->arena.exec, h->row ? PETSC_SUCCESS : HybHaloLists(h), "A halo's lists", &h->from, &h->to, PETSC_TRUE, h->lasting, &h->reverse));
+  if (!h->reverse) PetscCall(HybExchangeCreate(h->comm, &h->arena.exec, h->row ? PETSC_SUCCESS : HybHaloLists(h), "A halo's lists", &h->from, &h->to, h->lasting, &h->reverse));
   h->reverse->early   = h->early;
   h->reverse->lenient = h->lenient;
-  PetscCall(HybExchangeBegin(h->reverse, exec, scalars ? sizeof(HybScalar) : sizeof(PetscInt), NULL, ghost, PETSC_FALSE));
+  PetscCall(HybExchangeBegin(h->reverse, exec, scalars ? sizeof(HybScalar) : sizeof(PetscInt), NULL, ghost));
   h->scalars = scalars;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -312,7 +311,7 @@ PetscErrorCode HybHaloReverseEnd(HybHalo h, const HybExec *exec, PetscErrorCode 
 void HybHaloAbandon(HybHalo h, const HybExec *exec, size_t unit, PetscBool reverse, PetscErrorCode why)
 {
   if (reverse && !h->reverse) { /* the others are about to agree upon its making, by this */
-    (void)HYB_QUIETLY(HybExchangeCreate(h->comm, &h->arena.exec, why ? why : PETSC_ERR_LIB, "A product with a vector", &h->from, &h->to, PETSC_TRUE, h->lasting, &h->reverse));
+    (void)HYB_QUIETLY(HybExchangeCreate(h->comm, &h->arena.exec, why ? why : PETSC_ERR_LIB, "A product with a vector", &h->from, &h->to, h->lasting, &h->reverse));
   } else
     HybExchangeAbandon(reverse ? h->reverse : h->forward, exec, unit);
 }

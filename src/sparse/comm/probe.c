@@ -17,7 +17,7 @@ typedef struct {
 static PetscErrorCode HybPeerProbeMake(HybComm comm, const HybExec *exec, Probe *p)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&p->work, exec));
+  p->work = HybArenaOn(exec);
   PetscCall(HybPeersAlloc(comm->size - 1, &p->everybody));
   PetscCall(HybArenaAlloc(&p->work, HYB_MEM_HOST, comm->size, sizeof(PetscInt), &p->words));
   PetscCall(HybArenaAlloc(&p->work, HYB_MEM_DEVICE, comm->size, sizeof(PetscInt), &p->there));
@@ -41,7 +41,7 @@ static PetscErrorCode HybPeerProbeOnce(HybExchange e, const HybExec *exec, Probe
   ierr = exec->backend->copy(exec, p->there, p->words, sizeof(PetscInt) * (size_t)size, HYB_COPY_HOST_TO_DEVICE);
   if (ierr) HybExchangeAbandon(e, exec, sizeof(PetscInt));
   PetscCall(ierr);
-  PetscCall(HybExchangeBegin(e, exec, sizeof(PetscInt), NULL, p->there, PETSC_FALSE));
+  PetscCall(HybExchangeBegin(e, exec, sizeof(PetscInt), NULL, p->there));
   PetscCall(HybExchangeEnd(e, exec, PETSC_SUCCESS, NULL, &came));
   PetscCall(exec->backend->copy(exec, p->words, came, sizeof(PetscInt) * (size_t)(size - 1), HYB_COPY_DEVICE_TO_HOST));
   for (PetscMPIInt k = 0; k < size - 1; k++) PetscCheck(p->words[k] == 1000 * (round + 1) + (k < rank ? k : k + 1), PETSC_COMM_SELF, PETSC_ERR_LIB, "Another word than was sent came");
@@ -59,7 +59,7 @@ PetscErrorCode HybPeerProbe(HybComm comm, const HybExec *exec, PetscBool *all)
   PetscFunctionBegin;
   PetscCall(HybPeerAll(comm, HYB_QUIETLY(HybPeerProbeMake(comm, exec, &p)), all));
   if (*all) {
-    ierr = HYB_QUIETLY(HybExchangeCreate(comm, exec, PETSC_SUCCESS, "A probe", &p.everybody, &p.everybody, PETSC_TRUE, PETSC_FALSE, &e));
+    ierr = HYB_QUIETLY(HybExchangeCreate(comm, exec, PETSC_SUCCESS, "A probe", &p.everybody, &p.everybody, PETSC_FALSE, &e));
     if (!ierr) ierr = HYB_QUIETLY(HybPeerExchangeMake(e, exec, PETSC_SUCCESS)); /* at once */
     if (!ierr && !e->peer) ierr = PETSC_ERR_LIB;
     if (!ierr) e->patience = PetscMin(HybTuningGet()->comm_timeout, PROBE_SECONDS);

@@ -71,7 +71,7 @@ static PetscErrorCode HybRowsStart(HybComm comm, const HybExec *exec, HybRowsMak
   *w->rows = r;
   r->comm  = comm;
   comm->users++;
-  PetscCall(HybArenaInit(&r->arena, exec));
+  r->arena = HybArenaOn(exec);
   PetscCall(HybRowsPick(r, exec, m, w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -109,7 +109,7 @@ static PetscErrorCode HybRowsRoom(HybRows r, const HybExec *exec, HybRowsMaking 
 static PetscErrorCode HybRowsColumns(HybRows r, const HybExec *exec, const HybRowsMaking *m, HybCSR *R)
 {
   PetscFunctionBegin;
-  PetscCall(HybExchangeBegin(r->values, exec, sizeof(PetscInt), NULL, m->S.j, PETSC_FALSE));
+  PetscCall(HybExchangeBegin(r->values, exec, sizeof(PetscInt), NULL, m->S.j));
   PetscCall(HybExchangeEnd(r->values, exec, PETSC_SUCCESS, R->j, NULL));
   if (r->values->peer) PetscCall(exec->backend->sync(exec));
   PetscCall(HybRowsCheck(r));
@@ -141,13 +141,10 @@ static PetscErrorCode HybRowsContents(const HybExec *exec, HybRowsMaking *m, con
    values, which it does on all processes: an empty one cannot tell. */
 static PetscErrorCode HybRowsMake(HybComm comm, const HybExec *exec, PetscErrorCode before, int n, HybRowsMaking m[], const HybRowsWish w[], HybExchangeWish e[])
 {
-  PetscErrorCode ierr = before, later;
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
-  for (int k = 0; k < n; k++) {
-    later = HybPeersExchange(comm, before, m[k].to, m[k].from, sizeof(PetscInt), m[k].length, w[k].halo->lengths, w[k].halo->request);
-    if (!ierr) ierr = later;
-  }
+  for (int k = 0; k < n; k++) ierr = HybErrorFirst(ierr, HybPeersExchange(comm, before, m[k].to, m[k].from, sizeof(PetscInt), m[k].length, w[k].halo->lengths, w[k].halo->request));
   for (int k = 0; k < n; k++) {
     HybRows r = *w[k].rows;
 
@@ -164,7 +161,7 @@ PetscErrorCode HybRowsMove(HybComm comm, const HybExec *exec, PetscErrorCode bef
   HybRowsMaking   m[HYB_COMM_TOGETHER];
   HybExchangeWish e[HYB_COMM_TOGETHER];
   HybExec         x    = *exec;
-  PetscErrorCode  ierr = before, later;
+  PetscErrorCode  ierr = before, later = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   x.result = HYB_WORK(exec);
@@ -173,21 +170,14 @@ PetscErrorCode HybRowsMove(HybComm comm, const HybExec *exec, PetscErrorCode bef
     m[k].from  = w[k].ship ? &w[k].halo->to : &w[k].halo->from;
     *w[k].rows = NULL;
     PetscCall(PetscMemzero(w[k].R, sizeof(*w[k].R)));
-    PetscCall(HybArenaInit(&m[k].work, &x));
+    m[k].work = HybArenaOn(&x);
     if (!ierr) ierr = HybRowsStart(comm, &x, &m[k], &w[k]);
   }
-  ierr  = HybRowsMake(comm, &x, ierr, n, m, w, e);
-  later = PETSC_SUCCESS;
-  for (int k = 0; k < n && !ierr; k++) { /* all of them, for which others wait */
-    const PetscErrorCode one = HybRowsContents(&x, &m[k], &w[k], (PetscBool)!e[k].most);
-
-    if (!later) later = one;
-  }
-  if (!ierr) ierr = later;
-  for (int k = 0; k < n; k++) {
-    later = HybArenaReset(&m[k].work);
-    if (!ierr) ierr = later;
-  }
+  ierr = HybRowsMake(comm, &x, ierr, n, m, w, e);
+  /* all of them, for which others wait */
+  for (int k = 0; k < n && !ierr; k++) later = HybErrorFirst(later, HybRowsContents(&x, &m[k], &w[k], (PetscBool)!e[k].most));
+  ierr = HybErrorFirst(ierr, later);
+  for (int k = 0; k < n; k++) ierr = HybErrorFirst(ierr, HybArenaReset(&m[k].work));
   for (int k = 0; k < n && ierr; k++) (void)HybRowsDestroy(w[k].rows);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -197,7 +187,7 @@ PetscErrorCode HybRowsValuesBegin(HybRows r, const HybExec *exec, const HybScala
 {
   PetscFunctionBegin;
   r->values->early = r->early;
-  PetscCall(HybExchangeBegin(r->values, exec, sizeof(HybScalar), r->perm, a, PETSC_FALSE));
+  PetscCall(HybExchangeBegin(r->values, exec, sizeof(HybScalar), r->perm, a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -100,15 +100,15 @@ PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
   PetscCall(exec->backend->copy(exec, result, &host, sizeof(host), HYB_COPY_HOST_TO_DEVICE));
   if (packed) {
     HYB_LAUNCH((COOKeys<0>), HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, m, n, columnbits, (const PetscCount *)NULL, key, result);
-    PetscCall(HybSortPairs64Count(exec, work, ncoo, key, sorted, NULL, sortedmap, 0, columnbits + rowbits));
+    PetscCall(HybSortPairs64Count(exec, work, ncoo, key, sorted, NULL, sortedmap, columnbits + rowbits));
   } else {
     PetscCount *bycolumn;
 
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), ncoo, sizeof(*bycolumn), &bycolumn));
     HYB_LAUNCH((COOKeys<1>), HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, m, n, columnbits, (const PetscCount *)NULL, key, result);
-    PetscCall(HybSortPairs64Count(exec, work, ncoo, key, sorted, NULL, bycolumn, 0, columnbits));
+    PetscCall(HybSortPairs64Count(exec, work, ncoo, key, sorted, NULL, bycolumn, columnbits));
     HYB_LAUNCH((COOKeys<2>), HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, m, n, columnbits, bycolumn, key, result);
-    PetscCall(HybSortPairs64Count(exec, work, ncoo, key, sorted, bycolumn, sortedmap, 0, rowbits));
+    PetscCall(HybSortPairs64Count(exec, work, ncoo, key, sorted, bycolumn, sortedmap, rowbits));
     PetscCall(HybArenaFree(work, &bycolumn));
   }
   PetscCall(CSRFetch(exec, &host, result, sizeof(host)));

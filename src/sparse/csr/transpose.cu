@@ -368,7 +368,7 @@ static PetscErrorCode TransposeBySorting(const HybExec *exec, HybArena *work, co
   rowof = columns + stride;
   if (A->nnz) {
     HYB_LAUNCH(TransposeEntries, HybBlocks(A->nnz, TRANSPOSE_TILE), CSR_THREADS, 0, exec->stream, A->m, A->nnz, A->i, rowof, position);
-    PetscCall(HybSortPairsInt(exec, work, A->nnz, A->j, columns, position, T->perm, 0, HybBits(A->n)));
+    PetscCall(HybSortPairsInt(exec, work, A->nnz, A->j, columns, position, T->perm, HybBits(A->n)));
   }
   HYB_LAUNCH(TransposeRowsOf, HybBlocks(A->nnz + 1, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->n, A->nnz, columns, T->perm, rowof, A->a, T->conjugate, T->ti, T->tj, T->ta);
   PetscCall(HybArenaFree(work, &columns));

@@ -50,7 +50,7 @@ static PetscErrorCode BlocksForward(const HybCycleBlocks *m, const HybExec *exec
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybHaloBegin(m->halo, exec, sizeof(HybScalar), x, PETSC_FALSE));
+  PetscCall(HybHaloBegin(m->halo, exec, sizeof(HybScalar), x));
   ierr = HybSpMVApply(m->own, &m->D, x, mode, y, z);
   PetscCall(HybHaloEnd(m->halo, exec, ierr, &ghost));
   PetscCall(HybSpMVApply(m->others, &m->O, ghost, mode == HYB_SPMV_SET ? HYB_SPMV_ADD : mode, z, z));

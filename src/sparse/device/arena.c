@@ -33,16 +33,6 @@ void HybAskLargePages(void *ptr, size_t bytes)
 #endif
 }
 
-PetscErrorCode HybArenaInit(HybArena *arena, const HybExec *exec)
-{
-  PetscFunctionBegin;
-  arena->exec   = *exec;
-  arena->blocks = NULL;
-  arena->bytes  = 0;
-  arena->peak   = 0;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybArenaAlloc(HybArena *arena, HybMem mem, PetscCount count, size_t size, void *ptr)
 {
   const HybBackend *backend = arena->exec.backend;

@@ -780,13 +780,13 @@ static __device__ __forceinline__ uint64_t HybNanoseconds(void)
 extern PetscErrorCode HybScanCounts(const HybExec *, HybArena *work, PetscCount n, const PetscInt *counts, PetscInt *offsets, PetscCount *devtotal, PetscCount *total);
 extern PetscErrorCode HybScanCounts64(const HybExec *, HybArena *work, PetscCount n, const PetscCount *counts, PetscCount *offsets, PetscCount *devtotal, PetscCount *total);
 
-/* The maximum, 0 for n = 0 */
-extern PetscErrorCode HybReduceMax(const HybExec *, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total);
+/* *largest, of the host: the maximum, 0 for n = 0; the call synchronises */
+extern PetscErrorCode HybReduceMax(const HybExec *, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *largest);
 
-/* Stable sorts by the bits [beginbit, endbit) of the keys (all bits of a PetscInt key: 0, 8*sizeof(PetscInt);
-   non-negative keys below 2^b: 0, b). values NULL: valuesout receives the permutation (position in the input). */
-extern PetscErrorCode HybSortPairsInt(const HybExec *, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit);
-extern PetscErrorCode HybSortPairs64Count(const HybExec *, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit);
+/* Stable sorts by the lowest bits of the keys, so many (all of a PetscInt key: 8*sizeof(PetscInt); non-negative keys
+   below 2^b: b). values NULL: valuesout receives the permutation (position in the input). */
+extern PetscErrorCode HybSortPairsInt(const HybExec *, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscInt *values, PetscInt *valuesout, int bits);
+extern PetscErrorCode HybSortPairs64Count(const HybExec *, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscCount *values, PetscCount *valuesout, int bits);
 /* bits that keys 0..n-1 need */
 static inline int HybBits(PetscCount n)
 {

@@ -88,19 +88,16 @@ static PetscErrorCode HybLockedTrim(void)
 
   PetscFunctionBegin;
   while (kept_.n > 0) {
-    const int            k     = --kept_.n;
-    const PetscErrorCode later = HybLockedRelease(kept_.ptr[k], kept_.size[k]);
+    const int k = --kept_.n;
 
     kept_.bytes -= kept_.size[k];
-    ierr = HybErrorFirst(ierr, later);
+    ierr = HybErrorFirst(ierr, HybLockedRelease(kept_.ptr[k], kept_.size[k]));
   }
   for (auto &s : slab_) {
     if (!s.ptr || s.free < HybSlabPages) continue;
-    const PetscErrorCode later = HybLockedRelease(s.ptr, HybLargePage);
-
+    ierr  = HybErrorFirst(ierr, HybLockedRelease(s.ptr, HybLargePage));
     s.ptr = nullptr;
     kept_.bytes -= HybLargePage;
-    ierr = HybErrorFirst(ierr, later);
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -29,25 +29,6 @@ PetscErrorCode Run(HybArena *work, F f)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a device word for a result that the caller did not give a place on the device */
-template <typename R>
-PetscErrorCode Place(HybArena *work, R *dev, R **place)
-{
-  PetscFunctionBegin;
-  *place = dev;
-  if (!dev) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, 1, sizeof(R), place));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <typename R>
-PetscErrorCode Deliver(const HybExec *exec, HybArena *work, R *place, R *dev, R *host)
-{
-  PetscFunctionBegin;
-  if (host) PetscCall(exec->backend->copy(exec, host, place, sizeof(R), HYB_COPY_DEVICE_TO_HOST));
-  if (!dev) PetscCall(HybArenaFree(work, &place));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* element k of the counts, and 0 behind the last: so n+1 offsets come of one exclusive scan */
 template <typename T>
 struct CountAt {
@@ -102,27 +83,15 @@ template <typename T>
 PetscErrorCode Scan(const HybExec *exec, HybArena *work, PetscCount n, const T *counts, T *offsets, PetscCount *devtotal, PetscCount *total)
 {
   const cudaStream_t stream = (cudaStream_t)exec->stream;
-  PetscCount        *place  = nullptr;
+  PetscCount        *place  = devtotal;
 
   PetscFunctionBegin;
-  if (total || devtotal) PetscCall(Place(work, devtotal, &place));
+  if (total && !devtotal) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, 1, sizeof(*place), &place));
   auto         in  = thrust::make_transform_iterator(thrust::counting_iterator<PetscCount>(0), CountAt<T>{counts, n});
   OffsetOut<T> out = {offsets, 0, n, place};
   PetscCall(Run(work, [&](void *tmp, size_t &bytes) { return cub::DeviceScan::ExclusiveScan(tmp, bytes, in, out, HybSum(), (PetscCount)0, n + 1, stream); }));
-  if (place) PetscCall(Deliver(exec, work, place, devtotal, total));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-template <typename In, typename R, typename Op>
-PetscErrorCode Reduce(const HybExec *exec, HybArena *work, PetscCount n, In v, R *dev, R *host, Op op)
-{
-  const cudaStream_t stream = (cudaStream_t)exec->stream;
-  R                 *place  = nullptr;
-
-  PetscFunctionBegin;
-  PetscCall(Place(work, dev, &place));
-  PetscCall(Run(work, [&](void *tmp, size_t &bytes) { return cub::DeviceReduce::Reduce(tmp, bytes, v, place, n, op, (R)0, stream); }));
-  PetscCall(Deliver(exec, work, place, dev, host));
+  if (total) PetscCall(exec->backend->copy(exec, total, place, sizeof(*place), HYB_COPY_DEVICE_TO_HOST));
+  if (!devtotal) PetscCall(HybArenaFree(work, &place));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -134,7 +103,7 @@ __global__ void Positions(PetscCount n, V *v)
 }
 
 template <typename K, typename V>
-PetscErrorCode Sort(const HybExec *exec, HybArena *work, PetscCount n, const K *keys, K *keysout, const V *values, V *valuesout, int beginbit, int endbit)
+PetscErrorCode Sort(const HybExec *exec, HybArena *work, PetscCount n, const K *keys, K *keysout, const V *values, V *valuesout, int bits)
 {
   const cudaStream_t stream    = (cudaStream_t)exec->stream;
   V                 *positions = nullptr;
@@ -146,7 +115,7 @@ PetscErrorCode Sort(const HybExec *exec, HybArena *work, PetscCount n, const K *
     HYB_LAUNCH(Positions<V>, HybBlocks(n, 256), 256, 0, stream, n, positions);
     values = positions;
   }
-  PetscCall(Run(work, [&](void *tmp, size_t &bytes) { return cub::DeviceRadixSort::SortPairs(tmp, bytes, keys, keysout, values, valuesout, n, beginbit, endbit, stream); }));
+  PetscCall(Run(work, [&](void *tmp, size_t &bytes) { return cub::DeviceRadixSort::SortPairs(tmp, bytes, keys, keysout, values, valuesout, n, 0, bits, stream); }));
   PetscCall(HybArenaFree(work, &positions));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -163,17 +132,26 @@ PetscErrorCode HybScanCounts64(const HybExec *exec, HybArena *work, PetscCount n
   return Scan(exec, work, n, counts, offsets, devtotal, total);
 }
 
-PetscErrorCode HybReduceMax(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *devtotal, PetscCount *total)
+PetscErrorCode HybReduceMax(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *v, PetscCount *largest)
 {
-  return Reduce(exec, work, n, thrust::make_transform_iterator(thrust::counting_iterator<PetscCount>(0), CountAt<PetscInt>{v, n}), devtotal, total, HybMax());
+  const cudaStream_t stream = (cudaStream_t)exec->stream;
+  const auto         in     = thrust::make_transform_iterator(thrust::counting_iterator<PetscCount>(0), CountAt<PetscInt>{v, n});
+  PetscCount        *place  = nullptr;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, 1, sizeof(*place), &place));
+  PetscCall(Run(work, [&](void *tmp, size_t &bytes) { return cub::DeviceReduce::Reduce(tmp, bytes, in, place, n, HybMax(), (PetscCount)0, stream); }));
+  PetscCall(exec->backend->copy(exec, largest, place, sizeof(*place), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(HybArenaFree(work, &place));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybSortPairsInt(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscInt *values, PetscInt *valuesout, int beginbit, int endbit)
+PetscErrorCode HybSortPairsInt(const HybExec *exec, HybArena *work, PetscCount n, const PetscInt *keys, PetscInt *keysout, const PetscInt *values, PetscInt *valuesout, int bits)
 {
-  return Sort(exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
+  return Sort(exec, work, n, keys, keysout, values, valuesout, bits);
 }
 
-PetscErrorCode HybSortPairs64Count(const HybExec *exec, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscCount *values, PetscCount *valuesout, int beginbit, int endbit)
+PetscErrorCode HybSortPairs64Count(const HybExec *exec, HybArena *work, PetscCount n, const uint64_t *keys, uint64_t *keysout, const PetscCount *values, PetscCount *valuesout, int bits)
 {
-  return Sort(exec, work, n, keys, keysout, values, valuesout, beginbit, endbit);
+  return Sort(exec, work, n, keys, keysout, values, valuesout, bits);
 }

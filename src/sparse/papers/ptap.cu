@@ -510,7 +510,7 @@ static PetscErrorCode FusedOrder(HybPtAP *pp, Fused *f, const HybCSR *T, const H
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &rows));
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_DEVICE, m, sizeof(PetscCount), &need));
   HYB_LAUNCH(FusedFirst, HybBlocks(m, 256), 256, 0, exec->stream, m, T->n, T->i, T->j, key);
-  PetscCall(HybSortPairsInt(exec, &pp->work, m, key, sorted, NULL, rows, 0, HybBits((PetscCount)T->n + 1)));
+  PetscCall(HybSortPairsInt(exec, &pp->work, m, key, sorted, NULL, rows, HybBits((PetscCount)T->n + 1)));
   HYB_LAUNCH(FusedNeed, HybBlocks(m, 256), 256, 0, exec->stream, m, rows, W->i, C->i, f->first.ptr, f->second.ptr, need);
   PetscCall(HybArenaCalloc(&pp->work, HYB_MEM_DEVICE, 2 * FUSED_BINS, sizeof(PetscInt), &counters));
   PetscCall(HybPlanBinsAnyOrder(exec, m, need, FUSED_BINS, limit, counters, f->order, f->binptr));

@@ -298,7 +298,7 @@ PetscErrorCode HybParAggOfOne(HybParAgg p, int hops, HybAggOrder order, int *swe
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&f, sizeof(f)));
-  PetscCall(HybArenaInit(&f.work, &p->exec));
+  f.work   = HybArenaOn(&p->exec);
   p->hops  = hops;
   p->order = order;
   ierr     = HybParAggFindIn(p, &f, sweeps);

@@ -91,7 +91,7 @@ static PetscErrorCode HybParAggLook(HybParAgg p, HybParAggMaking *m, PetscBool *
   HybRows        rows;
   HybAggLook     look  = {0, 0, 0, 0, PETSC_TRUE};
   PetscBool      match = PETSC_FALSE;
-  PetscErrorCode ierr  = PETSC_SUCCESS, later;
+  PetscErrorCode ierr  = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   /* at the graph, whose two parts between processes are each other's transposes: it is symmetric where the diagonal
@@ -105,8 +105,7 @@ static PetscErrorCode HybParAggLook(HybParAgg p, HybParAggMaking *m, PetscBool *
   /* the global numbers of T's columns are the first ones of gid */
   ierr = HybRowsMove(p->comm, x, ierr, 1, &(HybRowsWish){p->halo, PETSC_TRUE, &m->work, &m->T, NULL, p->gid, p->N, PETSC_TRUE, &R, &rows});
   if (!ierr) ierr = HybParAggMatch(p, m, &R, &match);
-  later = HybRowsDestroy(&rows);
-  PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "The edges of a graph between processes"));
+  PetscCall(HybCommAgree(p->comm, HybErrorFirst(ierr, HybRowsDestroy(&rows)), "The edges of a graph between processes"));
   if (!look.symmetric || !match) *proper = PETSC_FALSE;
   PetscCall(HybParAggAll(p, proper));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -202,10 +201,10 @@ PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode
   p->block       = *block;
   p->exec        = *exec;
   p->exec.result = HYB_WORK(exec);
-  (void)HybArenaInit(&p->keep, &p->exec);
-  (void)HybArenaInit(&m.work, &p->exec);
-  ierr  = HybParAggMake(p, &m, before, A, halo, unite, found);
-  later = HybArenaReset(&m.work);
+  p->keep        = HybArenaOn(&p->exec);
+  m.work         = HybArenaOn(&p->exec);
+  ierr           = HybParAggMake(p, &m, before, A, halo, unite, found);
+  later          = HybArenaReset(&m.work);
   if (!ierr) ierr = HybCommAgree(comm, later, "Memory for a graph");
   if (ierr) {
     HybParAggForget(p);

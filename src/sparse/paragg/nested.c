@@ -111,15 +111,14 @@ static PetscErrorCode HybNamedHome(HybParAgg p, HybParAggNamed *t, PetscErrorCod
 {
   HybCSR         own, S, R;
   HybRows        rows = NULL;
-  PetscErrorCode ierr = before, later;
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
   if (!ierr) ierr = HybNamedRows(p, t, L, 0, p->nc, &own);
   if (!ierr) ierr = HybNamedRows(p, t, L, p->nc, p->nc + t->nlist, &S);
   ierr = HybRowsMove(p->comm, &p->exec, ierr, 1, &(HybRowsWish){t->halo, PETSC_TRUE, &t->work, &S, NULL, colmap, N, PETSC_FALSE, &R, &rows});
   if (!ierr) ierr = HybNamedMerge(p, t, &own, colmap, N, &R);
-  later = HybRowsDestroy(&rows);
-  PetscCall(HybCommAgree(p->comm, ierr ? ierr : later, "What aggregates are joined with"));
+  PetscCall(HybCommAgree(p->comm, HybErrorFirst(ierr, HybRowsDestroy(&rows)), "What aggregates are joined with"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -210,7 +209,7 @@ static PetscErrorCode HybNestedParents(HybParAgg p, HybParAggNamed *t, HybParAgg
   PetscFunctionBegin;
   PetscCall(HybNestedNext(p, t, next));
   PetscCall(HybParAggFind(*next, &then, &n, &N, &sweeps));
-  ierr = HybHaloExchange(t->halo, &p->exec, sizeof(PetscInt), (*next)->parent, PETSC_FALSE, &told);
+  ierr = HybHaloExchange(t->halo, &p->exec, sizeof(PetscInt), (*next)->parent, &told);
   if (!ierr) ierr = HybNestedCompose(p, t, *next, told);
   PetscCall(HybCommAgree(p->comm, ierr, "Aggregates of aggregates"));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -234,18 +233,18 @@ static PetscErrorCode HybParAggNest(HybParAgg p, const HybAggRules *rules)
 {
   HybParAgg      next = NULL;
   HybParAggNamed t;
-  PetscErrorCode ierr, later[2];
+  PetscErrorCode ierr, later;
 
   PetscFunctionBegin;
   /* of a graph of aggregates nobody asks for the smallest members */
   for (int k = 0; k < (p->again ? 1 : 2); k++) {
     PetscCall(PetscMemzero(&t, sizeof(t)));
-    PetscCall(HybArenaInit(&t.work, &p->exec));
-    ierr     = k ? HybNestedFirst(p, &t) : HybNestedParents(p, &t, &next, rules);
-    later[0] = HybNamedEnd(&t);
-    later[1] = HybParAggDestroy(&next);
+    t.work = HybArenaOn(&p->exec);
+    ierr   = k ? HybNestedFirst(p, &t) : HybNestedParents(p, &t, &next, rules);
+    later  = HybNamedEnd(&t);
+    later  = HybErrorFirst(later, HybParAggDestroy(&next));
     PetscCall(ierr);
-    PetscCall(HybCommAgree(p->comm, later[0] ? later[0] : later[1], "Memory for aggregates of aggregates"));
+    PetscCall(HybCommAgree(p->comm, later, "Memory for aggregates of aggregates"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -238,15 +238,14 @@ static PetscErrorCode HybParAggProlongatorIn(HybParAgg p, HybParAggProl *r, Pets
 PetscErrorCode HybParAggProlongator(HybParAgg p, PetscErrorCode before, const HybParCSR *A, PetscReal omega, HybArena out[2], HybParCSR *P)
 {
   HybParAggProl  r;
-  PetscErrorCode ierr, later;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&r, sizeof(r)));
   PetscCall(PetscMemzero(P, sizeof(*P)));
-  PetscCall(HybArenaInit(&r.work, &p->exec));
-  ierr  = HybParAggProlongatorIn(p, &r, before, A, omega, out, P);
-  later = HybArenaReset(&r.work);
-  ierr  = HybCommAgree(p->comm, ierr ? ierr : later, "The prolongator of a level");
+  r.work = HybArenaOn(&p->exec);
+  ierr   = HybParAggProlongatorIn(p, &r, before, A, omega, out, P);
+  ierr   = HybCommAgree(p->comm, HybErrorFirst(ierr, HybArenaReset(&r.work)), "The prolongator of a level");
   if (ierr) HybParAggForget(p);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

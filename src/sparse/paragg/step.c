@@ -21,7 +21,7 @@ PetscErrorCode HybParAggExchange(HybParAgg p, HybHalo halo, PetscErrorCode befor
   else if (before)
     HybHaloAbandon(halo, x, unit, PETSC_FALSE, before);
   PetscCall(before);
-  PetscCall(HybHaloExchange(halo, x, unit, array, PETSC_FALSE, ghost));
+  PetscCall(HybHaloExchange(halo, x, unit, array, ghost));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

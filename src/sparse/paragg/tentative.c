@@ -200,7 +200,7 @@ static PetscErrorCode HybMembersVectors(HybParAgg p, HybParAggMembers *t, const 
   for (PetscInt k = 0; k < p->block.nvec; k++) {
     HybScalar *to = t->b + k * (rows + others);
 
-    ierr = HybHaloExchange(t->members, x, sizeof(HybScalar), b + k * rows, PETSC_FALSE, &ghost);
+    ierr = HybHaloExchange(t->members, x, sizeof(HybScalar), b + k * rows, &ghost);
     if (!ierr && others) ierr = x->backend->copy(x, to + rows, ghost, sizeof(HybScalar) * others, HYB_COPY_DEVICE_TO_DEVICE);
     if (!ierr && rows) ierr = x->backend->copy(x, to, b + k * rows, sizeof(HybScalar) * rows, HYB_COPY_DEVICE_TO_DEVICE);
     PetscCall(HybCommAgree(p->comm, ierr, "The near-null vectors of aggregates"));
@@ -271,19 +271,17 @@ static PetscErrorCode HybMembersDo(HybParAgg p, HybParAggMembers *t, PetscErrorC
 PetscErrorCode HybParAggTentative(HybParAgg p, PetscErrorCode before, const HybScalar *b, HybAggFactor factor, void *ctx, HybScalar *coarse, PetscInt *doubtful)
 {
   HybParAggMembers t;
-  PetscErrorCode   ierr, later[4];
+  PetscErrorCode   ierr;
 
   PetscFunctionBegin;
   *doubtful = 0;
   PetscCall(PetscMemzero(&t, sizeof(t)));
-  PetscCall(HybArenaInit(&t.work, &p->exec));
-  ierr     = HybMembersDo(p, &t, before, b, factor, ctx, coarse, doubtful);
-  later[0] = HybRowsDestroy(&t.rows);
-  later[1] = HybHaloDestroy(&t.owners);
-  later[2] = HybHaloDestroy(&t.members);
-  later[3] = HybArenaReset(&t.work);
-  for (int k = 0; k < 4; k++)
-    if (!ierr) ierr = later[k];
+  t.work = HybArenaOn(&p->exec);
+  ierr   = HybMembersDo(p, &t, before, b, factor, ctx, coarse, doubtful);
+  ierr   = HybErrorFirst(ierr, HybRowsDestroy(&t.rows));
+  ierr   = HybErrorFirst(ierr, HybHaloDestroy(&t.owners));
+  ierr   = HybErrorFirst(ierr, HybHaloDestroy(&t.members));
+  ierr   = HybErrorFirst(ierr, HybArenaReset(&t.work));
   PetscCall(HybCommAgree(p->comm, ierr, "The entries of a tentative prolongator"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

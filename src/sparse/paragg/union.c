@@ -154,14 +154,14 @@ static PetscErrorCode HybParAggUniteIn(HybParAgg p, HybParAggMaking *m, const Hy
 PetscErrorCode HybParAggUnite(HybParAgg p, HybParAggMaking *m, const HybParCSR *A)
 {
   HybParAggUniting u;
-  PetscErrorCode   ierr, later[2];
+  PetscErrorCode   ierr, later;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&u, sizeof(u)));
-  ierr     = HybParAggUniteIn(p, m, A, &u);
-  later[0] = HybRowsDestroy(&u.rows);
-  later[1] = HybHaloDestroy(&u.halo);
+  ierr  = HybParAggUniteIn(p, m, A, &u);
+  later = HybRowsDestroy(&u.rows);
+  later = HybErrorFirst(later, HybHaloDestroy(&u.halo));
   PetscCall(ierr);
-  for (int k = 0; k < 2; k++) PetscCall(HybCommAgree(p->comm, later[k], "Memory for a graph and its transpose"));
+  PetscCall(HybCommAgree(p->comm, later, "Memory for a graph and its transpose"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -236,7 +236,7 @@ PetscErrorCode HybCSROutsideColumns_CUDA(const HybExec *exec, HybArena *keep, Hy
   }
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nout, sizeof(*sorted), &sorted));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nout, sizeof(*perm), &perm));
-  PetscCall(HybSortPairsInt(exec, work, nout, outside, sorted, NULL, perm, 0, 8 * (int)sizeof(PetscInt)));
+  PetscCall(HybSortPairsInt(exec, work, nout, outside, sorted, NULL, perm, 8 * (int)sizeof(PetscInt)));
   HYB_LAUNCH(FirstFlags, HybBlocks(nout, CSR_THREADS), CSR_THREADS, 0, exec->stream, nout, sorted, place);
   PetscCall(HybScanCounts64(exec, work, nout, place, place, NULL, &ndistinct));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), ndistinct, sizeof(*out), &out));

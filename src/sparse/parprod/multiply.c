@@ -40,10 +40,10 @@ PetscErrorCode HybParMultiplyStart(HybParMultiply *s, HybComm comm, const HybExe
   s->blocksize   = blocksize;
   s->exec        = *result;
   s->exec.result = HYB_WORK(result);
-  PetscCall(HybArenaInit(&s->keep, &s->exec));
-  PetscCall(HybArenaInit(&s->work, &s->exec));
-  PetscCall(HybArenaInit(&s->inner.keep, &s->exec));
-  s->made = PETSC_TRUE;
+  s->keep        = HybArenaOn(&s->exec);
+  s->work        = HybArenaOn(&s->exec);
+  s->inner.keep  = HybArenaOn(&s->exec);
+  s->made        = PETSC_TRUE;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -69,7 +69,7 @@ PetscErrorCode HybParProductSetExec(HybParProduct p, const HybExec *x, const cha
   p->exec  = *x;
   p->width = width;
   PetscCall(PetscStrncpy(p->method, method && method[0] ? method : "auto", sizeof(p->method)));
-  for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&p->warena[k], x));
+  for (int k = 0; k < 2; k++) p->warena[k] = HybArenaOn(x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -119,18 +119,16 @@ static PetscErrorCode HybParProductMove(HybParProduct p, PetscErrorCode before, 
   HybRowsWish     rows[2];
   HybHalo         halo[2];
   PetscInt       *begin[2] = {NULL, NULL};
-  PetscErrorCode  ierr     = before, later;
+  PetscErrorCode  ierr     = before;
 
   PetscFunctionBegin;
   if (s) {
-    later   = HybParMultiplyStart(s, p->comm, x, reuse, p->blocksize);
+    ierr    = HybErrorFirst(ierr, HybParMultiplyStart(s, p->comm, x, reuse, p->blocksize));
     wish[0] = (HybHaloWish){B->rows, A->O.n, A->garray};
-    if (!ierr) ierr = later;
   }
   if (t) {
-    later      = HybParTransposeStart(t, p->comm, x);
+    ierr       = HybErrorFirst(ierr, HybParTransposeStart(t, p->comm, x));
     wish[last] = (HybHaloWish){M->columns, M->O.n, M->garray};
-    if (!ierr) ierr = later;
   }
   PetscCall(HybHalosCreateRows(p->comm, s ? &s->exec : &t->exec, ierr, n, wish, halo));
   for (int k = 0; k < n; k++) halo[k]->lasting = PETSC_TRUE;

@@ -21,9 +21,9 @@ PetscErrorCode HybParTransposeStart(HybParTranspose *t, HybComm comm, const HybE
   t->comm        = comm;
   t->exec        = *exec;
   t->exec.result = HYB_WORK(exec);
-  PetscCall(HybArenaInit(&t->keep, &t->exec));
-  PetscCall(HybArenaInit(&t->work, &t->exec));
-  t->made = PETSC_TRUE;
+  t->keep        = HybArenaOn(&t->exec);
+  t->work        = HybArenaOn(&t->exec);
+  t->made        = PETSC_TRUE;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

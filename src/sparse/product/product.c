@@ -83,8 +83,8 @@ PetscErrorCode HybProductCreate(const HybExec *x, HybProductType type, const cha
   p->width = width;
   p->reuse = (PetscBool)(type == HYB_PRODUCT_PTAP || type == HYB_PRODUCT_RART);
   PetscCall(PetscStrncpy(p->method, method && method[0] ? method : "auto", sizeof(p->method)));
-  PetscCall(HybArenaInit(&p->keep, x));
-  PetscCall(HybArenaInit(&p->work, x));
+  p->keep = HybArenaOn(x);
+  p->work = HybArenaOn(x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -279,9 +279,9 @@ static PetscErrorCode HybProductTryFused(HybProduct p, const HybCSR *A, const Hy
     PetscCall(PetscMemzero(&p->fused, sizeof(p->fused)));
     p->fused.exec   = p->exec;
     p->fused.method = *m;
-    PetscCall(HybArenaInit(&p->fused.keep, &p->exec));
-    PetscCall(HybArenaInit(&p->fused.work, &p->exec));
-    p->isfused = PETSC_TRUE;
+    p->fused.keep   = HybArenaOn(&p->exec);
+    p->fused.work   = HybArenaOn(&p->exec);
+    p->isfused      = PETSC_TRUE;
     if (!named && (*m)->applicable) PetscCall((*m)->applicable(&p->fused, A, P, &flg));
     if (!flg) PetscCall(HybProductResetFused(p));
   }

@@ -518,9 +518,9 @@ static void ShapeTakeTable(char *base, size_t *used, ShapeTable *t)
   HybCarve(base, used, sizeof(*t->stats), &t->stats);
 }
 
-static int ShapeWidth(PetscCount mean, int least)
+static int ShapeWidth(PetscCount mean)
 {
-  int w = least;
+  int w = 4;
 
   while (w < 32 && w < mean) w *= 2;
   return w;
@@ -531,7 +531,7 @@ using ShapeWidths = HybCases<4, 8, 16, 32>;
 /* what a pass over M's rows is launched with */
 static PetscCount ShapeGrid(const HybCSR *M, int multiprocessors, int *w)
 {
-  *w = ShapeWidth(M->m ? M->nnz / M->m / 2 : 0, 4);
+  *w = ShapeWidth(M->m ? M->nnz / M->m / 2 : 0);
   return PetscMin(HybBlocks((PetscCount)M->m * *w, SHAPE_THREADS), (PetscCount)multiprocessors * 16);
 }
 
@@ -661,7 +661,7 @@ static PetscErrorCode HybSpGEMMFits_ShapeCUDA(HybSpGEMM *mm, const HybCSR *A, co
 static PetscErrorCode ShapeRun(HybSpGEMM *mm, const Shape *s, const HybCSR *A, const HybCSR *B, bool columns, HybCSR *C)
 {
   const HybExec *exec = &mm->exec;
-  int            w    = ShapeWidth(mm->stats.products / PetscMax(1, A->nnz), 4);
+  int            w    = ShapeWidth(mm->stats.products / PetscMax(1, A->nnz));
   PetscCount     blocks;
   size_t         bytes;
   ShapeArgs      x;

@@ -27,8 +27,8 @@ PetscErrorCode HybSpGEMMInit(HybSpGEMM *mm, const HybExec *exec, const char *met
   PetscCall(PetscMemzero(mm, sizeof(*mm)));
   mm->exec  = *exec;
   mm->width = width;
-  PetscCall(HybArenaInit(&mm->keep, exec));
-  PetscCall(HybArenaInit(&mm->work, exec));
+  mm->keep  = HybArenaOn(exec);
+  mm->work  = HybArenaOn(exec);
   PetscCheck(!width || (width >= 2 && width <= 32), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "The width of row merging must be within 2..32 or 0 (the method chooses), not %" PetscInt_FMT, width);
   PetscCall(HybMethodName(exec->backend->spgemm, "SpGEMM", exec->backend->name, method, mm->name, sizeof(mm->name)));
   PetscFunctionReturn(PETSC_SUCCESS);

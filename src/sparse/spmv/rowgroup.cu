@@ -379,7 +379,7 @@ static PetscErrorCode RowGroupSort(HybSpMV *S, const HybCSR *A, RowGroup *rg)
     sorted = key + A->m;
     rows   = sorted + A->m;
     HYB_LAUNCH(RowGroupKeys, HybBlocks(A->m, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, exec->stream, A->m, A->i, key);
-    PetscCall(HybSortPairsInt(exec, &S->work, A->m, key, sorted, NULL, rows, 0, HybBits(ROWGROUP_BINS)));
+    PetscCall(HybSortPairsInt(exec, &S->work, A->m, key, sorted, NULL, rows, HybBits(ROWGROUP_BINS)));
     HYB_LAUNCH(RowGroupFill, HybBlocks(listed, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, exec->stream, listed, A->i, rows, rg->list, rg->start, rg->length);
     PetscCall(HybArenaFree(&S->work, &key));
   }

@@ -82,7 +82,7 @@ static PetscErrorCode RowListCreate(HybSpMV *S, const HybCSR *A, PetscBool choos
   PetscCall(HybArenaAlloc(&S->work, HYB_WORK(exec), A->m, sizeof(PetscInt), &length));
   if (A->m) {
     HYB_LAUNCH(RowListFlags, HybBlocks(A->m, ROWLIST_THREADS), ROWLIST_THREADS, 0, exec->stream, A->m, A->i, place, length);
-    PetscCall(HybReduceMax(exec, &S->work, A->m, length, NULL, &longest));
+    PetscCall(HybReduceMax(exec, &S->work, A->m, length, &longest));
     PetscCall(HybScanCounts(exec, &S->work, A->m, place, place, NULL, &rows));
   }
   if (!choose || (rows <= A->m / ROWLIST_SPARSE && longest <= ROWLIST_LONGEST)) {

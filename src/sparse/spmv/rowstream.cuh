@@ -325,7 +325,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   if (work && largest > meantile + meantile / 4) {
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), l->ntiles, sizeof(*size), &size));
     HYB_LAUNCH(RowStreamTileSizes, HybBlocks(l->ntiles, 256), 256, 0, exec->stream, A->m, l->rows, l->ntiles, A->i, size);
-    PetscCall(HybReduceMax(exec, work, l->ntiles, size, NULL, &largest));
+    PetscCall(HybReduceMax(exec, work, l->ntiles, size, &largest));
     PetscCall(HybArenaFree(work, &size));
   }
   stage = PetscMin(largest, 2 * meantile + 64);

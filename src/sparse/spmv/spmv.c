@@ -18,8 +18,8 @@ PetscErrorCode HybSpMVInit(HybSpMV *mv, const HybExec *exec, const char *method,
   PetscCall(PetscMemzero(mv, sizeof(*mv)));
   mv->exec = *exec;
   mv->bs   = bs;
-  PetscCall(HybArenaInit(&mv->keep, exec));
-  PetscCall(HybArenaInit(&mv->work, exec));
+  mv->keep = HybArenaOn(exec);
+  mv->work = HybArenaOn(exec);
   PetscCheck(bs >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "A block size is at least 1, not %" PetscInt_FMT, bs);
   PetscCall(HybMethodName(exec->backend->spmv, "SpMV", exec->backend->name, method, mv->name, sizeof(mv->name)));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -76,7 +76,7 @@ PetscErrorCode HybMatDiagonalZeros(Mat A, PetscBool *known, PetscCount *zeros)
   if (!ascends) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_ZEROS], A, 0, 0, 0));
   PetscCall(HybMatGetCSR(local, &x, PETSC_TRUE, &csr));
-  PetscCall(HybArenaInit(&work, &x));
+  work = HybArenaOn(&x);
   ierr = HybDiagonalZerosIn(&x, &work, &csr, zeros);
   (void)HybArenaReset(&work);
   PetscCall(HybMatRestoreCSR(local, &x, &csr));
@@ -110,7 +110,7 @@ PetscErrorCode HybMatNoise(Mat A, Vec v)
   PetscCall(HybMatGetLocal(A, &local));
   if (local) PetscCall(HybMatGetSmootherExec(local, &x));
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NOISE], A, v, 0, 0));
-  PetscCall(HybArenaInit(&work, &x));
+  work = HybArenaOn(&x);
   HybCallBoth(HybMatNoiseIn(&x, &work, v), HybArenaReset(&work));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NOISE], A, v, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -522,7 +522,7 @@ static PetscErrorCode SolveReserve(Solve *s)
   PetscFunctionBegin;
   if (!cg->numbers.s || cg->n != n || cg->keep.exec.backend != exec->backend) {
     PetscCall(HybKSPCGRelease(cg));
-    PetscCall(HybArenaInit(&cg->keep, exec));
+    cg->keep = HybArenaOn(exec);
     if (n <= HYB_CG_GRAPH && !s->several) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
     PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 2, sizeof(int), &cg->numbers.arrived));
     cg->sums.arrived = cg->numbers.arrived + 1;
@@ -555,8 +555,9 @@ static PetscErrorCode SolveObjective(Solve *s)
 /* not collective */
 static PetscErrorCode SolveGetArrays(Solve *s)
 {
-  KSP            ksp  = s->ksp;
-  const HybExec *exec = &s->cycle->exec;
+  HybVecAccess  *work[] = {&s->r, &s->z, &s->p};
+  KSP            ksp    = s->ksp;
+  const HybExec *exec   = &s->cycle->exec;
 
   PetscFunctionBegin;
   PetscCall(SolveReserve(s));
@@ -565,15 +566,17 @@ static PetscErrorCode SolveGetArrays(Solve *s)
   PetscCall(HybVecGet(exec, &s->work, ksp->work[0], PETSC_FALSE, PETSC_TRUE, &s->r));
   PetscCall(HybVecGet(exec, &s->work, ksp->work[1], PETSC_FALSE, PETSC_TRUE, &s->z));
   PetscCall(HybVecGet(exec, &s->work, ksp->work[2], PETSC_FALSE, PETSC_TRUE, &s->p));
+  /* they come back to the host also where nothing wrote them */
+  for (int k = 0; k < 3; k++)
+    if (work[k]->there != work[k]->array) PetscCall(exec->backend->zero(exec, work[k]->there, sizeof(HybScalar) * (size_t)s->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode SolveArrays(Solve *s)
 {
-  KSP            ksp     = s->ksp;
-  const HybExec *exec    = &s->cycle->exec;
-  const size_t   bytes   = sizeof(HybScalar) * (size_t)s->n;
-  HybVecAccess  *work[3] = {&s->r, &s->z, &s->p};
+  KSP            ksp   = s->ksp;
+  const HybExec *exec  = &s->cycle->exec;
+  const size_t   bytes = sizeof(HybScalar) * (size_t)s->n;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -583,9 +586,6 @@ static PetscErrorCode SolveArrays(Solve *s)
   SOLVE_DO(s, SolveGetArrays(s));
   if (s->several) s->failed = HybAgree(PetscObjectComm((PetscObject)ksp), s->failed, "A solve");
   PetscCall(s->failed);
-  /* they come back to the host also where nothing wrote them */
-  for (int k = 0; k < 3; k++)
-    if (work[k]->there != work[k]->array) SOLVE_DO(s, exec->backend->zero(exec, work[k]->there, bytes));
   s->sum = s->cg->x && s->cg->solved ? s->cg->x : (HybScalar *)s->x.there;
   if (s->sum != (HybScalar *)s->x.there) SOLVE_DO(s, exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE));
   ierr = SolveIterate(s);
@@ -695,9 +695,9 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
     if (may) {
       cg->ours = PETSC_TRUE;
       PetscCall(HybCountGAMG(HYB_SOLVES));
-      PetscCall(HybArenaInit(&s.work, &s.cycle->exec));
-      ierr = SolveArrays(&s);
-      ierr = HybErrorFirst(ierr, HybArenaReset(&s.work));
+      s.work = HybArenaOn(&s.cycle->exec);
+      ierr   = SolveArrays(&s);
+      ierr   = HybErrorFirst(ierr, HybArenaReset(&s.work));
       PetscCall(HybErrorFirst(ierr, s.lent ? HybMGArraysEnd(ksp->pc) : PETSC_SUCCESS));
       PetscFunctionReturn(PETSC_SUCCESS);
     }

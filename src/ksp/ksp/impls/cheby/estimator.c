@@ -84,7 +84,7 @@ static PetscErrorCode EstimatorSolve(KSP e)
     x = Estimate.exec;
   else
     PetscCall(HybMatGetSmootherExec(A, &x));
-  PetscCall(HybArenaInit(&work, &x));
+  work = HybArenaOn(&x);
   HybCallBoth(Estimate.exec.backend ? HybEstimatorArnoldi(A, &x, &work, e->vec_rhs, Estimate.steps, Estimate.H, &done) : EstimatorArnoldi(e, A, &x, &work, &done), HybArenaReset(&work));
   Estimate.found = (PetscBool)(done == Estimate.steps && !HybKrylovSpent(done, (const HybScalar *)Estimate.H));
   if (Estimate.found) {

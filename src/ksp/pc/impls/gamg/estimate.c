@@ -208,7 +208,7 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscMPIInt 
 
   PetscFunctionBegin;
   *found = PETSC_FALSE;
-  PetscCall(HybArenaInit(&work, x));
+  work   = HybArenaOn(x);
   if (size > 1) {
     ierr = HybEstimatorArnoldi(A, x, &work, NULL, ESTIMATE_STEPS, H, &done);
     (void)HybArenaReset(&work);

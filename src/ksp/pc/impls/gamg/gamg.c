@@ -217,9 +217,9 @@ static PetscErrorCode PCCreate_GAMG_Hyb(PC pc)
   h->petsc.reset          = pc->ops->reset;
   h->petsc.destroy        = pc->ops->destroy;
   h->petsc.setfromoptions = pc->ops->setfromoptions;
-  (void)HybArenaInit(&h->near.arena, &host);
-  (void)HybArenaInit(&h->kept.arena, &host);
-  (void)HybArenaInit(&h->graph.arena, &host);
+  h->near.arena           = HybArenaOn(&host);
+  h->kept.arena           = HybArenaOn(&host);
+  h->graph.arena          = HybArenaOn(&host);
   PetscCall(HybContainerCompose((PetscObject)pc, HYB_GAMG_NAME, h, HybGAMGDestroy));
   pc->ops->setup          = PCSetUp_GAMG_Hyb;
   pc->ops->reset          = PCReset_GAMG_Hyb;

@@ -120,7 +120,7 @@ PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
     PetscCall(PetscLogEventEnd(square, 0, 0, 0, 0));
   }
   PetscCall(HybArenaReset(&h->kept.arena));
-  PetscCall(HybArenaInit(&h->kept.arena, &h->exec));
+  h->kept.arena = HybArenaOn(&h->exec);
   HYB_GAMG_PHASE(HYB_GAMGAggregates, HYB_PHASE_AGGREGATES, *G, (*h->setup.way->aggregate)(h, *G));
   PetscCall(PetscInfo(pc, "%" PetscInt_FMT " aggregates of %" PetscInt_FMT " vertices, by %d hops in %d rounds, distance %d, %s\n", h->agg.nc, h->agg.n, h->rules.hops, h->agg.rounds, h->rules.distance, h->rules.order == HYB_AGG_DEGREES ? "by degrees" : "shuffled"));
   PetscCall(PetscCDCreate(0, lists));
@@ -143,8 +143,8 @@ static PetscErrorCode HybGAMGTentative(PC pc, HybGAMG *h, Mat A, Mat *P)
   PetscErrorCode    ierr;
 
   PetscFunctionBegin;
-  (void)HybArenaInit(&near, x);
-  (void)HybArenaInit(&work, x);
+  near = HybArenaOn(x);
+  work = HybArenaOn(x);
   ierr = HybIntCast((PetscCount)h->agg.nc * nvec, "columns of a prolongator", &columns);
   if (!ierr) ierr = HybGAMGSend(pc, h, A->rmap->n);
   if (!ierr) ierr = HybArenaAlloc(&near, HYB_WORK(x), (PetscCount)columns * nvec, sizeof(*coarse), &coarse);

@@ -77,9 +77,9 @@ static PetscErrorCode HybGAMGOneLook(PC pc, HybGAMG *h, Mat A, PetscBool unites,
 
   PetscFunctionBegin;
   PetscCall(HybArenaReset(&h->graph.arena));
-  PetscCall(HybArenaInit(&h->graph.arena, &h->exec));
-  PetscCall(HybArenaInit(&whole, &h->exec));
-  PetscCall(HybArenaInit(&work, &h->exec));
+  h->graph.arena = HybArenaOn(&h->exec);
+  whole          = HybArenaOn(&h->exec);
+  work           = HybArenaOn(&h->exec);
   PetscCall(HybMatGetCSR(A, &h->exec, HybGAMGHasThreshold(pc), &csr));
   ierr = HybGAMGLookIn(pc, h, unites, &whole, &work, &csr, &look);
   (void)HybArenaReset(&work);
@@ -106,7 +106,7 @@ static PetscErrorCode HybGAMGOneAgain(PC pc, HybGAMG *h, Mat A, const char **wro
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, &h->exec));
+  work = HybArenaOn(&h->exec);
   if (!h->graph.own) PetscCall(HybMatGetCSR(A, &h->exec, PETSC_FALSE, &csr));
   csr.a = NULL;
   ierr  = HybAggUnionTransposed(&h->exec, &h->graph.arena, &work, &csr, &both);
@@ -152,7 +152,7 @@ static PetscErrorCode HybGAMGOneAggregate(HybGAMG *h, Mat A)
 
   PetscFunctionBegin;
   rules.longest = h->graph.longest;
-  PetscCall(HybArenaInit(&work, &h->exec));
+  work          = HybArenaOn(&h->exec);
   if (!h->graph.own) PetscCall(HybMatGetCSR(A, &h->exec, PETSC_FALSE, &csr));
   ierr = HybAggFind(&h->exec, &h->kept.arena, &work, &csr, &rules, &h->agg, HybAggIsScalar(&h->block) ? NULL : &h->kept.lists);
   (void)HybArenaReset(&work);
@@ -181,8 +181,8 @@ static PetscErrorCode HybGAMGOneProlongator(HybGAMG *h, Mat A, PetscReal omega, 
   PetscErrorCode   ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arrays, x));
-  PetscCall(HybArenaInit(&work, x));
+  arrays = HybArenaOn(x);
+  work   = HybArenaOn(x);
   if (omega) PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, &a));
   if (omega)
     ierr = (*ops->smoothed)(x, &arrays, &work, &a, h->graph.own ? 0 : h->graph.longest, &h->agg, &h->block, h->kept.q, omega, &p);

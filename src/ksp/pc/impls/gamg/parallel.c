@@ -140,7 +140,7 @@ static PetscErrorCode HybGAMGSeveralProlongator(HybGAMG *h, Mat A, PetscReal ome
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&a, sizeof(a)));
-  for (int k = 0; k < 2; k++) PetscCall(HybArenaInit(&out[k], x));
+  for (int k = 0; k < 2; k++) out[k] = HybArenaOn(x);
   if (omega) ierr = HybMatGetParCSR(A, x, PETSC_TRUE, &a);
   ierr  = HybParAggProlongator(h->par, ierr, omega ? &a : NULL, omega, out, &p);
   later = omega ? HybMatRestoreParCSR(A, x, &a) : PETSC_SUCCESS;

@@ -173,8 +173,8 @@ static PetscErrorCode HybGAMGAttached(PC pc, HybGAMG *h, Mat A, MatNullSpace nul
     PetscCall(VecGetLocalSize(vecs[k], &m));
     if (m != n) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybArenaInit(&near, &x));
-  PetscCall(HybArenaInit(&work, &x));
+  near = HybArenaOn(&x);
+  work = HybArenaOn(&x);
   if (nvec || bs > 1) { /* else ones */
     ierr = HybArenaAlloc(&near, HYB_WORK(&x), (PetscCount)n * (nvec + constant), sizeof(*b), &b);
     if (!ierr) ierr = HybGAMGGather(&x, &work, n, constant, nvec, vecs, b);
@@ -256,7 +256,7 @@ PetscErrorCode HybGAMGSend(PC pc, HybGAMG *h, PetscInt rows)
     from = &h->near.arena.exec;
   }
   if (!src) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&near, &h->exec));
+  near = HybArenaOn(&h->exec);
   ierr = HybArenaAlloc(&near, HYB_WORK(&h->exec), n, sizeof(*b), &b);
   if (!ierr) ierr = from ? HybGAMGCopy(from, &h->exec, b, src, (size_t)n * sizeof(*b)) : HybGAMGCopyReal(NULL, &h->exec, b, src, (size_t)n);
   if (ierr) (void)HybArenaReset(&near);

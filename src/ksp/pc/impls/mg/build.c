@@ -50,7 +50,7 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscBool single,
   c->single   = single;
   c->n        = levels - 1;
   c->m        = size[levels - 1];
-  PetscCall(HybArenaInit(&h->keep, x));
+  h->keep     = HybArenaOn(x);
   /* each in memory of its own: what others need of one may be on its way while another is written */
   for (PetscInt k = 0; k < c->n; k++) {
     HybCycleLevel *l      = &c->level[k];
@@ -188,7 +188,7 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
   PetscCall(before);
   PetscCall(ierr);
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&work, x));
+  work = HybArenaOn(x);
   ierr = HybVecGet(x, &work, m->smoothd->work[1], PETSC_TRUE, PETSC_FALSE, &d);
   if (!ierr) {
     ierr   = HybMGIntoLevel(h, h->size[l - h->cycle.level], (const HybScalar *)d.there, PETSC_FALSE, (HybScalar *)l->dinv);
@@ -213,7 +213,7 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   PetscErrorCode      ierr, later;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, exec));
+  work = HybArenaOn(exec);
   ierr = HybVecGet(exec, &work, m->b, PETSC_FALSE, PETSC_TRUE, &v);
   if (!ierr) ierr = HybMGOutOfLevel(h, n, b, (HybScalar *)v.there);
   if (!ierr) ierr = HybVecRestore(exec, &work, &v);

@@ -136,7 +136,7 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybMGLeaveRightHandSide(pc, b));
-  PetscCall(HybArenaInit(&work, &h->cycle.exec));
+  work    = HybArenaOn(&h->cycle.exec);
   lent    = h->lent;
   ierr    = HybMGApplyVectors(pc, h, b, x, &work);
   h->lent = lent;

@@ -54,7 +54,7 @@ static PetscErrorCode Fill(const HybMG *h, const HybScalar *b, Vec v)
 
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(v, &n));
-  PetscCall(HybArenaInit(&work, x));
+  work = HybArenaOn(x);
   ierr = HybVecGet(x, &work, v, PETSC_FALSE, PETSC_TRUE, &a);
   if (!ierr) {
     ierr   = HybMGOutOfLevel(h, n, b, (HybScalar *)a.there);

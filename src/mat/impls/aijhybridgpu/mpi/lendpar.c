@@ -114,15 +114,13 @@ static PetscErrorCode HybParType(Mat A, PetscErrorCode before, Mat C)
 
 static PetscErrorCode HybParCreate(Mat A, const HybExec *x, PetscErrorCode before, HybArena out[2], const HybParCSR *csr, PetscInt rbs, PetscInt cbs, Mat C)
 {
-  PetscErrorCode ierr = before, later;
+  PetscErrorCode ierr = before;
   PetscBool      made;
 
   PetscFunctionBegin;
   /* after an error too: the others are on their way to agree */
-  later = HybParLayout(PetscObjectComm((PetscObject)C), A->rmap->range, rbs, &C->rmap);
-  if (!ierr) ierr = later;
-  later = HybParLayout(PetscObjectComm((PetscObject)C), csr->columns, cbs, &C->cmap);
-  if (!ierr) ierr = later;
+  ierr = HybErrorFirst(ierr, HybParLayout(PetscObjectComm((PetscObject)C), A->rmap->range, rbs, &C->rmap));
+  ierr = HybErrorFirst(ierr, HybParLayout(PetscObjectComm((PetscObject)C), csr->columns, cbs, &C->cmap));
   ierr = MatMPIAIJHybridGPUSetFrame(C, HybParType(A, ierr, C), csr->O.n, csr->garray, &made);
   if (!made) PetscFunctionReturn(ierr);
   if (!ierr) ierr = MatMPIAIJHybridGPUAdoptBlocks(C, x, out, csr);

@@ -75,7 +75,7 @@ static PetscErrorCode HybMPIMultForward(HybMPIMult *m, HybSpMVMode mode)
   PetscErrorCode     ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybHaloBegin(m->halo, &m->x, sizeof(PetscScalar), m->dx.there, PETSC_FALSE));
+  PetscCall(HybHaloBegin(m->halo, &m->x, sizeof(PetscScalar), m->dx.there));
   ierr = MatSeqAIJHybridGPUMultArrays(m->blocks[0], &m->x, PETSC_FALSE, m->dx.there, mode, y, m->dz.there);
   if (!ierr) ierr = HybRecordBegin(HYB_RECORD_GHOSTS, m->A, &m->x); /* others wait for the end in any case */
   PetscCall(HybHaloEnd(m->halo, &m->x, ierr, &ghost));
@@ -234,7 +234,7 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscErrorCode before, Petsc
   PetscCall(HybWhereStaged(m.blocks[0], xdevice, zdevice));
   m.inplace = (PetscBool)(mode != HYB_SPMV_SET && y == z);
   if (mode == HYB_SPMV_SET) y = NULL;
-  PetscCall(HybArenaInit(&m.work, &m.x));
+  m.work = HybArenaOn(&m.x);
   HybCallBoth(HybMPIMultApply(&m, fits, transpose, x, mode, y, z), HybArenaReset(&m.work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -283,13 +283,12 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOO **c, con
 static PetscErrorCode HybMPICOOBlocks(Mat A, const HybExec *x, PetscCount ncoo, const PetscInt *i, const PetscInt *j, const PetscInt *ri, const PetscInt *rj, HybMPICOO *c, HybArena arrays[2], HybCSR csr[2])
 {
   const PetscCount all = ncoo + c->nrecv;
-  HybArena         work;
   PetscInt        *list[2], *other[2];
   PetscCount       nother = 0, *place;
   PetscErrorCode   ierr   = PETSC_SUCCESS;
+  HybArena         work   = HybArenaOn(x);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, x));
   for (int k = 0; k < 2 && !ierr; k++) {
     ierr = HybArenaAlloc(&work, HYB_MEM_DEVICE, all, sizeof(PetscInt), &list[k]);
     if (!ierr) ierr = x->backend->copy(x, list[k], k ? j : i, sizeof(PetscInt) * (size_t)ncoo, HYB_COPY_HOST_TO_DEVICE);
@@ -352,8 +351,8 @@ static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, const PetscInt *ij
   PetscErrorCode ierr = began;
 
   PetscFunctionBegin;
-  for (int b = 0; b < 2; b++) PetscCall(HybArenaInit(&arrays[b], x));
-  PetscCall(HybArenaInit(&to.work, x));
+  for (int b = 0; b < 2; b++) arrays[b] = HybArenaOn(x);
+  to.work = HybArenaOn(x);
   if (!ierr) ierr = HybMPICOOSends(A, ij[0], ij[1], *c, &to);
   ierr = HybMPICOOAgree(A, ierr);
   if (!ierr) {
@@ -376,12 +375,12 @@ static PetscErrorCode HybMPICOOBegin(const HybExec *x, PetscCount ncoo, const Pe
 
   PetscFunctionBegin;
   PetscCall(PetscNew(coo));
-  c       = *coo;
-  c->ncoo = ncoo;
-  PetscCall(HybArenaInit(&c->arena, x));
+  c        = *coo;
+  c->ncoo  = ncoo;
+  c->arena = HybArenaOn(x);
   for (int k = 0; k < 2; k++) {
-    PetscCall(HybArenaInit(&c->block[k].arena, x));
-    PetscCall(HybArenaInit(&c->block[k].hostarena, x));
+    c->block[k].arena     = HybArenaOn(x);
+    c->block[k].hostarena = HybArenaOn(x);
   }
   for (int k = 0; k < 2; k++) PetscCall(HybCOOToHost(ij[k], ncoo, sizeof(PetscInt), &host[k], &copy[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -577,7 +576,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v
   if (!c) PetscFunctionReturn(PETSC_SUCCESS);
   x    = &c->arena.exec;
   ierr = HybMPICOOValuesBegin(A, c, v, block, &device, &vdevice);
-  PetscCall(HybArenaInit(&work, x));
+  work = HybArenaOn(x);
   ierr = HybMPICOOSendValues(ierr, x, &work, c, v, vdevice);
   if (device) {
     if (!ierr) ierr = HybMPICOOValuesOnDevice(x, &work, c, v, vdevice, &all);

@@ -26,7 +26,7 @@ PetscErrorCode HybKeptWithin(Mat C, const HybExec *x, const HybCSR *product, Pet
   PetscCall(HybLentRestore(C, &l));
   if (c.m != product->m || c.n != product->n || c.nnz < product->nnz) PetscFunctionReturn(PETSC_SUCCESS);
   if (HybExecOnDevice(x)) PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(C, x, PETSC_FALSE, &c));
-  PetscCall(HybArenaInit(&work, x));
+  work = HybArenaOn(x);
   ierr = HybArenaCalloc(&work, HYB_WORK(x), c.nnz, sizeof(HybScalar), &c.a); /* zeros are added to zeros */
   if (!ierr) ierr = x->backend->csr->axpysubset(x, &work, &zero, product, &c, &missing);
   PetscCall(HybArenaReset(&work));
@@ -98,14 +98,12 @@ static PetscErrorCode HybKeptAddDiagonal(const HybExec *x, HybCSR *product, HybA
 
 PetscErrorCode HybKeptForceDiagonal(const HybExec *x, HybKept *k, HybArena *arrays, HybCSR *result)
 {
-  HybArena       work, sumarrays;
   HybCSR         sum;
   PetscBool      lacks = PETSC_FALSE;
   PetscErrorCode ierr;
+  HybArena       work = HybArenaOn(x), sumarrays = HybArenaOn(x);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, x));
-  PetscCall(HybArenaInit(&sumarrays, x));
   ierr = HybKeptAddDiagonal(x, result, &work, &sumarrays, &sum, &lacks);
   PetscCall(HybArenaReset(&work));
   if (ierr) (void)HybArenaReset(&sumarrays);
@@ -153,14 +151,13 @@ static PetscErrorCode HybKeptPad(const HybExec *x, const HybKept *k, HybCSR *res
   const HybScalar one     = 1;
   PetscCount      missing = 0;
   HybCSR          product = k->csr;
-  HybArena        work;
   PetscErrorCode  ierr;
+  HybArena        work = HybArenaOn(x);
 
   PetscFunctionBegin;
   if (k->j) product.j = k->j;
   product.n = result->n; /* in the result's numbering */
-  PetscCall(HybArenaInit(&work, x));
-  ierr = x->backend->zero(x, result->a, sizeof(HybScalar) * (size_t)result->nnz);
+  ierr      = x->backend->zero(x, result->a, sizeof(HybScalar) * (size_t)result->nnz);
   if (!ierr) ierr = x->backend->csr->axpysubset(x, &work, &one, &product, result, &missing);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);

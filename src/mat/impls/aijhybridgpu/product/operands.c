@@ -99,7 +99,7 @@ PetscErrorCode HybOperandsSend(HybOperands *o, const HybExec *x, PetscBool value
   PetscFunctionBegin;
   if (!HybExecOnDevice(x) && !o->sent.exec.backend) PetscFunctionReturn(PETSC_SUCCESS); /* they are there */
   PetscCall(HybArenaReset(&o->sent));
-  PetscCall(HybArenaInit(&o->sent, x));
+  o->sent = HybArenaOn(x);
   for (PetscInt k = 0; k < o->n; k++) {
     if (o->copied[k] && o->blocks == 2) PetscCall(MatMPIAIJGetSeqAIJ(o->mat[k], NULL, NULL, &o->csr[k].garray));
     o->copied[k] = PETSC_FALSE;
@@ -160,7 +160,7 @@ static PetscErrorCode HybOperandSort(HybOperands *o, PetscInt k, const HybExec *
     o->copied[k] = o->copied[same];
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (!o->sent.exec.backend) PetscCall(HybArenaInit(&o->sent, x));
+  if (!o->sent.exec.backend) o->sent = HybArenaOn(x);
   for (PetscInt c = 1; o->blocks == 2 && c < M->O.n; c++) ascend = (PetscBool)(ascend && M->garray[c - 1] < M->garray[c]);
   if (!ascend) {
     PetscCall(HybArenaAlloc(&o->sent, HYB_MEM_HOST, M->O.n, sizeof(PetscInt), &garray));

@@ -69,7 +69,7 @@ static PetscErrorCode HybParResultColumns(const HybExec *x, PetscInt n, const Pe
   PetscInt      *map, *there;
   PetscBool      all = PETSC_TRUE, other = (PetscBool)(n != result->O.n);
   PetscErrorCode ierr = PETSC_SUCCESS;
-  HybArena       work;
+  HybArena       work = HybArenaOn(x);
 
   PetscFunctionBegin;
   *j = NULL;
@@ -80,7 +80,6 @@ static PetscErrorCode HybParResultColumns(const HybExec *x, PetscInt n, const Pe
     other  = (PetscBool)(other || c != k);
     map[k] = c;
   }
-  PetscCall(HybArenaInit(&work, x));
   if (all) {
     *j = result->O.j;
     if (other) {

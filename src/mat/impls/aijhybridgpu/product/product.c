@@ -16,11 +16,7 @@ static PetscErrorCode HybMatProductEmpty(HybMatProduct *mp)
   PetscErrorCode ierr = mp->blocks == 2 ? HybParProductDestroy(&mp->several) : HybProductDestroy(&mp->one);
 
   PetscFunctionBegin;
-  for (int b = 0; b < mp->blocks; b++) {
-    PetscErrorCode later = HybKeptReset(&mp->block[b].kept);
-
-    if (!ierr) ierr = later;
-  }
+  for (int b = 0; b < mp->blocks; b++) ierr = HybErrorFirst(ierr, HybKeptReset(&mp->block[b].kept));
   for (int k = 0; k < 3; k++) (void)PetscFree(mp->columns[k].garray);
   PetscFunctionReturn(ierr);
 }
@@ -204,21 +200,19 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
   const HybExec *x = &mp->exec;
   HybArena       out[2];
   HybParCSR      result;
-  PetscErrorCode ierr = before, later;
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
   mp->noperands = 0; /* of none, if this fails */
   mp->again     = PETSC_FALSE;
   HybRecordProduct(C, MatProductTypes[C->product->type], o->mat[0]);
-  later = HybRecordBegin(HYB_RECORD_SYMBOLIC, C, x); /* others wait for the end in any case */
-  if (!ierr) ierr = later;
+  ierr = HybErrorFirst(ierr, HybRecordBegin(HYB_RECORD_SYMBOLIC, C, x)); /* others wait for the end in any case */
   for (int b = 0; b < mp->blocks && !ierr; b++) ierr = HybKeptReset(&mp->block[b].kept);
   if (!ierr) ierr = HybOperandsNote(mp, o);
   PetscCall(PetscMemzero(&result, sizeof(result)));
-  for (int b = 0; b < 2; b++) PetscCall(HybArenaInit(&out[b], x));
+  for (int b = 0; b < 2; b++) out[b] = HybArenaOn(x);
   PetscCall(HybMatProductDo(mp, HybProductSetBlockSize, HybParProductSetBlockSize, HybMatProductBlockSize(o->n, o->mat)));
-  later = HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0);
-  if (!ierr) ierr = later;
+  ierr = HybErrorFirst(ierr, HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   if (mp->blocks == 2) {
     ierr = HybParProductSymbolic(mp->several, ierr, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, out, &result);
     ierr = HybParResultPattern(C, mp, ierr, again, out, &result);
@@ -314,15 +308,14 @@ static PetscErrorCode HybMatProductValues(Mat C, HybMatProduct *mp, PetscErrorCo
   Mat             block[2] = {NULL, NULL};
   const PetscInt *garray   = NULL;
   PetscBool       seen[3]  = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE};
-  PetscErrorCode  ierr     = before, later;
+  PetscErrorCode  ierr     = before;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&result, sizeof(result)));
   if (!ierr) ierr = HybMatProductBlocks(C, mp->blocks, block, &garray);
   if (!ierr) ierr = HybOperandsValuesSeen(mp, o, PETSC_TRUE, seen);
   /* after an error too: what stays on all processes decides which messages they wait for */
-  later = mp->blocks == 2 ? HybParProductUnchanged(mp->several, seen, mp->stays) : HybProductUnchanged(mp->one, seen);
-  if (!ierr) ierr = later;
+  ierr = HybErrorFirst(ierr, mp->blocks == 2 ? HybParProductUnchanged(mp->several, seen, mp->stays) : HybProductUnchanged(mp->one, seen));
   for (int b = 0; b < mp->blocks && !ierr; b++) {
     ierr                        = HybKeptBegin(block[b], &mp->exec, &w[b]);
     *HybParCSRBlock(&result, b) = mp->block[b].kept.padded ? mp->block[b].kept.csr : w[b].csr;
@@ -352,14 +345,10 @@ static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, PetscErrorC
   PetscFunctionBegin;
   for (int b = 0; b < mp->blocks; b++) {
     PetscCall(PetscMemzero(&w[b], sizeof(w[b])));
-    PetscCall(HybArenaInit(&w[b].side, &mp->exec));
+    w[b].side = HybArenaOn(&mp->exec);
   }
   ierr = HybMatProductValues(C, mp, before, o, w);
-  for (int b = 0; b < mp->blocks; b++) {
-    PetscErrorCode later = HybArenaReset(&w[b].side);
-
-    if (!ierr) ierr = later;
-  }
+  for (int b = 0; b < mp->blocks; b++) ierr = HybErrorFirst(ierr, HybArenaReset(&w[b].side));
   if (mp->blocks == 2) {
     ierr = mp->pending ? MatMPIAIJHybridGPUSumStates(C, ierr, "The values of a parallel product") : HybAgree(PetscObjectComm((PetscObject)C), ierr, "The values of a parallel product");
     if (ierr) HybParProductForget(mp->several);
@@ -389,14 +378,13 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   size_t         bytes, peak;
   const char    *method;
   HybRecordOp    op;
-  PetscErrorCode ierr, later;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybMatProductPlan(C, mp, o));
-  op    = mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC;
-  ierr  = HybRecordBegin(op, C, &mp->exec);
-  later = HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0);
-  if (!ierr) ierr = later;
+  op   = mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC;
+  ierr = HybRecordBegin(op, C, &mp->exec);
+  ierr = HybErrorFirst(ierr, HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
   PetscCall(HybMatProductCompute(C, mp, ierr, o));
   PetscCall(mp->blocks == 2 ? HybParProductGetInfo(mp->several, &flops, &bytes) : HybProductGetInfo(mp->one, &flops, &bytes, &peak));
   PetscCall(HybLogFlops(&mp->exec, flops));
@@ -612,8 +600,7 @@ static PetscErrorCode HybMatProductMake(Mat C, int blocks, HybMatProduct *mp, Pe
   PetscCall(HybOperandsMats(C, mp->blocks, &o));
   PetscCall(HybOperandsConform(C, mp->type, &o));
   if (!ierr) ierr = HybOperandsGet(C, PETSC_FALSE, &o);
-  later = parallel || !ierr ? HybMatProductHeader(C, mp->type, &o, &choices) : PETSC_SUCCESS;
-  if (!ierr) ierr = later;
+  if (parallel || !ierr) ierr = HybErrorFirst(ierr, HybMatProductHeader(C, mp->type, &o, &choices));
   /* A^T A of a matrix that is said to be symmetric is A A, as AIJ's: also where it is not, GAMG's graphs but for
      rounding */
   if (!parallel && mp->type == HYB_PRODUCT_ATB && product->A == product->B && product->A->symmetric == PETSC_BOOL3_TRUE) mp->type = HYB_PRODUCT_AB;

@@ -328,12 +328,11 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType t
 /* B's arrays become copies of those that csr names on the device */
 static PetscErrorCode HybCopyOnDevice(const HybExec *x, const HybCSR *csr, Mat B)
 {
-  HybArena       arrays;
   HybCSR         result;
   PetscErrorCode ierr;
+  HybArena       arrays = HybArenaOn(x);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&arrays, x));
   ierr = HybCSRCopy(x, &arrays, x->result, csr, PETSC_TRUE, HYB_COPY_DEVICE_TO_DEVICE, &result);
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
   if (ierr) (void)HybArenaReset(&arrays);

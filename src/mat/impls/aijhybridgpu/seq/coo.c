@@ -171,13 +171,13 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   unused = HybUnusedIsError(A);
   PetscCall(HybInodesEnded(A, &ended));
   PetscCall(PetscNew(&coo));
-  PetscCall(HybArenaInit(&coo->arena, x));
-  PetscCall(HybArenaInit(&coo->hostarena, x));
-  PetscCall(HybArenaInit(&arrays, x));
-  csr.m = A->rmap->n;
-  csr.n = A->cmap->n;
-  PetscCall(HybArenaInit(&work, x));
-  ierr = HybCOOToDevice(x, &work, i, ncoo, sizeof(PetscInt), &di);
+  coo->arena     = HybArenaOn(x);
+  coo->hostarena = HybArenaOn(x);
+  arrays         = HybArenaOn(x);
+  csr.m          = A->rmap->n;
+  csr.n          = A->cmap->n;
+  work           = HybArenaOn(x);
+  ierr           = HybCOOToDevice(x, &work, i, ncoo, sizeof(PetscInt), &di);
   if (!ierr) ierr = HybCOOToDevice(x, &work, j, ncoo, sizeof(PetscInt), &dj);
   if (!ierr) ierr = HybCOOSymbolicOnDevice(x, &work, ncoo, (const PetscInt *)di, (const PetscInt *)dj, &arrays, coo, &csr);
   ierr       = HybErrorFirst(ierr, HybArenaReset(&work));
@@ -351,10 +351,9 @@ static PetscErrorCode MatSetValuesCOO_SeqAIJHybridGPU(Mat A, const PetscScalar v
   }
   PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (device) {
-    HybArena work;
-    void    *dv = NULL;
+    void    *dv   = NULL;
+    HybArena work = HybArenaOn(&x);
 
-    PetscCall(HybArenaInit(&work, &x));
     ierr = HybCOOToDevice(&x, &work, v, coo->ncoo, sizeof(PetscScalar), &dv);
     if (!ierr) ierr = MatSeqAIJHybridGPUSetValuesCOODevice(A, coo, &x, (PetscScalar *)dv, (PetscBool)(mode == ADD_VALUES));
     PetscCall(HybArenaReset(&work));

@@ -162,7 +162,7 @@ static PetscErrorCode HybDenseNumeric(Mat A, PetscBool transpose, Mat B, Mat C)
              l.csr.n, transpose ? ", transposed," : "", B->rmap->n, B->cmap->n, C->rmap->n, C->cmap->n);
   PetscCall(HybDenseExec(A, B, l.csr.nnz, &x));
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DENSE], A, B, C, 0));
-  PetscCall(HybArenaInit(&work, &x));
+  work = HybArenaOn(&x);
   HybCallBoth(HybMultDense(A, &x, &l, transpose, B, C, &work), HybArenaReset(&work));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DENSE], A, B, C, 0));
   PetscCall(HybLentRestore(A, &l));

@@ -194,8 +194,8 @@ static PetscErrorCode MatSeqAIJHybridGPUCloneOnDevice(Mat A, const HybExec *x, P
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
-  PetscCall(HybArenaInit(&arrays, x));
-  ierr = HybCSRCopy(x, &arrays, x->result, &csr, values, HYB_COPY_DEVICE_TO_DEVICE, &result);
+  arrays = HybArenaOn(x);
+  ierr   = HybCSRCopy(x, &arrays, x->result, &csr, values, HYB_COPY_DEVICE_TO_DEVICE, &result);
   if (!ierr && !values) ierr = HybArenaCalloc(&arrays, x->result, csr.nnz, sizeof(HybScalar), &result.a);
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
   if (ierr) (void)HybArenaReset(&arrays);
@@ -279,7 +279,7 @@ static PetscErrorCode HybTransposeOnDevice(Mat A, const HybExec *x, HybArena *ar
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
-  PetscCall(HybArenaInit(&work, x));
+  work = HybArenaOn(x);
   HybCallBoth(x->backend->csr->transpose(x, arrays, &work, &csr, PETSC_FALSE, T, perm), HybArenaReset(&work));
   PetscCall(HybArenaMove(arrays, keep, *perm));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -395,9 +395,9 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
   if (reuse == MAT_REUSE_MATRIX) PetscCall(HybDerivedRefresh(A, *B, &x, NULL, NULL, &done));
   if (!done) {
-    PetscCall(HybArenaInit(&arrays, &x));
-    PetscCall(HybArenaInit(&keep, &x));
-    ierr = HybTransposeOnDevice(A, &x, &arrays, &keep, &csr, &perm);
+    arrays = HybArenaOn(&x);
+    keep   = HybArenaOn(&x);
+    ierr   = HybTransposeOnDevice(A, &x, &arrays, &keep, &csr, &perm);
     if (ierr) {
       (void)HybArenaReset(&arrays);
       (void)HybArenaReset(&keep);
@@ -446,7 +446,7 @@ static PetscErrorCode HybSubMatrixOnDevice(Mat A, const HybExec *x, PetscInt nro
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
-  PetscCall(HybArenaInit(&work, x));
+  work = HybArenaOn(x);
   ierr = HybArenaAlloc(&work, HYB_MEM_DEVICE, nrows, sizeof(PetscInt), &rowsdevice);
   if (!ierr) ierr = x->backend->copy(x, rowsdevice, rows, sizeof(PetscInt) * (size_t)nrows, HYB_COPY_HOST_TO_DEVICE);
   if (colmap) {
@@ -502,7 +502,7 @@ static PetscErrorCode HybSubMatrixAgain(Mat A, Mat B, const HybExec *x, const Hy
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(B, x, PETSC_TRUE, &b));
   *done = (PetscBool)(b.m == csr->m && b.n == csr->n && b.nnz == csr->nnz);
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&work, x));
+  work = HybArenaOn(x);
   HybCallBoth(x->backend->csr->patternhash(x, &work, 2, both, hash), HybArenaReset(&work));
   *done = (PetscBool)(hash[0] == hash[1]);
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
@@ -546,8 +546,8 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
-  PetscCall(HybArenaInit(&arrays, &x));
-  PetscCall(HybArenaInit(&keep, &x));
+  arrays = HybArenaOn(&x);
+  keep   = HybArenaOn(&x);
   if (!stride || step != 1) PetscCall(HybColumnMap(A, iscol, ncols, &colmap, &ascending));
   if (colmap || (stride && step == 1)) {
     PetscCall(ISGetIndices(isrow, &rows));

@@ -117,10 +117,9 @@ static PetscErrorCode HybDiagonalScaleIn(const HybExec *x, HybArena *work, HybCS
 
 static PetscErrorCode HybDiagonalScaleOnDevice(const HybExec *x, HybCSR *csr, Vec l, Vec r)
 {
-  HybArena work;
+  HybArena work = HybArenaOn(x);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, x));
   PetscCall(HybWorkEnd(&work, HybDiagonalScaleIn(x, &work, csr, l, r)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -208,7 +207,7 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   }
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
-  PetscCall(HybArenaInit(&work, &x));
+  work = HybArenaOn(&x);
   PetscCall(HybWorkEnd(&work, HybGetDiagonalIn(&x, &work, &csr, v, n)));
   PetscCall(MatSeqAIJHybridGPUReadEnd(A, &x));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
@@ -229,10 +228,9 @@ static PetscErrorCode HybDiagonalSetIn(const HybExec *x, HybArena *work, HybCSR 
 
 static PetscErrorCode HybDiagonalSetOnDevice(const HybExec *x, HybCSR *csr, Vec v, const PetscScalar *alpha, PetscBool add, PetscCount *missing)
 {
-  HybArena work;
+  HybArena work = HybArenaOn(x);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, x));
   PetscCall(HybWorkEnd(&work, HybDiagonalSetIn(x, &work, csr, v, alpha, add, missing)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -329,7 +327,7 @@ static PetscErrorCode MatNorm_SeqAIJHybridGPU(Mat A, NormType type, PetscReal *n
   which = type == NORM_1 ? HYB_NORM_1 : (type == NORM_FROBENIUS ? HYB_NORM_FROBENIUS : HYB_NORM_INFINITY);
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NORM], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
-  PetscCall(HybArenaInit(&work, &x));
+  work = HybArenaOn(&x);
   PetscCall(HybWorkEnd(&work, x.backend->csr->norm(&x, &work, &csr, which, norm)));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NORM], A, 0, 0, 0));
   HybGlueState.counts.deviceops++;
@@ -442,7 +440,7 @@ static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, PetscScalar alpha, Mat X, Petsc
     if (!csr[k].a) missing = 1;
   }
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&work, &host));
+  work = HybArenaOn(&host);
   PetscCall(MatSeqAIJGetArray(Y, &a));
   csr[1].a = (HybScalar *)a;
   ierr     = HybBackendHost.csr->axpysubset(&host, &work, (HybScalar *)&alpha, &csr[0], &csr[1], &missing);
@@ -516,14 +514,12 @@ static PetscErrorCode HybPatternsMayBeEqual(Mat Y, Mat X, PetscBool *may)
 /* B = Y + alpha X with the union of the patterns, on the device */
 static PetscErrorCode HybUnionOnDevice(Mat B, const HybExec *x, const HybCSR *yc, PetscScalar alpha, const HybCSR *xc, PetscCount *nnz)
 {
-  HybArena       work, arrays;
   HybCSR         result;
   PetscScalar    one = 1.0;
   PetscErrorCode ierr;
+  HybArena       work = HybArenaOn(x), arrays = HybArenaOn(x);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, x));
-  PetscCall(HybArenaInit(&arrays, x));
   ierr = x->backend->csr->addsymbolic(x, &arrays, &work, yc, xc, &result);
   if (!ierr) ierr = HybArenaAlloc(&arrays, x->result, result.nnz, sizeof(HybScalar), &result.a);
   if (!ierr) ierr = x->backend->csr->addnumeric(x, (HybScalar *)&one, yc, (HybScalar *)&alpha, xc, &result);
@@ -615,7 +611,7 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
     }
     /* as many entries, and all of X's among Y's: the same pattern, and the sum is there */
     if (str == SUBSET_NONZERO_PATTERN || (str != DIFFERENT_NONZERO_PATTERN && may)) {
-      PetscCall(HybArenaInit(&work, x));
+      work = HybArenaOn(x);
       PetscCall(HybWorkEnd(&work, x->backend->csr->axpysubset(x, &work, (HybScalar *)&alpha, &xc, &yc, &missing)));
     }
     if (!missing && xc.nnz == yc.nnz) PetscCall(HybPatternsKeepEqual(Y, X));

@@ -111,8 +111,8 @@ PetscErrorCode HybViewTranspose(const HybView *v, PetscBool conjugate, HybDevice
     HybExec  w = *x;
 
     w.result = HYB_MEM_DEVICE;
-    PetscCall(HybArenaInit(&t->arena, &w));
-    PetscCall(HybArenaInit(&work, &w));
+    t->arena = HybArenaOn(&w);
+    work     = HybArenaOn(&w);
     t->ready = PETSC_TRUE; /* from here on there is something to free */
     PetscCall(PetscMemzero(&t->key, sizeof(t->key)));
     {
@@ -294,9 +294,8 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
   PetscCall(HybWhereMult(&v, transpose, mode, xx, zz));
   PetscCall(HybRecordBegin(HybMultRecord(transpose, mode), A, &v.x));
   if (HybExecOnDevice(&v.x)) {
-    HybArena work;
+    HybArena work = HybArenaOn(&v.x);
 
-    PetscCall(HybArenaInit(&work, &v.x));
     HybCallBoth(HybMultOnDevice(&v, transpose, conjugate, xx, mode, yy, zz, &work), HybArenaReset(&work));
   } else if (!transpose)
     PetscCall(HybMultOnHost(&v, xx, mode, yy, zz));

@@ -242,11 +242,10 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
 
 PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr)
 {
-  HybArena       work;
   PetscErrorCode ierr;
+  HybArena       work = HybArenaOn(x);
 
   PetscFunctionBegin;
-  PetscCall(HybArenaInit(&work, x));
   HybLargePagesBegin(csr->m);
   ierr = HybAdoptDevice(C, x, &work, arrays, csr);
   HybLargePagesEnd();

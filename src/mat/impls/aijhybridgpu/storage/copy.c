@@ -26,7 +26,7 @@ static PetscErrorCode HybCopyPattern(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybE
 
   PetscFunctionBegin;
   PetscCall(HybHostOnlyEnd(A, hyb));
-  PetscCall(HybArenaInit(&d->arena, x));
+  d->arena = HybArenaOn(x);
   d->csr   = *host;
   d->csr.i = d->csr.j = NULL;
   d->csr.a            = NULL;

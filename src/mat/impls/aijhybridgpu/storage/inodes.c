@@ -86,7 +86,7 @@ PetscErrorCode HybInodesEnded(Mat A, PetscBool *ended)
   if (*ended || !hyb->copy.pattern) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &x));
   if (!HybExecOnDevice(&x)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&work, &x));
+  work = HybArenaOn(&x);
   HybCallBoth(HybInodesCount(A, &x, &work, ended), HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -10,7 +10,7 @@ PetscErrorCode HybPatternHash(const HybExec *x, PetscInt n, const HybCSR *const 
   const HybCSR *list[HYB_HASHES];
   uint64_t      of[HYB_HASHES];
   PetscInt      place[HYB_HASHES], each = 0;
-  HybArena      work;
+  HybArena      work = HybArenaOn(x);
 
   PetscFunctionBegin;
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
@@ -19,7 +19,6 @@ PetscErrorCode HybPatternHash(const HybExec *x, PetscInt n, const HybCSR *const 
       if (list[place[k]]->i == M[k]->i && list[place[k]]->j == M[k]->j && list[place[k]]->m == M[k]->m) break;
     if (place[k] == each) list[each++] = M[k];
   }
-  PetscCall(HybArenaInit(&work, x));
   HybCallBoth(x->backend->csr->patternhash(x, &work, each, list, of), HybArenaReset(&work));
   for (PetscInt k = 0; k < n; k++) hash[k] = of[place[k]];
   PetscFunctionReturn(PETSC_SUCCESS);

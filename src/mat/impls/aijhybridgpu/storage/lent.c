@@ -78,8 +78,8 @@ PetscCount HybCountNonemptyRows(const HybCSR *csr, PetscCount *longest)
 
 PetscErrorCode HybRowsLook(Mat A, const HybPatternKey *key, const HybExec *x, const HybCSR *csr, PetscCount *nbad, PetscInt *badrow)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybArena             work;
+  Mat_SeqAIJHybridGPU *hyb  = NULL;
+  HybArena             work = HybArenaOn(x);
 
   PetscFunctionBegin;
   *nbad   = 0;
@@ -88,7 +88,6 @@ PetscErrorCode HybRowsLook(Mat A, const HybPatternKey *key, const HybExec *x, co
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
     if (HybPatternKeyEqual(key, &hyb->checkkey)) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybArenaInit(&work, x));
   PetscCall(HybEventBegin(HybGlueState.event.check, A, 0, 0, 0));
   HybCallBoth(x->backend->csr->check(x, &work, csr, nbad, badrow), HybArenaReset(&work));
   PetscCall(HybEventEnd(HybGlueState.event.check, A, 0, 0, 0));

@@ -74,7 +74,7 @@ PetscErrorCode MatSeqAIJHybridGPUSendFrom(Mat A, Mat_SeqAIJHybridGPU *hyb, const
   PetscCall(MatSeqAIJHybridGPULockDue(A, hyb, x, csr, &due));
   hyb->inserted = PETSC_FALSE;
   if (!due) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&hyb->moved, x));
+  hyb->moved = HybArenaOn(x);
   /* without the memory the values stay where they are: that is no error */
   ierr = HYB_QUIETLY(HybLockedValues(x, csr, &hyb->moved, &to));
   if (ierr) {

@@ -67,7 +67,7 @@ PetscErrorCode MatSeqAIJHybridGPUPromote(Mat A, Mat_SeqAIJHybridGPU *hyb, const 
   PetscCall(MatSeqAIJHybridGPUDemote(A)); /* from page-locked memory, if the values are there */
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
   if (hyb->lives != HYB_LIVES_COPIED) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaInit(&hyb->moved, x));
+  hyb->moved = HybArenaOn(x);
   /* without the room the matrix stays where it is: that is no error */
   ierr = HYB_QUIETLY(HybPromotedValues(x, &csr, &hyb->moved, &to));
   if (ierr) {

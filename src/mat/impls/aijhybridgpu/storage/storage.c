@@ -176,11 +176,11 @@ PetscErrorCode HybStorageMake(Mat A, Mat_SeqAIJHybridGPU **data)
 
     PetscCall(HybGivenDrop());
     PetscCall(PetscNew(&hyb));
-    A->spptr   = hyb;
-    hyb->owner = A;
-    hyb->made  = ++HybGlueState.made;
-    PetscCall(HybArenaInit(&hyb->arrays, &x));
-    PetscCall(HybArenaInit(&hyb->moved, &x));
+    A->spptr    = hyb;
+    hyb->owner  = A;
+    hyb->made   = ++HybGlueState.made;
+    hyb->arrays = HybArenaOn(&x);
+    hyb->moved  = HybArenaOn(&x);
     PetscCall(HybGlueReadChoices(&hyb->choices));
     PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
     PetscCall(HybStorageExpect(A, hyb));

@@ -63,11 +63,11 @@ static PetscErrorCode HybRowsSort(const HybCSR *A, const PetscInt *to, HybArena 
 PetscErrorCode HybLentSort(Mat A, const HybLent *l, const HybExec *x, const PetscInt *to, const char *role, HybArena *copies, HybCSR *csr, PetscBool *copied)
 {
   const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
-  HybArena      work;
   HybCSR        sorted;
   HybPatternKey key;
   PetscCount    nbad;
   PetscInt      badrow;
+  HybArena      work = HybArenaOn(&host);
 
   PetscFunctionBegin;
   PetscCall(HybPatternKeyGet(A, &l->csr, &key));
@@ -78,7 +78,6 @@ PetscErrorCode HybLentSort(Mat A, const HybLent *l, const HybExec *x, const Pets
              badrow);
   if (!*copied) PetscCall(PetscInfo(A, "Operand %s of a product (%" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros) has %" PetscInt64_FMT " rows whose columns do not ascend: each phase takes a sorted copy. Sorted arrays save that, or MatSetValues()\n", role, l->csr.m, l->csr.n, (PetscInt64)l->csr.nnz, (PetscInt64)nbad));
   *copied = PETSC_TRUE;
-  PetscCall(HybArenaInit(&work, &host));
   HybCallBoth(HybRowsSort(&l->csr, to, copies, &work, &sorted), HybArenaReset(&work));
   if (HybExecOnDevice(x)) {
     PetscCall(HybCSRCopy(x, copies, HYB_MEM_DEVICE, &sorted, (PetscBool)(sorted.a != NULL), HYB_COPY_HOST_TO_DEVICE, csr));
