@@ -111,6 +111,8 @@ struct _HybHalo {
    strictly ascending, none of them owned by this process. before: an error of this process's, which becomes one of all.
    lasting: see above. */
 extern PetscErrorCode HybHaloCreate(HybComm, const HybExec *, PetscErrorCode before, const PetscInt *ranges, PetscInt nghost, const PetscInt *ghost, PetscBool lasting, HybHalo *);
+/* the same where each process needs all entries of the others */
+extern PetscErrorCode HybHaloCreateAll(HybComm, const HybExec *, PetscErrorCode before, const PetscInt *ranges, PetscBool lasting, HybHalo *);
 /* n halos at once, n <= HYB_COMM_TOGETHER, in the agreements of one, for rows alone: they cannot exchange entries.
    HybHaloThere(), not collective, fills `there`. */
 #define HYB_COMM_TOGETHER 2

@@ -53,7 +53,8 @@ typedef struct {
   HybSpMV         *restriction;
   const HybScalar *dinv; /* entries of the smoothers' preconditioner: one over A's diagonal */
   HybCycleSmoother pre, post;
-  /* where several processes have the level: its matrices. A.m is this process's rows; else A, P and R are not read. */
+  /* where several processes have the level: its matrices. A.m is this process's rows; A, P and R are read where each
+     process has all (HybCycle.whole). */
   HybCycleBlocks several[HYB_CYCLE_PARTS];
   PetscInt       cycles; /* visits to the next coarser level, 1: V, 2: W; not read on the level above the coarsest */
   HybScalar     *b, *x;  /* right-hand side and solution, an entry for each row of A; not read on the finest level */
@@ -80,6 +81,11 @@ typedef struct {
   /* On a device alone. Vectors are this process's parts, and all processes apply the cycle together. The inverse is
      that of a coarsest level that one process has whole: others have m = 0, and then any inverse but NULL. */
   PetscBool several;
+  /* Of several processes: from level `whole` on each has all of the levels, and computes the same; 1 <= whole <= n,
+     which is the coarsest; 0: there are no such levels. The level above has P in columns of all. `gather` brings others'
+     entries of a right-hand side of level `whole`, of which this process's are begin to begin+own-1. */
+  PetscInt       whole, begin, own, processes;
+  HybCycleBlocks gather;
   /* The levels are in single precision: plans are of exec.backend->single, and what their types here call HybScalar,
      values of matrices, dinv and vectors, is its. An application's b and x, and the inverse, are of double precision
      all the same. scale: HYB_CYCLE_SCALE ints where the cycle executes, zero at first. The finest level has vectors b
@@ -133,6 +139,12 @@ typedef struct _HybCycleOps {
   PetscErrorCode (*launch)(const HybExec *, void *graph, PetscBool awaited);
   PetscErrorCode (*forget)(const HybExec *, void **graph);
 } HybCycleOps;
+
+/* does this process have its part alone of this matrix of level k? */
+static inline PetscBool HybCycleShares(const HybCycle *c, PetscInt k, HybCyclePart part)
+{
+  return (PetscBool)(c->several && (!c->whole || k + 1 < c->whole || (k + 1 == c->whole && part != HYB_CYCLE_P)));
+}
 
 /* of the levels: bytes of a number, and where they are, exec being where the caller's vectors are */
 static inline size_t HybCycleNumberSize(const HybCycle *c)

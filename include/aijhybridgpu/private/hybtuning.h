@@ -76,6 +76,7 @@ typedef struct _HybTuning {
   PetscInt comm_after;     /* exchanges */
   PetscInt comm_aware_min; /* bytes */
   PetscInt comm_together;  /* nonzeros of a process's own columns */
+  PetscInt whole;          /* nonzeros; 0: none */
   PetscInt chain;          /* nonzeros or entries; 0: no kernel waits on the card */
   PetscInt plan_after;     /* numeric phases; -1: by their cost */
   PetscInt device_moduli;  /* 0: no, 1: yes */

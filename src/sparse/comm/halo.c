@@ -181,6 +181,24 @@ PetscErrorCode HybHaloCreate(HybComm comm, const HybExec *exec, PetscErrorCode b
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybHaloCreateAll(HybComm comm, const HybExec *exec, PetscErrorCode before, const PetscInt *ranges, PetscBool lasting, HybHalo *halo)
+{
+  PetscInt       first = 0, own = 0, n = 0, *ghost = NULL;
+  PetscErrorCode ierr = before;
+
+  PetscFunctionBegin;
+  if (!ierr) {
+    first = ranges[comm->rank];
+    own   = ranges[comm->rank + 1] - first;
+    n     = ranges[comm->size] - own;
+    ierr  = PetscMalloc1(n, &ghost);
+  }
+  for (PetscInt k = 0; ghost && k < n; k++) ghost[k] = k < first ? k : k + own;
+  ierr = HybHaloCreate(comm, exec, ierr, ranges, n, ghost, lasting, halo);
+  PetscCall(HybErrorFirst(ierr, PetscFree(ghost)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybHaloDestroy(HybHalo *halo)
 {
   HybHalo        h = *halo;

@@ -9,29 +9,29 @@
 
 PetscErrorCode HybCommSumCreate(HybComm comm, const HybExec *exec, PetscErrorCode before, PetscInt n, HybCommSum *sum)
 {
-  const PetscInt others = comm->size - 1;
-  PetscInt      *ranges = NULL, *ghost = NULL;
-  HybCommSum         s    = NULL;
-  PetscErrorCode ierr = before;
+  PetscInt      *ranges = NULL;
+  HybCommSum     s      = NULL;
+  HybHalo        halo   = NULL;
+  PetscErrorCode ierr   = before;
 
   PetscFunctionBegin;
   *sum = NULL;
   if (!ierr) ierr = PetscNew(&s);
-  if (!ierr) ierr = PetscMalloc2(comm->size + 1, &ranges, (size_t)others * (size_t)n, &ghost);
-  for (PetscMPIInt r = 0; r <= comm->size && !ierr; r++) ranges[r] = r * n;
-  for (PetscInt k = 0; k < others * n && !ierr; k++) ghost[k] = k < comm->rank * n ? k : k + n;
-  ierr = HybErrorFirst(ierr, HybHaloCreate(comm, exec, ierr, ranges, others * n, ghost, PETSC_TRUE, s ? &s->halo : &(HybHalo){NULL}));
-  (void)PetscFree2(ranges, ghost);
-  if (s) s->n = n;
+  if (!ierr) ierr = PetscMalloc1(comm->size + 1, &ranges);
+  for (PetscMPIInt r = 0; r <= comm->size && ranges; r++) ranges[r] = r * n;
+  ierr = HybHaloCreateAll(comm, exec, ierr, ranges, PETSC_TRUE, &halo);
+  (void)PetscFree(ranges);
   if (ierr) (void)PetscFree(s);
   PetscCall(ierr);
-  *sum = s;
+  s->halo = halo;
+  s->n    = n;
+  *sum    = s;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCommSumDestroy(HybCommSum *sum)
 {
-  HybCommSum         s = *sum;
+  HybCommSum     s = *sum;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;

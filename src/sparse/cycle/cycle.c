@@ -28,7 +28,9 @@
 
   Several processes. Each has its part of every vector, and products bring what they need of others (blocks.c). A
   process that fails goes on to the end, and each product tells those who wait for its entries. In the graph are the
-  levels whose products are one launch with their exchange: its numbers are in the device's memory.
+  levels whose exchanges find their numbers in the device's memory. A small level takes less time than its exchanges: so
+  each process has such levels whole. One exchange brings it all of the right-hand side, everybody computes the same
+  bits, and takes from the solution what its part of P needs.
 
   Single precision. The levels' matrices, vectors and numbers may be those of single precision, which halves what is
   moved; the caller's method stays double. b is scaled by a power of two on its way in, and x on its way out.
@@ -76,7 +78,7 @@ static void CycleMult(Visit *v, PetscInt k, HybCyclePart part, const HybScalar *
   const HybCSR *const  csr  = part == HYB_CYCLE_A ? &l->A : part == HYB_CYCLE_P ? &l->P
                                                                                 : &l->R;
 
-  if (v->cycle->several) { /* after an error too: others wait for this process's entries */
+  if (HybCycleShares(v->cycle, k, part)) { /* after an error too: others wait for this process's entries */
     const PetscErrorCode ierr = HybCycleBlocksMult(&l->several[part], v->exec, v->failed, x, mode, y, z);
 
     if (!v->failed) v->failed = ierr;
@@ -90,7 +92,7 @@ static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVSte
 {
   const HybCycleLevel *l = &v->cycle->level[k];
 
-  if (!v->cycle->several && HybSpMVHasStep(l->mult)) {
+  if (!HybCycleShares(v->cycle, k, HYB_CYCLE_A) && HybSpMVHasStep(l->mult)) {
     CYCLE_BY_PLAN(v, l->mult, HybSpMVApplyStep(l->mult, &l->A, x, step));
     return;
   }
@@ -125,6 +127,29 @@ static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, con
 static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, PetscBool zero);
 static void CycleAll(Visit *v);
 
+/* others' entries of the right-hand side of the first level that each process has whole */
+static void CycleGather(Visit *v, HybScalar *b)
+{
+  HybCycle *const c     = v->cycle;
+  HybHalo const   halo  = c->gather.halo;
+  const PetscInt  right = halo ? halo->nghost - c->begin : 0;
+  HybScalar      *came  = NULL;
+  PetscErrorCode  ierr  = v->failed;
+
+  if (!halo) return; /* lost by an error: nobody can be told */
+  halo->lenient = PETSC_TRUE;
+  if (ierr)
+    HybHaloAbandon(halo, v->exec, sizeof(HybScalar), PETSC_FALSE, ierr);
+  else {
+    ierr = HybHaloBegin(halo, v->exec, sizeof(HybScalar), b + c->begin);
+    if (!ierr) ierr = HybHaloEnd(halo, v->exec, PETSC_SUCCESS, &came);
+  }
+  halo->lenient = PETSC_FALSE;
+  if (!v->failed) v->failed = ierr;
+  CYCLE_DO(v, c->begin, v->exec->backend->copy(v->exec, b, came, sizeof(HybScalar) * (size_t)c->begin, HYB_COPY_DEVICE_TO_DEVICE));
+  CYCLE_DO(v, right, v->exec->backend->copy(v->exec, b + c->begin + c->own, came + c->begin, sizeof(HybScalar) * (size_t)right, HYB_COPY_DEVICE_TO_DEVICE));
+}
+
 /* what is below level k, for the right-hand side that is there */
 static void CycleBelow(Visit *v, PetscInt k)
 {
@@ -151,10 +176,18 @@ static void CycleFrom(Visit *v, PetscInt k)
     CycleAll(v);
 }
 
-/* for each matrix of several processes, from a level on */
-#define CYCLE_EACH_FROM(first, c, m)                             \
-  for (PetscInt k_ = (first); (c)->several && k_ < (c)->n; k_++) \
-    for (HybCycleBlocks *m = (c)->level[k_].several; m < (c)->level[k_].several + HYB_CYCLE_PARTS; m++)
+/* the k-th exchange of several processes from a level on; NULL: there is none */
+static HybCycleBlocks *CycleExchange(HybCycle *c, PetscInt first, PetscInt k)
+{
+  for (PetscInt l = first; c->several && l < (c->whole ? c->whole : c->n); l++) {
+    for (int part = 0; part < HYB_CYCLE_PARTS; part++)
+      if (HybCycleShares(c, l, (HybCyclePart)part) && !k--) return &c->level[l].several[part];
+  }
+  return c->several && first < c->whole && !k ? &c->gather : NULL;
+}
+#define CYCLE_EACH_FROM(first, c, m)      \
+  for (PetscInt k_ = 0; k_ >= 0; k_ = -1) \
+    for (HybCycleBlocks * m; (m = CycleExchange(c, first, k_)); k_++)
 #define CYCLE_EACH_CAPTURED(c, m) CYCLE_EACH_FROM((c)->first, c, m)
 
 /* Other processes' failures of which this one's device has heard. They are no reason to fail the others in turn, which
@@ -215,11 +248,18 @@ static PetscErrorCode CycleLaunch(Visit *v, HybCycle *c)
 
 /* A method without a step may allocate and wait. Of several processes each asks for itself: what is captured is the
    same to the others. */
-static PetscBool CycleLevelCanBeCaptured(const HybCycle *c, const HybCycleLevel *l)
+static PetscBool CycleLevelCanBeCaptured(const HybCycle *c, PetscInt k)
 {
-  if (!c->several) return (PetscBool)(HybSpMVHasStep(l->mult) && HybSpMVHasStep(l->interpolate) && l->R.i && HybSpMVHasStep(l->restriction));
-  for (int k = 0; k < HYB_CYCLE_PARTS; k++)
-    if (!HybCycleBlocksRecordable(&l->several[k])) return PETSC_FALSE;
+  const HybCycleLevel *l      = &c->level[k];
+  const HybSpMV *const plan[] = {l->mult, l->interpolate, l->restriction};
+
+  if (k + 1 == c->whole && c->several && !HybHaloRecordable(c->gather.halo, PETSC_FALSE)) return PETSC_FALSE;
+  for (int part = 0; part < HYB_CYCLE_PARTS; part++) {
+    if (HybCycleShares(c, k, (HybCyclePart)part)) {
+      if (!HybCycleBlocksRecordable(&l->several[part])) return PETSC_FALSE;
+    } else if ((part == HYB_CYCLE_R && !l->R.i) || !HybSpMVHasStep(plan[part]))
+      return PETSC_FALSE;
+  }
   return PETSC_TRUE;
 }
 
@@ -228,7 +268,7 @@ static PetscInt CycleFirstCaptured(const HybCycle *c, PetscInt first)
 {
   PetscInt k = c->n;
 
-  while (c->inverse && k > first && CycleLevelCanBeCaptured(c, &c->level[k - 1])) k--;
+  while (c->inverse && k > first && CycleLevelCanBeCaptured(c, k - 1)) k--;
   return c->several || k == first ? k : c->n;
 }
 
@@ -286,7 +326,8 @@ static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, P
   if (bs != b) CycleZeroSum(v, b);
   CycleSmooth(v, k, &l->pre, bs, x, zero);
   CycleMult(v, k, HYB_CYCLE_A, x, HYB_SPMV_RESIDUAL, b, l->r);
-  CycleMult(v, k, HYB_CYCLE_R, l->r, HYB_SPMV_SET, NULL, bc);
+  CycleMult(v, k, HYB_CYCLE_R, l->r, HYB_SPMV_SET, NULL, k + 1 == c->whole && c->several ? bc + c->begin : bc);
+  if (k + 1 == c->whole && c->several) CycleGather(v, bc);
   if (k == c->first - 1 && CycleHasGraph(v))
     CycleByGraph(v);
   else
@@ -373,19 +414,21 @@ PetscErrorCode HybCycleMoved(HybCycle *c)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscLogDouble CycleNonzeros(const HybCycleLevel *l, HybCyclePart part)
+static PetscLogDouble CycleNonzeros(const HybCycle *c, PetscInt k, HybCyclePart part)
 {
+  const HybCycleLevel  *l = &c->level[k];
   const HybCycleBlocks *m = &l->several[part];
 
-  if (m->halo) return (PetscLogDouble)m->D.nnz + (PetscLogDouble)m->O.nnz;
+  if (HybCycleShares(c, k, part)) return (PetscLogDouble)m->D.nnz + (PetscLogDouble)m->O.nnz;
   return (PetscLogDouble)(part == HYB_CYCLE_A ? l->A.nnz : part == HYB_CYCLE_R && l->R.i ? l->R.nnz
                                                                                          : l->P.nnz);
 }
 
-static PetscLogDouble SmootherFlops(const HybCycleLevel *l, const HybCycleSmoother *s, PetscBool zero)
+static PetscLogDouble SmootherFlops(const HybCycle *c, PetscInt k, const HybCycleSmoother *s, PetscBool zero)
 {
+  const HybCycleLevel *l = &c->level[k];
   /* the product, b - Ax, D^-1, and what combines three */
-  const PetscLogDouble step = 2.0 * CycleNonzeros(l, HYB_CYCLE_A) + 7.0 * l->A.m;
+  const PetscLogDouble step = 2.0 * CycleNonzeros(c, k, HYB_CYCLE_A) + 7.0 * l->A.m;
 
   return s->steps ? step * (s->steps - (zero ? 1 : 0)) + (zero ? 2.0 * l->A.m : 0) : 0;
 }
@@ -395,12 +438,15 @@ PetscLogDouble HybCycleFlops(const HybCycle *c)
   PetscLogDouble flops = 0, visits = 1, fresh = 1; /* of the visits those from zero */
 
   for (PetscInt k = 0; k < c->n; k++) {
-    const HybCycleLevel *l = &c->level[k];
+    const HybCycleLevel *l     = &c->level[k];
+    PetscLogDouble       these = visits * 2.0 * (CycleNonzeros(c, k, HYB_CYCLE_A) + CycleNonzeros(c, k, HYB_CYCLE_R));
 
-    flops += visits * (2.0 * (CycleNonzeros(l, HYB_CYCLE_A) + CycleNonzeros(l, HYB_CYCLE_P) + CycleNonzeros(l, HYB_CYCLE_R)) + SmootherFlops(l, &l->post, PETSC_FALSE));
-    flops += fresh * SmootherFlops(l, &l->pre, PETSC_TRUE) + (visits - fresh) * SmootherFlops(l, &l->pre, PETSC_FALSE);
+    these += visits * SmootherFlops(c, k, &l->post, PETSC_FALSE);
+    these += fresh * SmootherFlops(c, k, &l->pre, PETSC_TRUE) + (visits - fresh) * SmootherFlops(c, k, &l->pre, PETSC_FALSE);
+    these += visits * 2.0 * CycleNonzeros(c, k, HYB_CYCLE_P);
+    flops += HybCycleShares(c, k, HYB_CYCLE_A) || !c->several ? these : these / c->processes;
     fresh = visits;
     if (k + 1 < c->n) visits *= PetscMax(1, l->cycles);
   }
-  return flops + (c->inverse ? visits * 2.0 * c->m * c->m : 0);
+  return flops + (c->inverse ? visits * 2.0 * c->m * c->m / (c->several && c->whole ? c->processes : 1) : 0);
 }

@@ -64,6 +64,7 @@ static const HybOption TuningTable[] = {
   NUMBER(comm_segment, PETSC_TRUE, 128, 1, 65536, "MiB of each card that the node's other processes can reach by peer access"),
   NUMBER(comm_after, PETSC_TRUE, 2, 0, 0, "Exchanges that go by messages before peer access is set up for them; for those of matrices' products two count in advance"),
   NUMBER(comm_together, PETSC_TRUE, 1048576, 0, 0, "A parallel product with a vector is one launch with its exchange by peer access if fewer nonzeros of this process are in its own columns"),
+  NUMBER(whole, PETSC_TRUE, 3000000, 0, 0, "The largest multigrid level of several processes, in nonzeros with all coarser ones, that each of them has whole; 0: none"),
   NUMBER(comm_aware_min, PETSC_TRUE, 16384, 0, 0, "With a GPU-aware MPI, exchanges go through page-locked buffers if all messages are shorter than this number of bytes"),
 };
 

@@ -16,7 +16,8 @@ static uint64_t HybMGNewStamp(void)
   return ++stamps;
 }
 
-PetscErrorCode HybMGRelease(HybMG *h)
+/* all but what whole.c has */
+static PetscErrorCode ReleaseOwn(HybMG *h)
 {
   const PetscErrorCode first = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS, third = HybMGSingleRelease(h), second = HybArenaReset(&h->keep);
 
@@ -32,6 +33,14 @@ PetscErrorCode HybMGRelease(HybMG *h)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMGRelease(HybMG *h)
+{
+  PetscFunctionBegin;
+  HybCallBoth(ReleaseOwn(h), HybMGWholeRelease(h));
+  h->nowhole = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* memory for levels of these sizes: the one that is there, or another */
 static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscBool single, PetscInt levels, const PetscInt size[])
 {
@@ -42,7 +51,7 @@ static PetscErrorCode HybMGReserve(HybMG *h, const HybExec *x, PetscBool single,
   PetscFunctionBegin;
   for (PetscInt k = 0; k < levels; k++) same = (PetscBool)(same && size[k] == h->size[k]);
   if (same) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMGRelease(h));
+  PetscCall(ReleaseOwn(h));
   (void)memset(c, 0, sizeof(*c));
   c->zeromean = zeromean;
   c->zerosum  = zerosum;
@@ -169,8 +178,11 @@ static PetscErrorCode Reciprocals(KSP ksp, const char **why)
 /* A level has one D^-1, for the smoothers before and after. */
 static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycleLevel *l, PetscErrorCode before, const char **why)
 {
-  const HybExec *x    = &h->cycle.exec;
-  PetscBool      same = PETSC_TRUE;
+  const HybExec *x = &h->cycle.exec;
+  const PetscInt k = (PetscInt)(l - h->cycle.level);
+  /* whole.c brings the others' */
+  const PetscInt begin = h->firstwhole && k >= h->firstwhole ? h->A[k]->rmap->rstart : 0;
+  PetscBool      same  = PETSC_TRUE;
   HybVecAccess   d;
   HybArena       work;
   PetscErrorCode ierr, second;
@@ -191,7 +203,7 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
   work = HybArenaOn(x);
   ierr = HybVecGet(x, &work, m->smoothd->work[1], PETSC_TRUE, PETSC_FALSE, &d);
   if (!ierr) {
-    ierr   = HybMGIntoLevel(h, h->size[l - h->cycle.level], (const HybScalar *)d.there, PETSC_FALSE, (HybScalar *)l->dinv);
+    ierr   = HybMGIntoLevel(h, h->A[k]->rmap->n, (const HybScalar *)d.there, PETSC_FALSE, (HybScalar *)l->dinv + begin);
     second = HybVecRestore(x, &work, &d);
     if (!ierr) ierr = second;
   }
@@ -333,26 +345,38 @@ static PetscErrorCode CoarseSample(KSP ksp, PetscInt m, Vec *b, Vec *x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* by rows to where the cycle executes */
-static PetscErrorCode HybMGSendInverse(HybMG *h, Mat X)
+/* by rows, of the host */
+static PetscErrorCode CoarseRows(PetscInt m, Mat X, PetscScalar *rows)
 {
-  const HybExec     *x   = &h->cycle.exec;
-  const PetscInt     m   = h->cycle.m;
-  const size_t       all = (size_t)m * (size_t)m;
   const PetscScalar *a;
-  PetscScalar       *rows;
-  PetscErrorCode     ierr;
 
   PetscFunctionBegin;
-  if (!h->inverse) PetscCall(HybArenaAlloc(&h->keep, HYB_WORK(x), (PetscCount)all, sizeof(HybScalar), &h->inverse));
-  PetscCall(PetscMalloc1(all, &rows));
   PetscCall(MatDenseGetArrayRead(X, &a));
   for (PetscInt r = 0; r < m; r++)
     for (PetscInt q = 0; q < m; q++) rows[(size_t)r * m + q] = a[(size_t)q * m + r];
   PetscCall(MatDenseRestoreArrayRead(X, &a));
-  ierr = x->backend->copy(x, h->inverse, rows, sizeof(HybScalar) * all, HYB_COPY_HOST_TO_DEVICE);
-  PetscCall(PetscFree(rows));
-  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* to where the cycle executes */
+static PetscErrorCode HybMGSendInverse(HybMG *h, const PetscScalar *rows)
+{
+  const HybExec *x = &h->cycle.exec;
+
+  PetscFunctionBegin;
+  PetscCall(x->backend->copy(x, h->inverse, rows, sizeof(HybScalar) * (size_t)h->cycle.m * (size_t)h->cycle.m, HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective: all processes get the rows of the one that has the level */
+static PetscErrorCode CoarseTell(PC pc, const HybMG *h, PetscScalar *rows)
+{
+  const PetscLayout map   = h->A[h->cycle.n]->rmap;
+  PetscMPIInt       owner = 0;
+
+  PetscFunctionBegin;
+  while (map->range[owner + 1] == map->range[owner]) owner++;
+  PetscCallMPI(MPI_Bcast(rows, (PetscMPIInt)(map->N * map->N), MPIU_SCALAR, owner, PetscObjectComm((PetscObject)pc)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -374,8 +398,8 @@ static PetscErrorCode CoarseOwned(const HybMG *h, KSP ksp, KSP *solver, PetscBoo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the inverse of this process's rows, tried beside a sample of the level's solver's */
-static PetscErrorCode CoarseInverse(HybMG *h, KSP solver, Vec b, Vec x, PetscBool *good)
+/* the inverse of this process's rows, tried beside a sample of the level's solver's; rows, of the host: it by rows */
+static PetscErrorCode CoarseInverse(HybMG *h, KSP solver, Vec b, Vec x, PetscScalar *rows, PetscBool *good)
 {
   Mat            X = NULL;
   PetscErrorCode ierr;
@@ -383,7 +407,8 @@ static PetscErrorCode CoarseInverse(HybMG *h, KSP solver, Vec b, Vec x, PetscBoo
   PetscFunctionBegin;
   ierr = CoarseColumns(solver, h->cycle.m, &X);
   if (!ierr) ierr = CoarseCompare(solver, h->cycle.m, X, b, x, good);
-  if (!ierr && *good) ierr = HybMGSendInverse(h, X);
+  if (!ierr && *good) ierr = CoarseRows(h->cycle.m, X, rows);
+  if (!ierr && *good && !h->firstwhole) ierr = HybMGSendInverse(h, rows);
   if (!ierr && !*good) ierr = PetscInfo(solver, "The coarsest level, %" PetscInt_FMT " rows, stays with its solver: an inverse gives another result\n", h->cycle.m);
   PetscCall(MatDestroy(&X));
   PetscCall(ierr);
@@ -391,8 +416,8 @@ static PetscErrorCode CoarseInverse(HybMG *h, KSP solver, Vec b, Vec x, PetscBoo
 }
 
 /* PETSc's own solver stays on the host, where it costs no copies and no wait, and where several processes have a part
-   of the level. Of several processes those without rows of it have nothing to do. *cannot: why single precision does
-   not do, or NULL. */
+   of the level. Of several processes those without rows of it have nothing to do, or get the inverse from the one that
+   has them: an error in that last step is this process's alone. *cannot: why single precision does not do, or NULL. */
 static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h, const char **cannot)
 {
   HybCycle                *c   = &h->cycle;
@@ -404,6 +429,7 @@ static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h, const char
   PetscBool                good = PETSC_TRUE, linear = PETSC_FALSE, none = PETSC_FALSE;
   KSP                      solver = NULL;
   Vec                      b = NULL, x = NULL;
+  PetscScalar             *rows = NULL;
   PetscErrorCode           ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
@@ -412,16 +438,25 @@ static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h, const char
   if (!linear) no = "no inverse";
   PetscCall(HybMGAgree(pc, h, ierr, &no));
   if (!no) {
-    ierr = CoarseSample(ksp, c->m, &b, &x);
-    if (!ierr && none && !h->inverse) ierr = HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), 1, sizeof(HybScalar), &h->inverse);
-    if (!ierr && !none) ierr = CoarseInverse(h, solver, b, x, &good);
+    const size_t all = none && !h->firstwhole ? 1 : (size_t)c->m * (size_t)c->m;
+
+    ierr = CoarseSample(ksp, h->A[c->n]->rmap->n, &b, &x);
+    if (!ierr && !h->inverse) ierr = HybArenaAlloc(&h->keep, HYB_WORK(&c->exec), (PetscCount)all, sizeof(HybScalar), &h->inverse);
+    if (!ierr) ierr = PetscMalloc1(all, &rows);
+    if (!ierr && !none) ierr = CoarseInverse(h, solver, b, x, rows, &good);
     if (!good) no = "another result";
     ksp->its      = its;
     ksp->totalits = total;
     ksp->reason   = reason;
     PetscCall(VecDestroy(&b));
     PetscCall(VecDestroy(&x));
-    PetscCall(HybMGAgree(pc, h, ierr, &no));
+    ierr = HybMGAgree(pc, h, ierr, &no);
+    if (!ierr && !no && h->firstwhole) {
+      ierr = CoarseTell(pc, h, rows);
+      ierr = HybErrorFirst(ierr, HybMGSendInverse(h, rows));
+    }
+    (void)PetscFree(rows);
+    PetscCall(ierr);
   }
   c->inverse = no ? NULL : h->inverse;
   if (c->single && no && (!good || c->zeromean || c->zerosum)) *cannot = "the coarsest level is singular, or nearly so";
@@ -435,14 +470,11 @@ static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h, const char
 /* memory and numbers */
 static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, PetscBool single, const char **why)
 {
-  const PetscInt levels = mg->levels[0]->levels;
+  const PetscInt levels = mg->levels[0]->levels, whole = h->firstwhole;
   PetscInt       size[HYB_MG_LEVELS];
-  Mat            coarsest;
 
   PetscFunctionBegin;
-  PetscCall(KSPGetOperators(mg->levels[0]->smoothd, &coarsest, NULL));
-  for (PetscInt k = 0; k < levels - 1; k++) size[k] = h->A[k]->rmap->n;
-  size[levels - 1] = coarsest->rmap->n;
+  for (PetscInt k = 0; k < levels; k++) size[k] = whole && k >= whole ? h->A[k]->rmap->N : h->A[k]->rmap->n;
   for (PetscInt k = 0; k < levels && !*why && !h->several; k++)
     if (!size[k]) *why = "a level without rows";
   /* a host has no transpose but the interpolation's */
@@ -456,7 +488,17 @@ static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, 
   h->cycle.several = h->several;
   h->cycle.ctx     = h;
   PetscCall(HybMGNumbers(mg, h, why));
-  for (PetscInt k = 0; k < levels - 1 && h->several; k++) h->cycle.level[k].A.m = h->A[k]->rmap->n;
+  for (PetscInt k = 0; k < levels - 1 && h->several; k++) h->cycle.level[k].A.m = size[k];
+  h->cycle.whole = whole;
+  if (whole) {
+    const PetscLayout map = h->A[whole]->rmap;
+    PetscMPIInt       all;
+
+    PetscCallMPI(MPI_Comm_size(map->comm, &all));
+    h->cycle.begin     = map->rstart;
+    h->cycle.own       = map->n;
+    h->cycle.processes = all;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -493,7 +535,10 @@ static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscBool 
   PetscCall(HybMGAgree(pc, h, ierr, why));
   if (!*why) PetscCall(HybMGNullSpace(mg->levels[levels - 1]->smoothd, h, why));
   if (!*why && single) PetscCall(HybMGSingleTry(h, cannot));
-  if (!*why && !*cannot) PetscCall(HybMGCoarsest(pc, mg, h, cannot));
+  if (*why || *cannot) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = HybMGCoarsest(pc, mg, h, cannot);
+  if (h->firstwhole && (ierr || h->cycle.inverse)) ierr = HybErrorFirst(ierr, HybMGWholeBuild(pc, h, ierr));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -503,7 +548,13 @@ PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
   const char     *cannot = NULL;
 
   PetscFunctionBegin;
+  PetscCall(HybMGWholeChoose(pc, h, x));
   PetscCall(HybMGBuildIn(pc, h, x, single, &cannot, why));
+  if (!*why && h->firstwhole && !h->cycle.inverse) { /* the coarsest level's solver has to have its vectors */
+    h->nowhole = PETSC_TRUE;
+    PetscCall(HybMGWholeChoose(pc, h, x));
+    PetscCall(HybMGBuildIn(pc, h, x, single, &cannot, why));
+  }
   if (h->wanted && !single) PetscCall(PetscInfo(pc, "The cycle is in double precision: single is for one process with a device, and a PETSc of double precision\n"));
   if (!cannot) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscInfo(pc, "The cycle is in double precision: %s\n", cannot));
@@ -549,6 +600,7 @@ static PetscErrorCode LendSeveral(HybMG *h, PetscInt k, PetscBool *moved)
     HybCSR               csr[2];
     HybSpMV             *plan[2];
 
+    if (!HybCycleShares(&h->cycle, k, (HybCyclePart)part)) continue;
     PetscCall(HybMatParGetMult(M[part], &h->cycle.exec, m[part].transpose, csr, plan));
     m[part].D      = csr[0];
     m[part].O      = csr[1];
@@ -571,6 +623,7 @@ static PetscErrorCode LendHalos(HybMG *h, PetscInt k, PetscBool *moved)
   for (int part = 0; part < HYB_CYCLE_PARTS; part++) {
     PetscErrorCode later;
 
+    if (!HybCycleShares(&h->cycle, k, (HybCyclePart)part)) continue;
     m[part].transpose = (PetscBool)(part == HYB_CYCLE_R && h->transposed[k]);
     later             = HybMatParHalo(M[part], &m[part].halo);
     if (!ierr) ierr = later;
@@ -578,7 +631,7 @@ static PetscErrorCode LendHalos(HybMG *h, PetscInt k, PetscBool *moved)
     h->halo[k][part] = m[part].halo ? m[part].halo->number : 0;
   }
   PetscCall(ierr);
-  for (int part = 0; part < HYB_CYCLE_PARTS; part++) PetscCheck(m[part].halo, PetscObjectComm((PetscObject)M[part]), PETSC_ERR_PLIB, "A cycle whose exchange is gone");
+  for (int part = 0; part < HYB_CYCLE_PARTS; part++) PetscCheck(m[part].halo || !HybCycleShares(&h->cycle, k, (HybCyclePart)part), PetscObjectComm((PetscObject)M[part]), PETSC_ERR_PLIB, "A cycle whose exchange is gone");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -640,6 +693,8 @@ PetscErrorCode HybMGReturn(HybMG *h)
     const Mat M[] = {h->A[k], h->P[k], h->R[k]};
 
     for (int part = 0; part < (M[1] == M[2] ? 2 : 3); part++) {
+      /* of P and of its transpose one is lent, or none */
+      if (h->several && !HybCycleShares(&h->cycle, k, M[1] == M[2] && part ? HYB_CYCLE_R : (HybCyclePart)part)) continue;
       if (h->several)
         PetscCall(HybMatParRestoreMult(M[part], x));
       else

@@ -293,6 +293,7 @@ static PetscErrorCode LevelsCovered(PC pc, HybMG *h, const char **why)
     }
   }
   for (PetscInt l = levels - 1; l > 0 && !*why; l--) PetscCall(LevelCovered(h, mg, l, why));
+  PetscCall(KSPGetOperators(mg->levels[0]->smoothd, &h->A[levels - 1], NULL));
   if (!*why) PetscCall(CoarsestCovered(mg->levels[0]->smoothd, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,8 +1,9 @@
 /*
   mgimpl.h: the application of PETSc's multigrid by the room cycle. look.c: what is covered; watched.c: what a solver
   does beside solving, and which one is inside another; build.c: what the cycle is made of; smoother.c: smoothers'
-  numbers; single.c: single precision; rhs.c: right-hand sides that are left to smoothers; agree.c: several processes;
-  mg.c: the application, and what is registered.
+  numbers; single.c: single precision; whole.c: coarse levels that each of several processes has whole; rhs.c:
+  right-hand sides that are left to smoothers; agree.c: several processes; mg.c: the application, and what is
+  registered.
 */
 #ifndef AIJHYBRIDGPU_MGIMPL_H
 #define AIJHYBRIDGPU_MGIMPL_H
@@ -77,6 +78,21 @@ typedef struct {
   PetscBool        planned; /* there is a plan */
 } HybMGSingle;
 
+/* A matrix of several processes that this one has whole, or its rows of */
+typedef struct {
+  HybParWhole      all;
+  PetscBool        made, valued;
+  PetscObjectId    id; /* the matrix, its pattern, and the values that it had */
+  PetscObjectState nonzerostate, state;
+  HybSpMV          plan;
+  PetscBool        planned;
+  HybArena         keep; /* of an interpolation: its transpose's */
+  HybCSR           T;
+  PetscInt        *perm; /* entry k of T is entry perm[k] */
+  HybSpMV          back;
+  PetscBool        planned2;
+} HybMGWhole;
+
 typedef struct {
   PetscBool on, asked;      /* -pc_mg_aijhybridgpu, and whether it has been read */
   PetscBool wanted;         /* -pc_mg_aijhybridgpu_precision single */
@@ -88,12 +104,18 @@ typedef struct {
   HybCycle  cycle;
   HybArena  keep;                /* of the cycle's vectors and numbers */
   PetscInt  size[HYB_MG_LEVELS]; /* rows of the levels that keep is for */
-  /* by levels of the cycle, the finest first; transposed: the restriction is R's transpose */
-  Mat         A[HYB_MG_LEVELS], P[HYB_MG_LEVELS], R[HYB_MG_LEVELS];
-  PetscBool   transposed[HYB_MG_LEVELS];
-  uint64_t    plan[HYB_MG_LEVELS][3];         /* numbers of the plans */
-  uint64_t    blockplan[HYB_MG_LEVELS][3][2]; /* of parallel matrices: of both blocks' plans, and of the halos */
-  uint64_t    halo[HYB_MG_LEVELS][3];
+  /* by levels of the cycle, the finest first, of A the coarsest one's too; transposed: the restriction is R's
+     transpose */
+  Mat       A[HYB_MG_LEVELS], P[HYB_MG_LEVELS], R[HYB_MG_LEVELS];
+  PetscBool transposed[HYB_MG_LEVELS];
+  uint64_t  plan[HYB_MG_LEVELS][3];         /* numbers of the plans */
+  uint64_t  blockplan[HYB_MG_LEVELS][3][2]; /* of parallel matrices: of both blocks' plans, and of the halos */
+  uint64_t  halo[HYB_MG_LEVELS][3];
+  /* of several processes: the first level that each has whole, 0: there is none; nowhole: the coarsest one cannot be */
+  PetscInt    firstwhole;
+  PetscBool   nowhole;
+  HybMGWhole  whole[HYB_MG_LEVELS][HYB_CYCLE_R];
+  HybHalo     rows[HYB_MG_LEVELS];                    /* from everybody to everybody, of these levels */
   HybMGSingle narrow[HYB_MG_LEVELS][HYB_CYCLE_PARTS]; /* where the cycle is in single precision */
   int        *beyond;                                 /* there a flag where it executes: a number that it cannot have */
   PetscReal  *c;                                      /* numbers of all smoothers, where the cycle executes */
@@ -126,6 +148,11 @@ PETSC_INTERN PetscErrorCode HybMGOutOfLevel(const HybMG *, PetscCount n, const H
 /* csr and plan are A's own, and become those of its copy; moved: they are others than the last time */
 PETSC_INTERN PetscErrorCode HybMGSingleLend(HybMG *, Mat A, HybMGSingle *, PetscBool moved, HybCSR *csr, HybSpMV **plan);
 PETSC_INTERN PetscErrorCode HybMGSingleRelease(HybMG *);
+/* whole.c, for several processes, collective. Choose: which levels each has whole; Build: all that it has of them; the
+   reciprocals of diagonals and the inverse are there. before: an error of this process, which becomes one of all. */
+PETSC_INTERN PetscErrorCode HybMGWholeChoose(PC, HybMG *, const HybExec *);
+PETSC_INTERN PetscErrorCode HybMGWholeBuild(PC, HybMG *, PetscErrorCode before);
+PETSC_INTERN PetscErrorCode HybMGWholeRelease(HybMG *);
 /* rhs.c: the smoothers can ask for their right-hand sides from now on; and b is the finest level's */
 PETSC_INTERN PetscErrorCode HybMGKnownToSmoothers(PC);
 PETSC_INTERN PetscErrorCode HybMGLeaveRightHandSide(PC, Vec b);
