@@ -62,7 +62,7 @@ static PetscErrorCode WholeOthers(HybParWhole *w, PetscErrorCode before, const H
   PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
-  if (comm->size > 2) {
+  if (comm->size != 2) {
     if (!ierr) ierr = HybArenaAlloc(work, HYB_WORK(x), wish.N, sizeof(PetscInt), &colmap);
     if (!ierr) ierr = x->backend->local->sequence(x, wish.N, 0, colmap);
     wish.colmap = colmap;
