@@ -82,6 +82,7 @@ typedef enum {
   cudaErrorInvalidResourceHandle    = 400,
   cudaErrorStreamCaptureUnsupported = 900,
   cudaErrorStreamCaptureInvalidated = 901,
+  cudaErrorStreamCaptureUnjoined    = 904,
   cudaErrorNotSupported             = 801,
   cudaErrorUnknown                  = 999
 } cudaError_t;

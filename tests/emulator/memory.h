@@ -47,6 +47,11 @@ struct Operation {
   std::vector<emu::Use> uses;
   std::vector<Array *>  arrays;
   std::function<void()> run;
+  /* of a graph: the stream, counted as it came to the capture; an event is recorded there, or waited for, as slot says */
+  enum { Runs,
+         Records,
+         Waits } turn;
+  int branch, slot;
 };
 } // namespace emu
 
@@ -61,11 +66,17 @@ struct EmuStream {
   emu::Clock                   clock;
   std::deque<emu::Operation *> queue;
   struct EmuGraph             *graph; /* what is launched now becomes a part of it */
+  int                          branch;
 };
+#define EMU_BRANCHES 4
 struct EmuGraph {
   std::vector<emu::Operation> operations;
+  int                         branches, slots;
+  bool                        open[EMU_BRANCHES]; /* no other stream waits for what is at its end */
 };
 struct EmuEvent {
+  struct EmuGraph        *graph; /* it was recorded on a stream that was being captured, */
+  int                     slot, branch;
   emu::Clock              clock;
   bool                    timing; /* when it was passed is noted */
   std::shared_ptr<double> passed; /* in seconds, 0: not yet; of the last record */

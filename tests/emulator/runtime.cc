@@ -265,20 +265,39 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
   host_.Join(c);
   return cudaSuccess;
 }
-/* Graphs: what a stream is given while it is captured is looked at and done when the graph is launched, each time anew */
+/* Graphs: what a stream is given while it is captured is looked at and done when the graph is launched, each time anew.
+   A stream that waits for an event of the capture is captured as well, and has to be waited for before the end. */
+static void Turn(EmuStream *s, int turn, int slot)
+{
+  const bool open = s->graph->open[s->branch];
+  Operation *o    = Queue(s, "an event", {}, [] {});
+
+  o->turn                   = turn ? Operation::Waits : Operation::Records;
+  o->slot                   = slot;
+  s->graph->open[s->branch] = open;
+}
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode)
 {
   EmuStream *s = Get(stream);
   if (!s->number || s->graph) return Set(cudaErrorStreamCaptureUnsupported);
-  s->graph = new EmuGraph();
+  s->graph  = new EmuGraph();
+  s->branch = 0;
   return cudaSuccess;
 }
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
   Count("cudaStreamEndCapture");
   EmuStream *s = Get(stream);
+  bool open    = false;
   *graph       = s->graph;
-  s->graph     = nullptr;
+  for (int k = 1; *graph && k <= (*graph)->branches; k++) open = open || (*graph)->open[k];
+  for (EmuStream &other : stream_)
+    if (*graph && other.graph == *graph) other.graph = nullptr;
+  if (open) {
+    delete *graph;
+    *graph = nullptr;
+    return Set(cudaErrorStreamCaptureUnjoined);
+  }
   if (*graph && endcaptures_ > 0) {
     endcaptures_--;
     delete *graph;
@@ -312,8 +331,18 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
   Count("cudaGraphLaunch");
-  EmuStream *s = Get(stream);
+  static cudaStream_t branch[EMU_BRANCHES]; /* the first is not used */
+  std::vector<Clock>  at((size_t)exec->slots);
   for (const Operation &g : exec->operations) {
+    EmuStream *s = Get(stream);
+    if (g.branch && !branch[g.branch]) (void)cudaStreamCreateWithFlags(&branch[g.branch], cudaStreamNonBlocking);
+    if (g.branch) {
+      s       = Get(branch[g.branch]);
+      s->card = Get(stream)->number ? Get(stream)->card : card_;
+    }
+    if (g.turn == Operation::Records) at[(size_t)g.slot] = s->clock;
+    if (g.turn == Operation::Waits) s->clock.Join(at[(size_t)g.slot]);
+    if (g.turn != Operation::Runs) continue;
     std::vector<emu::Use> uses = g.uses;
     std::function<void()> run  = g.run;
     Operation            *o    = Queue(s, g.what.c_str(), std::move(uses), std::move(run));
@@ -329,7 +358,20 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned)
 {
   Count("cudaStreamWaitEvent");
-  Get(stream)->clock.Join(e->clock);
+  EmuStream *s = Get(stream);
+  if (e->graph) {
+    if (!s->graph) {
+      if (e->graph->branches + 1 == EMU_BRANCHES) Fail("a graph with more than %d streams", EMU_BRANCHES);
+      s->graph  = e->graph;
+      s->branch = ++e->graph->branches;
+    }
+    if (s->graph != e->graph) Fail("a stream waits for an event of another capture");
+    if (s->branch != e->branch) e->graph->open[e->branch] = false;
+    Turn(s, 1, e->slot);
+    return cudaSuccess;
+  }
+  if (s->graph) Fail("a stream that is being captured waits for an event that is not");
+  s->clock.Join(e->clock);
   return cudaSuccess;
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t s, void (*f)(void *), void *data)
@@ -359,6 +401,13 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t stream)
 {
   Count("cudaEventRecord");
   EmuStream *s = Get(stream);
+  e->graph     = s->graph;
+  if (s->graph) {
+    e->branch = s->branch;
+    e->slot   = s->graph->slots++;
+    Turn(s, 0, e->slot);
+    return cudaSuccess;
+  }
   Legacy(s, true);
   if (e->timing) {
     const std::shared_ptr<double> passed = std::make_shared<double>(0.0);

@@ -186,6 +186,7 @@ extern PetscErrorCode HybHaloMult(HybHalo, const HybExec *, HybPeerProduct *);
    were. Replay() comes before each launch of the graph, Replayed() after it. Whether others have a graph does not
    matter. HybHaloRecordable(): peer access serves, and what an exchange needs is there. */
 extern PetscBool      HybHaloRecordable(HybHalo, PetscBool transpose);
+extern PetscBool      HybHaloRecords(HybHalo, PetscBool transpose); /* between Record() and Recorded() */
 extern PetscErrorCode HybHaloRecord(HybHalo, const HybExec *, PetscBool transpose);
 extern PetscInt       HybHaloRecorded(HybHalo, PetscBool transpose);
 extern PetscErrorCode HybHaloReplay(HybHalo, const HybExec *, PetscBool transpose);
@@ -218,6 +219,7 @@ extern PetscBool      HybCommSumServes(HybCommSum);
    tells it once their devices have come to them. */
 extern PetscErrorCode HybCommSumApply(HybCommSum, const HybExec *, PetscErrorCode before, PetscInt n, HybScalar *v);
 extern PetscErrorCode HybCommSumHeard(HybCommSum);
+/* sums in a graph: the halo's exchanges, forward, are recorded and replayed */
 
 /*
   Rows of a matrix that is distributed as the halo's entries are. A: this process's rows; colmap[c], where the backend
@@ -328,8 +330,8 @@ typedef struct _HybCommOps {
      afterwards. */
   PetscErrorCode (*mult)(const HybExec *, const HybPeerTable *, uint64_t number, uint64_t *counter, const HybPeerProduct *, PetscInt seconds, char *const slot[2], size_t bytes);
   /* One launch for put(), wait(), and v[k] = the sum over all processes, k < n; this one has that rank, each has room
-     for `room` numbers, and all are neighbours. */
-  PetscErrorCode (*sum)(const HybExec *, const HybPeerTable *, uint64_t number, PetscMPIInt rank, PetscInt room, PetscInt n, HybScalar *v, PetscInt seconds, void *slot, size_t bytes);
+     for `room` numbers, and all are neighbours. counter: as mult()'s. */
+  PetscErrorCode (*sum)(const HybExec *, const HybPeerTable *, uint64_t number, uint64_t *counter, PetscMPIInt rank, PetscInt room, PetscInt n, HybScalar *v, PetscInt seconds, char *const slot[2], size_t bytes);
   /* on exec's stream: to[row[k]] += v[place[ptr[k]]] + ... + v[place[ptr[k+1]-1]], one after the other, k < n */
   PetscErrorCode (*add)(const HybExec *, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, PetscBool scalars, const void *v, void *to);
   /* on exec's stream: to[k] = entry number from[k] of the sources, k < n; where that is negative to[k] stays */

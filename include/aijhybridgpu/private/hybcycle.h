@@ -40,7 +40,7 @@ typedef struct {
   HybSpMV  *own, *others; /* their plans */
   HybHalo   halo;
   PetscBool transpose;
-  PetscInt  captured; /* HybCycleApply()'s own: products in a launch of the graph */
+  PetscInt  captured[2]; /* products in a launch of the cycle's graph, and of a caller's (HybCycleRecordBegin()) */
 } HybCycleBlocks;
 
 /* A level above the coarsest. All arrays belong to the caller and live where the backend executes. */
@@ -82,8 +82,8 @@ typedef struct {
      that of a coarsest level that one process has whole: others have m = 0, and then any inverse but NULL. */
   PetscBool several;
   /* Of several processes: from level `whole` on each has all of the levels, and computes the same; 1 <= whole <= n,
-     which is the coarsest; 0: there are no such levels. The level above has P in columns of all. `gather` brings others'
-     entries of a right-hand side of level `whole`, of which this process's are begin to begin+own-1. */
+     which is the coarsest; 0: there are no such levels. The level above has P in columns of all. `gather` brings
+     others' entries of a right-hand side of level `whole`, of which this process's are begin to begin+own-1. */
   PetscInt       whole, begin, own, processes;
   HybCycleBlocks gather;
   /* The levels are in single precision: plans are of exec.backend->single, and what their types here call HybScalar,
@@ -173,11 +173,17 @@ extern PetscErrorCode HybCycleMoved(HybCycle *);
 /* Not collective: an error if this process's device has found in an exchange of the cycle's that another one failed */
 extern PetscErrorCode HybCycleHeard(HybCycle *);
 /* Collective, of several processes: z = A x, y + A x or y - A x with the finest level's matrix, as in the cycle */
-extern PetscErrorCode HybCycleMult(HybCycle *, PetscErrorCode before, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
+extern PetscErrorCode HybCycleMult(HybCycle *, const HybExec *, PetscErrorCode before, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
 /* The same application, launch by launch, on the stream of the HybExec, which the caller captures. The recording is
    valid while b and x stay where they are and stamp does not change. HybCycleIsRecordable(): may it be captured? */
 extern PetscErrorCode HybCycleRecord(HybCycle *, const HybExec *, const HybScalar *b, HybScalar *x);
 extern PetscBool      HybCycleIsRecordable(const HybCycle *);
+/* Of several processes: exchanges of applications and of HybCycleMult() are recorded between Begin and End, not
+   collective, as with HybHaloRecord(); Replay comes before each launch of what was captured, Replayed after it. */
+extern PetscErrorCode HybCycleRecordBegin(HybCycle *, const HybExec *);
+extern void           HybCycleRecordEnd(HybCycle *);
+extern PetscErrorCode HybCycleReplay(HybCycle *, const HybExec *);
+extern void           HybCycleReplayed(HybCycle *);
 /* floating-point operations of one application, as PETSc counts them, without solve() */
 extern PetscLogDouble HybCycleFlops(const HybCycle *);
 

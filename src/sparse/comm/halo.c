@@ -389,6 +389,13 @@ PetscBool HybHaloRecordable(HybHalo h, PetscBool transpose)
   return (PetscBool)(e && e->peer && !e->begun && (!transpose || h->room));
 }
 
+PetscBool HybHaloRecords(HybHalo h, PetscBool transpose)
+{
+  const HybExchange e = transpose ? h->reverse : h->forward;
+
+  return (PetscBool)(e && e->recording);
+}
+
 PetscErrorCode HybHaloRecord(HybHalo h, const HybExec *exec, PetscBool transpose)
 {
   PetscFunctionBegin;

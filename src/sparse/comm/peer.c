@@ -549,9 +549,14 @@ PetscErrorCode HybPeerSum(HybExchange e, const HybExec *exec, PetscInt room, Pet
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  if (e->recording) {
+    PetscCall(exec->backend->comm->sum(exec, &e->table, 0, e->counter, e->comm->rank, room, n, v, HybPeerPatience(e), e->slots_, bytes));
+    e->recorded++;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   e->arena.exec.stream = exec->stream;
   ierr                 = HybPeerCatchUp(e, exec, e->count);
-  if (!ierr) ierr = exec->backend->comm->sum(exec, &e->table, number, e->comm->rank, room, n, v, HybPeerPatience(e), e->slots_[number & 1], bytes);
+  if (!ierr) ierr = exec->backend->comm->sum(exec, &e->table, number, NULL, e->comm->rank, room, n, v, HybPeerPatience(e), e->slots_, bytes);
   if (ierr) HybPeerAbandon(e, exec);
   PetscCall(ierr);
   e->count = e->waited = number;

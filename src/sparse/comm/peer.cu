@@ -171,12 +171,19 @@ PetscErrorCode HybPeerTake_CUDA(const HybExec *exec, const HybPeerTable *t, uint
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static __global__ void PeerSum(HybPeerTable t, uint64_t number, int rank, int room, int n, HybScalar *v, PeerPatience wait)
+/* counter: as PeerMult's; one block has to itself what it writes there */
+static __global__ void PeerSum(HybPeerTable t, uint64_t given, uint64_t *counter, PeerSlots slots, int rank, int room, int n, HybScalar *v, PeerPatience wait)
 {
   HYB_SHARED(int, bad, 1);
-  const int              others = (int)t.n, slot = (int)(number & 1);
-  const HybScalar *const came = (const HybScalar *)wait.slot;
+  HYB_SHARED(uint64_t, its, 1);
 
+  if (threadIdx.x == 0) *its = counter ? HybLoadShared(counter) + 1 : given;
+  __syncthreads();
+  const uint64_t         number = *its;
+  const int              others = (int)t.n, slot = (int)(number & 1);
+  const HybScalar *const came = (const HybScalar *)slots.at[slot];
+  wait.slot                   = slots.at[slot];
+  if (counter && threadIdx.x == 0) *counter = number;
   for (int k = (int)threadIdx.x; k < others * n; k += (int)blockDim.x) {
     const int p = k / n;
 
@@ -194,11 +201,11 @@ static __global__ void PeerSum(HybPeerTable t, uint64_t number, int rank, int ro
   }
 }
 
-PetscErrorCode HybPeerSum_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, PetscMPIInt rank, PetscInt room, PetscInt n, HybScalar *v, PetscInt seconds, void *slot, size_t bytes)
+PetscErrorCode HybPeerSum_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, uint64_t *counter, PetscMPIInt rank, PetscInt room, PetscInt n, HybScalar *v, PetscInt seconds, char *const slot[2], size_t bytes)
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  HYB_LAUNCH(PeerSum, 1, COMM_THREADS, 0, exec->stream, *t, number, (int)rank, (int)room, (int)n, v, HybPeerPatience(seconds, slot, bytes));
-  HYB_BEGIN_NOW(exec->stream);
+  HYB_LAUNCH(PeerSum, 1, COMM_THREADS, 0, exec->stream, *t, number, counter, HybPeerSlots(slot), (int)rank, (int)room, (int)n, v, HybPeerPatience(seconds, slot[0], bytes));
+  if (!counter) HYB_BEGIN_NOW(exec->stream); /* else it is captured */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -58,7 +58,7 @@ PetscErrorCode HybCommSumApply(HybCommSum s, const HybExec *exec, PetscErrorCode
   PetscCall(before);
   e->lenient = PETSC_TRUE; /* the caller asks HybCommSumHeard() */
   PetscCall(HybPeerSum(e, exec, s->n, n, v));
-  HybCommTallySent(PETSC_TRUE, (size_t)e->to->n * (size_t)n * sizeof(HybScalar));
+  if (!e->recording) HybCommTallySent(PETSC_TRUE, (size_t)e->to->n * (size_t)n * sizeof(HybScalar));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

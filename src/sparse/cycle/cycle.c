@@ -185,10 +185,45 @@ static HybCycleBlocks *CycleExchange(HybCycle *c, PetscInt first, PetscInt k)
   }
   return c->several && first < c->whole && !k ? &c->gather : NULL;
 }
-#define CYCLE_EACH_FROM(first, c, m)      \
+#define CYCLE_EACH(first, c, m)           \
   for (PetscInt k_ = 0; k_ >= 0; k_ = -1) \
     for (HybCycleBlocks * m; (m = CycleExchange(c, first, k_)); k_++)
-#define CYCLE_EACH_CAPTURED(c, m) CYCLE_EACH_FROM((c)->first, c, m)
+
+/* exchanges from a level on are captured; which: by this room, or by its caller */
+static PetscErrorCode CycleRecord(HybCycle *c, PetscInt first, const HybExec *exec)
+{
+  PetscFunctionBegin;
+  CYCLE_EACH(first, c, m)
+  PetscCall(HybHaloRecord(m->halo, exec, m->transpose));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void CycleRecorded(HybCycle *c, PetscInt first, int which)
+{
+  CYCLE_EACH(first, c, m)
+  m->captured[which] = HybHaloRecorded(m->halo, m->transpose);
+}
+
+static PetscErrorCode CycleReplay(HybCycle *c, PetscInt first, const HybExec *exec)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  CYCLE_EACH(first, c, m)
+  {
+    m->halo->lenient = PETSC_TRUE;
+    ierr             = HybHaloReplay(m->halo, exec, m->transpose);
+    m->halo->lenient = PETSC_FALSE;
+    PetscCall(ierr);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void CycleReplayed(HybCycle *c, PetscInt first, int which)
+{
+  CYCLE_EACH(first, c, m)
+  HybHaloReplayed(m->halo, m->transpose, m->captured[which]);
+}
 
 /* Other processes' failures of which this one's device has heard. They are no reason to fail the others in turn, which
    would have no end: the cycle is applied, and the error is told when it is done. */
@@ -196,7 +231,7 @@ PetscErrorCode HybCycleHeard(HybCycle *c)
 {
   PetscErrorCode ierr = PETSC_SUCCESS;
 
-  CYCLE_EACH_FROM(0, c, m)
+  CYCLE_EACH(0, c, m)
   {
     const PetscErrorCode later = m->halo ? HybHaloHeard(m->halo) : PETSC_SUCCESS;
 
@@ -212,8 +247,7 @@ static PetscErrorCode CycleCapture(Visit *v, HybCycle *c)
   HybExec        captured;
 
   PetscFunctionBegin;
-  CYCLE_EACH_CAPTURED(c, m)
-  if (!ierr) ierr = HybHaloRecord(m->halo, v->exec, m->transpose);
+  ierr = CycleRecord(c, c->first, v->exec);
   if (!ierr) ierr = v->ops->capture(v->exec, &captured, &may);
   if (may) {
     Visit inner = {c, &captured, v->ops, v->b, v->x, PETSC_TRUE, PETSC_SUCCESS};
@@ -221,27 +255,17 @@ static PetscErrorCode CycleCapture(Visit *v, HybCycle *c)
     CycleFrom(&inner, c->first);
     ierr = v->ops->captured(&captured, inner.failed, &c->graph);
   }
-  CYCLE_EACH_CAPTURED(c, m)
-  m->captured = HybHaloRecorded(m->halo, m->transpose);
+  CycleRecorded(c, c->first, 0);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode CycleLaunch(Visit *v, HybCycle *c)
 {
-  PetscErrorCode ierr;
-
   PetscFunctionBegin;
-  CYCLE_EACH_CAPTURED(c, m)
-  {
-    m->halo->lenient = PETSC_TRUE;
-    ierr             = HybHaloReplay(m->halo, v->exec, m->transpose);
-    m->halo->lenient = PETSC_FALSE;
-    PetscCall(ierr);
-  }
+  PetscCall(CycleReplay(c, c->first, v->exec));
   PetscCall(v->ops->launch(v->exec, c->graph, c->several));
-  CYCLE_EACH_CAPTURED(c, m)
-  HybHaloReplayed(m->halo, m->transpose, m->captured);
+  CycleReplayed(c, c->first, 0);
   c->launched++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -356,7 +380,7 @@ static void CycleAll(Visit *v)
 
 PetscBool HybCycleIsRecordable(const HybCycle *c)
 {
-  return (PetscBool)(c->exec.backend->cycle->capture && !c->several && c->n > 0 && !CycleFirstCaptured(c, 0));
+  return (PetscBool)(c->exec.backend->cycle->capture && c->n > 0 && !CycleFirstCaptured(c, 0));
 }
 
 PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar *b, HybScalar *x)
@@ -399,11 +423,35 @@ PetscErrorCode HybCycleApply(HybCycle *c, PetscErrorCode before, const HybScalar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybCycleMult(HybCycle *c, PetscErrorCode before, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+PetscErrorCode HybCycleMult(HybCycle *c, const HybExec *exec, PetscErrorCode before, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   PetscFunctionBegin;
-  PetscCall(HybCycleBlocksMult(&c->level[0].several[HYB_CYCLE_A], &c->exec, before, x, mode, y, z));
+  PetscCall(HybCycleBlocksMult(&c->level[0].several[HYB_CYCLE_A], exec, before, x, mode, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCycleRecordBegin(HybCycle *c, const HybExec *exec)
+{
+  PetscFunctionBegin;
+  PetscCall(CycleRecord(c, 0, exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybCycleRecordEnd(HybCycle *c)
+{
+  CycleRecorded(c, 0, 1);
+}
+
+PetscErrorCode HybCycleReplay(HybCycle *c, const HybExec *exec)
+{
+  PetscFunctionBegin;
+  PetscCall(CycleReplay(c, 0, exec));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybCycleReplayed(HybCycle *c)
+{
+  CycleReplayed(c, 0, 1);
 }
 
 PetscErrorCode HybCycleMoved(HybCycle *c)

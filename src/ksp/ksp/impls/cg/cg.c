@@ -65,7 +65,8 @@ typedef struct {
   HybCG        numbers;
   HybCycleSums sums; /* of z, where constants are a null space */
   HybScalar   *x;
-  HybCommSum   sum; /* of several processes */
+  HybCommSum   sum;    /* of several processes */
+  PetscInt     summed; /* sums in the graph */
   void        *graph;
   PetscBool    solved;   /* once at least with this */
   const void  *names[6]; /* what the graph names: the cycle, r, z, p, the backend, and whether it has sums */
@@ -250,7 +251,7 @@ static void SolveMult(Solve *s, const PetscScalar *x, HybSpMVMode mode, const Pe
   SOLVE_ALWAYS(s, KSPGetOperators(s->ksp, &A, NULL));
   SOLVE_ALWAYS(s, PetscLogEventBegin(MAT_Mult, A, 0, 0, 0));
   if (s->several)
-    SOLVE_ALWAYS(s, HybCycleMult(s->cycle, s->failed, (const HybScalar *)x, mode, (const HybScalar *)y, (HybScalar *)z));
+    SOLVE_ALWAYS(s, HybCycleMult(s->cycle, &s->cycle->exec, s->failed, (const HybScalar *)x, mode, (const HybScalar *)y, (HybScalar *)z));
   else
     SOLVE_DO(s, HybSpMVApply(s->mult, s->A, (const HybScalar *)x, mode, (const HybScalar *)y, (HybScalar *)z));
   SOLVE_DO(s, PetscLogGpuFlops(2.0 * s->nnz));
@@ -356,40 +357,76 @@ static PetscErrorCode SolveRecordIteration(Solve *s, const HybExec *captured)
   const HybKrylovOps *ops = captured->backend->krylov;
   const PetscCount    n   = s->n;
   HybScalar          *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
-  void *const         stream = s->mult->exec.stream;
   PetscErrorCode      ierr;
 
   PetscFunctionBegin;
   PetscCall(ops->cgdirection(captured, &s->cg->numbers, n, z, p));
-  s->mult->exec.stream = captured->stream;
-  ierr                 = HybSpMVApply(s->mult, s->A, p, HYB_SPMV_SET, NULL, z);
-  s->mult->exec.stream = stream;
-  PetscCall(ierr);
+  if (s->several)
+    PetscCall(HybCycleMult(s->cycle, captured, PETSC_SUCCESS, p, HYB_SPMV_SET, NULL, z));
+  else {
+    void *const stream = s->mult->exec.stream;
+
+    s->mult->exec.stream = captured->stream;
+    ierr                 = HybSpMVApply(s->mult, s->A, p, HYB_SPMV_SET, NULL, z);
+    s->mult->exec.stream = stream;
+    PetscCall(ierr);
+  }
   PetscCall(ops->cgcurvature(captured, &s->cg->numbers, n, p, z));
+  if (s->several) PetscCall(HybCommSumApply(s->cg->sum, captured, PETSC_SUCCESS, 1, s->cg->numbers.s + HYB_CG_DPI));
   PetscCall(ops->cgupdate(captured, &s->cg->numbers, n, p, z, s->sum, r));
   PetscCall(HybCycleRecord(s->cycle, captured, r, z));
   PetscCall(SolveZeroMean(s, captured));
   PetscCall(ops->cgproducts(captured, &s->cg->numbers, n, z, r));
+  if (s->several) PetscCall(HybCommSumApply(s->cg->sum, captured, PETSC_SUCCESS, HYB_CG_SUMS, s->cg->numbers.s + HYB_CG_BETA));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The graph of an iteration is there, and names what this solve has. Several processes have none: their cycle is
-   one. */
+/* it captures them, with the exchanges of several processes */
+static PetscErrorCode SolveCapture(Solve *s)
+{
+  const HybExec *exec = &s->cycle->exec;
+  HybExec        captured;
+  PetscBool      may  = PETSC_FALSE;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  if (s->several) ierr = HybCycleRecordBegin(s->cycle, exec);
+  if (s->several && !ierr) ierr = HybHaloRecord(s->cg->sum->halo, exec, PETSC_FALSE);
+  if (!ierr) ierr = exec->backend->cycle->capture(exec, &captured, &may);
+  if (may) ierr = exec->backend->cycle->captured(&captured, SolveRecordIteration(s, &captured), &s->cg->graph);
+  if (s->several) HybCycleRecordEnd(s->cycle);
+  if (s->several) s->cg->summed = HybHaloRecorded(s->cg->sum->halo, PETSC_FALSE);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* an iteration by the graph */
+static PetscErrorCode SolveLaunch(Solve *s)
+{
+  const HybExec *exec = &s->cycle->exec;
+
+  PetscFunctionBegin;
+  if (s->several) PetscCall(HybCycleReplay(s->cycle, exec));
+  if (s->several) PetscCall(HybHaloReplay(s->cg->sum->halo, exec, PETSC_FALSE));
+  PetscCall(exec->backend->cycle->launch(exec, s->cg->graph, s->several));
+  if (s->several) HybCycleReplayed(s->cycle);
+  if (s->several) HybHaloReplayed(s->cg->sum->halo, PETSC_FALSE, s->cg->summed);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the graph of an iteration is there, and names what this solve has */
 static PetscErrorCode SolveGraph(Solve *s)
 {
   HybKSPCG      *cg       = s->cg;
   const HybExec *exec     = &s->cycle->exec;
   const void    *names[6] = {s->cycle, s->r.there, s->z.there, s->p.there, exec->backend, NULL};
-  HybExec        captured;
-  PetscBool      may;
 
   PetscFunctionBegin;
   if (s->null) names[5] = &cg->sums;
   if (cg->graph && !memcmp(names, cg->names, sizeof(names)) && cg->stamp == s->cycle->stamp) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybKSPCGForget(cg));
   if (!cg->solved || s->sum != cg->x || !HybCycleIsRecordable(s->cycle)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(exec->backend->cycle->capture(exec, &captured, &may));
-  if (may) PetscCall(exec->backend->cycle->captured(&captured, SolveRecordIteration(s, &captured), &cg->graph));
+  PetscCall(SolveCapture(s));
   (void)memcpy(cg->names, names, sizeof(names));
   cg->stamp = s->cycle->stamp;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -398,16 +435,15 @@ static PetscErrorCode SolveGraph(Solve *s)
 /* one iteration, and the wait */
 static PetscErrorCode SolveIteration(Solve *s)
 {
-  const HybExec *exec = &s->cycle->exec;
-
   PetscFunctionBegin;
   if (s->cg->graph) {
-    PetscCall(PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
-    PetscCall(exec->backend->cycle->launch(exec, s->cg->graph, PETSC_FALSE));
-    PetscCall(PetscLogEventEnd(PC_Apply, s->ksp->pc, 0, 0, 0));
-    PetscCall(PetscLogGpuFlops(2.0 * s->nnz + 14.0 * s->n));
-    PetscCall(HybMGArraysApplied(s->ksp->pc));
-  } else {
+    SOLVE_ALWAYS(s, PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
+    SOLVE_DO(s, SolveLaunch(s));
+    SOLVE_ALWAYS(s, PetscLogEventEnd(PC_Apply, s->ksp->pc, 0, 0, 0));
+    SOLVE_DO(s, PetscLogGpuFlops(2.0 * s->nnz + 14.0 * s->n));
+    SOLVE_DO(s, HybMGArraysApplied(s->ksp->pc));
+  }
+  if (!s->cg->graph || (s->several && s->failed)) {
     SolveStep(s);
     SolvePrecondition(s);
   }
@@ -486,8 +522,9 @@ static PetscErrorCode SolveIterate(Solve *s)
     SOLVE_DO(s, exec->backend->copy(exec, s->r.there, s->b.there, sizeof(HybScalar) * (size_t)s->n, HYB_COPY_DEVICE_TO_DEVICE));
   else
     SolveMult(s, s->x.there, HYB_SPMV_RESIDUAL, s->b.there, s->r.there);
+  if (s->several) SOLVE_DO(s, SolveGraph(s)); /* before what tells others of a failure */
   SolvePrecondition(s);
-  SOLVE_DO(s, SolveGraph(s));
+  if (!s->several) SOLVE_DO(s, SolveGraph(s));
   PetscCall(SolveFetch(s));
   PetscCall(SolveTest(s, 0));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
@@ -523,7 +560,7 @@ static PetscErrorCode SolveReserve(Solve *s)
   if (!cg->numbers.s || cg->n != n || cg->keep.exec.backend != exec->backend) {
     PetscCall(HybKSPCGRelease(cg));
     cg->keep = HybArenaOn(exec);
-    if (n <= HYB_CG_GRAPH && !s->several) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
+    if (n <= HYB_CG_GRAPH) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
     PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 2, sizeof(int), &cg->numbers.arrived));
     cg->sums.arrived = cg->numbers.arrived + 1;
     PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CYCLE_TOTALS + HYB_CYCLE_SUMS, sizeof(HybScalar), &cg->sums.s));
