@@ -164,11 +164,15 @@ typedef struct {
 /* A process's part of a product of a parallel matrix with a vector: its diagonal block and its off-diagonal one, or
    their transposes. mode: 0: z = A x, 1: y + A x, 2: y - A x; y may be z. The last four are the halo's. */
 typedef struct {
-  HybSummed         D, O;
-  PetscBool         transpose;
-  const HybScalar  *x, *y;
-  HybScalar        *z;
-  int               mode;
+  HybSummed        D, O;
+  PetscBool        transpose;
+  const HybScalar *x, *y;
+  HybScalar       *z;
+  int              mode;
+  /* c not NULL, not transposed: z = (c[2] w + c[1] x) + c[0] (dinv (y - A x)), w NULL: 0; w may be z, y and x are
+     not */
+  const HybScalar  *dinv, *w;
+  const PetscReal  *c;
   PetscInt          n; /* owned entries that are sent, or to which is added */
   const PetscInt   *index, *place;
   const PetscCount *ptr;
@@ -203,8 +207,8 @@ extern PetscErrorCode HybHaloHeard(HybHalo);
 
 /*
   Sums over all processes of up to n numbers each, where the backend executes: by peer access alone. Created
-  collectively; before: an error of this process's, which becomes one of all. HybCommSumServes(): peer access serves, which
-  is so on all processes or on none; else HybCommSumApply() must not be called.
+  collectively; before: an error of this process's, which becomes one of all. HybCommSumServes(): peer access serves,
+  which is so on all processes or on none; else HybCommSumApply() must not be called.
 */
 typedef struct _HybCommSum *HybCommSum;
 struct _HybCommSum {
@@ -215,8 +219,8 @@ extern PetscErrorCode HybCommSumCreate(HybComm, const HybExec *, PetscErrorCode 
 extern PetscErrorCode HybCommSumDestroy(HybCommSum *); /* collective; NULL is allowed */
 extern PetscBool      HybCommSumServes(HybCommSum);
 /* Collective: v[k] = its sum over the processes, k < n, the same n on all. Nothing waits for the device. before: an
-   error of this process's, which is returned; the others' sums are no numbers then, and HybCommSumHeard(), not collective,
-   tells it once their devices have come to them. */
+   error of this process's, which is returned; the others' sums are no numbers then, and HybCommSumHeard(), not
+   collective, tells it once their devices have come to them. */
 extern PetscErrorCode HybCommSumApply(HybCommSum, const HybExec *, PetscErrorCode before, PetscInt n, HybScalar *v);
 extern PetscErrorCode HybCommSumHeard(HybCommSum);
 /* sums in a graph: the halo's exchanges, forward, are recorded and replayed */

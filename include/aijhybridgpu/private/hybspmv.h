@@ -60,6 +60,8 @@ struct _HybSpMVMethod {
   PetscErrorCode (*destroy)(HybSpMV *); /* may be NULL */
   /* NULL: the method cannot do a step, and HybSpMVHasStep() is false */
   PetscErrorCode (*step)(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
+  /* NULL: HybSpMVHasAmend() is false */
+  PetscErrorCode (*amend)(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
   /* NULL: 0; see HybSpMVLanes() */
   int (*lanes)(const HybSpMV *);
   /* Does "auto" want this method for A if the plan is for one application (once)? NULL: no. */
@@ -72,6 +74,9 @@ extern PetscErrorCode HybSpMVApply(HybSpMV *, const HybCSR *A, const HybScalar *
 /* Can the plan's method end its rows with a HybSpMVStep? */
 extern PetscBool      HybSpMVHasStep(const HybSpMV *);
 extern PetscErrorCode HybSpMVApplyStep(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
+/* z of a step that was made without the entries of A, another part of its matrix: z -= c[0] dinv (A x) */
+extern PetscBool      HybSpMVHasAmend(const HybSpMV *);
+extern PetscErrorCode HybSpMVAmend(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
 /* The number of lanes that form each row's sum: they take its entries in turn and add in a butterfly at the end. A
    kernel that does the same gets the bits of HybSpMVApply(). 0: the plan forms sums in another order. */
 extern int            HybSpMVLanes(const HybSpMV *);

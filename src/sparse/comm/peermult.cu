@@ -6,8 +6,9 @@
 
     first ticket    puts what others need: entries of x, or transposed the sums of O^T's rows; tells the neighbours;
                     waits for their numbers
-    other tickets   rows of D, z = D x, y + D x or y - D x; then, if any of these rows needs others' entries, the wait;
-                    then z += O ghost of these rows, or transposed, what came for them
+    other tickets rows of D, z = D x, y + D x or y - D x, or a smoother's step; then, if any of these rows needs others'
+                    entries, the wait; then z += O ghost of these rows, or what it is for the step, or transposed, what
+                    came for them
 
   In a graph the exchange's number is in memory. Each block reads it before it takes its ticket, so the block with the
   last ticket may write the next one.
@@ -71,8 +72,8 @@ static __device__ __forceinline__ void PeerPutOne(const HybPeerTable &t, int slo
   ((HybScalar *)t.slot[slot][p])[there] = v;
 }
 
-template <bool TRANSPOSE>
-static __global__ __launch_bounds__(COMM_THREADS) void PeerMult(HybPeerTable t, uint64_t given, uint64_t *counter, PeerSlots slots, PeerRows D, PeerRows O, PeerEntries e, const HybScalar *__restrict__ x, int mode, const HybScalar *y, HybScalar *z, PeerPatience wait)
+template <bool TRANSPOSE, bool STEP>
+static __global__ __launch_bounds__(COMM_THREADS) void PeerMult(HybPeerTable t, uint64_t given, uint64_t *counter, PeerSlots slots, PeerRows D, PeerRows O, PeerEntries e, const HybScalar *__restrict__ x, int mode, RowStep step, const HybScalar *y, HybScalar *z, PeerPatience wait)
 {
   HYB_SHARED(int, bad, 1);
   HYB_SHARED(unsigned, ticket, 1);
@@ -112,7 +113,7 @@ static __global__ __launch_bounds__(COMM_THREADS) void PeerMult(HybPeerTable t, 
   const PetscCount rows = COMM_THREADS / D.lanes, first = (PetscCount)(*ticket - 1) * rows, r = first + threadIdx.x / D.lanes;
   const PetscInt   end = (PetscInt)(first + rows < D.m ? first + rows : D.m);
   const HybScalar  sum = PeerSum<false>(D, r, r < D.m, x);
-  if (r < D.m && (HybLane() & (D.lanes - 1)) == 0) RowEnd(mode, sum, y, z, r);
+  if (r < D.m && (HybLane() & (D.lanes - 1)) == 0) RowEndOr<STEP>(mode, step, sum, y, z, r);
   if (TRANSPOSE) {
     const PetscInt from = RowLowerBound(e.index, 0, e.n, (PetscInt)first), to = RowLowerBound(e.index, from, e.n, end);
 
@@ -131,7 +132,12 @@ static __global__ __launch_bounds__(COMM_THREADS) void PeerMult(HybPeerTable t, 
     for (PetscCount q = first; q < end; q += COMM_THREADS / O.lanes) {
       const bool      there = q + group < end && O.i[q + group] < O.i[q + group + 1];
       const HybScalar v     = PeerSum<true>(O, q + group, there, came);
-      if (there && (HybLane() & (O.lanes - 1)) == 0) RowEnd(mode == ROW_SET ? ROW_ADD : mode, v, z, z, q + group);
+      if (there && (HybLane() & (O.lanes - 1)) == 0) {
+        if (STEP)
+          RowAmend(step, v, z, q + group);
+        else
+          RowEnd(mode == ROW_SET ? ROW_ADD : mode, v, z, z, q + group);
+      }
     }
   }
 }
@@ -147,14 +153,17 @@ PetscErrorCode HybPeerMult_CUDA(const HybExec *exec, const HybPeerTable *t, uint
   const PeerEntries  e      = {p->n, p->index, p->place, p->ptr};
   const PeerPatience wait   = HybPeerPatience(seconds, slot[0], bytes);
   const PeerSlots    slots  = HybPeerSlots(slot);
+  const RowStep      step   = {p->x, p->dinv, p->w, p->c};
   const PetscCount   blocks = 1 + HybBlocks((PetscCount)D.m * D.lanes, COMM_THREADS);
 
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
   if (p->transpose)
-    HYB_LAUNCH(PeerMult<true>, blocks, COMM_THREADS, 0, exec->stream, *t, number, counter, slots, D, O, e, p->x, p->mode, p->y, p->z, wait);
+    HYB_LAUNCH((PeerMult<true, false>), blocks, COMM_THREADS, 0, exec->stream, *t, number, counter, slots, D, O, e, p->x, p->mode, step, p->y, p->z, wait);
+  else if (p->c)
+    HYB_LAUNCH((PeerMult<false, true>), blocks, COMM_THREADS, 0, exec->stream, *t, number, counter, slots, D, O, e, p->x, p->mode, step, p->y, p->z, wait);
   else
-    HYB_LAUNCH(PeerMult<false>, blocks, COMM_THREADS, 0, exec->stream, *t, number, counter, slots, D, O, e, p->x, p->mode, p->y, p->z, wait);
+    HYB_LAUNCH((PeerMult<false, false>), blocks, COMM_THREADS, 0, exec->stream, *t, number, counter, slots, D, O, e, p->x, p->mode, step, p->y, p->z, wait);
   if (!counter) HYB_BEGIN_NOW(exec->stream); /* else it is captured */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -27,16 +27,27 @@ PetscBool HybCycleBlocksRecordable(const HybCycleBlocks *m)
   return (PetscBool)(BlocksTogether(m) || (HybHaloRecordable(m->halo, m->transpose) && HybSpMVHasStep(m->own) && others));
 }
 
-static PetscErrorCode BlocksInOne(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+/* what a product with others' entries ends in: z = M x, y + M x or y - M x, or a smoother's step */
+typedef struct {
+  HybSpMVMode        mode;
+  const HybScalar   *y;
+  HybScalar         *z;
+  const HybSpMVStep *step; /* NULL: none */
+} BlocksEnd;
+
+static PetscErrorCode BlocksInOne(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, const BlocksEnd *e)
 {
   HybPeerProduct p = {
     .D         = {m->D, HybSpMVLanes(m->own)   },
     .O         = {m->O, HybSpMVLanes(m->others)},
     .transpose = m->transpose,
     .x         = x,
-    .y         = y,
-    .z         = z,
-    .mode      = (int)mode
+    .y         = e->y,
+    .z         = e->z,
+    .mode      = (int)e->mode,
+    .dinv      = e->step ? e->step->dinv : NULL,
+    .w         = e->step ? e->step->w : NULL,
+    .c         = e->step ? e->step->c : NULL
   };
 
   PetscFunctionBegin;
@@ -44,8 +55,18 @@ static PetscErrorCode BlocksInOne(const HybCycleBlocks *m, const HybExec *exec, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode BlocksOwn(const HybCycleBlocks *m, const HybScalar *x, const BlocksEnd *e)
+{
+  PetscFunctionBegin;
+  if (e->step)
+    PetscCall(HybSpMVApplyStep(m->own, &m->D, x, e->step));
+  else
+    PetscCall(HybSpMVApply(m->own, &m->D, x, e->mode, e->y, e->z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* In a graph the exchange is a branch of its own: it takes no longer than the own product. */
-static PetscErrorCode BlocksBeside(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, HybScalar **ghost)
+static PetscErrorCode BlocksBeside(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, const BlocksEnd *e, HybScalar **ghost)
 {
   const HybCommOps *ops = exec->backend->comm;
   HybExec           side;
@@ -55,29 +76,30 @@ static PetscErrorCode BlocksBeside(const HybCycleBlocks *m, const HybExec *exec,
   PetscCall((*ops->fork)(exec, &side));
   ierr = HybHaloBegin(m->halo, &side, sizeof(HybScalar), x);
   if (!ierr) ierr = HybHaloEnd(m->halo, &side, PETSC_SUCCESS, ghost);
-  if (!ierr) ierr = HybSpMVApply(m->own, &m->D, x, mode, y, z);
+  if (!ierr) ierr = BlocksOwn(m, x, e);
   PetscCall(HybErrorFirst(ierr, (*ops->join)(exec)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode BlocksForward(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+static PetscErrorCode BlocksForward(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, const BlocksEnd *e)
 {
-  HybScalar     *ghost = NULL;
-  PetscErrorCode ierr;
+  HybScalar *ghost = NULL;
 
   PetscFunctionBegin;
   if (HybHaloRecords(m->halo, PETSC_FALSE))
-    PetscCall(BlocksBeside(m, exec, x, mode, y, z, &ghost));
+    PetscCall(BlocksBeside(m, exec, x, e, &ghost));
   else {
     PetscCall(HybHaloBegin(m->halo, exec, sizeof(HybScalar), x));
-    ierr = HybSpMVApply(m->own, &m->D, x, mode, y, z);
-    PetscCall(HybHaloEnd(m->halo, exec, ierr, &ghost));
+    PetscCall(HybHaloEnd(m->halo, exec, BlocksOwn(m, x, e), &ghost));
   }
-  PetscCall(HybSpMVApply(m->others, &m->O, ghost, mode == HYB_SPMV_SET ? HYB_SPMV_ADD : mode, z, z));
+  if (e->step)
+    PetscCall(HybSpMVAmend(m->others, &m->O, ghost, e->step));
+  else
+    PetscCall(HybSpMVApply(m->others, &m->O, ghost, e->mode == HYB_SPMV_SET ? HYB_SPMV_ADD : e->mode, e->z, e->z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode BlocksReverse(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+static PetscErrorCode BlocksReverse(const HybCycleBlocks *m, const HybExec *exec, const HybScalar *x, const BlocksEnd *e)
 {
   HybScalar     *ghost = NULL;
   PetscErrorCode ierr  = HybHaloRoom(m->halo, &ghost);
@@ -87,12 +109,12 @@ static PetscErrorCode BlocksReverse(const HybCycleBlocks *m, const HybExec *exec
   if (ierr) HybHaloAbandon(m->halo, exec, sizeof(HybScalar), PETSC_TRUE, ierr);
   PetscCall(ierr);
   PetscCall(HybHaloReverseBegin(m->halo, exec, PETSC_TRUE, ghost));
-  ierr = HybSpMVApply(m->own, &m->D, x, mode, y, z);
-  PetscCall(HybHaloReverseEnd(m->halo, exec, ierr, z));
+  ierr = BlocksOwn(m, x, e);
+  PetscCall(HybHaloReverseEnd(m->halo, exec, ierr, e->z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode BlocksMult(const HybCycleBlocks *m, const HybExec *exec, PetscErrorCode before, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+static PetscErrorCode BlocksMult(const HybCycleBlocks *m, const HybExec *exec, PetscErrorCode before, const HybScalar *x, const BlocksEnd *e)
 {
   PetscFunctionBegin;
   if (before) {
@@ -100,16 +122,16 @@ static PetscErrorCode BlocksMult(const HybCycleBlocks *m, const HybExec *exec, P
     PetscFunctionReturn(before);
   }
   if (BlocksTogether(m))
-    PetscCall(BlocksInOne(m, exec, x, mode, y, z));
+    PetscCall(BlocksInOne(m, exec, x, e));
   else if (m->transpose)
-    PetscCall(BlocksReverse(m, exec, x, mode, y, z));
+    PetscCall(BlocksReverse(m, exec, x, e));
   else
-    PetscCall(BlocksForward(m, exec, x, mode, y, z));
+    PetscCall(BlocksForward(m, exec, x, e));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* the plans are other functions' too: they are used on this stream */
-PetscErrorCode HybCycleBlocksMult(HybCycleBlocks *m, const HybExec *exec, PetscErrorCode before, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+static PetscErrorCode BlocksOnStream(HybCycleBlocks *m, const HybExec *exec, PetscErrorCode before, const HybScalar *x, const BlocksEnd *e)
 {
   HybSpMV *const plan[2] = {m->own, m->others};
   void          *stream[2];
@@ -122,10 +144,33 @@ PetscErrorCode HybCycleBlocksMult(HybCycleBlocks *m, const HybExec *exec, PetscE
     if (plan[k]) plan[k]->exec.stream = exec->stream;
   }
   m->halo->lenient = PETSC_TRUE;
-  ierr             = BlocksMult(m, exec, before, x, mode, y, z);
+  ierr             = BlocksMult(m, exec, before, x, e);
   m->halo->lenient = PETSC_FALSE;
   for (int k = 0; k < 2; k++)
     if (plan[k]) plan[k]->exec.stream = stream[k];
   PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCycleBlocksMult(HybCycleBlocks *m, const HybExec *exec, PetscErrorCode before, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  const BlocksEnd e = {mode, y, z, NULL};
+
+  PetscFunctionBegin;
+  PetscCall(BlocksOnStream(m, exec, before, x, &e));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool HybCycleBlocksHasStep(const HybCycleBlocks *m)
+{
+  return (PetscBool)(m->halo && (BlocksTogether(m) || (HybSpMVHasStep(m->own) && HybSpMVHasAmend(m->others))));
+}
+
+PetscErrorCode HybCycleBlocksStep(HybCycleBlocks *m, const HybExec *exec, PetscErrorCode before, const HybScalar *x, const HybSpMVStep *step)
+{
+  const BlocksEnd e = {HYB_SPMV_STEP, step->y, step->z, step};
+
+  PetscFunctionBegin;
+  PetscCall(BlocksOnStream(m, exec, before, x, &e));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

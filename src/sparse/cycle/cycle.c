@@ -96,6 +96,12 @@ static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVSte
     CYCLE_BY_PLAN(v, l->mult, HybSpMVApplyStep(l->mult, &l->A, x, step));
     return;
   }
+  if (HybCycleShares(v->cycle, k, HYB_CYCLE_A) && HybCycleBlocksHasStep(&l->several[HYB_CYCLE_A])) {
+    const PetscErrorCode ierr = HybCycleBlocksStep(&v->cycle->level[k].several[HYB_CYCLE_A], v->exec, v->failed, x, step);
+
+    if (!v->failed) v->failed = ierr;
+    return;
+  }
   CycleMult(v, k, HYB_CYCLE_A, x, HYB_SPMV_RESIDUAL, step->y, l->r);
   CYCLE_DO(v, l->A.m, v->ops->combine(v->exec, l->A.m, x, l->r, step));
 }

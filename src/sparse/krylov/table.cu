@@ -402,9 +402,15 @@ static __device__ __forceinline__ bool CGSums(const HybScalar (&mine)[K], HybSca
     if (threadIdx.x == 0) sums[k * HYB_KRYLOV_SUMS + blockIdx.x] = sum;
     __syncthreads();
   }
-  if (!KrylovLast(arrived, last) || threadIdx.x >= HYB_WARP) return false;
+  if (!KrylovLast(arrived, last)) return false;
+  const int warp = (int)threadIdx.x / HYB_WARP; /* one for each sum: they wait for memory */
+  if (warp < K) {
+    const HybScalar sum = KrylovTotal(sums + warp * HYB_KRYLOV_SUMS);
+    if (HybLane() == 0) scratch[warp] = sum;
+  }
+  __syncthreads();
 #pragma unroll
-  for (int k = 0; k < K; k++) total[k] = KrylovTotal(sums + k * HYB_KRYLOV_SUMS);
+  for (int k = 0; k < K; k++) total[k] = scratch[k];
   return threadIdx.x == 0;
 }
 
@@ -475,7 +481,7 @@ static __device__ __forceinline__ bool CGStops(const HybCG &cg)
 static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, HybCG cg, bool aligned, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r)
 {
   HybChainWait();
-  const PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
+  const PetscCount i    = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
   const HybScalar  a    = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI];
   const bool       stop = CGStops(cg);
 

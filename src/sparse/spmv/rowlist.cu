@@ -49,8 +49,8 @@ static __global__ __launch_bounds__(ROWLIST_THREADS) void RowListFill(PetscInt m
 }
 
 /* y may be z */
-template <int W>
-static __global__ __launch_bounds__(ROWLIST_THREADS) void RowListApply(PetscInt rows, const PetscInt *__restrict__ list, const PetscInt *__restrict__ start, const PetscInt *__restrict__ end, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, int mode, const HybScalar *y, HybScalar *z)
+template <int W, bool AMEND>
+static __global__ __launch_bounds__(ROWLIST_THREADS) void RowListApply(PetscInt rows, const PetscInt *__restrict__ list, const PetscInt *__restrict__ start, const PetscInt *__restrict__ end, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *__restrict__ x, int mode, RowStep step, const HybScalar *y, HybScalar *z)
 {
   const int lane = HybLane() & (W - 1);
   ROW_LOOP(k, rows, W)
@@ -62,7 +62,10 @@ static __global__ __launch_bounds__(ROWLIST_THREADS) void RowListApply(PetscInt 
     sum = HybSubwarpSum<W>(sum);
     if (k < rows && lane == 0) {
       const PetscInt r = list[k];
-      RowEnd(mode, sum, y, z, r);
+      if (AMEND)
+        RowAmend(step, sum, z, r);
+      else
+        RowEnd(mode, sum, y, z, r);
     }
   }
 }
@@ -128,11 +131,27 @@ static PetscErrorCode HybSpMVApply_RowListCUDA(HybSpMV *S, const HybCSR *A, cons
     PetscCall(exec->backend->copy(exec, z, y, sizeof(HybScalar) * (size_t)A->m, HYB_COPY_DEVICE_TO_DEVICE));
   if (l->rows) {
     PetscCall(HybDispatch(l->width, RowWidths(), [&](auto W) {
-      HYB_LAUNCH((RowListApply<W>), HybBlocks((PetscCount)l->rows * W, ROWLIST_THREADS), ROWLIST_THREADS, 0,
-                 exec->stream, l->rows, l->list, l->start, l->end, A->j, A->a, x, (int)mode, y, z);
+      HYB_LAUNCH((RowListApply<W, false>), HybBlocks((PetscCount)l->rows * W, ROWLIST_THREADS), ROWLIST_THREADS, 0,
+                 exec->stream, l->rows, l->list, l->start, l->end, A->j, A->a, x, (int)mode, RowStep{}, y, z);
       return PETSC_SUCCESS;
     }));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVAmend_RowListCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, const HybSpMVStep *s)
+{
+  const HybExec *exec = &S->exec;
+  const RowList *l    = (const RowList *)S->data;
+  const RowStep  step = {nullptr, s->dinv, nullptr, s->c};
+
+  PetscFunctionBegin;
+  if (!l->rows) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybDispatch(l->width, RowWidths(), [&](auto W) {
+    HYB_LAUNCH((RowListApply<W, true>), HybBlocks((PetscCount)l->rows * W, ROWLIST_THREADS), ROWLIST_THREADS, 0,
+               exec->stream, l->rows, l->list, l->start, l->end, A->j, A->a, x, 0, step, nullptr, s->z);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -149,5 +168,6 @@ const HybSpMVMethod HybSpMV_RowListCUDA = {
   .fits  = HybSpMVFits_RowListCUDA,
   .setup = HybSpMVSetUp_RowListCUDA,
   .apply = HybSpMVApply_RowListCUDA,
+  .amend = HybSpMVAmend_RowListCUDA,
   .lanes = HybSpMVLanes_RowListCUDA,
 };

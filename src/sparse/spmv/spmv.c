@@ -120,6 +120,22 @@ PetscErrorCode HybSpMVApplyStep(HybSpMV *mv, const HybCSR *A, const HybScalar *x
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscBool HybSpMVHasAmend(const HybSpMV *mv)
+{
+  return (PetscBool)(mv->method && mv->method->amend);
+}
+
+PetscErrorCode HybSpMVAmend(HybSpMV *mv, const HybCSR *A, const HybScalar *x, const HybSpMVStep *step)
+{
+  PetscFunctionBegin;
+  PetscCheck(HybSpMVHasAmend(mv), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method %s amends no smoother's step", mv->method ? mv->method->name : "of no set-up");
+  PetscCheck(A->a || !A->nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "A product with a vector needs the values of the matrix");
+  if (!A->m) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(mv->method->amend(mv, A, x, step));
+  mv->calls++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int HybSpMVLanes(const HybSpMV *mv)
 {
   return mv->method && mv->method->lanes ? mv->method->lanes(mv) : 0;

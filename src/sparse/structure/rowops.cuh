@@ -48,7 +48,13 @@ static __device__ __forceinline__ void RowEnd(int mode, HybScalar sum, const Hyb
                                                  : y[r] - sum;
 }
 
-/* the same where a kernel is made twice, with and without a smoother's step */
+/* row r of a step that was made without some of its entries, whose sum this is */
+static __device__ __forceinline__ void RowAmend(const RowStep &s, HybScalar sum, HybScalar *z, PetscCount r)
+{
+  z[r] = z[r] - (HybScalarReal)s.c[0] * HybMul(s.dinv[r], sum);
+}
+
+/* the same as RowEnd() where a kernel is made twice, with and without a smoother's step */
 template <bool STEP>
 static __device__ __forceinline__ void RowEndOr(int mode, const RowStep &step, HybScalar sum, const HybScalar *y, HybScalar *z, PetscCount r)
 {
