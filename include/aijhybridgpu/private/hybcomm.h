@@ -210,6 +210,7 @@ extern PetscErrorCode HybHaloHeard(HybHalo);
   collectively; before: an error of this process's, which becomes one of all. HybCommSumServes(): peer access serves,
   which is so on all processes or on none; else HybCommSumApply() must not be called.
 */
+#define HYB_COMM_FEW 64
 typedef struct _HybCommSum *HybCommSum;
 struct _HybCommSum {
   HybHalo  halo;
@@ -218,7 +219,8 @@ struct _HybCommSum {
 extern PetscErrorCode HybCommSumCreate(HybComm, const HybExec *, PetscErrorCode before, PetscInt n, HybCommSum *);
 extern PetscErrorCode HybCommSumDestroy(HybCommSum *); /* collective; NULL is allowed */
 extern PetscBool      HybCommSumServes(HybCommSum);
-/* Collective: v[k] = its sum over the processes, k < n, the same n on all. Nothing waits for the device. before: an
+/* Collective: v[k] = its sum over the processes, k < n, the same n on all: the one of Create, or a smaller one where
+   that is at most HYB_COMM_FEW. Nothing waits for the device. before: an
    error of this process's, which is returned; the others' sums are no numbers then, and HybCommSumHeard(), not
    collective, tells it once their devices have come to them. */
 extern PetscErrorCode HybCommSumApply(HybCommSum, const HybExec *, PetscErrorCode before, PetscInt n, HybScalar *v);
@@ -333,6 +335,8 @@ typedef struct _HybCommOps {
   /* One launch for put(), wait() and the product. counter: NULL, or as put()'s, and holds this exchange's number
      afterwards. */
   PetscErrorCode (*mult)(const HybExec *, const HybPeerTable *, uint64_t number, uint64_t *counter, const HybPeerProduct *, PetscInt seconds, char *const slot[2], size_t bytes);
+  /* After a put() of v to all, as take(): waits, and v[k] = the sum over all processes, k < n, as sum() makes it */
+  PetscErrorCode (*sumtake)(const HybExec *, const HybPeerTable *, uint64_t number, uint64_t *counter, PetscMPIInt rank, PetscInt n, HybScalar *v, PetscInt seconds, char *const slot[2], size_t bytes);
   /* One launch for put(), wait(), and v[k] = the sum over all processes, k < n; this one has that rank, each has room
      for `room` numbers, and all are neighbours. counter: as mult()'s. */
   PetscErrorCode (*sum)(const HybExec *, const HybPeerTable *, uint64_t number, uint64_t *counter, PetscMPIInt rank, PetscInt room, PetscInt n, HybScalar *v, PetscInt seconds, char *const slot[2], size_t bytes);

@@ -82,10 +82,11 @@ typedef struct {
      that of a coarsest level that one process has whole: others have m = 0, and then any inverse but NULL. */
   PetscBool several;
   /* Of several processes: from level `whole` on each has all of the levels, and computes the same; 1 <= whole <= n,
-     which is the coarsest; 0: there are no such levels. The level above has P in columns of all. `gather` brings
-     others' entries of a right-hand side of level `whole`, of which this process's are begin to begin+own-1. */
-  PetscInt       whole, begin, own, processes;
-  HybCycleBlocks gather;
+     which is the coarsest; 0: there are no such levels. The level above has its rows of P in columns of all, and of R
+     the columns of its rows: what all processes restrict is added by `sum`. */
+  PetscInt       whole, processes;
+  HybCommSum     sum;
+  HybCycleBlocks summed; /* HybCycleApply()'s own: sum's halo */
   /* The levels are in single precision: plans are of exec.backend->single, and what their types here call HybScalar,
      values of matrices, dinv and vectors, is its. An application's b and x, and the inverse, are of double precision
      all the same. scale: HYB_CYCLE_SCALE ints where the cycle executes, zero at first. The finest level has vectors b
@@ -143,7 +144,7 @@ typedef struct _HybCycleOps {
 /* does this process have its part alone of this matrix of level k? */
 static inline PetscBool HybCycleShares(const HybCycle *c, PetscInt k, HybCyclePart part)
 {
-  return (PetscBool)(c->several && (!c->whole || k + 1 < c->whole || (k + 1 == c->whole && part != HYB_CYCLE_P)));
+  return (PetscBool)(c->several && (!c->whole || k + 1 < c->whole || (k + 1 == c->whole && part == HYB_CYCLE_A)));
 }
 
 /* of the levels: bytes of a number, and where they are, exec being where the caller's vectors are */

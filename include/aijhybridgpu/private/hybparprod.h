@@ -86,17 +86,18 @@ extern const HybLocalOps HybLocalHost;
 typedef struct {
   HybCSR csr;
   /* the object's own */
-  HybExec    exec;
-  HybArena   keep;
-  PetscCount nown, own, right; /* entries of this process, where they begin in csr, and where those of higher ranks do */
-  PetscInt  *from;             /* own entry k is D's entry from[k], or O's entry -1 - from[k] */
-  HybRows    rows;             /* others', on their way here; NULL: there are none */
-  HybScalar *came;             /* room for their values */
+  HybExec  exec;
+  HybArena keep;
+  /* entries of this process, where they begin in csr, and where those of higher ranks do */
+  PetscCount nown, own, right;
+  PetscInt  *from; /* own entry k is D's entry from[k], or O's entry -1 - from[k] */
+  HybRows    rows; /* others', on their way here; NULL: there are none */
+  HybScalar *came; /* room for their values */
 } HybParWhole;
 /* With a halo, of which each process needs all rows of the others (HybHaloCreateAll()), collective: before is an error
-   of this process, which becomes one of all; an error in what comes last is its own, and the caller agrees before others
-   wait for it. Create leaves csr.a to Values, which is called with matrices of the same pattern, and tells of before
-   those who wait. */
+   of this process, which becomes one of all; an error in what comes last is its own, and the caller agrees before
+   others wait for it. Create leaves csr.a to Values, which is called with matrices of the same pattern, and tells of
+   before those who wait. */
 extern PetscErrorCode HybParWholeCreate(HybParWhole *, HybComm, const HybExec *, PetscErrorCode before, const HybParCSR *, HybHalo);
 extern PetscErrorCode HybParWholeValues(HybParWhole *, const HybExec *, PetscErrorCode before, const HybParCSR *);
 /* not collective, once the device has done what is queued: an error if others sent no values */

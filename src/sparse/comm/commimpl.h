@@ -124,6 +124,7 @@ extern PetscErrorCode          HybPeerEnd(HybExchange, const HybExec *, PetscErr
 extern PetscErrorCode          HybPeerStatus(HybExchange); /* not collective, of an exchange by peer access */
 extern PetscErrorCode          HybPeerMult(HybExchange, const HybExec *, const HybPeerProduct *);
 extern PetscErrorCode          HybPeerSum(HybExchange, const HybExec *, PetscInt room, PetscInt n, HybScalar *v);
+extern PetscErrorCode          HybPeerSumEnd(HybExchange, const HybExec *, PetscInt n, HybScalar *v); /* after Begin */
 extern PetscErrorCode          HybPeerRecord(HybExchange, const HybExec *);
 extern PetscErrorCode          HybPeerRecordBegin(HybExchange, const HybExec *, const PetscInt *index, const void *src);
 extern PetscErrorCode          HybPeerRecordEnd(HybExchange, const HybExec *, void **result);

@@ -563,6 +563,20 @@ PetscErrorCode HybPeerSum(HybExchange e, const HybExec *exec, PetscInt room, Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybPeerSumEnd(HybExchange e, const HybExec *exec, PetscInt n, HybScalar *v)
+{
+  const size_t bytes = (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT;
+
+  PetscFunctionBegin;
+  e->begun = PETSC_FALSE;
+  PetscCall(exec->backend->comm->sumtake(exec, &e->table, e->count, e->recording ? e->counter : NULL, e->comm->rank, n, v, HybPeerPatience(e), e->slots_, bytes));
+  if (e->recording)
+    e->recorded++;
+  else
+    e->waited = e->count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* the same, with the product between */
 PetscErrorCode HybPeerMult(HybExchange e, const HybExec *exec, const HybPeerProduct *p)
 {

@@ -5,7 +5,7 @@
             one, tells every neighbour the number
     wait    one block: a thread for each neighbour looks for the number; where one failed or is late, the slot is filled
             with ones, and the host's words say who it was; put's last block does so where nothing comes between
-    sum     one block does both, and adds what everybody has
+    sum     one block does both, and adds what everybody has; of many numbers each block waits, and adds its part
 
   The words are stored and loaded by release and acquire of the whole system's scope; a release tells of all that its
   block wrote before the barrier. What follows in the stream begins after the waiting block has ended, and so sees what
@@ -171,6 +171,15 @@ PetscErrorCode HybPeerTake_CUDA(const HybExec *exec, const HybPeerTable *t, uint
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* number k of all processes, in the order of ranks; room: numbers of each */
+static __device__ __forceinline__ HybScalar PeerAdd(const HybScalar *came, int rank, int others, PetscCount room, PetscCount k, const HybScalar &mine)
+{
+  HybScalar sum = rank ? came[k] : mine;
+
+  for (int r = 1; r <= others; r++) sum = sum + (r == rank ? mine : came[(r < rank ? r : r - 1) * room + k]);
+  return sum;
+}
+
 /* counter: as PeerMult's; one block has to itself what it writes there */
 static __global__ void PeerSum(HybPeerTable t, uint64_t given, uint64_t *counter, PeerSlots slots, int rank, int room, int n, HybScalar *v, PeerPatience wait)
 {
@@ -192,13 +201,39 @@ static __global__ void PeerSum(HybPeerTable t, uint64_t given, uint64_t *counter
   __syncthreads();
   PeerTell(t, number, 0);
   PeerWaitFor(t, number, wait, bad);
-  for (int k = (int)threadIdx.x; k < n; k += (int)blockDim.x) {
-    const HybScalar mine = v[k];
-    HybScalar       sum  = rank ? came[k] : mine;
+  for (int k = (int)threadIdx.x; k < n; k += (int)blockDim.x) v[k] = PeerAdd(came, rank, others, room, k, v[k]);
+}
 
-    for (int r = 1; r <= others; r++) sum = sum + (r == rank ? mine : came[(r < rank ? r : r - 1) * room + k]);
-    v[k] = sum;
+/* blocks read the number before they take their tickets, as PeerTake's */
+static __global__ void PeerSumTake(HybPeerTable t, uint64_t given, uint64_t *counter, PeerSlots slots, int rank, PetscInt n, HybScalar *v, PeerPatience wait)
+{
+  HYB_SHARED(int, bad, 1);
+  HYB_SHARED(uint64_t, its, 1);
+
+  if (threadIdx.x == 0) {
+    *its = counter ? HybLoadShared(counter) + 1 : given;
+    __threadfence();
+    if (counter && HybAtomicAdd(t.arrived, 1u) == gridDim.x - 1) {
+      *t.arrived = 0;
+      *counter   = *its;
+    }
   }
+  __syncthreads();
+  wait.slot = slots.at[*its & 1];
+  PeerWaitFor(t, *its, wait, bad);
+  const HybScalar *const came = (const HybScalar *)wait.slot;
+  for (PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x; k < n; k += (PetscCount)gridDim.x * blockDim.x) v[k] = PeerAdd(came, rank, (int)t.n, n, k, v[k]);
+}
+
+PetscErrorCode HybPeerSumTake_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, uint64_t *counter, PetscMPIInt rank, PetscInt n, HybScalar *v, PetscInt seconds, char *const slot[2], size_t bytes)
+{
+  const PetscCount blocks = PetscMax((PetscCount)1, PetscMin(HybBlocks(n, COMM_THREADS), (PetscCount)PEER_BLOCKS));
+
+  PetscFunctionBegin;
+  PetscCall(exec->backend->enter());
+  HYB_LAUNCH(PeerSumTake, blocks, COMM_THREADS, 0, exec->stream, *t, number, counter, HybPeerSlots(slot), (int)rank, n, v, HybPeerPatience(seconds, slot[0], bytes));
+  if (!counter) HYB_BEGIN_NOW(exec->stream); /* else it is captured */
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybPeerSum_CUDA(const HybExec *exec, const HybPeerTable *t, uint64_t number, uint64_t *counter, PetscMPIInt rank, PetscInt room, PetscInt n, HybScalar *v, PetscInt seconds, char *const slot[2], size_t bytes)

@@ -2,8 +2,8 @@
   sum.c: sums over all processes of numbers that stay on their cards, by peer access.
 
   Every process puts its numbers into the others' slots, tells them, waits for theirs, and adds all of them in the order
-  of ranks: the same bits on all processes, and from run to run. That is one launch of one block of threads, and no host
-  waits. It is an exchange with everybody, so a process that fails tells it to all.
+  of ranks: the same bits on all processes, and from run to run. That is one launch of one block of threads, of many
+  numbers two launches, and no host waits. It is an exchange with everybody, so a process that fails tells it to all.
 */
 #include "commimpl.h"
 
@@ -53,11 +53,16 @@ PetscErrorCode HybCommSumApply(HybCommSum s, const HybExec *exec, PetscErrorCode
   HybExchange e = s->halo->forward;
 
   PetscFunctionBegin;
-  PetscCheck(before || n <= s->n, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " numbers are to be added, for which there is room for %" PetscInt_FMT, n, s->n);
+  PetscCheck(before || n == s->n || (n < s->n && s->n <= HYB_COMM_FEW), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " numbers are to be added, for which there is room for %" PetscInt_FMT, n, s->n);
   if (before) HybHaloAbandon(s->halo, exec, sizeof(HybScalar), PETSC_FALSE, before);
   PetscCall(before);
-  e->lenient = PETSC_TRUE; /* the caller asks HybCommSumHeard() */
-  PetscCall(HybPeerSum(e, exec, s->n, n, v));
+  e->lenient = s->halo->lenient = PETSC_TRUE; /* the caller asks HybCommSumHeard() */
+  if (s->n <= HYB_COMM_FEW)
+    PetscCall(HybPeerSum(e, exec, s->n, n, v));
+  else {
+    PetscCall(HybHaloBegin(s->halo, exec, sizeof(HybScalar), v));
+    PetscCall(HybPeerSumEnd(e, exec, n, v));
+  }
   if (!e->recording) HybCommTallySent(PETSC_TRUE, (size_t)e->to->n * (size_t)n * sizeof(HybScalar));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

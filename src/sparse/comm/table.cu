@@ -283,6 +283,7 @@ const HybCommOps        HybCommCUDA = {
          .wait        = HybPeerWait_CUDA,
          .take        = HybPeerTake_CUDA,
          .mult        = HybPeerMult_CUDA,
+         .sumtake     = HybPeerSumTake_CUDA,
          .sum         = HybPeerSum_CUDA,
          .add         = HybCommAdd_CUDA,
          .collect     = HybCommCollect_CUDA,

@@ -29,8 +29,8 @@
   Several processes. Each has its part of every vector, and products bring what they need of others (blocks.c). A
   process that fails goes on to the end, and each product tells those who wait for its entries. In the graph are the
   levels whose exchanges find their numbers in the device's memory. A small level takes less time than its exchanges: so
-  each process has such levels whole. One exchange brings it all of the right-hand side, everybody computes the same
-  bits, and takes from the solution what its part of P needs.
+  each process has such levels whole. What each restricts is added on all of them, everybody computes the same bits, and
+  takes from the solution what its part of P needs.
 
   Single precision. The levels' matrices, vectors and numbers may be those of single precision, which halves what is
   moved; the caller's method stays double. b is scaled by a power of two on its way in, and x on its way out.
@@ -133,27 +133,12 @@ static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, con
 static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, PetscBool zero);
 static void CycleAll(Visit *v);
 
-/* others' entries of the right-hand side of the first level that each process has whole */
-static void CycleGather(Visit *v, HybScalar *b)
+/* the right-hand side of the first level that each process has whole, of which each has restricted its part */
+static void CycleSum(Visit *v, PetscInt n, HybScalar *b)
 {
-  HybCycle *const c     = v->cycle;
-  HybHalo const   halo  = c->gather.halo;
-  const PetscInt  right = halo ? halo->nghost - c->begin : 0;
-  HybScalar      *came  = NULL;
-  PetscErrorCode  ierr  = v->failed;
+  const PetscErrorCode ierr = HybCommSumApply(v->cycle->sum, v->exec, v->failed, n, b);
 
-  if (!halo) return; /* lost by an error: nobody can be told */
-  halo->lenient = PETSC_TRUE;
-  if (ierr)
-    HybHaloAbandon(halo, v->exec, sizeof(HybScalar), PETSC_FALSE, ierr);
-  else {
-    ierr = HybHaloBegin(halo, v->exec, sizeof(HybScalar), b + c->begin);
-    if (!ierr) ierr = HybHaloEnd(halo, v->exec, PETSC_SUCCESS, &came);
-  }
-  halo->lenient = PETSC_FALSE;
   if (!v->failed) v->failed = ierr;
-  CYCLE_DO(v, c->begin, v->exec->backend->copy(v->exec, b, came, sizeof(HybScalar) * (size_t)c->begin, HYB_COPY_DEVICE_TO_DEVICE));
-  CYCLE_DO(v, right, v->exec->backend->copy(v->exec, b + c->begin + c->own, came + c->begin, sizeof(HybScalar) * (size_t)right, HYB_COPY_DEVICE_TO_DEVICE));
 }
 
 /* what is below level k, for the right-hand side that is there */
@@ -189,7 +174,7 @@ static HybCycleBlocks *CycleExchange(HybCycle *c, PetscInt first, PetscInt k)
     for (int part = 0; part < HYB_CYCLE_PARTS; part++)
       if (HybCycleShares(c, l, (HybCyclePart)part) && !k--) return &c->level[l].several[part];
   }
-  return c->several && first < c->whole && !k ? &c->gather : NULL;
+  return c->several && first < c->whole && !k ? &c->summed : NULL;
 }
 #define CYCLE_EACH(first, c, m)           \
   for (PetscInt k_ = 0; k_ >= 0; k_ = -1) \
@@ -283,7 +268,7 @@ static PetscBool CycleLevelCanBeCaptured(const HybCycle *c, PetscInt k)
   const HybCycleLevel *l      = &c->level[k];
   const HybSpMV *const plan[] = {l->mult, l->interpolate, l->restriction};
 
-  if (k + 1 == c->whole && c->several && !HybHaloRecordable(c->gather.halo, PETSC_FALSE)) return PETSC_FALSE;
+  if (k + 1 == c->whole && c->several && !HybCommSumServes(c->sum)) return PETSC_FALSE;
   for (int part = 0; part < HYB_CYCLE_PARTS; part++) {
     if (HybCycleShares(c, k, (HybCyclePart)part)) {
       if (!HybCycleBlocksRecordable(&l->several[part])) return PETSC_FALSE;
@@ -356,8 +341,8 @@ static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, P
   if (bs != b) CycleZeroSum(v, b);
   CycleSmooth(v, k, &l->pre, bs, x, zero);
   CycleMult(v, k, HYB_CYCLE_A, x, HYB_SPMV_RESIDUAL, b, l->r);
-  CycleMult(v, k, HYB_CYCLE_R, l->r, HYB_SPMV_SET, NULL, k + 1 == c->whole && c->several ? bc + c->begin : bc);
-  if (k + 1 == c->whole && c->several) CycleGather(v, bc);
+  CycleMult(v, k, HYB_CYCLE_R, l->r, HYB_SPMV_SET, NULL, bc);
+  if (k + 1 == c->whole && c->several) CycleSum(v, k + 1 < c->n ? c->level[k + 1].A.m : c->m, bc);
   if (k == c->first - 1 && CycleHasGraph(v))
     CycleByGraph(v);
   else

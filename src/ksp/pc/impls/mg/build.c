@@ -491,12 +491,9 @@ static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, 
   for (PetscInt k = 0; k < levels - 1 && h->several; k++) h->cycle.level[k].A.m = size[k];
   h->cycle.whole = whole;
   if (whole) {
-    const PetscLayout map = h->A[whole]->rmap;
-    PetscMPIInt       all;
+    PetscMPIInt all;
 
-    PetscCallMPI(MPI_Comm_size(map->comm, &all));
-    h->cycle.begin     = map->rstart;
-    h->cycle.own       = map->n;
+    PetscCallMPI(MPI_Comm_size(h->A[whole]->rmap->comm, &all));
     h->cycle.processes = all;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -693,8 +690,7 @@ PetscErrorCode HybMGReturn(HybMG *h)
     const Mat M[] = {h->A[k], h->P[k], h->R[k]};
 
     for (int part = 0; part < (M[1] == M[2] ? 2 : 3); part++) {
-      /* of P and of its transpose one is lent, or none */
-      if (h->several && !HybCycleShares(&h->cycle, k, M[1] == M[2] && part ? HYB_CYCLE_R : (HybCyclePart)part)) continue;
+      if (h->several && !HybCycleShares(&h->cycle, k, (HybCyclePart)part)) continue;
       if (h->several)
         PetscCall(HybMatParRestoreMult(M[part], x));
       else

@@ -116,6 +116,7 @@ typedef struct {
   PetscBool   nowhole;
   HybMGWhole  whole[HYB_MG_LEVELS][HYB_CYCLE_R];
   HybHalo     rows[HYB_MG_LEVELS];                    /* from everybody to everybody, of these levels */
+  HybCommSum  restricted;                             /* adds the first one's right-hand side */
   HybMGSingle narrow[HYB_MG_LEVELS][HYB_CYCLE_PARTS]; /* where the cycle is in single precision */
   int        *beyond;                                 /* there a flag where it executes: a number that it cannot have */
   PetscReal  *c;                                      /* numbers of all smoothers, where the cycle executes */

@@ -37,6 +37,7 @@ PetscErrorCode HybMGWholeRelease(HybMG *h)
     for (int part = 0; part < HYB_CYCLE_R; part++) ierr = HybErrorFirst(ierr, WholeDrop(&h->whole[k][part]));
     ierr = HybErrorFirst(ierr, HybHaloDestroy(&h->rows[k]));
   }
+  ierr          = HybErrorFirst(ierr, HybCommSumDestroy(&h->restricted));
   h->firstwhole = 0;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -59,6 +60,11 @@ static PetscErrorCode WholeNonzeros(Mat A, const HybExec *x, PetscInt64 *nnz)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscBool WholeTransposed(const HybMG *h, PetscInt k)
+{
+  return (PetscBool)(h->transposed[k] && h->R[k] == h->P[k]);
+}
+
 PetscErrorCode HybMGWholeChoose(PC pc, HybMG *h, const HybExec *x)
 {
   const PC_MG   *mg   = (const PC_MG *)pc->data;
@@ -77,7 +83,9 @@ PetscErrorCode HybMGWholeChoose(PC pc, HybMG *h, const HybExec *x)
     if (WholeIsOld(&h->whole[k][HYB_CYCLE_A], h->A[k]) || WholeIsOld(&h->whole[k][HYB_CYCLE_P], h->P[k])) v[n] = 1;
   }
   PetscCall(HybAgreeSum(PetscObjectComm((PetscObject)pc), ierr, "Levels that each process has whole", n + 1, v));
-  while (may && first > 1 && h->transposed[first - 1] && h->R[first - 1] == h->P[first - 1] && (nnz += v[first - 1]) <= most) first--;
+  /* their interpolations and the one to them have to be what is restricted with */
+  may = (PetscBool)(may && WholeTransposed(h, n - 1));
+  while (may && first > 1 && WholeTransposed(h, first - 2) && (nnz += v[first - 1]) <= most) first--;
   if (!may) first = 0;
   if (v[n] || first != h->firstwhole) {
     if (h->cycle.exec.backend) PetscCall(HybCycleMoved(&h->cycle));
@@ -88,13 +96,14 @@ PetscErrorCode HybMGWholeChoose(PC pc, HybMG *h, const HybExec *x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* which rows go where; collective */
+/* which rows go where, and how a right-hand side is added; collective */
 static PetscErrorCode WholeHalos(HybMG *h, HybComm comm, PetscErrorCode before)
 {
   PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
-  for (PetscInt k = h->firstwhole; k < PetscMax(h->firstwhole + 1, h->cycle.n); k++)
+  if (!h->restricted) ierr = HybErrorFirst(ierr, HybCommSumCreate(comm, &h->cycle.exec, ierr, h->A[h->firstwhole]->rmap->N, &h->restricted));
+  for (PetscInt k = h->firstwhole; k < h->cycle.n; k++)
     if (!h->rows[k]) ierr = HybErrorFirst(ierr, HybHaloCreateAll(comm, &h->cycle.exec, ierr, h->A[k]->rmap->range, PETSC_TRUE, &h->rows[k]));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -198,13 +207,14 @@ static void WholeLend(HybMG *h)
 
     l->P           = P->all.csr;
     l->interpolate = &P->plan;
-    if (k < first) continue;
-    l->A           = A->all.csr;
-    l->mult        = &A->plan;
     l->R           = P->T;
     l->restriction = &P->back;
+    if (k < first) continue;
+    l->A    = A->all.csr;
+    l->mult = &A->plan;
   }
-  c->gather.halo = h->rows[first];
+  c->sum         = h->restricted;
+  c->summed.halo = h->restricted->halo;
 }
 
 PetscErrorCode HybMGWholeBuild(PC pc, HybMG *h, PetscErrorCode before)
@@ -228,7 +238,7 @@ PetscErrorCode HybMGWholeBuild(PC pc, HybMG *h, PetscErrorCode before)
       ierr = HybErrorFirst(ierr, WholeValues(h, ierr, h->A[k], PETSC_FALSE, &h->whole[k][HYB_CYCLE_A]));
       ierr = HybErrorFirst(ierr, WholeValues(h, ierr, h->P[k], PETSC_TRUE, &h->whole[k][HYB_CYCLE_P]));
     }
-    ierr = HybErrorFirst(ierr, WholeValues(h, ierr, h->P[first - 1], PETSC_FALSE, &h->whole[first - 1][HYB_CYCLE_P]));
+    ierr = HybErrorFirst(ierr, WholeValues(h, ierr, h->P[first - 1], PETSC_TRUE, &h->whole[first - 1][HYB_CYCLE_P]));
     ierr = HybErrorFirst(ierr, HybCommAgree(comm, ierr, "Values of levels that each process has whole"));
   }
   ierr = HybErrorFirst(ierr, HybCommRestore(&comm));
