@@ -350,6 +350,8 @@ static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, PetscErrorC
   ierr = HybMatProductValues(C, mp, before, o, w);
   for (int b = 0; b < mp->blocks; b++) ierr = HybErrorFirst(ierr, HybArenaReset(&w[b].side));
   if (mp->blocks == 2) {
+    /* as the assembly that the symbolic phase left out */
+    if (mp->pending) ierr = HybErrorFirst(ierr, MatMPIAIJHybridGPUSetBlocks(C));
     ierr = mp->pending ? MatMPIAIJHybridGPUSumStates(C, ierr, "The values of a parallel product") : HybAgree(PetscObjectComm((PetscObject)C), ierr, "The values of a parallel product");
     if (ierr) HybParProductForget(mp->several);
   }
@@ -372,7 +374,8 @@ static PetscErrorCode HybMatProductTellLost(Mat C, HybMatProduct *mp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands *o)
+/* *whole: C has its values, on all processes. What fails then is this process's alone. */
+static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands *o, PetscBool *whole)
 {
   PetscLogDouble flops;
   size_t         bytes, peak;
@@ -381,11 +384,13 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  *whole = PETSC_FALSE;
   PetscCall(HybMatProductPlan(C, mp, o));
   op   = mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC;
   ierr = HybRecordBegin(op, C, &mp->exec);
   ierr = HybErrorFirst(ierr, HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
   PetscCall(HybMatProductCompute(C, mp, ierr, o));
+  *whole = PETSC_TRUE;
   PetscCall(mp->blocks == 2 ? HybParProductGetInfo(mp->several, &flops, &bytes) : HybProductGetInfo(mp->one, &flops, &bytes, &peak));
   PetscCall(HybLogFlops(&mp->exec, flops));
   PetscCall(HybEventEnd(HybGlueState.event.productnumeric, C, 0, 0, 0));
@@ -428,6 +433,7 @@ static PetscErrorCode MatProductNumeric_AIJHybridGPU(Mat C)
                                                                                       : 0;
   HybMatProduct       *mp;
   HybOperands          o;
+  PetscBool            whole;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
@@ -439,19 +445,19 @@ static PetscErrorCode MatProductNumeric_AIJHybridGPU(Mat C)
   mp = HybMatProductGet(C);
   PetscCheck(mp, PetscObjectComm((PetscObject)C), PETSC_ERR_ORDER, "The symbolic phase's data of this product is gone (MatProductClear()): call MatProductSetFromOptions() and MatProductSymbolic() again");
   PetscCall(HybOperandsMats(C, blocks, &o));
-  ierr = HybMatProductNumeric(C, mp, &o);
+  ierr = HybMatProductNumeric(C, mp, &o, &whole);
   /* Zeros of a symbolic phase may be used until their numeric phase fails, wherever that is. On all processes alike:
      C->assembled is each one's own. */
   if (ierr && mp->zeros) HybResultHalfMade(C, mp);
   if (ierr && blocks == 1 && mp->pending && !before) C->assembled = PETSC_FALSE;
-  PetscCall(HybOperandsRestore(&o));
+  ierr = HybErrorFirst(ierr, HybOperandsRestore(&o));
+  if (blocks == 2 && whole) ierr = HybErrorFirst(ierr, HybParResultEnd(C, mp, before)); /* the others are there */
   PetscCall(ierr);
   if (blocks == 1) {
     mp->pending = PETSC_FALSE;
     HybResultAssembled(C, before);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybParResultEnd(C, mp, before));
   PetscCall(PetscInfo(C, "Numeric phase of the product %s: %.0f bytes taken to the device, %.0f to the host\n", MatProductTypes[C->product->type], (double)(HybGlueState.counts.todevice - todevice), (double)(HybGlueState.counts.tohost - tohost)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
