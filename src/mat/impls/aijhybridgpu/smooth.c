@@ -7,7 +7,7 @@
 
 PetscErrorCode HybMatGetLocal(Mat A, Mat *local)
 {
-  PetscBool parallel, ours;
+  PetscBool parallel;
 
   PetscFunctionBegin;
   *local = NULL;
@@ -16,10 +16,7 @@ PetscErrorCode HybMatGetLocal(Mat A, Mat *local)
     PetscCall(MatMPIAIJGetSeqAIJ(A, local, NULL, NULL));
   else if (!parallel)
     *local = A;
-  if (*local) {
-    PetscCall(HybMatIsSeq(*local, &ours));
-    if (!ours) *local = NULL;
-  }
+  if (*local && !HybMatIsSeq(*local)) *local = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

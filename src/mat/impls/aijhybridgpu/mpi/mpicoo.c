@@ -430,7 +430,7 @@ static PetscErrorCode HybMPICOOWhere(Mat A, PetscCount ncoo, const PetscInt *i, 
   ierr = MatMPIAIJHybridGPUGetData(A, &hyb);
   if (!ierr) ierr = HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x);
   if (!ierr) ierr = HybCOOIsOnDevice(i, &idevice);
-  if (!ierr) ierr = HybWhereCOO(A, &hyb->choices, idevice, ncoo, &wanted);
+  if (!ierr) wanted = HybWhereCOO(A, &hyb->choices, idevice, ncoo);
   if (!ierr) fails = (PetscBool)(!HybExecOnDevice(x) || A->structure_only || ncoo > PETSC_MAX_INT);
   if (HybHashActive(A)) fails = PETSC_TRUE;
   any[0] = fails;

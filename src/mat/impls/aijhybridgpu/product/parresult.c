@@ -146,7 +146,7 @@ static PetscErrorCode HybParResultKeep(Mat C, HybMatProduct *mp, PetscErrorCode 
   *stay = (PetscBool)!lacks[1];
   for (int k = 0; k < 2 && *kept; k++) {
     if (equal[k]) continue; /* its arrays go with out */
-    PetscCall(HybKeptSet(&mp->block[k].kept, &out[k], k ? &result->O : &result->D));
+    HybKeptSet(&mp->block[k].kept, &out[k], k ? &result->O : &result->D);
     if (k) mp->block[1].kept.j = j;
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -180,7 +180,7 @@ static PetscErrorCode HybMatProductTell(Mat C, HybMatProduct *mp, const HybParCS
   PetscFunctionBegin;
   PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   if (HybExecOnDevice(x)) HybGlueState.counts.deviceops++;
-  PetscCall(HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod, &method));
+  method = HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod);
   PetscCall(HybGlueCountProduct(method));
   PetscCall(PetscInfoEnabled(MAT_CLASSID, &info));
   text[0] = 0;
@@ -211,7 +211,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
   if (!ierr) ierr = HybOperandsNote(mp, o);
   PetscCall(PetscMemzero(&result, sizeof(result)));
   for (int b = 0; b < 2; b++) out[b] = HybArenaOn(x);
-  PetscCall(HybMatProductDo(mp, HybProductSetBlockSize, HybParProductSetBlockSize, HybMatProductBlockSize(o->n, o->mat)));
+  HybMatProductDo(mp, HybProductSetBlockSize, HybParProductSetBlockSize, HybMatProductBlockSize(o->n, o->mat));
   ierr = HybErrorFirst(ierr, HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
   if (mp->blocks == 2) {
     ierr = HybParProductSymbolic(mp->several, ierr, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, out, &result);
@@ -291,7 +291,7 @@ static PetscErrorCode HybMatProductPlan(Mat C, HybMatProduct *mp, HybOperands *o
   /* the sequential symbolic phase's pattern is whole */
   if (!ierr && mp->blocks == 1 && mp->pending && C->preallocated && C->insertmode == NOT_SET_VALUES && C->nonzerostate == mp->block[0].result.nonzerostate) C->assembled = PETSC_TRUE;
   if (!ierr) ierr = HybExecRefresh(&mp->exec);
-  if (!ierr && (mp->one || mp->several)) ierr = HybMatProductDo(mp, HybProductSetStream, HybParProductSetStream, mp->exec.stream);
+  if (!ierr && (mp->one || mp->several)) HybMatProductDo(mp, HybProductSetStream, HybParProductSetStream, mp->exec.stream);
   if (!ierr) ierr = HybOperandsSend(o, &mp->exec, PETSC_TRUE);
   if (!ierr && (mp->one || mp->several)) ierr = HybOperandsSame(mp, o, &same);
   if (!ierr && same) ierr = HybResultSame(C, mp, mp->blocks == 2 ? HYB_ANY_SIZE : PetscMax(o->work, mp->work), &same);
@@ -369,7 +369,7 @@ static PetscErrorCode HybMatProductTellLost(Mat C, HybMatProduct *mp)
   PetscCount               lost[2];
 
   PetscFunctionBegin;
-  for (int k = 0; k < 2; k++) PetscCall(HybMatProductDo(mp, HybProductGetCounter, HybParProductGetCounter, names[k], &lost[k]));
+  for (int k = 0; k < 2; k++) lost[k] = HybMatProductDo(mp, HybProductGetCounter, HybParProductGetCounter, names[k]);
   if (lost[0] || lost[1]) PetscCall(PetscInfo(C, "Half precision: up to %g of a value of a left factor is lost, %g of a right one\n", 1e-9 * (double)lost[0], 1e-9 * (double)lost[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -391,11 +391,14 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   ierr = HybErrorFirst(ierr, HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
   PetscCall(HybMatProductCompute(C, mp, ierr, o));
   *whole = PETSC_TRUE;
-  PetscCall(mp->blocks == 2 ? HybParProductGetInfo(mp->several, &flops, &bytes) : HybProductGetInfo(mp->one, &flops, &bytes, &peak));
+  if (mp->blocks == 2)
+    HybParProductGetInfo(mp->several, &flops, &bytes);
+  else
+    HybProductGetInfo(mp->one, &flops, &bytes, &peak);
   PetscCall(HybLogFlops(&mp->exec, flops));
   PetscCall(HybEventEnd(HybGlueState.event.productnumeric, C, 0, 0, 0));
   if (HybRecording()) {
-    PetscCall(HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod, &method));
+    method = HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod);
     PetscCall(HybRecordEnd(op, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
   }
   if (!mp->again && HybExecOnDevice(&mp->exec)) PetscCall(HybMatProductTellLost(C, mp));

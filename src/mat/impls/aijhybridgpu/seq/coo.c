@@ -42,7 +42,7 @@ PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat B)
   PetscFunctionBegin;
   if (!MatIsSeqAIJHybridGPU(B)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
-  PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+  MatSeqAIJHybridGPULookAtOptions(A);
   PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
   b->choices  = a->choices;
   b->coocount = a->coocount;
@@ -167,7 +167,7 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   PetscFunctionBegin;
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+  MatSeqAIJHybridGPULookAtOptions(A);
   unused = HybUnusedIsError(A);
   PetscCall(HybInodesEnded(A, &ended));
   PetscCall(PetscNew(&coo));

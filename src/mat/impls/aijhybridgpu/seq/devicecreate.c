@@ -624,7 +624,7 @@ static PetscErrorCode MatCreateSubMatrices_SeqAIJHybridGPU(Mat A, PetscInt n, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat A, PetscBool on)
+void MatSeqAIJHybridGPUSetCreateOps(Mat A, PetscBool on)
 {
   static const struct _MatOps ours = {
     .duplicate         = MatDuplicate_SeqAIJHybridGPU,
@@ -632,7 +632,5 @@ PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat A, PetscBool on)
     .createsubmatrices = MatCreateSubMatrices_SeqAIJHybridGPU,
   };
 
-  PetscFunctionBegin;
-  PetscCall(HybOpsOver(A, &ours, &HYB_PARENT, on));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  HybOpsOver(A, &ours, &HYB_PARENT, on);
 }

@@ -7,15 +7,6 @@
 
 #define HYB_PARENT HybGlueState.seq
 
-/* Frees the workspace also after an error, which it then reports */
-static PetscErrorCode HybWorkEnd(HybArena *work, PetscErrorCode ierr)
-{
-  PetscFunctionBegin;
-  PetscCall(HybArenaReset(work));
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Is zero times NaN zero? In AIJ's MatScale() the BLAS decides, and its releases differ: AIJ is asked, once. */
 static PetscErrorCode HybZeroWins(PetscBool *zero)
 {
@@ -120,7 +111,7 @@ static PetscErrorCode HybDiagonalScaleOnDevice(const HybExec *x, HybCSR *csr, Ve
   HybArena work = HybArenaOn(x);
 
   PetscFunctionBegin;
-  PetscCall(HybWorkEnd(&work, HybDiagonalScaleIn(x, &work, csr, l, r)));
+  HybCallBoth(HybDiagonalScaleIn(x, &work, csr, l, r), HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -208,7 +199,7 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   work = HybArenaOn(&x);
-  PetscCall(HybWorkEnd(&work, HybGetDiagonalIn(&x, &work, &csr, v, n)));
+  HybCallBoth(HybGetDiagonalIn(&x, &work, &csr, v, n), HybArenaReset(&work));
   PetscCall(MatSeqAIJHybridGPUReadEnd(A, &x));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
   HybGlueState.counts.deviceops++;
@@ -231,7 +222,7 @@ static PetscErrorCode HybDiagonalSetOnDevice(const HybExec *x, HybCSR *csr, Vec 
   HybArena work = HybArenaOn(x);
 
   PetscFunctionBegin;
-  PetscCall(HybWorkEnd(&work, HybDiagonalSetIn(x, &work, csr, v, alpha, add, missing)));
+  HybCallBoth(HybDiagonalSetIn(x, &work, csr, v, alpha, add, missing), HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -328,7 +319,7 @@ static PetscErrorCode MatNorm_SeqAIJHybridGPU(Mat A, NormType type, PetscReal *n
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NORM], A, 0, 0, 0));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   work = HybArenaOn(&x);
-  PetscCall(HybWorkEnd(&work, x.backend->csr->norm(&x, &work, &csr, which, norm)));
+  HybCallBoth(x.backend->csr->norm(&x, &work, &csr, which, norm), HybArenaReset(&work));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NORM], A, 0, 0, 0));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -445,7 +436,7 @@ static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, PetscScalar alpha, Mat X, Petsc
   csr[1].a = (HybScalar *)a;
   ierr     = HybBackendHost.csr->axpysubset(&host, &work, (HybScalar *)&alpha, &csr[0], &csr[1], &missing);
   PetscCall(MatSeqAIJRestoreArray(Y, &a));
-  PetscCall(HybWorkEnd(&work, ierr));
+  HybCallBoth(ierr, HybArenaReset(&work));
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
@@ -467,7 +458,7 @@ static PetscErrorCode HybAXPYOnHost(Mat Y, PetscScalar alpha, Mat X, MatStructur
   PetscCall(MatSeqAIJHybridGPUHostWrites(Y));
   PetscCall((*HYB_PARENT.axpy)(Y, alpha, X, str));
   PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
-  if (!HybBorn(hyb)) PetscCall(MatSeqAIJHybridGPUSetBornOps(Y, PETSC_FALSE));
+  if (!HybBorn(hyb)) MatSeqAIJHybridGPUSetBornOps(Y, PETSC_FALSE);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -526,7 +517,7 @@ static PetscErrorCode HybUnionOnDevice(Mat B, const HybExec *x, const HybCSR *yc
   if (!ierr) *nnz = result.nnz;
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
   if (ierr) (void)HybArenaReset(&arrays);
-  PetscCall(HybWorkEnd(&work, ierr));
+  HybCallBoth(ierr, HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -612,7 +603,7 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
     /* as many entries, and all of X's among Y's: the same pattern, and the sum is there */
     if (str == SUBSET_NONZERO_PATTERN || (str != DIFFERENT_NONZERO_PATTERN && may)) {
       work = HybArenaOn(x);
-      PetscCall(HybWorkEnd(&work, x->backend->csr->axpysubset(x, &work, (HybScalar *)&alpha, &xc, &yc, &missing)));
+      HybCallBoth(x->backend->csr->axpysubset(x, &work, (HybScalar *)&alpha, &xc, &yc, &missing), HybArenaReset(&work));
     }
     if (!missing && xc.nnz == yc.nnz) PetscCall(HybPatternsKeepEqual(Y, X));
   }
@@ -673,7 +664,7 @@ static PetscErrorCode MatGetCurrentMemType_SeqAIJHybridGPU(Mat A, PetscMemType *
 }
 #endif
 
-PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
+void MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
 {
   static const struct _MatOps ours = {
     .scale         = MatScale_SeqAIJHybridGPU,
@@ -691,11 +682,9 @@ PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
 #endif
   };
 
-  PetscFunctionBegin;
-  PetscCall(HybOpsOver(A, &ours, &HYB_PARENT, on));
-  PetscCall(MatSeqAIJHybridGPUSetCreateOps(A, on));
+  HybOpsOver(A, &ours, &HYB_PARENT, on);
+  MatSeqAIJHybridGPUSetCreateOps(A, on);
   HybGlueState.born.copy = MatCopy_SeqAIJHybridGPU;
   HybGlueState.born.axpy = MatAXPY_SeqAIJHybridGPU;
-  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE);
 }

@@ -360,7 +360,7 @@ PetscErrorCode HybMatHasMult(Mat A, PetscBool *flg)
   PetscBool             bound = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(HybMatIsSeq(A, flg));
+  *flg = HybMatIsSeq(A);
   if (PetscDefined(HAVE_DEVICE)) PetscCall(MatBoundToCPU(A, &bound)); /* without devices it says so of every matrix */
   *flg = (PetscBool)(*flg && !bound && !A->structure_only && o->mult == own->mult && o->multadd == own->multadd && o->multtranspose == own->multtranspose && o->multtransposeadd == own->multtransposeadd && o->residual == own->residual);
   PetscFunctionReturn(PETSC_SUCCESS);

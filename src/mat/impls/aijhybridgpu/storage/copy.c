@@ -25,13 +25,13 @@ static PetscErrorCode HybCopyPattern(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybE
   HybDeviceCopy *d = &hyb->copy;
 
   PetscFunctionBegin;
-  PetscCall(HybHostOnlyEnd(A, hyb));
+  HybHostOnlyEnd(A, hyb);
   d->arena = HybArenaOn(x);
   d->csr   = *host;
   d->csr.i = d->csr.j = NULL;
   d->csr.a            = NULL;
   d->pattern          = PETSC_TRUE; /* from here on there is something to free */
-  if (!HybBorn(hyb)) PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
+  if (!HybBorn(hyb)) MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE);
   if (hyb->lives == HYB_LIVES_HOST) PetscCall(HybStorageGo(hyb, HYB_LIVES_COPIED));
   PetscCall(PetscMemzero(&d->key, sizeof(d->key)));
   PetscCall(HybEventBegin(HybGlueState.event.copyto, A, 0, 0, 0));
