@@ -143,7 +143,6 @@ static PetscErrorCode HybProductReset(HybProduct p)
 
 PetscErrorCode HybProductDestroy(HybProduct *product)
 {
-
   PetscFunctionBegin;
   if (!*product) PetscFunctionReturn(PETSC_SUCCESS);
   HybCallBoth(HybProductReset(*product), PetscFree(*product));

@@ -73,6 +73,7 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
   const PC_GAMG           *gamg = HybGAMGData(pc);
   const struct _PCGAMGOps *o = gamg->ops, *f = &Fingerprint.ops;
   PetscMPIInt              size;
+  const PetscBool          seq   = HybMatIsSeq(pc->pmat);
   PetscBool                bound = PETSC_FALSE;
   Mat                      local = NULL;
 
@@ -80,7 +81,7 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
   *why = NULL;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
   PetscCall(HybMatGetLocal(pc->pmat, &local));
-  *ours = (PetscBool)(HybMatIsSeq(pc->pmat) || local);
+  *ours = (PetscBool)(seq || local);
   /* a PETSc without devices says so of every matrix */
   if (PetscDefined(HAVE_DEVICE)) PetscCall(MatBoundToCPU(pc->pmat, &bound));
   if (!h->on)

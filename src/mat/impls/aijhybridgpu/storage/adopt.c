@@ -84,7 +84,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   PetscFunctionBegin;
   /* the table goes, and the operations that lie over C's */
   if (HybHashActive(C)) PetscCall(MatSeqAIJSetPreallocation(C, 0, NULL));
-  PetscCall(HybEventBegin(HybGlueState.event.adopt, C, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.adopt, C));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
   HybHostOnlyEnd(C, hyb);
   PetscCall(PetscLayoutSetUp(C->rmap));
@@ -114,7 +114,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   PetscCall(PetscObjectStateGet((PetscObject)C, &state));
   PetscCall(HybAdopted(C, hyb, C->nonzerostate, state));
   PetscCall(HybInodesLend(C, PETSC_TRUE));
-  PetscCall(HybEventEnd(HybGlueState.event.adopt, C, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.adopt, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -153,13 +153,13 @@ PetscErrorCode MatSeqAIJHybridGPUTakeSmall(Mat C, HybArena *arrays, const HybCSR
   *taken = (PetscBool)(HybGlueState.setcolumnindices && csr->nnz <= HYB_TAKEN_SMALL && csr->m <= HYB_TAKEN_SMALL && !C->preallocated && hyb->lives == HYB_LIVES_HOST && !hyb->arrays.blocks && !HybStorageServed());
   if (HybHashActive(C)) *taken = PETSC_FALSE;
   if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HybGlueState.event.adopt, C, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.adopt, C));
   PetscCall(PetscObjectStateGet((PetscObject)C, &state));
   HybInside(C, HybFillRows(C, csr));
   hyb->neverpreallocated = PETSC_TRUE;
   hyb->adoptions++;
   PetscCall(HybAdopted(C, hyb, nonzerostate, state));
-  PetscCall(HybEventEnd(HybGlueState.event.adopt, C, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.adopt, C));
   PetscCall(HybArenaReset(arrays));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
