@@ -223,6 +223,65 @@ static PetscErrorCode Faults(const Op *op, PetscMPIInt faulty, PetscInt every)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if PETSC_VERSION_LT(3, 22, 0)
+/* MatCreateMPIAIJWithSeqAIJ() gives the arrays of B, which are ours, to the second block, and says
+   MAT_NO_OFF_PROC_ENTRIES: the block gets others in an assembly in which nothing has to be sent */
+static PetscErrorCode GivenPart(MatType type, PetscInt n, Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatTestCreate(PETSC_COMM_SELF, type, ROWS, n, ROWS, n, A));
+  PetscCall(MatSeqAIJSetPreallocation(*A, 2, NULL));
+  for (PetscInt r = 0; r < ROWS; r++)
+    for (PetscInt k = 0; k < 2; k++) PetscCall(MatSetValue(*A, r, (r + 3 * k) % n, 1.0 + (PetscReal)(r % 4), ADD_VALUES));
+  PetscCall(MatTestAssemble(*A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GivenMake(MatType type, PetscInt n, Mat *A, Mat *B)
+{
+  Mat left, right;
+
+  PetscFunctionBeginUser;
+  PetscCall(GivenPart(type, ROWS, A));
+  PetscCall(GivenPart(type, ROWS, &left));
+  PetscCall(GivenPart(type, n, &right));
+  PetscCall(MatTestProduct(MATPRODUCT_AB, left, right, NULL, B));
+  PetscCall(MatTestDestroy(&left, &right));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Given(PetscMPIInt faulty)
+{
+  const PetscInt n = 7;
+  PetscInt       garray[7];
+  Mat            A, B, C[2] = {NULL, NULL};
+  PetscErrorCode ierr;
+  int            fired, errors;
+
+  PetscFunctionBeginUser;
+  MatTestName = "MatCreateMPIAIJWithSeqAIJ";
+  for (PetscInt c = 0; c < n; c++) garray[c] = ROWS * ((Rank + 1) % Size) + c;
+  PetscCall(GivenMake("seqaijhybridgpu", n, &A, &B));
+  (void)alarm(100);
+  MatFault.only = "given.c";
+  MatFaultTry(Rank == faulty ? 1 : 0, ierr, fired, MatCreateMPIAIJWithSeqAIJ(PETSC_COMM_WORLD, A, B, garray, &C[0]));
+  MatFault.only = NULL;
+  errors        = ierr != PETSC_SUCCESS;
+  PetscCallMPI(MPI_Bcast(&fired, 1, MPI_INT, faulty, PETSC_COMM_WORLD));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &errors, 1, MPI_INT, MPI_SUM, PETSC_COMM_WORLD));
+  (void)alarm(0);
+  MatTestCheck(fired && errors == Size, "memory that is missing on one process is an error of all");
+  PetscCall(MatDestroy(&C[0]));
+  for (int k = 0; k < 2; k++) {
+    PetscCall(GivenMake(k ? MATSEQAIJ : "seqaijhybridgpu", n, &A, &B));
+    PetscCall(MatCreateMPIAIJWithSeqAIJ(PETSC_COMM_WORLD, A, B, garray, &C[k]));
+  }
+  MatTestCheckMult(C[0], C[1], "the same matrix afterwards");
+  PetscCall(MatTestDestroy(&C[0], &C[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 int main(int argc, char **argv)
 {
   Data d = {
@@ -243,9 +302,13 @@ int main(int argc, char **argv)
   for (int k = 0; k < 3; k++) PetscCall(Halo(&d));
   PetscCall(Clear(&d));
   PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
-  for (PetscMPIInt faulty = 0; faulty < Size; faulty += Size - 1)
+  for (PetscMPIInt faulty = 0; faulty < Size; faulty += Size - 1) {
     for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(ops); k++)
       if (!one[0] || !strcmp(one, ops[k].name)) PetscCall(Faults(&ops[k], faulty, every));
+#if PETSC_VERSION_LT(3, 22, 0)
+    if (!one[0] || !strcmp(one, "given")) PetscCall(Given(faulty));
+#endif
+  }
   MatFaultWatch(PETSC_FALSE);
   return MatTestEnd();
 }

@@ -16,13 +16,15 @@ TEST np=+2 @emulated -band -few -every 41 -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=1,2 @emulated -first -every 41
 TEST np=2 @emulated -few -every 997 -reported
 TEST np=2 @emulated -few -logs
+TEST np=2,3 -mat_aijhybridgpu_backend host -ends
 TEST np=2 @emulated -mults -every 41
 TEST np=+2 @emulated -mults -every 41 -mat_aijhybridgpu_comm mpi
 
 -every N: the first ones, and of the others one in N. -few: fewer first ones, and P^T A P alone. -first: products made
 for the first time, alone. -reported: a report of the run is written, whose timers may fail too. -mults: products with
 vectors instead of those of matrices. -band: of matrices most of whose rows meet nobody else's (parprod/inner.c). -logs:
-the log's events of products fail, alone.
+the log's events of products fail, alone. -ends: so does the end of the event of a numeric phase, once all processes
+have the result: an error of one process, for which nobody waits.
 */
 #include "logfault.h"
 #include "matfault.h"
@@ -30,7 +32,7 @@ the log's events of products fail, alone.
 #include <unistd.h>
 
 static PetscMPIInt Rank, Size;
-static PetscBool   Few, Band;
+static PetscBool   Few, Band, Ends;
 
 typedef enum {
   FIRST, /* both phases */
@@ -147,10 +149,13 @@ static PetscErrorCode Faults(MatProductType type, Phase phase, Mat hostA, Mat ho
     served = fired && !errors && MayBeServed();
     without += served && Rank == victim && !strcmp(MatFault.last, "alloc");
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &served, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
-    MatTestCheck(served || errors == (fired ? (int)Size : 0), fired ? "an error of one process is one of all" : "an error without a failing call");
+    MatTestCheck(served || errors == (fired ? (int)Size : 0) || (Ends && fired && errors), fired ? "an error of one process is one of all" : "an error without a failing call");
     if (served) MatTestCheckSame(C, phase == FIRST ? former : expected, "the result where other memory served");
-    if (!served && errors != (fired ? (int)Size : 0)) printf("  call %d of process %d failing, %s: error %d on process %d\n", k, (int)victim, MatFault.last, error, (int)Rank);
-    if (errors) PetscCall(HalfMade(C, phase == FIRST ? NULL : former, phase == FIRST ? former : expected));
+    if (!served && !Ends && errors != (fired ? (int)Size : 0)) printf("  call %d of process %d failing, %s: error %d on process %d\n", k, (int)victim, MatFault.last, error, (int)Rank);
+    if (Ends)
+      MatTestCheckSame(C, expected, "the result of a phase whose end failed");
+    else if (errors)
+      PetscCall(HalfMade(C, phase == FIRST ? NULL : former, phase == FIRST ? former : expected));
     /* the operands serve, and what was there serves again, or goes */
     if (phase == FIRST || k % 4 == 0) {
       PetscCall(MatDestroy(&C));
@@ -304,13 +309,22 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-mults", &mults, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-first", &first, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-logs", &MatFault.logs, NULL));
-  if (MatFault.logs) PetscCall(LogFaultWatch("HybProdSym", "HybProdNum", MatFaultCount));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-ends", &Ends, NULL));
+  LogFault.ends = Ends;
+  MatFault.logs = (PetscBool)(MatFault.logs || Ends);
+  if (MatFault.logs) PetscCall(LogFaultWatch(Ends ? NULL : "HybProdSym", "HybProdNum", MatFaultCount));
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &twice));
   PetscCall(MatScale(twice, 2.0));
   PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &other));
   if (mults)
     PetscCall(Mults(A));
-  else if (first) {
+  else if (Ends) {
+    (void)alarm(100);
+    PetscCall(Faults(MATPRODUCT_AB, AGAIN, A, P, twice));
+    PetscCall(Faults(MATPRODUCT_PtAP, OWN, A, P, A));
+    PetscCall(Faults(MATPRODUCT_AB, WIDER, A, P, twice));
+    (void)alarm(0);
+  } else if (first) {
     PetscCall(Faults(MATPRODUCT_AB, FIRST, A, P, A));
     PetscCall(Faults(MATPRODUCT_AB, OWN, A, P, A));
     PetscCall(Faults(MATPRODUCT_PtAP, OWN, A, P, A));

@@ -1,6 +1,6 @@
 /*
-  logfault.h: events of PETSc's log that fail where they begin, as its own allocations may: what comes between a process
-  and those who wait for it.
+  logfault.h: events of PETSc's log that fail where they begin, as its own allocations may, or where they end: what
+  comes between a process and those who wait for it.
 */
 #ifndef LOGFAULT_H
 #define LOGFAULT_H
@@ -10,20 +10,26 @@ static struct {
   PetscLogEvent event[2];
   const char   *name[2];
   int (*ask)(const char *name); /* does this one fail? */
+  PetscBool ends;               /* where it ends */
 } LogFault;
 
-static inline PetscErrorCode LogFaultBegin(PetscLogEvent event, int t, PetscObject a, PetscObject b, PetscObject c, PetscObject d)
+static inline PetscErrorCode LogFaultEvent(PetscLogEvent event)
 {
   PetscFunctionBeginUser;
-  (void)t, (void)a, (void)b, (void)c, (void)d;
   for (int k = 0; k < 2; k++) PetscCheck(!LogFault.name[k] || event != LogFault.event[k] || !(*LogFault.ask)(LogFault.name[k]), PETSC_COMM_SELF, PETSC_ERR_LIB, "%s is made to fail", LogFault.name[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static inline PetscErrorCode LogFaultBegin(PetscLogEvent event, int t, PetscObject a, PetscObject b, PetscObject c, PetscObject d)
+{
+  (void)t, (void)a, (void)b, (void)c, (void)d;
+  return LogFault.ends ? PETSC_SUCCESS : LogFaultEvent(event);
+}
+
 static inline PetscErrorCode LogFaultEnd(PetscLogEvent event, int t, PetscObject a, PetscObject b, PetscObject c, PetscObject d)
 {
-  (void)event, (void)t, (void)a, (void)b, (void)c, (void)d;
-  return PETSC_SUCCESS;
+  (void)t, (void)a, (void)b, (void)c, (void)d;
+  return LogFault.ends ? LogFaultEvent(event) : PETSC_SUCCESS;
 }
 
 /* from now on; the second may be NULL */

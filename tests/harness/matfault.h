@@ -54,6 +54,7 @@ static struct {
   int               n, count, target; /* calls so far, and the one that fails; 0: none */
   const char       *last;             /* that was made to fail */
   PetscBool         logs;             /* events of the log are, instead of allocations and the device's calls */
+  const char       *only;             /* not NULL: allocations of this file alone are */
   PetscBool         trace;            /* errors are printed */
   const HybBackend *device;
 } MatFault;
@@ -67,7 +68,7 @@ static inline int MatFaultCount(const char *what)
 
 static inline int MatFaultAsk(const char *what)
 {
-  return MatFault.logs ? 0 : MatFaultCount(what);
+  return MatFault.logs || (MatFault.only && !strstr(what, MatFault.only)) ? 0 : MatFaultCount(what);
 }
 
 static inline PetscBool MatFaultOurs(const char *file)

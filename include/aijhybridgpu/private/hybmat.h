@@ -12,7 +12,7 @@ HYB_EXTERN_C_BEGIN
 
 /* Is A a sequential matrix of ours, by name or only by its operations (-mat_seqaij_type), whose arrays may be asked
    for? */
-PETSC_INTERN PetscErrorCode HybMatIsSeq(Mat A, PetscBool *flg);
+PETSC_INTERN PetscBool HybMatIsSeq(Mat A);
 /* How to execute an operation that reads all of A: on the device where A is there or is worth sending, else on the
    host. */
 PETSC_INTERN PetscErrorCode HybMatGetExec(Mat A, HybExec *x);

@@ -117,7 +117,7 @@ extern PetscErrorCode HybParProductSetExec(HybParProduct, const HybExec *, const
    what it does itself next. */
 extern PetscErrorCode HybParProductSymbolic(HybParProduct, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybArena out[2], HybParCSR *result);
 /* not collective; before the symbolic phase, see HybProductSetBlockSize() */
-extern PetscErrorCode HybParProductSetBlockSize(HybParProduct, PetscInt bs);
+extern void HybParProductSetBlockSize(HybParProduct, PetscInt bs);
 /* Not collective. For the next numeric phase: operand k has the values that the last numeric phase saw, on this process
    (same[k]), and on all processes, all of which ended that phase well (all[k]). Data that depends on such operands
    alone is not sent again. */
@@ -127,11 +127,11 @@ extern PetscErrorCode HybParProductUnchanged(HybParProduct, const PetscBool same
 extern PetscErrorCode HybParProductNumeric(HybParProduct, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybParCSR *result);
 extern void           HybParProductForget(HybParProduct);
 /* Not collective: as the functions of HybProduct */
-extern PetscErrorCode HybParProductSetStream(HybParProduct, void *stream);
-extern PetscErrorCode HybParProductGetInfo(HybParProduct, PetscLogDouble *flops, size_t *bytes);
+extern void           HybParProductSetStream(HybParProduct, void *stream);
+extern void           HybParProductGetInfo(HybParProduct, PetscLogDouble *flops, size_t *bytes);
 extern PetscErrorCode HybParProductDescribe(HybParProduct, char text[], size_t length);
-extern PetscErrorCode HybParProductGetMethod(HybParProduct, const char **);
-extern PetscErrorCode HybParProductGetCounter(HybParProduct, const char *name, PetscCount *);
+extern const char    *HybParProductGetMethod(HybParProduct);
+extern PetscCount     HybParProductGetCounter(HybParProduct, const char *name);
 extern PetscErrorCode HybParProductDestroy(HybParProduct *);
 
 HYB_EXTERN_C_END

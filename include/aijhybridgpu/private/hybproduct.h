@@ -28,27 +28,27 @@ extern PetscErrorCode HybProductSymbolic(HybProduct, const HybCSR *A, const HybC
    derived from them, such as a transpose, is not made again. */
 extern PetscErrorCode HybProductUnchanged(HybProduct, const PetscBool same[3]);
 /* Before the symbolic phase: the caller expects more than one numeric phase. P^T A P and R A R^T always do. */
-extern PetscErrorCode HybProductSetReuse(HybProduct);
+extern void HybProductSetReuse(HybProduct);
 /* Before the symbolic phase: the block size that the caller claims for all operands; 1: no claim. See
    HybSpGEMM.blocksize. */
-extern PetscErrorCode HybProductSetBlockSize(HybProduct, PetscInt bs);
+extern void HybProductSetBlockSize(HybProduct, PetscInt bs);
 /* Before the symbolic phase: the caller has an array for the result's values, so none is allocated. */
-extern PetscErrorCode HybProductSetPattern(HybProduct);
+extern void HybProductSetPattern(HybProduct);
 /* operands of the pattern given to symbolic, any values */
 extern PetscErrorCode HybProductNumeric(HybProduct, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result);
 /* Has the last numeric phase succeeded without allocating memory, and can the next one? */
 extern PetscBool HybProductWasFrugal(HybProduct);
 /* the stream of later phases, see HybBackend.use() */
-extern PetscErrorCode HybProductSetStream(HybProduct, void *stream);
+extern void HybProductSetStream(HybProduct, void *stream);
 /* flops of one numeric phase (two per product of scalars), bytes that plan and intermediates hold, and the peak of
    bytes with the result */
-extern PetscErrorCode HybProductGetInfo(HybProduct, PetscLogDouble *flops, size_t *bytes, size_t *peak);
+extern void HybProductGetInfo(HybProduct, PetscLogDouble *flops, size_t *bytes, size_t *peak);
 /* a line for each stage: method, products, counters */
 extern PetscErrorCode HybProductDescribe(HybProduct, char text[], size_t length);
 /* name of the method that computes the (last) stage, e.g. "binned", "fused" */
-extern PetscErrorCode HybProductGetMethod(HybProduct, const char **);
+extern const char *HybProductGetMethod(HybProduct);
 /* sum of a counter over stages */
-extern PetscErrorCode HybProductGetCounter(HybProduct, const char *name, PetscCount *);
+extern PetscCount     HybProductGetCounter(HybProduct, const char *name);
 extern PetscErrorCode HybProductDestroy(HybProduct *);
 
 HYB_EXTERN_C_END

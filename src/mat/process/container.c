@@ -84,13 +84,11 @@ PetscErrorCode HybComposeOver(PetscObject object, const char *name, void (*ours)
 }
 
 /* The operations that ours has go over the parent's, or these come back. A structure of function pointers alone. */
-PetscErrorCode HybOpsOver(Mat A, const struct _MatOps *ours, const struct _MatOps *parents, PetscBool on)
+void HybOpsOver(Mat A, const struct _MatOps *ours, const struct _MatOps *parents, PetscBool on)
 {
   void             **op = (void **)A->ops;
   void *const *const o = (void *const *)ours, *const *const p = (void *const *)parents;
 
-  PetscFunctionBegin;
   for (size_t k = 0; k < sizeof(*ours) / sizeof(void *); k++)
     if (o[k]) op[k] = on ? o[k] : p[k];
-  PetscFunctionReturn(PETSC_SUCCESS);
 }

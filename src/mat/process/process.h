@@ -250,7 +250,7 @@ static inline PetscErrorCode HybLogToHost(PetscLogDouble bytes)
 /* container.c, besides what hybmat.h has: puts a function over the parent's of that name, which is kept in *parents, or
    the parent's back */
 PETSC_INTERN PetscErrorCode HybComposeOver(PetscObject, const char *name, void (*ours)(void), void (**parents)(void), PetscBool on);
-PETSC_INTERN PetscErrorCode HybOpsOver(Mat A, const struct _MatOps *ours, const struct _MatOps *parents, PetscBool on);
+PETSC_INTERN void           HybOpsOver(Mat A, const struct _MatOps *ours, const struct _MatOps *parents, PetscBool on);
 
 /* options.c */
 PETSC_INTERN PetscErrorCode HybOptionsRead(void);

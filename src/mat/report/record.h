@@ -53,18 +53,18 @@ PETSC_INTERN HybRecordOp    HybRecordOfEvent(PetscLogEvent);
 #define HybRecordGone(A) (HybRecording() ? HybRecordLeft(A) : (void)0)
 
 /* an event of ours, in PETSc's log and in the records */
-static inline PetscErrorCode HybEventBegin(PetscLogEvent event, Mat A, void *b, void *c, void *d)
+static inline PetscErrorCode HybEventBegin(PetscLogEvent event, Mat A)
 {
   PetscFunctionBegin;
-  PetscCall(PetscLogEventBegin(event, A, (PetscObject)b, (PetscObject)c, (PetscObject)d));
+  PetscCall(PetscLogEventBegin(event, A, 0, 0, 0));
   PetscCall(HybRecordBegin(HybRecordOfEvent(event), A, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-static inline PetscErrorCode HybEventEnd(PetscLogEvent event, Mat A, void *b, void *c, void *d)
+static inline PetscErrorCode HybEventEnd(PetscLogEvent event, Mat A)
 {
   PetscFunctionBegin;
   PetscCall(HybRecordEnd(HybRecordOfEvent(event), A, NULL, "", "", 0, 0));
-  PetscCall(PetscLogEventEnd(event, A, (PetscObject)b, (PetscObject)c, (PetscObject)d));
+  PetscCall(PetscLogEventEnd(event, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -38,12 +38,11 @@ PetscErrorCode HybGAMGInjectionBegin(PC pc, HybGAMG *h)
 {
   PC_GAMG       *gamg = HybGAMGData(pc);
   const PetscInt size = gamg->injection_index_size, *index = gamg->injection_index;
-  PetscBool      plain = PETSC_FALSE, seq;
+  PetscBool      plain = PETSC_FALSE;
   PetscInt       bs, cbs;
 
   PetscFunctionBegin;
-  PetscCall(HybMatIsSeq(pc->pmat, &seq));
-  if (size < 1 || !seq || !gamg->reuse_prol || gamg->orig_data || !HYB_KNOWN_INJECTION) PetscFunctionReturn(PETSC_SUCCESS);
+  if (size < 1 || !HybMatIsSeq(pc->pmat) || !gamg->reuse_prol || gamg->orig_data || !HYB_KNOWN_INJECTION) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetBlockSizes(pc->pmat, &bs, &cbs));
   if (bs != cbs || size >= bs) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt k = 0; k < size; k++) {

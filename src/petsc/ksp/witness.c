@@ -184,12 +184,10 @@ static PetscErrorCode HybWitnessLike(Mat P, const HybCSR *expected, PetscReal to
 {
   const HybExec *x = &WitnessExec;
   HybCSR         csr;
-  PetscBool      seq;
 
   PetscFunctionBegin;
-  PetscCall(HybMatIsSeq(P, &seq));
   *same = PETSC_FALSE;
-  if (!seq) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybMatIsSeq(P)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetCSR(P, x, (PetscBool) !!expected->a, &csr));
   if (csr.m == expected->m && csr.n == expected->n && csr.nnz == expected->nnz) {
     PetscCall(PetscArraycmp(csr.i, expected->i, csr.m + 1, same));

@@ -96,11 +96,9 @@ static const HybDoor ours = {
   .restorearraywrite = HybDoorRestore,
 };
 
-PetscErrorCode HybDoorOpen(Mat A)
+void HybDoorOpen(Mat A)
 {
-  PetscFunctionBegin;
   if (HybFrameKnown()) *HybFrameDoor(A) = ours;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Only what is ours is taken away: a type laid over this one may have put its own there */

@@ -18,7 +18,6 @@
 /* another matrix is made: who was to take them would have done so */
 PetscErrorCode HybGivenDrop(void)
 {
-
   PetscFunctionBegin;
   if (!HybGlueState.given.kept) PetscFunctionReturn(PETSC_SUCCESS);
   HybGlueState.given.kept = PETSC_FALSE;

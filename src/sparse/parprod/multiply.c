@@ -305,9 +305,9 @@ static PetscErrorCode HybParMultiplyCompute(HybParMultiply *s, PetscBool maybesi
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(x->backend->comm->fork(x, &side));
-  ierr = HybProductSetStream(s->product[HYB_PAR_OTHERS], side.stream);
-  if (!ierr) ierr = HybProductNumeric(s->product[HYB_PAR_OTHERS], &s->Z, &s->Y, NULL, &s->C);
-  ierr   = HybErrorFirst(ierr, HybProductSetStream(s->product[HYB_PAR_OTHERS], x->stream));
+  HybProductSetStream(s->product[HYB_PAR_OTHERS], side.stream);
+  ierr = HybProductNumeric(s->product[HYB_PAR_OTHERS], &s->Z, &s->Y, NULL, &s->C);
+  HybProductSetStream(s->product[HYB_PAR_OTHERS], x->stream);
   joined = (PetscBool)(!ierr && !HybProductWasFrugal(s->product[HYB_PAR_OTHERS]));
   if (joined) ierr = x->backend->comm->join(x);
   if (!ierr) ierr = HybParMultiplyComputeOwn(s, A, B, C);
@@ -335,13 +335,11 @@ static PetscErrorCode HybParMultiplyBorder(HybParMultiply *s, PetscErrorCode bef
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybParMultiplySetStream(HybParMultiply *s, void *stream)
+static void HybParMultiplySetStream(HybParMultiply *s, void *stream)
 {
-  PetscFunctionBegin;
   s->exec.stream = stream;
   for (int q = 0; q < HYB_PAR_PRODUCTS; q++)
-    if (s->product[q] && q != HYB_PAR_INNER) PetscCall(HybProductSetStream(s->product[q], stream));
-  PetscFunctionReturn(PETSC_SUCCESS);
+    if (s->product[q] && q != HYB_PAR_INNER) HybProductSetStream(s->product[q], stream);
 }
 
 /* what others need goes out, inner rows are multiplied unless they are already, and the border */
@@ -376,10 +374,10 @@ static PetscErrorCode HybParMultiplyApart(HybParMultiply *s, PetscErrorCode befo
     ierr   = HybErrorFirst(ierr, own.backend->comm->join(&own));
     beside = PETSC_FALSE;
   }
-  if (beside) ierr = HybParMultiplySetStream(s, side.stream);
+  if (beside) HybParMultiplySetStream(s, side.stream);
   ierr = HybParMultiplyApartHere(s, ierr, (PetscBool)!fork, (PetscBool)!beside, sameA, stays, A, B, C);
   if (beside) {
-    ierr = HybErrorFirst(ierr, HybParMultiplySetStream(s, own.stream));
+    HybParMultiplySetStream(s, own.stream);
     ierr = HybErrorFirst(ierr, own.backend->comm->join(&own));
   }
   PetscCall(ierr);

@@ -73,11 +73,9 @@ PetscErrorCode HybParProductSetExec(HybParProduct p, const HybExec *x, const cha
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParProductSetBlockSize(HybParProduct p, PetscInt bs)
+void HybParProductSetBlockSize(HybParProduct p, PetscInt bs)
 {
-  PetscFunctionBegin;
   p->blocksize = bs;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Frees what an earlier symbolic phase left: all of it, and then reports the first error. Other processes do so too,
@@ -276,22 +274,19 @@ void HybParProductForget(HybParProduct p)
   for (int k = 0; k < p->nstages; k++) HybRowsForget(p->stage[k].rows);
 }
 
-PetscErrorCode HybParProductSetStream(HybParProduct p, void *stream)
+void HybParProductSetStream(HybParProduct p, void *stream)
 {
-  PetscFunctionBegin;
   p->exec.stream           = stream;
   p->transpose.exec.stream = stream;
   for (int k = 0; k < p->nstages; k++) {
     p->stage[k].exec.stream = stream;
     for (int q = 0; q < HYB_PAR_PRODUCTS; q++)
-      if (p->stage[k].product[q]) PetscCall(HybProductSetStream(p->stage[k].product[q], stream));
+      if (p->stage[k].product[q]) HybProductSetStream(p->stage[k].product[q], stream);
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParProductGetInfo(HybParProduct p, PetscLogDouble *flops, size_t *bytes)
+void HybParProductGetInfo(HybParProduct p, PetscLogDouble *flops, size_t *bytes)
 {
-  PetscFunctionBegin;
   *flops = 0;
   *bytes = p->transpose.keep.bytes + p->warena[0].bytes + p->warena[1].bytes;
   for (int k = 0; k < p->nstages; k++) {
@@ -301,12 +296,11 @@ PetscErrorCode HybParProductGetInfo(HybParProduct p, PetscLogDouble *flops, size
       size_t         b, most;
 
       if (!p->stage[k].product[q]) continue;
-      PetscCall(HybProductGetInfo(p->stage[k].product[q], &f, &b, &most));
+      HybProductGetInfo(p->stage[k].product[q], &f, &b, &most);
       *flops += f;
       *bytes += b;
     }
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybParProductDescribe(HybParProduct p, char text[], size_t length)
@@ -327,34 +321,28 @@ PetscErrorCode HybParProductDescribe(HybParProduct p, char text[], size_t length
       PetscCall(PetscStrlcat(text, one, length));
     }
   }
-  PetscCall(HybParProductGetInfo(p, &flops, &bytes));
+  HybParProductGetInfo(p, &flops, &bytes);
   PetscCall(PetscSNPrintf(one, sizeof(one), "; bytes kept in all %zu", bytes));
   PetscCall(PetscStrlcat(text, one, length));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParProductGetMethod(HybParProduct p, const char **method)
+const char *HybParProductGetMethod(HybParProduct p)
 {
-  PetscFunctionBegin;
-  *method = "none";
-  if (p->nstages) PetscCall(HybProductGetMethod(p->stage[p->nstages - 1].product[p->stage[p->nstages - 1].inner.made ? HYB_PAR_INNER : HYB_PAR_OWN], method));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  const HybParMultiply *last = p->nstages ? &p->stage[p->nstages - 1] : NULL;
+
+  return last ? HybProductGetMethod(last->product[last->inner.made ? HYB_PAR_INNER : HYB_PAR_OWN]) : "none";
 }
 
-PetscErrorCode HybParProductGetCounter(HybParProduct p, const char *name, PetscCount *value)
+PetscCount HybParProductGetCounter(HybParProduct p, const char *name)
 {
-  PetscFunctionBegin;
-  *value = 0;
-  for (int k = 0; k < p->nstages; k++) {
-    if (p->stage[k].inner.made && !strcmp(name, "inner rows")) *value += p->stage[k].inner.A.m;
-    if (p->stage[k].inner.made && !strcmp(name, "border bands")) *value += p->stage[k].inner.nbands;
-    for (int q = 0; q < HYB_PAR_PRODUCTS; q++) {
-      PetscCount one;
+  PetscCount value = 0;
 
-      if (!p->stage[k].product[q]) continue;
-      PetscCall(HybProductGetCounter(p->stage[k].product[q], name, &one));
-      *value += one;
-    }
+  for (int k = 0; k < p->nstages; k++) {
+    if (p->stage[k].inner.made && !strcmp(name, "inner rows")) value += p->stage[k].inner.A.m;
+    if (p->stage[k].inner.made && !strcmp(name, "border bands")) value += p->stage[k].inner.nbands;
+    for (int q = 0; q < HYB_PAR_PRODUCTS; q++)
+      if (p->stage[k].product[q]) value += HybProductGetCounter(p->stage[k].product[q], name);
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return value;
 }

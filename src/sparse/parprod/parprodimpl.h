@@ -88,9 +88,9 @@ static inline PetscErrorCode HybParMultiplyProduct(HybParMultiply *s, int which,
 
   PetscFunctionBegin;
   PetscCall(HybProductCreate(x, HYB_PRODUCT_AB, method, width, product));
-  PetscCall(HybProductSetBlockSize(*product, s->blocksize));
-  if (s->reuse) PetscCall(HybProductSetReuse(*product));
-  if (pattern) PetscCall(HybProductSetPattern(*product));
+  HybProductSetBlockSize(*product, s->blocksize);
+  if (s->reuse) HybProductSetReuse(*product);
+  if (pattern) HybProductSetPattern(*product);
   PetscCall(HybProductSymbolic(*product, A, B, NULL, out, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -92,21 +92,17 @@ PetscErrorCode HybProductCreate(const HybExec *x, HybProductType type, const cha
    waits. */
 PetscBool HybProductWasFrugal(HybProduct p)
 {
-  PetscCount lost = 0;
-
   for (PetscInt s = 0; s < p->nstages; s++)
     if (p->stage[s].due) return PETSC_FALSE;
-  return (PetscBool)(p->frugal && !HybProductGetCounter(p, "plans given back", &lost) && lost == p->lost);
+  return (PetscBool)(p->frugal && HybProductGetCounter(p, "plans given back") == p->lost);
 }
 
-PetscErrorCode HybProductSetStream(HybProduct p, void *stream)
+void HybProductSetStream(HybProduct p, void *stream)
 {
-  PetscFunctionBegin;
   /* not the arenas': what they take and clear is in the order of the stream in use, see HybBackend.use() */
   p->exec.stream = stream;
   for (int k = 0; k < 2; k++) p->stage[k].exec.stream = stream;
   p->fused.exec.stream = stream;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybProductResetFused(HybProduct p)
@@ -147,7 +143,6 @@ static PetscErrorCode HybProductReset(HybProduct p)
 
 PetscErrorCode HybProductDestroy(HybProduct *product)
 {
-
   PetscFunctionBegin;
   if (!*product) PetscFunctionReturn(PETSC_SUCCESS);
   HybCallBoth(HybProductReset(*product), PetscFree(*product));
@@ -339,25 +334,19 @@ PetscErrorCode HybProductSymbolic(HybProduct p, const HybCSR *A, const HybCSR *B
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybProductSetReuse(HybProduct p)
+void HybProductSetReuse(HybProduct p)
 {
-  PetscFunctionBegin;
   p->reuse = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybProductSetBlockSize(HybProduct p, PetscInt bs)
+void HybProductSetBlockSize(HybProduct p, PetscInt bs)
 {
-  PetscFunctionBegin;
   p->blocksize = bs;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybProductSetPattern(HybProduct p)
+void HybProductSetPattern(HybProduct p)
 {
-  PetscFunctionBegin;
   p->pattern = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybProductUnchanged(HybProduct p, const PetscBool same[3])
@@ -533,19 +522,17 @@ PetscErrorCode HybProductNumeric(HybProduct p, const HybCSR *A, const HybCSR *B,
   p->peak   = PetscMax(p->peak, held + (after.since - (before.device_bytes + before.managed_bytes)));
   p->frugal = (PetscBool)(after.since == before.device_bytes + before.managed_bytes && after.device_bytes == before.device_bytes && after.managed_bytes == before.managed_bytes && after.pinned_bytes == before.pinned_bytes);
   /* the host gives none back */
-  if (p->exec.backend->device) PetscCall(HybProductGetCounter(p, "plans given back", &p->lost));
+  if (p->exec.backend->device) p->lost = HybProductGetCounter(p, "plans given back");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybProductGetInfo(HybProduct p, PetscLogDouble *flops, size_t *bytes, size_t *peak)
+void HybProductGetInfo(HybProduct p, PetscLogDouble *flops, size_t *bytes, size_t *peak)
 {
-  PetscFunctionBegin;
   *flops = 0;
   *bytes = HybProductHeld(p) - p->resultbytes;
   *peak  = p->peak;
   for (PetscInt s = 0; s < p->nstages; s++) *flops += 2.0 * (PetscLogDouble)p->stage[s].stats.products;
   if (p->isfused) *flops += 2.0 * (PetscLogDouble)HybCountersGet(&p->fused.counters, "products");
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybProductDescribe(HybProduct p, char text[], size_t length)
@@ -566,26 +553,24 @@ PetscErrorCode HybProductDescribe(HybProduct p, char text[], size_t length)
     PetscCall(PetscStrlcat(text, one, length));
     PetscCall(HybCountersDescribe(&p->stage[s].counters, text, length));
   }
-  PetscCall(HybProductGetInfo(p, &flops, &bytes, &peak));
+  HybProductGetInfo(p, &flops, &bytes, &peak);
   PetscCall(PetscSNPrintf(one, sizeof(one), "; bytes kept %zu, most %zu", bytes, peak));
   PetscCall(PetscStrlcat(text, one, length));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybProductGetMethod(HybProduct p, const char **method)
+const char *HybProductGetMethod(HybProduct p)
 {
-  PetscFunctionBegin;
-  *method = p->isfused ? p->fused.method->name : (p->nstages ? p->stage[p->nstages - 1].method->name : "none");
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return p->isfused ? p->fused.method->name : (p->nstages ? p->stage[p->nstages - 1].method->name : "none");
 }
 
-PetscErrorCode HybProductGetCounter(HybProduct p, const char *name, PetscCount *value)
+PetscCount HybProductGetCounter(HybProduct p, const char *name)
 {
-  PetscFunctionBegin;
-  *value = p->isfused ? HybCountersGet(&p->fused.counters, name) : 0;
-  if (!strcmp(name, "transposed values")) *value += p->gathers;
-  if (!strcmp(name, "columns given back")) *value += p->shed;
-  if (!strcmp(name, "parts")) *value += p->inparts;
-  for (PetscInt s = 0; s < p->nstages; s++) *value += HybCountersGet(&p->stage[s].counters, name);
-  PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCount value = p->isfused ? HybCountersGet(&p->fused.counters, name) : 0;
+
+  if (!strcmp(name, "transposed values")) value += p->gathers;
+  if (!strcmp(name, "columns given back")) value += p->shed;
+  if (!strcmp(name, "parts")) value += p->inparts;
+  for (PetscInt s = 0; s < p->nstages; s++) value += HybCountersGet(&p->stage[s].counters, name);
+  return value;
 }

@@ -381,7 +381,7 @@ static PetscErrorCode CheckColoring(void)
       PetscCall(ISColoringCreate(PETSC_COMM_WORLD, ROW + 1, end - start, value, PETSC_OWN_POINTER, &colors));
     }
     PetscCall(MatFDColoringCreate(M[k], colors, &c[k]));
-    PetscCall(MatFDColoringSetFunction(c[k], (PetscErrorCode(*)(void))(void (*)(void))Function, A));
+    PetscCall(MatFDColoringSetFunction(c[k], (void *)Function, A));
     PetscCall(MatFDColoringSetUp(M[k], colors, c[k]));
     PetscCall(ISColoringDestroy(&colors));
   }

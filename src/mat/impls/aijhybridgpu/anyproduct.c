@@ -123,9 +123,8 @@ PetscErrorCode MatAIJHybridGPUGetProductMethod(Mat C, const char **method)
 
   PetscFunctionBegin;
   PetscValidHeaderSpecific(C, MAT_CLASSID, 1);
-  *method = NULL;
   mp      = HybMatProductOf(C);
-  if (mp) PetscCall(HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod, method));
+  *method = mp ? HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod) : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -147,13 +146,11 @@ PetscErrorCode MatAIJHybridGPUGetProductMethod(Mat C, const char **method)
 @*/
 PetscErrorCode MatAIJHybridGPUGetProductCounter(Mat C, const char name[], PetscInt64 *value)
 {
-  PetscCount     count = 0;
   HybMatProduct *mp;
 
   PetscFunctionBegin;
   PetscValidHeaderSpecific(C, MAT_CLASSID, 1);
-  mp = HybMatProductOf(C);
-  if (mp) PetscCall(HybMatProductDo(mp, HybProductGetCounter, HybParProductGetCounter, name, &count));
-  *value = (PetscInt64)count;
+  mp     = HybMatProductOf(C);
+  *value = mp ? (PetscInt64)HybMatProductDo(mp, HybProductGetCounter, HybParProductGetCounter, name) : 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

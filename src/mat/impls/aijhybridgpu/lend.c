@@ -4,11 +4,9 @@
 */
 #include "family.h"
 
-PetscErrorCode HybMatIsSeq(Mat A, PetscBool *flg)
+PetscBool HybMatIsSeq(Mat A)
 {
-  PetscFunctionBegin;
-  *flg = (PetscBool)(MatIsSeqAIJHybridGPU(A) && A->assembled && !A->factortype);
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return (PetscBool)(MatIsSeqAIJHybridGPU(A) && A->assembled && !A->factortype);
 }
 
 PetscErrorCode HybMatGetExec(Mat A, HybExec *x)

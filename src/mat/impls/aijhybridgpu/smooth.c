@@ -7,7 +7,7 @@
 
 PetscErrorCode HybMatGetLocal(Mat A, Mat *local)
 {
-  PetscBool parallel, ours;
+  PetscBool parallel;
 
   PetscFunctionBegin;
   *local = NULL;
@@ -16,10 +16,7 @@ PetscErrorCode HybMatGetLocal(Mat A, Mat *local)
     PetscCall(MatMPIAIJGetSeqAIJ(A, local, NULL, NULL));
   else if (!parallel)
     *local = A;
-  if (*local) {
-    PetscCall(HybMatIsSeq(*local, &ours));
-    if (!ours) *local = NULL;
-  }
+  if (*local && !HybMatIsSeq(*local)) *local = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -74,14 +71,14 @@ PetscErrorCode HybMatDiagonalZeros(Mat A, PetscBool *known, PetscCount *zeros)
   /* of a row that has its diagonal twice the device may see the other one; MatGetDiagonal() will ask the same */
   PetscCall(HybMatAscends(local, &x, &ascends));
   if (!ascends) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_ZEROS], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_ZEROS], A));
   PetscCall(HybMatGetCSR(local, &x, PETSC_TRUE, &csr));
   work = HybArenaOn(&x);
   ierr = HybDiagonalZerosIn(&x, &work, &csr, zeros);
   (void)HybArenaReset(&work);
   PetscCall(HybMatRestoreCSR(local, &x, &csr));
   PetscCall(ierr);
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_ZEROS], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_ZEROS], A));
   *known = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -109,9 +106,9 @@ PetscErrorCode HybMatNoise(Mat A, Vec v)
   PetscFunctionBegin;
   PetscCall(HybMatGetLocal(A, &local));
   if (local) PetscCall(HybMatGetSmootherExec(local, &x));
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NOISE], A, v, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NOISE], A));
   work = HybArenaOn(&x);
   HybCallBoth(HybMatNoiseIn(&x, &work, v), HybArenaReset(&work));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NOISE], A, v, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NOISE], A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

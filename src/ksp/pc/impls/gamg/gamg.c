@@ -73,13 +73,13 @@ static PetscErrorCode HybGAMGCovered(PC pc, HybGAMG *h, PetscBool *ours, const c
   const PC_GAMG           *gamg = HybGAMGData(pc);
   const struct _PCGAMGOps *o = gamg->ops, *f = &Fingerprint.ops;
   PetscMPIInt              size;
-  PetscBool                seq, bound = PETSC_FALSE;
+  const PetscBool          seq   = HybMatIsSeq(pc->pmat);
+  PetscBool                bound = PETSC_FALSE;
   Mat                      local = NULL;
 
   PetscFunctionBegin;
   *why = NULL;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
-  PetscCall(HybMatIsSeq(pc->pmat, &seq));
   PetscCall(HybMatGetLocal(pc->pmat, &local));
   *ours = (PetscBool)(seq || local);
   /* a PETSc without devices says so of every matrix */

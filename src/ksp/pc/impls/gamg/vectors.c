@@ -14,15 +14,14 @@
 PetscErrorCode HybGAMGKnown(PC pc, const HybGAMG *h, Mat A, const char **why)
 {
   const PC_GAMG *gamg = HybGAMGData(pc);
-  PetscBool      seq, par;
+  PetscBool      par;
   PetscInt       bs, cbs;
 
   PetscFunctionBegin;
   *why = NULL;
-  PetscCall(HybMatIsSeq(A, &seq));
   PetscCall(HybMatIsPar(A, &par));
   PetscCall(MatGetBlockSizes(A, &bs, &cbs));
-  if (h->setup.way == &HybGAMGOne ? !seq : !par)
+  if (h->setup.way == &HybGAMGOne ? !HybMatIsSeq(A) : !par)
     *why = "the matrix is of another type";
   else if (bs != cbs)
     *why = "blocks that are not square";

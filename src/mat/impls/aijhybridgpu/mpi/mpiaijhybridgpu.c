@@ -136,7 +136,7 @@ static PetscErrorCode MatFDColoringSetUp_MPIAIJHybridGPU(Mat A, ISColoring iscol
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
+static void MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 {
   static const struct _MatOps ours = {
     .destroy          = MatDestroy_MPIAIJHybridGPU,
@@ -169,14 +169,12 @@ static PetscErrorCode MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 #endif
   };
 
-  PetscFunctionBegin;
-  PetscCall(HybOpsOver(A, &ours, &HybGlueState.mpi, on));
+  HybOpsOver(A, &ours, &HybGlueState.mpi, on);
   A->ops->convertfrom           = on ? HybGlueState.convertfrom : HybGlueState.mpi.convertfrom;
   A->ops->productsetfromoptions = on ? HybGlueState.productsetfromoptions[1] : HybGlueState.mpi.productsetfromoptions;
 #if defined(PETSC_HAVE_DEVICE)
   A->boundtocpu = (PetscBool)!on; /* MatCreate() binds what does not say otherwise */
 #endif
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*
@@ -257,7 +255,7 @@ PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat A, MatType type, MatReuse r
       HybGlueState.captured_mpi = PETSC_TRUE;
     }
     PetscCall(HybFrameParallelFind());
-    PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_TRUE));
+    MatMPIAIJHybridGPUSetOps(B, PETSC_TRUE);
     PetscCall((*HybGlueState.compose)(B, PETSC_FALSE, PETSC_TRUE));
   }
   PetscCall(MatMPIAIJHybridGPUGetData(B, &hyb));
@@ -303,7 +301,7 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse r
   }
   PetscCall(PetscFree(B->spptr));
   PetscCall((*HybGlueState.compose)(B, PETSC_FALSE, PETSC_FALSE));
-  PetscCall(MatMPIAIJHybridGPUSetOps(B, PETSC_FALSE));
+  MatMPIAIJHybridGPUSetOps(B, PETSC_FALSE);
   PetscCall(MatAIJHybridGPUSetVecType(B));
   PetscCall(PetscObjectChangeTypeName((PetscObject)B, MATMPIAIJ));
   PetscCall(ierr);

@@ -430,7 +430,7 @@ static PetscErrorCode HybMPICOOWhere(Mat A, PetscCount ncoo, const PetscInt *i, 
   ierr = MatMPIAIJHybridGPUGetData(A, &hyb);
   if (!ierr) ierr = HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x);
   if (!ierr) ierr = HybCOOIsOnDevice(i, &idevice);
-  if (!ierr) ierr = HybWhereCOO(A, &hyb->choices, idevice, ncoo, &wanted);
+  if (!ierr) wanted = HybWhereCOO(A, &hyb->choices, idevice, ncoo);
   if (!ierr) fails = (PetscBool)(!HybExecOnDevice(x) || A->structure_only || ncoo > PETSC_MAX_INT);
   if (HybHashActive(A)) fails = PETSC_TRUE;
   any[0] = fails;
@@ -457,7 +457,7 @@ static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, c
     PetscCall(HybMPICOOAgree(A, PetscObjectCompose((PetscObject)A, "HybMPICOO", NULL)));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  ierr = HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0);
+  ierr = HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A);
   if (!ierr) ierr = MatMPIAIJHybridGPULeftOptions(A, asked);
   if (!ierr) ierr = HybMPICOOBegin(&x, ncoo, ij, host, copy, &c);
   for (int k = 0; k < 2; k++) ij[k] = (const PetscInt *)host[k];
@@ -465,7 +465,7 @@ static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, c
   if (c) (void)HybMPICOODestroy(c);
   for (int k = 0; k < 2; k++) PetscCall(PetscFree(copy[k]));
   PetscCall(ierr);
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOPATTERN], A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -205,24 +205,27 @@ static PetscErrorCode MatMPIAIJHybridGPUTakeGiven(Mat A)
 
 PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
-  Mat_MPIAIJHybridGPU *hyb = NULL;
-  PetscErrorCode       ierr;
+  const MPI_Comm       comm  = PetscObjectComm((PetscObject)A);
+  const PetscBool      young = (PetscBool)(HYB_GIVES_ARRAYS && !A->num_ass); /* its blocks may have been given to it */
+  Mat_MPIAIJHybridGPU *hyb   = NULL;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
-  ierr = MatMPIAIJHybridGPUTakeGiven(A);
-  /* entries of other processes may be new ones, and are set past MatSetValues() */
-  if (!hyb->assembling && !A->nooffprocentries) { /* where it is not asked an error is told after the parent's part */
-    PetscInt  n = 0, blocked = 0;
-    PetscBool none;
+  if (!hyb->assembling) {
+    PetscErrorCode ierr = young ? MatMPIAIJHybridGPUTakeGiven(A) : PETSC_SUCCESS;
 
-    PetscCall(MatStashGetInfo(A, &n, NULL, &blocked, NULL));
-    none = (PetscBool)(!n && !blocked);
-    PetscCall(HybAgreeAll(PetscObjectComm((PetscObject)A), ierr, "An assembly", &none));
-    if (!none) PetscCall(HybAgree(PetscObjectComm((PetscObject)A), MatMPIAIJHybridGPUDisownBlocks(A), "An assembly"));
+    if (!A->nooffprocentries) { /* entries of other processes may be new ones, and are set past MatSetValues() */
+      PetscInt  n = 0, blocked = 0;
+      PetscBool none;
+
+      PetscCall(MatStashGetInfo(A, &n, NULL, &blocked, NULL));
+      none = (PetscBool)(!n && !blocked);
+      PetscCall(HybAgreeAll(comm, ierr, "An assembly", &none));
+      if (!none) PetscCall(HybAgree(comm, MatMPIAIJHybridGPUDisownBlocks(A), "An assembly"));
+    } else if (young)
+      PetscCall(HybAgree(comm, ierr, "An assembly"));
   }
   PetscCall((*HybGlueState.mpi.assemblybegin)(A, mode));
-  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

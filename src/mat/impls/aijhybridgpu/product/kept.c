@@ -47,16 +47,14 @@ PetscErrorCode HybKeptReset(HybKept *k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybKeptSet(HybKept *k, HybArena *arrays, const HybCSR *csr)
+void HybKeptSet(HybKept *k, HybArena *arrays, const HybCSR *csr)
 {
-  PetscFunctionBegin;
   k->padded      = PETSC_TRUE;
   k->arena       = *arrays;
   k->csr         = *csr;
   k->j           = NULL;
   arrays->blocks = NULL;
   arrays->bytes  = 0;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The union of the product's pattern and the diagonal, if the product lacks any of it: then *sum's arrays are in
@@ -109,7 +107,7 @@ PetscErrorCode HybKeptForceDiagonal(const HybExec *x, HybKept *k, HybArena *arra
   if (ierr) (void)HybArenaReset(&sumarrays);
   PetscCall(ierr);
   if (!lacks) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybKeptSet(k, arrays, result));
+  HybKeptSet(k, arrays, result);
   *arrays = sumarrays;
   *result = sum;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -130,25 +130,25 @@ static PetscErrorCode HybParResultWithin(Mat C, HybMatProduct *mp, HybArena out[
 /* Collective. *kept: C keeps its pattern, on all processes; *stay: or its columns of others */
 static PetscErrorCode HybParResultKeep(Mat C, HybMatProduct *mp, PetscErrorCode before, HybArena out[2], const HybParCSR *result, PetscBool *kept, PetscBool *stay)
 {
-  PetscBool within = PETSC_FALSE, same = PETSC_FALSE, equal[2] = {PETSC_FALSE, PETSC_FALSE};
-  PetscInt *j = NULL;
-  PetscInt64 not [2];
+  PetscBool      within = PETSC_FALSE, same = PETSC_FALSE, equal[2] = {PETSC_FALSE, PETSC_FALSE};
+  PetscInt      *j = NULL;
+  PetscInt64     lacks[2];
   PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
   if (!ierr) ierr = HybParResultWithin(C, mp, out, result, &within, equal, &j);
   if (!ierr) ierr = HybParResultSameColumns(C, mp, result, &same);
-  not [0] = !within;
-  not [1] = !same;
-  PetscCall(HybAgreeMax(PetscObjectComm((PetscObject)C), ierr, "Comparing a parallel product with the matrix that is used again", 2, not ));
-  *kept = (PetscBool) !not [0];
-  *stay = (PetscBool) !not [1];
+  if (!ierr && within) ierr = HybResultNote(C, mp); /* now: later an error would be this process's alone */
+  lacks[0] = !within;
+  lacks[1] = !same;
+  PetscCall(HybAgreeMax(PetscObjectComm((PetscObject)C), ierr, "Comparing a parallel product with the matrix that is used again", 2, lacks));
+  *kept = (PetscBool)!lacks[0];
+  *stay = (PetscBool)!lacks[1];
   for (int k = 0; k < 2 && *kept; k++) {
     if (equal[k]) continue; /* its arrays go with out */
-    PetscCall(HybKeptSet(&mp->block[k].kept, &out[k], k ? &result->O : &result->D));
+    HybKeptSet(&mp->block[k].kept, &out[k], k ? &result->O : &result->D);
     if (k) mp->block[1].kept.j = j;
   }
-  if (*kept) PetscCall(HybResultNote(C, mp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -212,10 +212,7 @@ PetscErrorCode HybParResultEnd(Mat C, HybMatProduct *mp, PetscBool before)
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
   hyb->unmade = PETSC_FALSE;
-  if (mp->pending) { /* the assembly that the symbolic phase left out */
-    mp->pending = PETSC_FALSE;
-    PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
-  }
+  mp->pending = PETSC_FALSE;
   if (mp->assemble) { /* as the parent's ends */
     C->assembled = before;
     PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));

@@ -178,9 +178,9 @@ static PetscErrorCode HybMatProductTell(Mat C, HybMatProduct *mp, const HybParCS
   PetscBool      info;
 
   PetscFunctionBegin;
-  PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C));
   if (HybExecOnDevice(x)) HybGlueState.counts.deviceops++;
-  PetscCall(HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod, &method));
+  method = HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod);
   PetscCall(HybGlueCountProduct(method));
   PetscCall(PetscInfoEnabled(MAT_CLASSID, &info));
   text[0] = 0;
@@ -211,8 +211,8 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
   if (!ierr) ierr = HybOperandsNote(mp, o);
   PetscCall(PetscMemzero(&result, sizeof(result)));
   for (int b = 0; b < 2; b++) out[b] = HybArenaOn(x);
-  PetscCall(HybMatProductDo(mp, HybProductSetBlockSize, HybParProductSetBlockSize, HybMatProductBlockSize(o->n, o->mat)));
-  ierr = HybErrorFirst(ierr, HybEventBegin(HybGlueState.event.productsymbolic, C, 0, 0, 0));
+  HybMatProductDo(mp, HybProductSetBlockSize, HybParProductSetBlockSize, HybMatProductBlockSize(o->n, o->mat));
+  ierr = HybErrorFirst(ierr, HybEventBegin(HybGlueState.event.productsymbolic, C));
   if (mp->blocks == 2) {
     ierr = HybParProductSymbolic(mp->several, ierr, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, out, &result);
     ierr = HybParResultPattern(C, mp, ierr, again, out, &result);
@@ -291,7 +291,7 @@ static PetscErrorCode HybMatProductPlan(Mat C, HybMatProduct *mp, HybOperands *o
   /* the sequential symbolic phase's pattern is whole */
   if (!ierr && mp->blocks == 1 && mp->pending && C->preallocated && C->insertmode == NOT_SET_VALUES && C->nonzerostate == mp->block[0].result.nonzerostate) C->assembled = PETSC_TRUE;
   if (!ierr) ierr = HybExecRefresh(&mp->exec);
-  if (!ierr && (mp->one || mp->several)) ierr = HybMatProductDo(mp, HybProductSetStream, HybParProductSetStream, mp->exec.stream);
+  if (!ierr && (mp->one || mp->several)) HybMatProductDo(mp, HybProductSetStream, HybParProductSetStream, mp->exec.stream);
   if (!ierr) ierr = HybOperandsSend(o, &mp->exec, PETSC_TRUE);
   if (!ierr && (mp->one || mp->several)) ierr = HybOperandsSame(mp, o, &same);
   if (!ierr && same) ierr = HybResultSame(C, mp, mp->blocks == 2 ? HYB_ANY_SIZE : PetscMax(o->work, mp->work), &same);
@@ -350,6 +350,8 @@ static PetscErrorCode HybMatProductCompute(Mat C, HybMatProduct *mp, PetscErrorC
   ierr = HybMatProductValues(C, mp, before, o, w);
   for (int b = 0; b < mp->blocks; b++) ierr = HybErrorFirst(ierr, HybArenaReset(&w[b].side));
   if (mp->blocks == 2) {
+    /* as the assembly that the symbolic phase left out */
+    if (mp->pending) ierr = HybErrorFirst(ierr, MatMPIAIJHybridGPUSetBlocks(C));
     ierr = mp->pending ? MatMPIAIJHybridGPUSumStates(C, ierr, "The values of a parallel product") : HybAgree(PetscObjectComm((PetscObject)C), ierr, "The values of a parallel product");
     if (ierr) HybParProductForget(mp->several);
   }
@@ -367,12 +369,13 @@ static PetscErrorCode HybMatProductTellLost(Mat C, HybMatProduct *mp)
   PetscCount               lost[2];
 
   PetscFunctionBegin;
-  for (int k = 0; k < 2; k++) PetscCall(HybMatProductDo(mp, HybProductGetCounter, HybParProductGetCounter, names[k], &lost[k]));
+  for (int k = 0; k < 2; k++) lost[k] = HybMatProductDo(mp, HybProductGetCounter, HybParProductGetCounter, names[k]);
   if (lost[0] || lost[1]) PetscCall(PetscInfo(C, "Half precision: up to %g of a value of a left factor is lost, %g of a right one\n", 1e-9 * (double)lost[0], 1e-9 * (double)lost[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands *o)
+/* *whole: C has its values, on all processes. What fails then is this process's alone. */
+static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands *o, PetscBool *whole)
 {
   PetscLogDouble flops;
   size_t         bytes, peak;
@@ -381,16 +384,21 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
+  *whole = PETSC_FALSE;
   PetscCall(HybMatProductPlan(C, mp, o));
   op   = mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC;
   ierr = HybRecordBegin(op, C, &mp->exec);
-  ierr = HybErrorFirst(ierr, HybEventBegin(HybGlueState.event.productnumeric, C, 0, 0, 0));
+  ierr = HybErrorFirst(ierr, HybEventBegin(HybGlueState.event.productnumeric, C));
   PetscCall(HybMatProductCompute(C, mp, ierr, o));
-  PetscCall(mp->blocks == 2 ? HybParProductGetInfo(mp->several, &flops, &bytes) : HybProductGetInfo(mp->one, &flops, &bytes, &peak));
+  *whole = PETSC_TRUE;
+  if (mp->blocks == 2)
+    HybParProductGetInfo(mp->several, &flops, &bytes);
+  else
+    HybProductGetInfo(mp->one, &flops, &bytes, &peak);
   PetscCall(HybLogFlops(&mp->exec, flops));
-  PetscCall(HybEventEnd(HybGlueState.event.productnumeric, C, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.productnumeric, C));
   if (HybRecording()) {
-    PetscCall(HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod, &method));
+    method = HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod);
     PetscCall(HybRecordEnd(op, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));
   }
   if (!mp->again && HybExecOnDevice(&mp->exec)) PetscCall(HybMatProductTellLost(C, mp));
@@ -428,6 +436,7 @@ static PetscErrorCode MatProductNumeric_AIJHybridGPU(Mat C)
                                                                                       : 0;
   HybMatProduct       *mp;
   HybOperands          o;
+  PetscBool            whole;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
@@ -439,19 +448,19 @@ static PetscErrorCode MatProductNumeric_AIJHybridGPU(Mat C)
   mp = HybMatProductGet(C);
   PetscCheck(mp, PetscObjectComm((PetscObject)C), PETSC_ERR_ORDER, "The symbolic phase's data of this product is gone (MatProductClear()): call MatProductSetFromOptions() and MatProductSymbolic() again");
   PetscCall(HybOperandsMats(C, blocks, &o));
-  ierr = HybMatProductNumeric(C, mp, &o);
+  ierr = HybMatProductNumeric(C, mp, &o, &whole);
   /* Zeros of a symbolic phase may be used until their numeric phase fails, wherever that is. On all processes alike:
      C->assembled is each one's own. */
   if (ierr && mp->zeros) HybResultHalfMade(C, mp);
   if (ierr && blocks == 1 && mp->pending && !before) C->assembled = PETSC_FALSE;
-  PetscCall(HybOperandsRestore(&o));
+  ierr = HybErrorFirst(ierr, HybOperandsRestore(&o));
+  if (blocks == 2 && whole) ierr = HybErrorFirst(ierr, HybParResultEnd(C, mp, before)); /* the others are there */
   PetscCall(ierr);
   if (blocks == 1) {
     mp->pending = PETSC_FALSE;
     HybResultAssembled(C, before);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybParResultEnd(C, mp, before));
   PetscCall(PetscInfo(C, "Numeric phase of the product %s: %.0f bytes taken to the device, %.0f to the host\n", MatProductTypes[C->product->type], (double)(HybGlueState.counts.todevice - todevice), (double)(HybGlueState.counts.tohost - tohost)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -77,7 +77,7 @@ typedef struct {
 } HybMatProduct;
 
 /* calls a function that both drivers of products have */
-#define HybMatProductDo(mp, ofone, ofseveral, ...) ((mp)->blocks == 2 ? ofseveral((mp)->several, __VA_ARGS__) : ofone((mp)->one, __VA_ARGS__))
+#define HybMatProductDo(mp, ofone, ofseveral, ...) ((mp)->blocks == 2 ? ofseveral((mp)->several, ##__VA_ARGS__) : ofone((mp)->one, ##__VA_ARGS__))
 
 /* Operands as the host sees them, and as the executing backend does */
 typedef struct {
@@ -124,7 +124,7 @@ static inline PetscBool HybPatternIsWhole(Mat A, int blocks)
 /* kept.c. Of a block C: is the pattern of a product, with values, within C's, is it the same? */
 PETSC_INTERN PetscErrorCode HybKeptWithin(Mat C, const HybExec *, const HybCSR *product, PetscBool *within, PetscBool *equal);
 /* *kept takes over the arrays */
-PETSC_INTERN PetscErrorCode HybKeptSet(HybKept *, HybArena *arrays, const HybCSR *csr);
+PETSC_INTERN void           HybKeptSet(HybKept *, HybArena *arrays, const HybCSR *csr);
 PETSC_INTERN PetscErrorCode HybKeptReset(HybKept *);
 /* MAT_FORCE_DIAGONAL_ENTRIES: *result becomes the product's sum with an empty diagonal where it lacks some of it */
 PETSC_INTERN PetscErrorCode HybKeptForceDiagonal(const HybExec *, HybKept *, HybArena *arrays, HybCSR *result);

@@ -108,7 +108,7 @@ PetscErrorCode HybResultPattern(Mat C, HybMatProduct *mp, PetscBool again, HybAr
   if (equal)
     PetscCall(HybArenaReset(arrays));
   else if (within)
-    PetscCall(HybKeptSet(&mp->block[0].kept, arrays, result));
+    HybKeptSet(&mp->block[0].kept, arrays, result);
   else {
     const PetscCount adoptions = hyb->adoptions;
     PetscErrorCode   ierr      = HybResultAdopt(C, mp, again, arrays, result);
@@ -138,7 +138,7 @@ void HybResultHalfMade(Mat C, HybMatProduct *mp)
   (void)PetscObjectStateIncrease((PetscObject)C);
   if (HybMatProductBlocks(C, mp->blocks, block, &garray)) return;
   for (int b = 0; b < mp->blocks; b++)
-    if (block[b] && MatIsSeqAIJHybridGPU(block[b])) (void)MatSeqAIJHybridGPUValuesMoved(block[b]);
+    if (block[b] && MatIsSeqAIJHybridGPU(block[b])) MatSeqAIJHybridGPUValuesMoved(block[b]);
 }
 
 /* The parent's numeric phases end with an assembly. What was said of values that were there before holds no more. */

@@ -103,7 +103,7 @@ static PetscErrorCode MatSetFromOptions_SeqAIJHybridGPU(Mat A, HybOptionItems it
   before = hyb->choices;
   PetscCall(HybChoicesSetFromOptions(&hyb->choices, items));
   if (memcmp(&before, &hyb->choices, sizeof(before))) PetscCall(MatSeqAIJHybridGPUDestroyPlans(hyb));
-  if (before.backend != hyb->choices.backend) PetscCall(HybHostOnlyEnd(A, hyb));
+  if (before.backend != hyb->choices.backend) HybHostOnlyEnd(A, hyb);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -133,11 +133,10 @@ static PetscErrorCode MatView_SeqAIJHybridGPU(Mat A, PetscViewer viewer)
 }
 
 /* The options that a duplicate takes over */
-static PetscErrorCode HybAskedKeep(Mat_SeqAIJHybridGPU *hyb, MatOption op, PetscBool flg)
+static void HybAskedKeep(Mat_SeqAIJHybridGPU *hyb, MatOption op, PetscBool flg)
 {
   HybAskedGroup group;
 
-  PetscFunctionBegin;
   switch (op) {
   case MAT_ROW_ORIENTED:
     group = HYB_ASKED_ROW_ORIENTED;
@@ -154,10 +153,9 @@ static PetscErrorCode HybAskedKeep(Mat_SeqAIJHybridGPU *hyb, MatOption op, Petsc
     group = HYB_ASKED_NEW_NONZEROS;
     break;
   default:
-    PetscFunctionReturn(PETSC_SUCCESS);
+    return;
   }
   hyb->asked[group] = (HybAsked){PETSC_TRUE, op, flg};
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBool flg)
@@ -171,7 +169,7 @@ static PetscErrorCode MatSetOption_SeqAIJHybridGPU(Mat A, MatOption op, PetscBoo
   /* the parent has put its own there */
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   if (op == MAT_SORTED_FULL && !flg && !hyb->hostonly) A->ops->setvalues = HybGlueState.own.setvalues;
-  PetscCall(HybAskedKeep(hyb, op, flg));
+  HybAskedKeep(hyb, op, flg);
   /* adoption has looked for inodes already, and a numeric phase assembles nothing: a change of mind takes effect
      here */
   if (op != MAT_USE_INODES || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
@@ -238,7 +236,7 @@ static PetscErrorCode MatILUFactor_SeqAIJHybridGPU(Mat A, IS row, IS col, const 
 }
 
 /* What we put over the parent's operations; restored slot by slot when converting back */
-static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
+static void MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
 {
   static const struct _MatOps ours = {
     .destroy                   = MatDestroy_SeqAIJHybridGPU,
@@ -259,17 +257,15 @@ static PetscErrorCode MatSeqAIJHybridGPUSetOps(Mat A, PetscBool on)
     .load                      = MatLoad_SeqAIJHybridGPU,
   };
 
-  PetscFunctionBegin;
-  PetscCall(HybOpsOver(A, &ours, &HybGlueState.seq, on));
+  HybOpsOver(A, &ours, &HybGlueState.seq, on);
   A->ops->productsetfromoptions = on ? HybGlueState.productsetfromoptions[0] : HybGlueState.seq.productsetfromoptions;
   if (!on) {
     A->ops->convertfrom = HybGlueState.seq.convertfrom;
     A->ops->convert     = HybGlueState.seq.convert;
   }
-  PetscCall(MatSeqAIJHybridGPUSetValuesOps(A, on));
-  PetscCall(HybInodesSetOps(A, on));
-  PetscCall(MatSeqAIJHybridGPUSetDeviceOps(A, on));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  MatSeqAIJHybridGPUSetValuesOps(A, on);
+  HybInodesSetOps(A, on);
+  MatSeqAIJHybridGPUSetDeviceOps(A, on);
 }
 
 /* The common part of both converters: operations, private data and composed functions on an object that is MATSEQAIJ */
@@ -298,9 +294,9 @@ static PetscErrorCode MatSeqAIJHybridGPUInstall(Mat B)
   if (!first && !memcmp(B->ops, &HybGlueState.seq, sizeof(*B->ops)))
     *B->ops = HybGlueState.own; /* as it comes out for what is new */
   else
-    PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_TRUE));
+    MatSeqAIJHybridGPUSetOps(B, PETSC_TRUE);
   if (first) HybGlueState.own = *B->ops;
-  PetscCall(HybDoorOpen(B));
+  HybDoorOpen(B);
   /* what is wrong with the options is said now; the private data come with their first use */
   PetscCall(HybGlueReadChoices(&choices));
   PetscCall((*HybGlueState.compose)(B, PETSC_TRUE, PETSC_TRUE));
@@ -403,7 +399,7 @@ PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJ(Mat A, MatType type, MatReuse r
   PetscCall(PetscFree(hyb->preallocated));
   PetscCall(PetscFree(B->spptr));
   PetscCall((*HybGlueState.compose)(B, PETSC_TRUE, PETSC_FALSE));
-  PetscCall(MatSeqAIJHybridGPUSetOps(B, PETSC_FALSE));
+  MatSeqAIJHybridGPUSetOps(B, PETSC_FALSE);
   PetscCall(PetscObjectCompose((PetscObject)B, "HybCOO", NULL)); /* the parent's functions know nothing of it */
 #if defined(PETSC_HAVE_DEVICE)
   B->boundtocpu = PETSC_TRUE;

@@ -42,7 +42,7 @@ PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat B)
   PetscFunctionBegin;
   if (!MatIsSeqAIJHybridGPU(B)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
-  PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+  MatSeqAIJHybridGPULookAtOptions(A);
   PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
   b->choices  = a->choices;
   b->coocount = a->coocount;
@@ -165,9 +165,9 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+  MatSeqAIJHybridGPULookAtOptions(A);
   unused = HybUnusedIsError(A);
   PetscCall(HybInodesEnded(A, &ended));
   PetscCall(PetscNew(&coo));
@@ -205,7 +205,7 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   /* MatSetPreallocationCOO() counts the new pattern once more after this */
   hyb->copy.key.nonzerostate = A->nonzerostate + 1;
   hyb->checkkey              = hyb->copy.key;
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOPATTERN], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOPATTERN], A));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -322,7 +322,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat A, HybCOO *coo, const Hy
   HybCSR               csr;
 
   PetscFunctionBegin;
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOVALUES], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOVALUES], A));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
   PetscCall(HybCOOCheck(coo, &csr));
@@ -330,7 +330,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat A, HybCOO *coo, const Hy
   PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, x));
   hyb->assembling = hyb->copy.mark.state;
   PetscCall(PetscLogGpuFlops((PetscLogDouble)coo->ncoo));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOVALUES], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOVALUES], A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -238,7 +238,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DUPLICATE], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DUPLICATE], A));
   PetscCall(MatSeqAIJHybridGPUCreateLike(A, A->rmap->n, A->cmap->n, A->rmap->bs, A->cmap->bs, B));
   PetscCall(PetscLayoutReference(A->rmap, &(*B)->rmap));
   PetscCall(PetscLayoutReference(A->cmap, &(*B)->cmap));
@@ -248,7 +248,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     if (ierr) (void)MatDestroy(B);
     PetscCall(ierr);
   }
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DUPLICATE], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DUPLICATE], A));
   PetscCall(MatSeqAIJHybridGPUShare(A, *B));
   (*B)->num_ass = 0; /* a duplicate was never assembled itself */
   {
@@ -392,7 +392,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_TRANSPOSE], A));
   if (reuse == MAT_REUSE_MATRIX) PetscCall(HybDerivedRefresh(A, *B, &x, NULL, NULL, &done));
   if (!done) {
     arrays = HybArenaOn(&x);
@@ -430,7 +430,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
         *B = T;
     }
   }
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_TRANSPOSE], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_TRANSPOSE], A));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -537,12 +537,12 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   PetscCall(ISGetMinMax(isrow, &rmin, &rmax));
   /* the parent says what is wrong with it */
   if (nrows && (rmin < 0 || rmax >= A->rmap->n)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_SUBMATRIX], A));
   if (reuse == MAT_REUSE_MATRIX) {
     PetscCall(HybDerivedRefresh(A, *B, &x, isrow, iscol, done));
     if (*done) PetscCall(MatSeqAIJHybridGPUAssembleWritten(*B)); /* as the parent */
     if (*done || !MatIsSeqAIJHybridGPU(*B) || (*B)->rmap->n != nrows || (*B)->cmap->n != ncols) {
-      PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+      PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
@@ -555,7 +555,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     PetscCall(ISRestoreIndices(isrow, &rows));
     PetscCall(PetscFree(colmap));
   } else { /* a column twice, or one that is not there */
-    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_REUSE_MATRIX) {
@@ -580,7 +580,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     *B                                                = S;
     *done                                             = PETSC_TRUE;
   }
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A));
   if (*done) HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -624,7 +624,7 @@ static PetscErrorCode MatCreateSubMatrices_SeqAIJHybridGPU(Mat A, PetscInt n, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat A, PetscBool on)
+void MatSeqAIJHybridGPUSetCreateOps(Mat A, PetscBool on)
 {
   static const struct _MatOps ours = {
     .duplicate         = MatDuplicate_SeqAIJHybridGPU,
@@ -632,7 +632,5 @@ PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat A, PetscBool on)
     .createsubmatrices = MatCreateSubMatrices_SeqAIJHybridGPU,
   };
 
-  PetscFunctionBegin;
-  PetscCall(HybOpsOver(A, &ours, &HYB_PARENT, on));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  HybOpsOver(A, &ours, &HYB_PARENT, on);
 }

@@ -7,15 +7,6 @@
 
 #define HYB_PARENT HybGlueState.seq
 
-/* Frees the workspace also after an error, which it then reports */
-static PetscErrorCode HybWorkEnd(HybArena *work, PetscErrorCode ierr)
-{
-  PetscFunctionBegin;
-  PetscCall(HybArenaReset(work));
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Is zero times NaN zero? In AIJ's MatScale() the BLAS decides, and its releases differ: AIJ is asked, once. */
 static PetscErrorCode HybZeroWins(PetscBool *zero)
 {
@@ -65,7 +56,7 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_SCALE], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_SCALE], A));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   if (alpha == (PetscScalar)0) PetscCall(HybZeroWins(&zero));
   if (zero)
@@ -73,7 +64,7 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
   else
     PetscCall(x.backend->csr->scale(&x, csr.nnz, (HybScalar *)&alpha, csr.a));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SCALE], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SCALE], A));
   PetscCall(HybLogFlops(&x, (PetscLogDouble)csr.nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -94,11 +85,11 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_ZERO], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_ZERO], A));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(x.backend->zero(&x, csr.a, sizeof(HybScalar) * (size_t)csr.nnz));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_ZERO], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_ZERO], A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -120,7 +111,7 @@ static PetscErrorCode HybDiagonalScaleOnDevice(const HybExec *x, HybCSR *csr, Ve
   HybArena work = HybArenaOn(x);
 
   PetscFunctionBegin;
-  PetscCall(HybWorkEnd(&work, HybDiagonalScaleIn(x, &work, csr, l, r)));
+  HybCallBoth(HybDiagonalScaleIn(x, &work, csr, l, r), HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -156,11 +147,11 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
     PetscCall(VecGetLocalSize(r, &n));
     PetscCheck(n == A->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Right scaling vector has %" PetscInt_FMT " entries, the matrix %" PetscInt_FMT " columns", n, A->cmap->n);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DIAGONALSCALE], A));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybDiagonalScaleOnDevice(&x, &csr, l, r));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, interface));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DIAGONALSCALE], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DIAGONALSCALE], A));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz * ((l != NULL) + (r != NULL))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -205,12 +196,12 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
     PetscCall((*HYB_PARENT.getdiagonal)(A, v));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   work = HybArenaOn(&x);
-  PetscCall(HybWorkEnd(&work, HybGetDiagonalIn(&x, &work, &csr, v, n)));
+  HybCallBoth(HybGetDiagonalIn(&x, &work, &csr, v, n), HybArenaReset(&work));
   PetscCall(MatSeqAIJHybridGPUReadEnd(A, &x));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -231,7 +222,7 @@ static PetscErrorCode HybDiagonalSetOnDevice(const HybExec *x, HybCSR *csr, Vec 
   HybArena work = HybArenaOn(x);
 
   PetscFunctionBegin;
-  PetscCall(HybWorkEnd(&work, HybDiagonalSetIn(x, &work, csr, v, alpha, add, missing)));
+  HybCallBoth(HybDiagonalSetIn(x, &work, csr, v, alpha, add, missing), HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -264,7 +255,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   if (A->rmap->n > A->cmap->n) device = PETSC_FALSE;
 #endif
   if (device) {
-    PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
+    PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DIAGONALSET], A));
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
     PetscCall(HybDiagonalSetOnDevice(&x, &csr, v, alpha, add, &missing));
     if (!missing) PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
@@ -275,7 +266,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
       hyb->copy.mark.step = PETSC_TRUE;
     }
 #endif
-    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DIAGONALSET], A, 0, 0, 0));
+    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DIAGONALSET], A));
     if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatSeqAIJHybridGPUDiagonalIsFull(A, &full));
@@ -325,11 +316,11 @@ static PetscErrorCode MatNorm_SeqAIJHybridGPU(Mat A, NormType type, PetscReal *n
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   which = type == NORM_1 ? HYB_NORM_1 : (type == NORM_FROBENIUS ? HYB_NORM_FROBENIUS : HYB_NORM_INFINITY);
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NORM], A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NORM], A));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   work = HybArenaOn(&x);
-  PetscCall(HybWorkEnd(&work, x.backend->csr->norm(&x, &work, &csr, which, norm)));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NORM], A, 0, 0, 0));
+  HybCallBoth(x.backend->csr->norm(&x, &work, &csr, which, norm), HybArenaReset(&work));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NORM], A));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -362,7 +353,7 @@ static PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
   if (seq && A != B && MatIsSeqAIJHybridGPU(B)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(B, &x, &device));
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COPY], B, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COPY], B));
   sent = PETSC_FALSE;
   if (MatIsSeqAIJHybridGPU(A)) {
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
@@ -371,7 +362,7 @@ static PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
   HybCallBoth(HybCopyLentValues(A, &l, sent, B, &x), HybLentRestore(A, &l));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(B, &x, PETSC_TRUE));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COPY], B, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COPY], B));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -445,7 +436,7 @@ static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, PetscScalar alpha, Mat X, Petsc
   csr[1].a = (HybScalar *)a;
   ierr     = HybBackendHost.csr->axpysubset(&host, &work, (HybScalar *)&alpha, &csr[0], &csr[1], &missing);
   PetscCall(MatSeqAIJRestoreArray(Y, &a));
-  PetscCall(HybWorkEnd(&work, ierr));
+  HybCallBoth(ierr, HybArenaReset(&work));
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
@@ -467,7 +458,7 @@ static PetscErrorCode HybAXPYOnHost(Mat Y, PetscScalar alpha, Mat X, MatStructur
   PetscCall(MatSeqAIJHybridGPUHostWrites(Y));
   PetscCall((*HYB_PARENT.axpy)(Y, alpha, X, str));
   PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
-  if (!HybBorn(hyb)) PetscCall(MatSeqAIJHybridGPUSetBornOps(Y, PETSC_FALSE));
+  if (!HybBorn(hyb)) MatSeqAIJHybridGPUSetBornOps(Y, PETSC_FALSE);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -526,7 +517,7 @@ static PetscErrorCode HybUnionOnDevice(Mat B, const HybExec *x, const HybCSR *yc
   if (!ierr) *nnz = result.nnz;
   if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(B, x, &arrays, &result);
   if (ierr) (void)HybArenaReset(&arrays);
-  PetscCall(HybWorkEnd(&work, ierr));
+  HybCallBoth(ierr, HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -612,7 +603,7 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
     /* as many entries, and all of X's among Y's: the same pattern, and the sum is there */
     if (str == SUBSET_NONZERO_PATTERN || (str != DIFFERENT_NONZERO_PATTERN && may)) {
       work = HybArenaOn(x);
-      PetscCall(HybWorkEnd(&work, x->backend->csr->axpysubset(x, &work, (HybScalar *)&alpha, &xc, &yc, &missing)));
+      HybCallBoth(x->backend->csr->axpysubset(x, &work, (HybScalar *)&alpha, &xc, &yc, &missing), HybArenaReset(&work));
     }
     if (!missing && xc.nnz == yc.nnz) PetscCall(HybPatternsKeepEqual(Y, X));
   }
@@ -638,9 +629,9 @@ static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, M
   PetscFunctionBegin;
   if (X != Y && MatIsSeqAIJHybridGPU(X) && MatIsSeqAIJHybridGPU(Y)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(Y, &x, &device));
   if (device) {
-    PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_AXPY], Y, X, 0, 0));
+    PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_AXPY], Y));
     PetscCall(HybAXPYOnDevice(Y, alpha, X, str, &x, &device));
-    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_AXPY], Y, X, 0, 0));
+    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_AXPY], Y));
   }
   if (!device) PetscCall(HybAXPYOnHost(Y, alpha, X, str));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -673,7 +664,7 @@ static PetscErrorCode MatGetCurrentMemType_SeqAIJHybridGPU(Mat A, PetscMemType *
 }
 #endif
 
-PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
+void MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
 {
   static const struct _MatOps ours = {
     .scale         = MatScale_SeqAIJHybridGPU,
@@ -691,11 +682,9 @@ PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat A, PetscBool on)
 #endif
   };
 
-  PetscFunctionBegin;
-  PetscCall(HybOpsOver(A, &ours, &HYB_PARENT, on));
-  PetscCall(MatSeqAIJHybridGPUSetCreateOps(A, on));
+  HybOpsOver(A, &ours, &HYB_PARENT, on);
+  MatSeqAIJHybridGPUSetCreateOps(A, on);
   HybGlueState.born.copy = MatCopy_SeqAIJHybridGPU;
   HybGlueState.born.axpy = MatAXPY_SeqAIJHybridGPU;
-  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE);
 }

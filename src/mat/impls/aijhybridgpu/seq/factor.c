@@ -164,9 +164,8 @@ static PetscErrorCode HybCholeskyFactorNumeric(Mat F, Mat A, const MatFactorInfo
 }
 
 /* The symbolic phases have set the factor's numeric one: ours goes over it */
-static PetscErrorCode HybFactorWrapNumeric(Mat F, HybFactor *f)
+static void HybFactorWrapNumeric(Mat F, HybFactor *f)
 {
-  PetscFunctionBegin;
   if (F->ops->lufactornumeric && F->ops->lufactornumeric != HybLUFactorNumeric) {
     f->lunumeric            = F->ops->lufactornumeric;
     F->ops->lufactornumeric = HybLUFactorNumeric;
@@ -175,7 +174,6 @@ static PetscErrorCode HybFactorWrapNumeric(Mat F, HybFactor *f)
     f->choleskynumeric            = F->ops->choleskyfactornumeric;
     F->ops->choleskyfactornumeric = HybCholeskyFactorNumeric;
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* lu: of LU or ILU, with a column permutation; else of Cholesky or ICC */
@@ -193,7 +191,7 @@ static PetscErrorCode HybFactorSymbolic(Mat F, Mat A, IS row, IS col, const MatF
     PetscCall((*(incomplete ? f->ilu : f->lu))(F, A, row, col, info));
   else
     PetscCall((*(incomplete ? f->icc : f->cholesky))(F, A, row, info));
-  PetscCall(HybFactorWrapNumeric(F, f));
+  HybFactorWrapNumeric(F, f);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

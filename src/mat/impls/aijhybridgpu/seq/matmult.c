@@ -105,7 +105,7 @@ PetscErrorCode HybViewTranspose(const HybView *v, PetscBool conjugate, HybDevice
     PetscCall(HybArenaReset(&t->arena));
   }
   if (t->ready && !t->stale && t->state == hyb->copy.mark.state && t->conjugated == conjugate) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HybGlueState.event.transpose, v->A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.transpose, v->A));
   if (!t->ready) {
     HybArena work;
     HybExec  w = *x;
@@ -132,7 +132,7 @@ PetscErrorCode HybViewTranspose(const HybView *v, PetscBool conjugate, HybDevice
     t->conjugated = conjugate;
     t->stale      = PETSC_FALSE;
   }
-  PetscCall(HybEventEnd(HybGlueState.event.transpose, v->A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.transpose, v->A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -181,10 +181,10 @@ static PetscErrorCode HybMultArrays(HybView *v, PetscBool transpose, PetscBool c
 
   PetscFunctionBegin;
   PetscCall(HybMultPrepare(v, transpose, conjugate, &csr, &plan));
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], v->A, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], v->A));
   PetscCall(PetscLogGpuTimeBegin());
   HybCallBoth(HybSpMVApply(&plan->plan, &csr, (const HybScalar *)xx, mode, (const HybScalar *)yy, (HybScalar *)zz), PetscLogGpuTimeEnd());
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], v->A, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], v->A));
   PetscCall(HybMultLogFlops(plan, csr.nnz, mode));
   PetscCall(MatSeqAIJHybridGPUReadEnd(v->A, &v->x));
   HybGlueState.counts.deviceops++;
@@ -360,7 +360,7 @@ PetscErrorCode HybMatHasMult(Mat A, PetscBool *flg)
   PetscBool             bound = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(HybMatIsSeq(A, flg));
+  *flg = HybMatIsSeq(A);
   if (PetscDefined(HAVE_DEVICE)) PetscCall(MatBoundToCPU(A, &bound)); /* without devices it says so of every matrix */
   *flg = (PetscBool)(*flg && !bound && !A->structure_only && o->mult == own->mult && o->multadd == own->multadd && o->multtranspose == own->multtranspose && o->multtransposeadd == own->multtransposeadd && o->residual == own->residual);
   PetscFunctionReturn(PETSC_SUCCESS);

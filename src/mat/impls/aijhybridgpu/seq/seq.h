@@ -14,7 +14,7 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat, PetscInt m, co
 /* before A, which the host assembles, is sent */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUExpect(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUStay(Mat);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat, PetscBool on);
+PETSC_INTERN void           MatSeqAIJHybridGPUSetValuesOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat, PetscBool on);
 
 /* matmult.c */
@@ -40,12 +40,12 @@ PETSC_INTERN PetscErrorCode HybViewTranspose(const HybView *, PetscBool conjugat
 
 /* deviceops.c; the second: B's values become A's, a sequential one of any AIJ type and the same pattern, if B lives on
    the device */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
+PETSC_INTERN void MatSeqAIJHybridGPUSetDeviceOps(Mat, PetscBool on);
 /* B, of ours, gets the values of A, an AIJ of the same pattern */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUTakeValues(Mat B, Mat A);
 
 /* devicecreate.c: operations that make a matrix from another on the device */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetCreateOps(Mat, PetscBool on);
+PETSC_INTERN void MatSeqAIJHybridGPUSetCreateOps(Mat, PetscBool on);
 /* B, new, becomes of the type that A has, in name and in operations */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetTypeOf(Mat A, Mat B);
 /* a matrix of A's type and choices, without entries, of a result's sizes and block sizes */

@@ -141,7 +141,7 @@ PetscErrorCode MatSeqAIJHybridGPUZeroRowsLook(Mat A, PetscBool *whole)
   const Mat_SeqAIJHybridGPU *hyb = (const Mat_SeqAIJHybridGPU *)A->spptr;
 
   PetscFunctionBegin;
-  if (hyb) PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+  if (hyb) MatSeqAIJHybridGPULookAtOptions(A);
   *whole = (PetscBool)(hyb && hyb->asked[HYB_ASKED_KEEP_PATTERN].said && hyb->asked[HYB_ASKED_KEEP_PATTERN].flg);
   if (!*whole) PetscCall(HybInodesFind(A));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -281,7 +281,7 @@ PetscErrorCode MatSeqAIJHybridGPUExpect(Mat A)
     PetscCall(HybHostOnlyBegin(A, hyb));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybStorageExpect(A, hyb));
+  HybStorageExpect(A, hyb);
   if (!g->device->expect || hyb->copy.pattern || HybBorn(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
   bytes = sizeof(PetscScalar) * (size_t)PetscMax(info.nz_used, info.nz_allocated);
@@ -456,7 +456,7 @@ PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat A, PetscBool on)
+void MatSeqAIJHybridGPUSetValuesOps(Mat A, PetscBool on)
 {
   static const struct _MatOps ours = {
     .zerorows = MatZeroRows_SeqAIJHybridGPU,
@@ -472,10 +472,8 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesOps(Mat A, PetscBool on)
   };
   struct _MatOps *ops = A->ops, *p = &HybGlueState.seq;
 
-  PetscFunctionBegin;
-  PetscCall(HybOpsOver(A, &ours, &HybGlueState.seq, on));
+  HybOpsOver(A, &ours, &HybGlueState.seq, on);
   /* MAT_SORTED_FULL has one of its own, which makes no room */
   if (!A->sortedfull) ops->setvalues = on ? MatSetValues_SeqAIJHybridGPU : p->setvalues;
   if (p->conjugate) ops->conjugate = on ? MatConjugate_SeqAIJHybridGPU : p->conjugate;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -28,7 +28,7 @@ static PetscErrorCode MatSeqAIJHybridGPUExchangeData(Mat A, Mat B)
   B->data = data;
   HybInodeOpsTake(A->ops, B->ops);
   HybInodeOpsTake(B->ops, &ops);
-  PetscCall(HybDoorOpen(A));
+  HybDoorOpen(A);
   PetscCall(HybDoorClose(B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -84,9 +84,9 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   PetscFunctionBegin;
   /* the table goes, and the operations that lie over C's */
   if (HybHashActive(C)) PetscCall(MatSeqAIJSetPreallocation(C, 0, NULL));
-  PetscCall(HybEventBegin(HybGlueState.event.adopt, C, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.adopt, C));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
-  PetscCall(HybHostOnlyEnd(C, hyb));
+  HybHostOnlyEnd(C, hyb);
   PetscCall(PetscLayoutSetUp(C->rmap));
   PetscCall(PetscLayoutSetUp(C->cmap));
   PetscCall(HybNarrowCreate(x, csr, rows, &T));
@@ -107,14 +107,14 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   arrays->bytes  = 0;
   hyb->adoptions++;
   PetscCall(HybStorageGo(hyb, lives));
-  PetscCall(MatSeqAIJHybridGPUSetBornOps(C, PETSC_FALSE));
+  MatSeqAIJHybridGPUSetBornOps(C, PETSC_FALSE);
   /* whatever C held before goes with T, before the arrays under it */
   PetscCall(HybDataGone(C, hyb, &T));
   PetscCall(HybStorageRetire(hyb, &old));
   PetscCall(PetscObjectStateGet((PetscObject)C, &state));
   PetscCall(HybAdopted(C, hyb, C->nonzerostate, state));
   PetscCall(HybInodesLend(C, PETSC_TRUE));
-  PetscCall(HybEventEnd(HybGlueState.event.adopt, C, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.adopt, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -153,13 +153,13 @@ PetscErrorCode MatSeqAIJHybridGPUTakeSmall(Mat C, HybArena *arrays, const HybCSR
   *taken = (PetscBool)(HybGlueState.setcolumnindices && csr->nnz <= HYB_TAKEN_SMALL && csr->m <= HYB_TAKEN_SMALL && !C->preallocated && hyb->lives == HYB_LIVES_HOST && !hyb->arrays.blocks && !HybStorageServed());
   if (HybHashActive(C)) *taken = PETSC_FALSE;
   if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HybGlueState.event.adopt, C, 0, 0, 0));
+  PetscCall(HybEventBegin(HybGlueState.event.adopt, C));
   PetscCall(PetscObjectStateGet((PetscObject)C, &state));
   HybInside(C, HybFillRows(C, csr));
   hyb->neverpreallocated = PETSC_TRUE;
   hyb->adoptions++;
   PetscCall(HybAdopted(C, hyb, nonzerostate, state));
-  PetscCall(HybEventEnd(HybGlueState.event.adopt, C, 0, 0, 0));
+  PetscCall(HybEventEnd(HybGlueState.event.adopt, C));
   PetscCall(HybArenaReset(arrays));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -236,7 +236,7 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
   PetscCall(HybMarkSet(C, shared, &copy.mark));
   hyb->copy = copy;
   PetscCall(HybInodesLeave(C));
-  PetscCall(MatSeqAIJHybridGPUSetBornOps(C, PETSC_TRUE));
+  MatSeqAIJHybridGPUSetBornOps(C, PETSC_TRUE);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -293,7 +293,7 @@ PetscErrorCode HybHeaderMerge(Mat A, Mat *C)
   HybInodeOpsTake((*C)->ops, &found); /* by the inodes of C's data */
   PetscCall(MatHeaderReplace(A, C));
   A->stencil = stencil;
-  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE));
+  MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE);
   hyb            = (Mat_SeqAIJHybridGPU *)A->spptr;
   hyb->owner     = A;
   hyb->adoptions = adoptions + 1; /* a product that made A sees that it is another one now */
@@ -336,15 +336,15 @@ static PetscErrorCode HybTakeHostData(Mat A, Mat *D)
   void                *data;
 
   PetscFunctionBegin;
-  PetscCall(HybHostOnlyEnd(A, hyb));
+  HybHostOnlyEnd(A, hyb);
   PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* what is queued reads the arrays that go */
   data       = A->data;
   A->data    = (*D)->data;
   (*D)->data = data;
-  PetscCall(HybDoorOpen(A));
+  HybDoorOpen(A);
   PetscCall(HybDoorClose(*D));
   if (hyb->stored) {
-    PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+    MatSeqAIJHybridGPULookAtOptions(A);
     PetscCall(HybMoveStoredValues(*D, A, hyb));
   }
   arrays             = hyb->arrays;
@@ -353,7 +353,7 @@ static PetscErrorCode HybTakeHostData(Mat A, Mat *D)
   hyb->adopted       = NULL;
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
   PetscCall(HybStorageGo(hyb, HYB_LIVES_HOST));
-  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
+  MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE);
   PetscCall(HybDataGone(A, hyb, D));
   PetscCall(HybStorageRetire(hyb, &arrays));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -415,7 +415,7 @@ static PetscErrorCode HybPreallocatedData(Mat A, const PetscInt length[], Mat D)
   D->nonzerostate = A->nonzerostate;
   PetscCall(MatAssemblyBegin(D, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(D, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
+  MatSeqAIJHybridGPULookAtOptions(A);
   for (int k = 0; k < HYB_ASKED_GROUPS; k++)
     if (hyb->asked[k].said) PetscCall((*HybGlueState.seq.setoption)(D, hyb->asked[k].op, hyb->asked[k].flg));
   if (HybUnusedIsError(A)) PetscCall((*HybGlueState.seq.setoption)(D, MAT_UNUSED_NONZERO_LOCATION_ERR, PETSC_TRUE));

@@ -31,18 +31,16 @@ PetscErrorCode HybHostOnlyBegin(Mat A, Mat_SeqAIJHybridGPU *hyb)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybHostOnlyEnd(Mat A, Mat_SeqAIJHybridGPU *hyb)
+void HybHostOnlyEnd(Mat A, Mat_SeqAIJHybridGPU *hyb)
 {
   const struct _MatOps *own = &HybGlueState.own, *parent = &HybGlueState.seq;
 
-  PetscFunctionBegin;
-  if (!hyb->hostonly) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!hyb->hostonly) return;
   hyb->hostonly = PETSC_FALSE;
-  if (HybHashActive(A) || !MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (HybHashActive(A) || !MatIsSeqAIJHybridGPU(A)) return;
 #define GIVE(op) \
   if (A->ops->op == parent->op) A->ops->op = own->op;
   HYB_HOST_ONLY(GIVE)
 #undef GIVE
   if (HybFrameKnown() && A->data && HybGlueState.frame.shut[0]) memcpy(HybFrameDoor(A), HybGlueState.frame.shut, sizeof(HybDoor));
-  PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -219,9 +219,7 @@ static PetscErrorCode MatSOR_SeqAIJHybridGPU(Mat A, Vec b, PetscReal omega, MatS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybInodesSetOps(Mat A, PetscBool on)
+void HybInodesSetOps(Mat A, PetscBool on)
 {
-  PetscFunctionBegin;
   A->ops->sor = on ? MatSOR_SeqAIJHybridGPU : HybGlueState.seq.sor;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -77,7 +77,7 @@ PetscErrorCode MatSeqAIJHybridGPUPromote(Mat A, Mat_SeqAIJHybridGPU *hyb, const 
   PetscCall(HybArenaFree(&hyb->copy.arena, &hyb->copy.csr.a));
   hyb->copy.csr.a = to;
   PetscCall(HybStorageMoveValues(A, hyb, HYB_LIVES_PROMOTED, csr.nnz, to));
-  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE));
+  MatSeqAIJHybridGPUSetBornOps(A, PETSC_TRUE);
   PetscCall(PetscInfo(A, "Written on the device without a host write: the values, %" PetscInt64_FMT " nonzeros, move to managed memory (-mat_aijhybridgpu_promote never keeps them on the host)\n", (PetscInt64)csr.nnz));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -136,12 +136,11 @@ PetscErrorCode HybPatternKeyGet(Mat A, const HybCSR *csr, HybPatternKey *key)
 
 /* AIJ's options as they stand in A's data, whoever has set them; where the frame does not show them, what came by
    MatSetOption() remains */
-PetscErrorCode MatSeqAIJHybridGPULookAtOptions(Mat A)
+void MatSeqAIJHybridGPULookAtOptions(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb   = (Mat_SeqAIJHybridGPU *)A->spptr;
   PetscBool            known = PETSC_TRUE;
 
-  PetscFunctionBegin;
   for (int k = 0; k < HYB_ASKED_GROUPS && known; k++) {
     HybAsked asked = {PETSC_TRUE, MAT_OPTION_MAX, PETSC_FALSE};
 
@@ -149,16 +148,13 @@ PetscErrorCode MatSeqAIJHybridGPULookAtOptions(Mat A)
     if (known) hyb->asked[k] = asked;
   }
   if (known) hyb->optionsknown = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybStorageExpect(Mat A, Mat_SeqAIJHybridGPU *hyb)
+void HybStorageExpect(Mat A, Mat_SeqAIJHybridGPU *hyb)
 {
-  PetscFunctionBegin;
-  if (hyb->expected || !HybWhereMayBe(A, &hyb->choices)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (hyb->expected || !HybWhereMayBe(A, &hyb->choices)) return;
   hyb->expected = PETSC_TRUE;
-  if (!HybBorn(hyb)) PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybBorn(hyb)) MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE);
 }
 
 /*
@@ -182,14 +178,14 @@ PetscErrorCode HybStorageMake(Mat A, Mat_SeqAIJHybridGPU **data)
     hyb->arrays = HybArenaOn(&x);
     hyb->moved  = HybArenaOn(&x);
     PetscCall(HybGlueReadChoices(&hyb->choices));
-    PetscCall(MatSeqAIJHybridGPULookAtOptions(A));
-    PetscCall(HybStorageExpect(A, hyb));
+    MatSeqAIJHybridGPULookAtOptions(A);
+    HybStorageExpect(A, hyb);
     PetscCall(HybHostOnlyBegin(A, hyb));
   } else if (hyb->owner != A) {
     hyb->owner    = A;
     hyb->hostonly = PETSC_TRUE; /* or it was another header's table */
-    PetscCall(HybHostOnlyEnd(A, hyb));
-    PetscCall(MatSeqAIJHybridGPUValuesMoved(A));
+    HybHostOnlyEnd(A, hyb);
+    MatSeqAIJHybridGPUValuesMoved(A);
   }
   *data = hyb;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -287,14 +283,12 @@ PetscErrorCode HybStorageGivenBack(Mat_SeqAIJHybridGPU *hyb)
 }
 
 /* The host's values are others than before, whatever the object's state says */
-PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat A)
+void MatSeqAIJHybridGPUValuesMoved(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
 
-  PetscFunctionBegin;
-  if (!MatIsSeqAIJHybridGPU(A) || !hyb) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!MatIsSeqAIJHybridGPU(A) || !hyb) return;
   HybStorageMoved(hyb);
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* What is queued, and may read the values of now, ends: once until the device reads again */
@@ -331,7 +325,7 @@ PetscErrorCode MatSeqAIJHybridGPUPatternMoved(Mat A)
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   hyb->generation++;
-  PetscCall(MatSeqAIJHybridGPUValuesMoved(A));
+  MatSeqAIJHybridGPUValuesMoved(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -394,7 +388,7 @@ PetscErrorCode MatSeqAIJHybridGPUDemote(Mat A)
   hyb->movedto = NULL;
   PetscCall(HybStorageGo(hyb, HYB_LIVES_COPIED));
   if (!hyb->copy.pattern) hyb->lives = HYB_LIVES_HOST;
-  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
+  MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE);
   PetscCall(HybStorageRetire(hyb, &hyb->moved));
   PetscCall(PetscInfo(A, promoted ? "Written on the host again: the values return to the array of before\n" : "The values leave page-locked memory\n"));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -430,7 +424,7 @@ PetscErrorCode HybStorageSettle(Mat A)
   if (i == hyb->adopted) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
   if (hyb->lives != HYB_LIVES_HOST) PetscCall(HybStorageGo(hyb, HYB_LIVES_HOST));
-  PetscCall(MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE));
+  MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE);
   hyb->adopted = NULL;
   PetscCall(HybStorageRetire(hyb, &hyb->arrays));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -479,12 +473,10 @@ PetscErrorCode HybDerivedDestroy(HybDerived *d)
 /* PETSc takes its fast way between two matrices where both have the same function: only what lives on a device has ones
    of its own, and what a device has a copy of, or may get one, that which copies: into a matrix that lives there. A
    result's entries are added to without MatSetValues(), which would look twice for each one. */
-PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat A, PetscBool born)
+void MatSeqAIJHybridGPUSetBornOps(Mat A, PetscBool born)
 {
   const Mat_SeqAIJHybridGPU *hyb = MatIsSeqAIJHybridGPU(A) ? (const Mat_SeqAIJHybridGPU *)A->spptr : NULL;
 
-  PetscFunctionBegin;
   A->ops->copy = born || (hyb && (hyb->copy.pattern || hyb->expected)) ? HybGlueState.born.copy : HybGlueState.seq.copy;
   A->ops->axpy = born || (hyb && hyb->arrays.blocks) ? HybGlueState.born.axpy : HybGlueState.seq.axpy;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }

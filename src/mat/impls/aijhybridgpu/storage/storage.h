@@ -280,9 +280,9 @@ static inline PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGP
   *data = hyb;
   return PETSC_SUCCESS;
 }
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPULookAtOptions(Mat);
+PETSC_INTERN void MatSeqAIJHybridGPULookAtOptions(Mat);
 /* A was made or assembled: is a device in use, which may get it? */
-PETSC_INTERN PetscErrorCode HybStorageExpect(Mat A, Mat_SeqAIJHybridGPU *);
+PETSC_INTERN void           HybStorageExpect(Mat A, Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
 PETSC_INTERN PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *, HybLives to);
 PETSC_INTERN PetscErrorCode HybStorageMoveValues(Mat, Mat_SeqAIJHybridGPU *, HybLives lives, PetscCount nnz, HybScalar *to);
@@ -298,7 +298,7 @@ PETSC_INTERN PetscErrorCode HybStorageQuiet(Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageDropMoved(Mat, Mat_SeqAIJHybridGPU *);
 /* the parent may have given A arrays of its own */
 PETSC_INTERN PetscErrorCode HybStorageSettle(Mat);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUValuesMoved(Mat);
+PETSC_INTERN void           MatSeqAIJHybridGPUValuesMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostWrites(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPatternMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDemote(Mat);
@@ -306,7 +306,7 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDestroyDevice(Mat_SeqAIJHybridGPU 
 /* The host, or the device, is about to read all of a matrix in the storage of both: it is moved in one go instead of by
    page faults */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUMove(Mat, PetscBool values, PetscBool todevice);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetBornOps(Mat, PetscBool);
+PETSC_INTERN void           MatSeqAIJHybridGPUSetBornOps(Mat, PetscBool);
 PETSC_INTERN PetscErrorCode HybMultPlanDestroy(HybMultPlan *);
 PETSC_INTERN PetscErrorCode HybDerivedDestroy(HybDerived *);
 
@@ -352,7 +352,7 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDiagonalIsFull(Mat, PetscBool *);
 
 /* inodes.c: rows of equal pattern, which AIJ looks for at each assembly; a matrix whose data were made without that;
    and the search, if it was left out, before anybody goes by it or A gets another pattern */
-PETSC_INTERN PetscErrorCode HybInodesSetOps(Mat, PetscBool on);
+PETSC_INTERN void           HybInodesSetOps(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode HybInodesLeave(Mat);
 /* MatGetRowIJ() and its relatives are ours, over what AIJ has chosen, or AIJ's again */
 PETSC_INTERN PetscErrorCode HybInodesLend(Mat, PetscBool on);
@@ -416,7 +416,7 @@ PETSC_INTERN PetscErrorCode HybInPlaceEnd(Mat A, const HybInPlace *);
 PETSC_INTERN PetscErrorCode HybPatternHash(const HybExec *, PetscInt n, const HybCSR *const[], uint64_t hash[]);
 
 /* door.c: PETSc tells of reads and writes of A's values; door.h has what is called once for each entry */
-PETSC_INTERN PetscErrorCode HybDoorOpen(Mat);
+PETSC_INTERN void           HybDoorOpen(Mat);
 PETSC_INTERN PetscErrorCode HybDoorClose(Mat);
 PETSC_INTERN PetscErrorCode HybDoorGet(Mat, PetscScalar **);
 /* is the door ours, so that what it counts is the truth? */
@@ -427,7 +427,7 @@ static inline PetscBool HybDoorIsOurs(Mat A)
 
 /* hostonly.c: AIJ's own functions stand in A's table from here on where no device can be meant, and ours again */
 PETSC_INTERN PetscErrorCode HybHostOnlyBegin(Mat, Mat_SeqAIJHybridGPU *);
-PETSC_INTERN PetscErrorCode HybHostOnlyEnd(Mat, Mat_SeqAIJHybridGPU *);
+PETSC_INTERN void           HybHostOnlyEnd(Mat, Mat_SeqAIJHybridGPU *);
 /* Without the door nobody says who writes A's pattern either, as MatConvert() from MATNEST does into what is used
    again: an assembly of values that did not come by MatSetValues() is taken for one of another pattern. */
 static inline void HybHostOnlyAssembled(Mat A, Mat_SeqAIJHybridGPU *hyb, PetscObjectState state)

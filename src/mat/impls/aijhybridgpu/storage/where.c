@@ -19,19 +19,16 @@
   host would compute have to go there for the next product with one, so the number is smaller then (docs/tried.md,
   Thresholds).
 */
-static PetscErrorCode HybGlueDeviceMin(Mat A, PetscCount *least)
+static PetscCount HybGlueDeviceMin(Mat A)
 {
-  PetscFunctionBegin;
-  *least = HybGlueState.options.devicemin;
+  if (HybGlueState.options.devicemin >= 0) return HybGlueState.options.devicemin;
   /* sequential and parallel ones contain the name */
-  if (*least < 0) *least = A && A->defaultvectype && strstr(A->defaultvectype, VECCUDA) ? 10000 : 100000;
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return A && A->defaultvectype && strstr(A->defaultvectype, VECCUDA) ? 10000 : 100000;
 }
 
 PetscErrorCode HybGlueGetExec(Mat A, const HybChoices *choices, PetscCount work, HybExec *x)
 {
   const HybBackend *device = NULL;
-  PetscCount        least;
 
   PetscFunctionBegin;
   x->backend = &HybBackendHost;
@@ -43,8 +40,7 @@ PetscErrorCode HybGlueGetExec(Mat A, const HybChoices *choices, PetscCount work,
   if (choices->backend == HYB_BACKEND_HOST || HybGlueState.onhost) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueGetDevice((PetscBool)(choices->backend == HYB_BACKEND_CUDA), &device));
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybGlueDeviceMin(A, &least));
-  if (choices->backend == HYB_BACKEND_AUTO && work < least) {
+  if (choices->backend == HYB_BACKEND_AUTO && work < HybGlueDeviceMin(A)) {
     HybGlueState.counts.belowmin++;
     HybGlueState.counts.belowminmost = PetscMax(work, HybGlueState.counts.belowminmost);
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -96,14 +92,9 @@ PetscErrorCode HybWhereHalo(Mat A, const HybChoices *choices, PetscBool vectors,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybWhereCOO(Mat A, const HybChoices *choices, PetscBool indices, PetscCount n, PetscBool *wanted)
+PetscBool HybWhereCOO(Mat A, const HybChoices *choices, PetscBool indices, PetscCount n)
 {
-  PetscCount least;
-
-  PetscFunctionBegin;
-  PetscCall(HybGlueDeviceMin(A, &least));
-  *wanted = (PetscBool)(choices->backend == HYB_BACKEND_CUDA || indices || n >= least);
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return (PetscBool)(choices->backend == HYB_BACKEND_CUDA || indices || n >= HybGlueDeviceMin(A));
 }
 
 void HybWhereAsk(const HybExec *can, PetscBool wanted, PetscInt64 any[2])
@@ -145,13 +136,11 @@ static PetscErrorCode MatSeqAIJHybridGPUStages(Mat A, Mat_SeqAIJHybridGPU *hyb, 
   HybGlue          *g      = &HybGlueState;
   const PetscCount  moved  = (PetscCount)csr->n + (PetscCount)csr->m * (mode == HYB_SPMV_SET ? 1 : 2);
   const HybBackend *device = NULL;
-  PetscCount        least;
 
   PetscFunctionBegin;
   *flg = PETSC_FALSE;
   if (hyb->choices.backend != HYB_BACKEND_AUTO || g->devicestatus == HYB_DEVICE_NONE || hyb->staysonhost) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybGlueDeviceMin(A, &least));
-  if (csr->nnz < least || csr->nnz < HYB_STAGE_RATIO * moved) PetscFunctionReturn(PETSC_SUCCESS);
+  if (csr->nnz < HybGlueDeviceMin(A) || csr->nnz < HYB_STAGE_RATIO * moved) PetscFunctionReturn(PETSC_SUCCESS);
   if (!hyb->copy.pattern && (hyb->hostmults < HYB_STAGE_AFTER || (g->devicestatus == HYB_DEVICE_UNKNOWN && g->hostwork < HYB_STAGE_OPEN))) {
     hyb->hostmults++;
     g->hostwork += (PetscLogDouble)csr->nnz;

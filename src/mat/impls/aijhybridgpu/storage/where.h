@@ -23,7 +23,7 @@ PETSC_INTERN PetscErrorCode HybWhereDense(Mat, PetscBool ondevice, PetscCount nn
 /* this process's part of a parallel matrix's product, of this diagonal block, with vectors on the device or not */
 PETSC_INTERN PetscErrorCode HybWhereHalo(Mat, const HybChoices *, PetscBool vectors, Mat block, HybExec *);
 /* Is it worth while to make a pattern of n places on the device, or are the indices there? */
-PETSC_INTERN PetscErrorCode HybWhereCOO(Mat, const HybChoices *, PetscBool indices, PetscCount n, PetscBool *wanted);
+PETSC_INTERN PetscBool HybWhereCOO(Mat, const HybChoices *, PetscBool indices, PetscCount n);
 /* What all processes do together: can says what this one has. The largest of any[] over all tell where. */
 PETSC_INTERN void HybWhereAsk(const HybExec *can, PetscBool wanted, PetscInt64 any[2]);
 PETSC_INTERN void HybWhereAll(const PetscInt64 any[2], const HybExec *can, HybExec *x);
