@@ -18,7 +18,7 @@ static uint64_t HybMGNewStamp(void)
 
 PetscErrorCode HybMGRelease(HybMG *h)
 {
-  const PetscErrorCode first = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS, third = HybMGSingleRelease(h), second = HybArenaReset(&h->keep);
+  const PetscErrorCode first = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS, third = HybMGSingleRelease(h), fourth = HybMGColumnsRelease(h), second = HybArenaReset(&h->keep);
 
   PetscFunctionBegin;
   h->cycle.stamp = 0;
@@ -29,6 +29,7 @@ PetscErrorCode HybMGRelease(HybMG *h)
   PetscCall(first);
   PetscCall(second);
   PetscCall(third);
+  PetscCall(fourth);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
