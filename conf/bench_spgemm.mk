@@ -13,10 +13,11 @@ bench-spgemm: $(BUILD)/benchmarks/bench_spgemm $(if $(filter 1,$(CUDA)),$(CUDA_L
 ##                      -only 27-pt"
 
 # The benchmarks of a matrix type as a PETSc user sees it: they link PETSc alone
-$(BUILD)/benchmarks/bench_mat $(BUILD)/benchmarks/bench_steps $(BUILD)/benchmarks/bench_big: %: %.o
+$(BUILD)/benchmarks/bench_mat $(BUILD)/benchmarks/bench_steps $(BUILD)/benchmarks/bench_columns $(BUILD)/benchmarks/bench_big: %: %.o
 	$(call SAY,$@)$(PETSC_CC) $(SAN) -o $@ $^ $(PETSC_LIBS) -lm
-.PHONY: bench-mat bench-steps bench-big bench-big-short
+.PHONY: bench-mat bench-columns bench-steps bench-big bench-big-short
 bench-mat: $(BUILD)/benchmarks/bench_mat
+bench-columns: $(BUILD)/benchmarks/bench_columns
 bench-steps: $(BUILD)/benchmarks/bench_steps
 bench-big: $(BUILD)/benchmarks/bench_big
 # small, on the host and on the emulated device
@@ -26,6 +27,7 @@ bench-big-short: plugin emulator $(BUILD)/benchmarks/bench_big
 
 ## make bench-mat       builds the benchmark of a matrix type as a PETSc user sees it (benchmarks/bench_mat.c says how
 ##                      to run it)
+## make bench-columns   builds the benchmark of several right-hand sides (benchmarks/bench_columns.c)
 ## make bench-steps     builds the benchmark of the first, the second and the hundredth time (benchmarks/bench_steps.c)
 ## make bench-big       builds the benchmark of one matrix of more than 2^31 entries on a card (benchmarks/bench_big.c);
 ##                      bench-big-short, for CI, runs it with few on the emulated device

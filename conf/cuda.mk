@@ -13,7 +13,7 @@ CUDA_SRC := $(sort $(wildcard src/sparse/*/*.cu src/sparse/*/*/*.cu))
 # In the order in which a first set-up and solve need them: a thread loads them so (src/sparse/device/ahead.cu). Those
 # of CUDA_LAZY are loaded when they are asked for.
 CUDA_ORDER := device csr structure agg plan spgemm/hash krylov cycle spmv
-CUDA_LAZY = $(filter src/sparse/papers/% %/segsum.cu,$(CUDA_SRC))
+CUDA_LAZY = $(filter src/sparse/papers/% %/segsum.cu %/columns.cu,$(CUDA_SRC))
 cuda_first = $(foreach room,$(CUDA_ORDER),$(filter src/sparse/$(room)/%,$(CUDA_SRC)))
 CUDA_SRC := $(cuda_first) $(filter-out $(cuda_first),$(CUDA_SRC))
 CUDA_HDR := $(wildcard src/sparse/*/*.cuh src/sparse/*/*/*.cuh)

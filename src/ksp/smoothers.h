@@ -17,6 +17,16 @@ PETSC_INTERN PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP);
    0: nobody watches it, or it is no such method. noisy: its estimates start from noise. */
 PETSC_INTERN PetscErrorCode HybChebyshevGetState(KSP, PetscObjectState *state, PetscBool *noisy);
 PETSC_INTERN PetscErrorCode KSPCreate_CG_Hyb(KSP);
+/* cg.c: what a program has told a KSPCG, and what it may ask after a solve */
+PETSC_INTERN PetscErrorCode HybCGGetKind(KSP, PetscBool *trust, PetscBool *hermitian);
+PETSC_INTERN PetscErrorCode HybCGSetObjective(KSP, PetscReal);
+/* matsolve.c: the same, and KSPMatSolve() may be the plugin's */
+PETSC_INTERN PetscErrorCode KSPCreate_CGColumns_Hyb(KSP);
+/* known.c: until Forget, choose(ksp) is called before each solve that a preconditioner of multigrid, the solver's,
+   hears of by HybCGChoose() */
+PETSC_INTERN PetscErrorCode HybCGKnow(KSP, PetscErrorCode (*choose)(KSP));
+PETSC_INTERN PetscErrorCode HybCGForget(KSP);
+PETSC_INTERN PetscErrorCode HybCGChoose(PC);
 /* Until End the estimator of a KSPCHEBYSHEV, or NULL, has its Hessenberg matrix made by the room krylov, if *ours. */
 PETSC_INTERN PetscErrorCode HybEstimatorBegin(KSP, KSP estimator, PetscBool *ours);
 PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
@@ -37,6 +47,15 @@ PETSC_INTERN PetscErrorCode HybMGArraysApplied(PC);
 /* the last one is one that PETSc would not have made: the levels' solvers do not count it */
 PETSC_INTERN PetscErrorCode HybMGArraysInVain(PC);
 PETSC_INTERN PetscErrorCode HybMGArraysEnd(PC);
+/*
+  The same for K interleaved columns (HybColumnsOps), between Begin and End. May: can it be, as far as is known without
+  a look? ColumnsBegin: may it be? An application leaves sums where left says; `columns` of them are counted.
+  ColumnsEnd: all is as after an application to column `last`.
+*/
+PETSC_INTERN PetscErrorCode HybMGColumnsMay(PC, PetscBool *may);
+PETSC_INTERN PetscErrorCode HybMGColumnsBegin(PC, PetscInt K, HybColumnsSums *left, HybCycle **cycle, PetscBool *may);
+PETSC_INTERN PetscErrorCode HybMGColumnsApply(PC, PetscInt columns, const PetscScalar *b, PetscScalar *x);
+PETSC_INTERN PetscErrorCode HybMGColumnsEnd(PC, PetscInt last);
 /* memory of the cycle of a PC that is built on PCMG is given back, until an application makes it again */
 PETSC_INTERN PetscErrorCode HybMGForget(PC);
 /* rhs.c: a smoother that was visited by the cycle last gets the right-hand side that PETSc's cycle would have left */

@@ -3,7 +3,7 @@
   bit; and cycles of multigrid on random levels beside a plain recursion: V and W, any number of steps on both sides,
   whatever is in the vector before, with an inverse on the coarsest level and with a function, with numbers that change
   between applications, and arrays that move. On a device the levels below the finest are a graph from the second
-  application on.
+  application on, and a cycle may be one of several columns at once.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybcycle.h>
@@ -329,6 +329,71 @@ static PetscErrorCode Apply(There *t, const char *what)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  The same cycle of K columns at once, interleaved, beside the recursion for each of them: again, which is a graph, with
+  other numbers, and the sums that its last step leaves.
+*/
+static PetscErrorCode Columns(There *t, PetscInt K)
+{
+  Problem       *p    = t->p;
+  const HybExec *exec = &t->cycle.exec;
+  const PetscInt m    = p->size[0];
+  const size_t   size = sizeof(PetscScalar);
+  HybColumnsSums left = {.hermitian = PETSC_TRUE};
+  HybCycle       c    = t->cycle;
+  PetscScalar   *hb = HybTestRandomVector((PetscCount)m * K), *found = (PetscScalar *)RefAlloc((PetscCount)m * K, size), *one = (PetscScalar *)RefAlloc(m, size), *want = (PetscScalar *)RefAlloc(m, size), *part, *b, *x;
+
+  PetscFunctionBegin;
+  c.columns  = K;
+  c.left     = &left;
+  c.graph    = NULL;
+  c.applied  = PETSC_FALSE;
+  c.launched = 0;
+  for (PetscInt l = 0; l <= p->n; l++) {
+    HybCycleLevel *const v    = &c.level[l];
+    HybScalar **const    to[] = {l < p->n ? &v->b : &c.b, l < p->n ? &v->x : &c.x, &v->r, &v->p};
+
+    for (int k = 0; k < (l < p->n ? 4 : 2); k++) PetscCall(HybArenaAlloc(&t->arena, HYB_WORK(exec), (PetscCount)p->size[l] * K, size, to[k]));
+  }
+  PetscCall(HybArenaAlloc(&t->arena, HYB_WORK(exec), 3 * HYB_COLUMNS_SUMS * K, size, &left.part));
+  PetscCall(HybTestUploadArray(&t->arena, (PetscCount)m * K, size, hb, &b));
+  PetscCall(HybArenaAlloc(&t->arena, HYB_WORK(exec), (PetscCount)m * K, size, &x));
+  for (int time = 0; time < 4; time++) {
+    PetscReal worst = 0, norm = 0;
+
+    if (time == 3) {
+      RandomValues(p);
+      PetscCall(ThereRenew(t));
+    }
+    HybTestCall(HybCycleApply(&c, PETSC_SUCCESS, b, x));
+    if (time == 1 || time == 2) HybTestCheck(HybTestSameBits((PetscCount)m * K, size, x, found), "%d columns: other bits, time %d", (int)K, time);
+    PetscCall(HybTestDownloadArray((PetscCount)m * K, size, x, found));
+    for (PetscInt q = 0; q < K && time % 3 == 0; q++) {
+      for (PetscInt k = 0; k < m; k++) one[k] = hb[k * K + q];
+      RefVisit(p, 0, one, want, PETSC_TRUE);
+      for (PetscInt k = 0; k < m; k++) norm = PetscMax(norm, PetscAbsScalar(want[k]));
+      for (PetscInt k = 0; k < m; k++) worst = PetscMax(worst, PetscAbsScalar(found[k * K + q] - want[k]));
+    }
+    HybTestCheck(worst <= 1e4 * PETSC_MACHINE_EPSILON * norm, "%d columns, time %d: %g apart, of %g", (int)K, time, (double)worst, (double)norm);
+    HybTestCheck(HybTestSameBits((PetscCount)m * K, size, b, hb), "the right-hand sides were changed");
+  }
+  HybTestCheck(c.launched == (p->n > 1 ? 3 : 0), "%td of 4 applications of columns by a graph", c.launched);
+  HybTestCheck(HybCycleLeaves(&c) == (PetscBool)(p->post > 0) && !HybCycleLeaves(&t->cycle), "who leaves sums");
+  if (HybCycleLeaves(&c)) {
+    PetscScalar sum = 0, expected = 0;
+
+    part = (PetscScalar *)RefAlloc(3 * left.blocks * K, size);
+    PetscCall(HybTestDownloadArray(3 * left.blocks * K, size, left.part, part));
+    for (PetscInt q = 0; q < left.blocks; q++) sum += part[(q * 3 + 1) * K + 1];
+    for (PetscInt k = 0; k < m; k++) expected += found[k * K + 1] * PetscConj(found[k * K + 1]);
+    HybTestCheck(PetscAbsScalar(sum - expected) <= 1e3 * PETSC_MACHINE_EPSILON * PetscAbsScalar(expected), "the sum of squares that was left");
+    free(part);
+  }
+  HybTestCall(HybCycleMoved(&c));
+  RefFree(hb, found, one, want);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Cycles(void)
 {
   static const struct {
@@ -373,6 +438,7 @@ static PetscErrorCode Cycles(void)
     HybTestCheck(t.cycle.launched == (graph ? 6 : 0), "%td of 8 applications by a graph", t.cycle.launched);
     HybTestCheck(cases[k].inverse || t.solved > 0, "the function was not asked");
     HybTestCheck(HybCycleFlops(&t.cycle) > 0, "no operations");
+    for (PetscInt K = 2; K <= HYB_COLUMNS && HybTestExec()->backend->columns && cases[k].inverse; K *= 2) PetscCall(Columns(&t, K));
     PetscCall(ThereDestroy(&t));
     ProblemDestroy(&p);
   }

@@ -67,7 +67,8 @@ struct _HybBackend {
 
   const HybCSROps                      *csr;
   const struct _HybPlanOps             *plan;
-  const struct _HybSpMVMethod *const   *spmv; /* NULL-terminated, in the order of preference */
+  const struct _HybSpMVMethod *const   *spmv;    /* NULL-terminated, in the order of preference */
+  const struct _HybColumnsOps          *columns; /* products with several vectors at once; NULL on the host */
   const struct _HybSpGEMMMethod *const *spgemm;
   const struct _HybPtAPMethod *const   *ptap;
   const struct _HybAggOps              *agg;

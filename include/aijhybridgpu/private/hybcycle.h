@@ -98,6 +98,10 @@ typedef struct {
   PetscBool    zeromean, zerosum;
   HybScalar   *q;
   HybCycleSums sums;
+  /* Not 0: every vector has so many interleaved columns (HybColumnsOps), the caller's too, and plans are not read. On a
+     device, of one process, in double precision, with an inverse, R explicit, and none of the means above. */
+  PetscInt        columns;
+  HybColumnsSums *left; /* NULL, or where the last application leaves sums of x b, |x|^2 and |b|^2: HybCycleLeaves() */
   /* The caller changes stamp whenever an array or a plan of the cycle is another one. */
   uint64_t stamp;
   /* HybCycleApply()'s own */
@@ -112,6 +116,13 @@ typedef struct {
   PetscCount       launched; /* applications that launched the graph */
 } HybCycle;
 
+/* of K interleaved columns at once */
+typedef struct {
+  /* z = c[0] (dinv b), n entries a column */
+  PetscErrorCode (*first)(const HybExec *, PetscInt K, PetscCount n, const PetscReal *c, const HybScalar *dinv, const HybScalar *b, HybScalar *z);
+  PetscErrorCode (*dense)(const HybExec *, PetscInt K, PetscInt m, const HybScalarWide *inverse, const HybScalar *b, HybScalar *x);
+} HybCycleColumnsOps;
+
 typedef struct _HybCycleOps {
   /* z = c[0] (dinv b): a step from zero */
   PetscErrorCode (*first)(const HybExec *, PetscCount n, const PetscReal *c, const HybScalar *dinv, const HybScalar *b, HybScalar *z);
@@ -125,6 +136,7 @@ typedef struct _HybCycleOps {
   PetscErrorCode (*sum)(const HybExec *, const HybCycleSums *, PetscInt k, PetscCount n, const HybScalar *x);
   /* z = y - (sum_k weight[k] s[k])/n, z may be y */
   PetscErrorCode (*shift)(const HybExec *, const HybCycleSums *, const int weight[HYB_CYCLE_TOTALS], PetscCount n, const HybScalar *y, HybScalar *z);
+  const HybCycleColumnsOps *columns; /* NULL: the backend has none */
   /* Of exec.backend->single alone. narrow: to = from in single precision; scaled by the power of two that scale (of
      HybCycle) has, or, find, that suits the vector and goes there; scale NULL: by none; *beyond, if not NULL, is set
      where a number is not within HYB_CYCLE_SINGLE. widen: to = from, scaled back. */
@@ -185,7 +197,9 @@ extern PetscErrorCode HybCycleRecordBegin(HybCycle *, const HybExec *);
 extern void           HybCycleRecordEnd(HybCycle *);
 extern PetscErrorCode HybCycleReplay(HybCycle *, const HybExec *);
 extern void           HybCycleReplayed(HybCycle *);
-/* floating-point operations of one application, as PETSc counts them, without solve() */
+/* Is there a last step that leaves sums? */
+extern PetscBool HybCycleLeaves(const HybCycle *);
+/* floating-point operations of one application to one column, as PETSc counts them, without solve() */
 extern PetscLogDouble HybCycleFlops(const HybCycle *);
 
 extern const HybCycleOps HybCycleHost;

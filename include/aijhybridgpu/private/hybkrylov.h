@@ -49,6 +49,25 @@ typedef struct {
   PetscBool hermitian;
 } HybCG;
 
+/*
+  The method for K interleaved columns (HybColumnsOps), each with numbers of its own: number q of column c is at
+  s[q*K+c], and what is said above holds for each column. HYB_CG_STOPPED that the host has set to 2 is a column's end:
+  what is not 0 leaves the column's x, r, p and numbers as they are. Nothing waits.
+*/
+typedef struct {
+  /* x = the first `used` columns of B, n entries each, ld from one to the next, and zeros; and back: to these columns
+     alone */
+  PetscErrorCode (*gather)(const HybExec *, PetscInt K, PetscInt used, PetscCount n, const HybScalar *B, PetscCount ld, HybScalar *x);
+  PetscErrorCode (*scatter)(const HybExec *, PetscInt K, PetscInt used, PetscCount n, const HybScalar *x, HybScalar *B, PetscCount ld);
+  PetscErrorCode (*direction)(const HybExec *, PetscInt K, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p);
+  /* p w, as w = A p left it in sums */
+  PetscErrorCode (*curvature)(const HybExec *, PetscInt K, const HybCG *, const HybColumnsSums *sums);
+  PetscErrorCode (*update)(const HybExec *, PetscInt K, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r);
+  /* products leaves z r, |z|^2 and |r|^2 in sums, as a cycle's last step does; norms makes them the method's numbers */
+  PetscErrorCode (*products)(const HybExec *, PetscInt K, PetscCount n, const HybScalar *z, const HybScalar *r, HybColumnsSums *sums);
+  PetscErrorCode (*norms)(const HybExec *, PetscInt K, const HybCG *, const HybColumnsSums *sums);
+} HybKrylovColumnsOps;
+
 /* Sums are taken in an order that depends on n alone: the same from run to run. */
 typedef struct _HybKrylovOps {
   /* x[i] = PETSc's noise of the global entry first+i, the hash by which KSPSetNoisy_Private() fills a vector */
@@ -76,6 +95,7 @@ typedef struct _HybKrylovOps {
   PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p);
   PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w);
   PetscErrorCode (*cgupdate)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r);
+  const HybKrylovColumnsOps *columns; /* NULL on the host */
 } HybKrylovOps;
 
 /*

@@ -100,6 +100,7 @@ typedef enum {
   HYB_CYCLES,           /* applications of multigrid, on matrices of the type, that the plugin did */
   HYB_CYCLES_LEFT,      /* such applications that PETSc's own code did */
   HYB_SOLVES,           /* solves of KSPCG whose iterations the plugin did */
+  HYB_COLUMNS_SOLVED,   /* of these, right-hand sides of KSPMatSolve() that were solved several at once */
   HYB_GAMG_COUNTS
 } HybGAMGCount;
 PETSC_INTERN PetscErrorCode HybCountGAMG(HybGAMGCount);

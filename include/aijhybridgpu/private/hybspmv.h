@@ -85,5 +85,34 @@ extern PetscErrorCode HybSpMVGetNames(const char *const **names);
 
 extern const HybSpMVMethod *const HybSpMVMethodsHost[];
 
+/*
+  Products with several vectors at once, K of them: 2, 4 or HYB_COLUMNS. They lie interleaved: entry i of column c is at
+  i*K+c, in memory aligned to 16 bytes. Columns never mix: what one of them holds, NaN too, is nothing to the others.
+*/
+#define HYB_COLUMNS      8   /* the most columns at once */
+#define HYB_COLUMNS_SUMS 528 /* the most blocks that leave sums */
+
+/* Sums that a launch leaves on its way, of each column: sum s of block b is at part[(b*n+s)*K+c], n being how many sums
+   there are. How many blocks: by the matrix's size alone, so that the bits are the same from run to run. */
+typedef struct {
+  HybScalar *part;      /* 3 HYB_COLUMNS_SUMS K numbers */
+  PetscInt   blocks;    /* set by the launch */
+  PetscBool  hermitian; /* inner products conjugate their second factor */
+} HybColumnsSums;
+
+typedef struct _HybColumnsOps {
+  /* z = A x, y + A x or y - A x; y may be z, x is neither. sums, or NULL: x z, one sum; A is square, HYB_SPMV_SET */
+  PetscErrorCode (*mult)(const HybExec *, PetscInt K, const HybCSR *A, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z, HybColumnsSums *sums);
+  /* a smoother's step; all columns have the same numbers and dinv. sums, or NULL: z y, |z|^2 and |y|^2 */
+  PetscErrorCode (*step)(const HybExec *, PetscInt K, const HybCSR *A, const HybScalar *x, const HybSpMVStep *, HybColumnsSums *sums);
+} HybColumnsOps;
+
+/* the least number of columns that kernels have and k fit in */
+static inline PetscInt HybColumnsWidth(PetscInt k)
+{
+  return k <= 2 ? 2 : k <= 4 ? 4
+                             : HYB_COLUMNS;
+}
+
 HYB_EXTERN_C_END
 #endif

@@ -90,8 +90,8 @@ static PetscErrorCode HybGlueViewCounts(PetscMPIInt rank)
 
   PetscFunctionBegin;
   PetscCheck(f, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "Cannot append to %s (-mat_aijhybridgpu_view_counts)", HybGlueState.options.viewcounts);
-  fprintf(f, "%d mult=%td assemblyend=%td products=%td fallback=%td fallbackasked=%td device=%td gamg=%td gamgleft=%td gamglevels=%td gamglevelsleft=%td cycles=%td cyclesleft=%td solves=%td methods=%s\n", (int)rank, c->mults, c->assemblies, c->products, c->fallbacks, c->fallbacksasked, c->deviceops,
-          c->gamg[HYB_GAMG_SETUPS], c->gamg[HYB_GAMG_SETUPS_LEFT], c->gamg[HYB_GAMG_LEVELS], c->gamg[HYB_GAMG_LEVELS_LEFT], c->gamg[HYB_CYCLES], c->gamg[HYB_CYCLES_LEFT], c->gamg[HYB_SOLVES], c->methods);
+  fprintf(f, "%d mult=%td assemblyend=%td products=%td fallback=%td fallbackasked=%td device=%td gamg=%td gamgleft=%td gamglevels=%td gamglevelsleft=%td cycles=%td cyclesleft=%td solves=%td columns=%td methods=%s\n", (int)rank, c->mults, c->assemblies, c->products, c->fallbacks, c->fallbacksasked, c->deviceops,
+          c->gamg[HYB_GAMG_SETUPS], c->gamg[HYB_GAMG_SETUPS_LEFT], c->gamg[HYB_GAMG_LEVELS], c->gamg[HYB_GAMG_LEVELS_LEFT], c->gamg[HYB_CYCLES], c->gamg[HYB_CYCLES_LEFT], c->gamg[HYB_SOLVES], c->gamg[HYB_COLUMNS_SOLVED], c->methods);
   fclose(f);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -112,9 +112,9 @@ static void HybJSONProcess(FILE *f, const HybAccount *a)
   HybJSONMember(f, "methods", c->methods);
   fprintf(f, "\"memory_rate\": %.4g, ", a->rate);
   HybJSONRun(f, &a->run);
-  fprintf(f, "\"card_number\": %d, \"cards\": %d,\n     \"counts\": {\"mult\": %lld, \"assemblyend\": %lld, \"products\": %lld, \"fallback\": %lld, \"fallbackasked\": %lld, \"device\": %lld, \"gamg\": %lld, \"gamgleft\": %lld, \"gamglevels\": %lld, \"gamglevelsleft\": %lld, \"cycles\": %lld, \"cyclesleft\": %lld, \"solves\": %lld, \"host_vectors\": %lld, \"below_device_min\": %lld, ", a->device.card, a->device.cards, (long long)c->mults, (long long)c->assemblies,
+  fprintf(f, "\"card_number\": %d, \"cards\": %d,\n     \"counts\": {\"mult\": %lld, \"assemblyend\": %lld, \"products\": %lld, \"fallback\": %lld, \"fallbackasked\": %lld, \"device\": %lld, \"gamg\": %lld, \"gamgleft\": %lld, \"gamglevels\": %lld, \"gamglevelsleft\": %lld, \"cycles\": %lld, \"cyclesleft\": %lld, \"solves\": %lld, \"columns\": %lld, \"host_vectors\": %lld, \"below_device_min\": %lld, ", a->device.card, a->device.cards, (long long)c->mults, (long long)c->assemblies,
           (long long)c->products, (long long)c->fallbacks, (long long)c->fallbacksasked, (long long)c->deviceops, (long long)c->gamg[HYB_GAMG_SETUPS], (long long)c->gamg[HYB_GAMG_SETUPS_LEFT],
-          (long long)c->gamg[HYB_GAMG_LEVELS], (long long)c->gamg[HYB_GAMG_LEVELS_LEFT], (long long)c->gamg[HYB_CYCLES], (long long)c->gamg[HYB_CYCLES_LEFT], (long long)c->gamg[HYB_SOLVES], (long long)c->stagedmults, (long long)c->belowmin);
+          (long long)c->gamg[HYB_GAMG_LEVELS], (long long)c->gamg[HYB_GAMG_LEVELS_LEFT], (long long)c->gamg[HYB_CYCLES], (long long)c->gamg[HYB_CYCLES_LEFT], (long long)c->gamg[HYB_SOLVES], (long long)c->gamg[HYB_COLUMNS_SOLVED], (long long)c->stagedmults, (long long)c->belowmin);
   HybJSONMember(f, "exchanged_by", c->halofrom);
   fprintf(f, "\"exchanges_through_host\": %lld, \"exchanges_through_host_bytes\": %.0f},\n", (long long)c->hosthalos, (double)c->hosthalobytes);
   fprintf(f, "     \"bus\": {\"to_device_bytes\": %.0f, \"to_device\": %lld, \"to_host_bytes\": %.0f, \"to_host\": %lld},\n", (double)c->todevice, (long long)c->ntodevice, (double)c->tohost, (long long)c->ntohost);

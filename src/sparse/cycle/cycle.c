@@ -35,6 +35,10 @@
   Single precision. The levels' matrices, vectors and numbers may be those of single precision, which halves what is
   moved; the caller's method stays double. b is scaled by a power of two on its way in, and x on its way out.
 
+  Columns. The vectors may be several at once, interleaved: then each product reads its matrix once for all of them, by
+  the rows as they are (spmv/columns.cu), and the last step may leave the inner products that conjugate gradients ask
+  for. All else is the same.
+
   Memory: four vectors a level, two on the finest (single precision: four of half the size). Time: a product with A for
   each step but the first from zero, one for the residual, one with P and one with R.
 
@@ -82,16 +86,23 @@ static void CycleMult(Visit *v, PetscInt k, HybCyclePart part, const HybScalar *
     const PetscErrorCode ierr = HybCycleBlocksMult(&l->several[part], v->exec, v->failed, x, mode, y, z);
 
     if (!v->failed) v->failed = ierr;
-  } else if (csr->i)
+  } else if (v->cycle->columns)
+    CYCLE_DO(v, 1, v->exec->backend->columns->mult(v->exec, v->cycle->columns, csr, x, mode, y, z, NULL));
+  else if (csr->i)
     CYCLE_BY_PLAN(v, plan, HybSpMVApply(plan, csr, x, mode, y, z));
   else
     CYCLE_DO(v, 1, v->ops->multtranspose(v->exec, &l->P, x, z));
 }
 
-static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVStep *step)
+/* left: sums that are wanted, of several columns, or NULL */
+static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVStep *step, HybColumnsSums *left)
 {
   const HybCycleLevel *l = &v->cycle->level[k];
 
+  if (v->cycle->columns) {
+    CYCLE_DO(v, 1, v->exec->backend->columns->step(v->exec, v->cycle->columns, &l->A, x, step, left));
+    return;
+  }
   if (!HybCycleShares(v->cycle, k, HYB_CYCLE_A) && HybSpMVHasStep(l->mult)) {
     CYCLE_BY_PLAN(v, l->mult, HybSpMVApplyStep(l->mult, &l->A, x, step));
     return;
@@ -106,28 +117,40 @@ static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVSte
   CYCLE_DO(v, l->A.m, v->ops->combine(v->exec, l->A.m, x, l->r, step));
 }
 
+/* z = c[0] dinv b */
+static void CycleFirst(Visit *v, const HybCycleLevel *l, const PetscReal *c, const HybScalar *b, HybScalar *z)
+{
+  const PetscInt K = v->cycle->columns;
+
+  if (K)
+    CYCLE_DO(v, l->A.m, v->ops->columns->first(v->exec, K, l->A.m, c, l->dinv, b, z));
+  else
+    CYCLE_DO(v, l->A.m, v->ops->first(v->exec, l->A.m, c, l->dinv, b, z));
+}
+
 /* zero: x is not read */
 static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, const HybScalar *b, HybScalar *x, PetscBool zero)
 {
   const HybCycleLevel *l = &v->cycle->level[level];
+  const PetscCount     n = (PetscCount)l->A.m * PetscMax(1, v->cycle->columns); /* numbers of a vector */
   /* from, to: where the last iterate is and the next one goes. From zero the last step ends in x. */
   HybScalar *to = zero && s->steps % 2 ? x : l->p, *from = to == x ? l->p : x;
 
-  if (zero && !s->steps) CYCLE_DO(v, l->A.m, v->ops->clear(v->exec, l->A.m, x));
+  if (zero && !s->steps) CYCLE_DO(v, n, v->ops->clear(v->exec, n, x));
   for (PetscInt k = 0; k < s->steps; k++) {
     HybScalar *const last = from;
 
     if (k == 0 && zero)
-      CYCLE_DO(v, l->A.m, v->ops->first(v->exec, l->A.m, s->c, l->dinv, b, to));
+      CycleFirst(v, l, s->c, b, to);
     else {
       const HybSpMVStep step = {b, l->dinv, s->threeterm && k > (zero ? 1 : 0) ? to : NULL, s->c + 3 * k, to};
 
-      CycleStep(v, level, from, &step);
+      CycleStep(v, level, from, &step, level == 0 && s == &l->post && k == s->steps - 1 ? v->cycle->left : NULL);
     }
     from = to;
     to   = last;
   }
-  if (from != x && s->steps) CYCLE_DO(v, l->A.m, v->exec->backend->copy(v->exec, x, from, HybCycleNumberSize(v->cycle) * (size_t)l->A.m, HYB_COPY_DEVICE_TO_DEVICE));
+  if (from != x && s->steps) CYCLE_DO(v, n, v->exec->backend->copy(v->exec, x, from, HybCycleNumberSize(v->cycle) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
 }
 
 static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, PetscBool zero);
@@ -149,7 +172,9 @@ static void CycleBelow(Visit *v, PetscInt k)
 
   if (next) {
     for (PetscInt i = 0; i < PetscMax(1, c->level[k].cycles); i++) CycleVisit(v, k + 1, next->b, next->x, (PetscBool)!i);
-  } else if (c->inverse)
+  } else if (c->columns)
+    CYCLE_DO(v, c->m, v->ops->columns->dense(v->exec, c->columns, c->m, c->inverse, c->b, c->x));
+  else if (c->inverse)
     CYCLE_DO(v, c->m, v->ops->dense(v->exec, c->m, c->inverse, c->b, c->x));
   else if (!v->failed || c->several) { /* of several processes all have to come */
     const PetscErrorCode ierr = c->solve(c->ctx, c->b, c->x);
@@ -268,6 +293,7 @@ static PetscBool CycleLevelCanBeCaptured(const HybCycle *c, PetscInt k)
   const HybCycleLevel *l      = &c->level[k];
   const HybSpMV *const plan[] = {l->mult, l->interpolate, l->restriction};
 
+  if (c->columns) return PETSC_TRUE; /* there are no plans */
   if (k + 1 == c->whole && c->several && !HybCommSumServes(c->sum)) return PETSC_FALSE;
   for (int part = 0; part < HYB_CYCLE_PARTS; part++) {
     if (HybCycleShares(c, k, (HybCyclePart)part)) {
@@ -443,6 +469,11 @@ PetscErrorCode HybCycleReplay(HybCycle *c, const HybExec *exec)
 void HybCycleReplayed(HybCycle *c)
 {
   CycleReplayed(c, 0, 1);
+}
+
+PetscBool HybCycleLeaves(const HybCycle *c)
+{
+  return (PetscBool)(c->columns && c->level[0].post.steps > 0);
 }
 
 PetscErrorCode HybCycleMoved(HybCycle *c)

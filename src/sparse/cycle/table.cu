@@ -334,7 +334,8 @@ static PetscErrorCode HybCycleForget_CUDA(const HybExec *, void **graph)
 }
 
 HYB_EXTERN_C_BEGIN
-extern const HybCycleOps HYB_PRECISION(HybCycleCUDA);
+extern const HybCycleOps        HYB_PRECISION(HybCycleCUDA);
+extern const HybCycleColumnsOps HybCycleColumnsCUDA;
 HYB_EXTERN_C_END
 const HybCycleOps HYB_PRECISION(HybCycleCUDA) = {
   .first   = HybCycleFirst_CUDA,
@@ -346,6 +347,8 @@ const HybCycleOps HYB_PRECISION(HybCycleCUDA) = {
 #if defined(HYB_SINGLE)
   .narrow = HybCycleNarrow_CUDA,
   .widen  = HybCycleWiden_CUDA,
+#else
+  .columns = &HybCycleColumnsCUDA,
 #endif
   .capture  = HybCycleCapture_CUDA,
   .captured = HybCycleCaptured_CUDA,

@@ -17,14 +17,15 @@
 
 /* weak: a library built from some of the rooms alone has NULL here, and its callers look */
 #define HYB_WEAK __attribute__((weak))
-extern const HybCSROps HybCSROpsCUDA    HYB_WEAK;
-extern const HybPlanOps HybPlanCUDA     HYB_WEAK;
-extern const HybAggOps HybAggCUDA       HYB_WEAK;
-extern const HybKrylovOps HybKrylovCUDA HYB_WEAK;
-extern const HybCycleOps HybCycleCUDA   HYB_WEAK;
-extern const HybCommOps HybCommCUDA     HYB_WEAK;
-extern const HybParAggOps HybParAggCUDA HYB_WEAK;
-extern const HybLocalOps HybLocalCUDA   HYB_WEAK;
+extern const HybCSROps HybCSROpsCUDA      HYB_WEAK;
+extern const HybPlanOps HybPlanCUDA       HYB_WEAK;
+extern const HybAggOps HybAggCUDA         HYB_WEAK;
+extern const HybKrylovOps HybKrylovCUDA   HYB_WEAK;
+extern const HybCycleOps HybCycleCUDA     HYB_WEAK;
+extern const HybCommOps HybCommCUDA       HYB_WEAK;
+extern const HybParAggOps HybParAggCUDA   HYB_WEAK;
+extern const HybLocalOps HybLocalCUDA     HYB_WEAK;
+extern const HybColumnsOps HybColumnsCUDA HYB_WEAK;
 #if defined(PETSC_USE_REAL_DOUBLE)
 /* compiled with HYB_SINGLE */
 extern const HybCycleOps HybCycleCUDASingle HYB_WEAK;
@@ -82,6 +83,7 @@ static const HybBackend HybBackendCUDA = {
   .csr       = &HybCSROpsCUDA,
   .plan      = &HybPlanCUDA,
   .spmv      = HybSpMVMethodsCUDA,
+  .columns   = &HybColumnsCUDA,
   .spgemm    = HybSpGEMMMethodsCUDA,
   .ptap      = HybPtAPMethodsCUDA,
   .agg       = &HybAggCUDA,
@@ -102,19 +104,20 @@ static void BackendSingle(void)
 #if defined(PETSC_USE_REAL_DOUBLE)
   HybBackend *b = &HybBackendCUDASingle;
 
-  *b        = HybBackendCUDA;
-  b->csr    = nullptr;
-  b->plan   = nullptr;
-  b->spgemm = nullptr;
-  b->ptap   = nullptr;
-  b->agg    = nullptr;
-  b->paragg = nullptr;
-  b->krylov = nullptr;
-  b->comm   = nullptr;
-  b->local  = nullptr;
-  b->single = nullptr;
-  b->spmv   = HybSpMVMethodsCUDASingle;
-  b->cycle  = &HybCycleCUDASingle;
+  *b         = HybBackendCUDA;
+  b->csr     = nullptr;
+  b->columns = nullptr;
+  b->plan    = nullptr;
+  b->spgemm  = nullptr;
+  b->ptap    = nullptr;
+  b->agg     = nullptr;
+  b->paragg  = nullptr;
+  b->krylov  = nullptr;
+  b->comm    = nullptr;
+  b->local   = nullptr;
+  b->single  = nullptr;
+  b->spmv    = HybSpMVMethodsCUDASingle;
+  b->cycle   = &HybCycleCUDASingle;
 #endif
 }
 

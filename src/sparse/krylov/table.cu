@@ -529,16 +529,18 @@ static PetscErrorCode HybKrylovCGUpdate_CUDA(const HybExec *exec, const HybCG *c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-extern const HybKrylovOps HybKrylovCUDA;
-const HybKrylovOps        HybKrylovCUDA = {
-         .noise       = HybKrylovNoise_CUDA,
-         .reciprocal  = HybKrylovReciprocal_CUDA,
-         .start       = HybKrylovStart_CUDA,
-         .step        = HybKrylovStep_CUDA,
-         .project     = HybKrylovProject_CUDA,
-         .update      = HybKrylovUpdate_CUDA,
-         .cgproducts  = HybKrylovCGProducts_CUDA,
-         .cgdirection = HybKrylovCGDirection_CUDA,
-         .cgcurvature = HybKrylovCGCurvature_CUDA,
-         .cgupdate    = HybKrylovCGUpdate_CUDA,
+extern const HybKrylovColumnsOps HybKrylovColumnsCUDA;
+extern const HybKrylovOps        HybKrylovCUDA;
+const HybKrylovOps               HybKrylovCUDA = {
+                .noise       = HybKrylovNoise_CUDA,
+                .reciprocal  = HybKrylovReciprocal_CUDA,
+                .start       = HybKrylovStart_CUDA,
+                .step        = HybKrylovStep_CUDA,
+                .project     = HybKrylovProject_CUDA,
+                .update      = HybKrylovUpdate_CUDA,
+                .cgproducts  = HybKrylovCGProducts_CUDA,
+                .cgdirection = HybKrylovCGDirection_CUDA,
+                .cgcurvature = HybKrylovCGCurvature_CUDA,
+                .cgupdate    = HybKrylovCGUpdate_CUDA,
+                .columns     = &HybKrylovColumnsCUDA,
 };

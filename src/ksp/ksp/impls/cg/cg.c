@@ -772,3 +772,25 @@ PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
   ksp->ops->destroy = KSPDestroy_CG_Hyb;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode HybCGGetKind(KSP ksp, PetscBool *trust, PetscBool *hermitian)
+{
+  HybKSPCG *cg;
+
+  PetscFunctionBegin;
+  PetscCall(HybKSPCGGet(ksp, &cg));
+  *trust     = cg->trust;
+  *hermitian = cg->numbers.hermitian;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCGSetObjective(KSP ksp, PetscReal objective)
+{
+  HybKSPCG *cg;
+
+  PetscFunctionBegin;
+  PetscCall(HybKSPCGGet(ksp, &cg));
+  cg->ours      = PETSC_TRUE;
+  cg->objective = objective;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

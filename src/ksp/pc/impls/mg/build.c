@@ -19,7 +19,7 @@ static uint64_t HybMGNewStamp(void)
 /* all but what whole.c has */
 static PetscErrorCode ReleaseOwn(HybMG *h)
 {
-  const PetscErrorCode first = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS, third = HybMGSingleRelease(h), second = HybArenaReset(&h->keep);
+  const PetscErrorCode first = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS, third = HybMGSingleRelease(h), fourth = HybMGColumnsRelease(h), second = HybArenaReset(&h->keep);
 
   PetscFunctionBegin;
   h->cycle.stamp = 0;
@@ -30,6 +30,7 @@ static PetscErrorCode ReleaseOwn(HybMG *h)
   PetscCall(first);
   PetscCall(second);
   PetscCall(third);
+  PetscCall(fourth);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

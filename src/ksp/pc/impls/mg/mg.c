@@ -191,6 +191,24 @@ PetscErrorCode HybMGArraysApply(PC pc, PetscErrorCode before, const PetscScalar 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMGColumnsApply(PC pc, PetscInt columns, const PetscScalar *b, PetscScalar *x)
+{
+  HybMG         *h = NULL;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  PetscCall(PetscLogEventBegin(PC_Apply, pc, 0, 0, 0));
+  PetscCall(PetscLogGpuTimeBegin());
+  ierr = HybCycleApply(&h->columns.cycle, PETSC_SUCCESS, (const HybScalar *)b, (HybScalar *)x);
+  PetscCall(PetscLogGpuTimeEnd());
+  if (ierr) h->known = PETSC_FALSE;
+  PetscCall(ierr);
+  for (PetscInt c = 0; c < columns; c++) PetscCall(HybMGApplied(pc, h));
+  PetscCall(PetscLogEventEnd(PC_Apply, pc, 0, 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybMGArraysApplied(PC pc)
 {
   HybMG *h = NULL;
@@ -263,6 +281,8 @@ static PetscErrorCode PCCreate_MG_Hyb(PC pc)
   pc->ops->apply   = PCApply_MG_Hyb;
   pc->ops->reset   = PCReset_MG_Hyb;
   pc->ops->destroy = PCDestroy_MG_Hyb;
+  /* the one function of a preconditioner that KSPMatSolve() calls before it looks how to solve */
+  pc->ops->setuponblocks = HybCGChoose;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,9 +1,9 @@
 /*
   mgimpl.h: the application of PETSc's multigrid by the room cycle. look.c: what is covered; watched.c: what a solver
   does beside solving, and which one is inside another; build.c: what the cycle is made of; smoother.c: smoothers'
-  numbers; single.c: single precision; whole.c: coarse levels that each of several processes has whole; rhs.c:
-  right-hand sides that are left to smoothers; agree.c: several processes; mg.c: the application, and what is
-  registered.
+  numbers; single.c: single precision; whole.c: coarse levels that each of several processes has whole;
+  columns.c: several right-hand sides at once; rhs.c: right-hand sides that are left to smoothers; agree.c: several
+  processes; mg.c: the application, and what is registered.
 */
 #ifndef AIJHYBRIDGPU_MGIMPL_H
 #define AIJHYBRIDGPU_MGIMPL_H
@@ -93,6 +93,14 @@ typedef struct {
   PetscBool        planned2;
 } HybMGWhole;
 
+/* The cycle of several right-hand sides at once (columns.c) */
+typedef struct {
+  HybCycle   cycle;
+  HybArena   keep;
+  PetscInt   width;               /* so many columns its vectors are for; 0: there are none */
+  HybScalar *v[HYB_MG_LEVELS][4]; /* r, p, b, x by levels of the cycle */
+} HybMGColumns;
+
 typedef struct {
   PetscBool on, asked;      /* -pc_mg_aijhybridgpu, and whether it has been read */
   PetscBool wanted;         /* -pc_mg_aijhybridgpu_precision single */
@@ -118,11 +126,13 @@ typedef struct {
   HybHalo     rows[HYB_MG_LEVELS];                    /* from everybody to everybody, of these levels */
   HybCommSum  restricted;                             /* adds the first one's right-hand side */
   HybMGSingle narrow[HYB_MG_LEVELS][HYB_CYCLE_PARTS]; /* where the cycle is in single precision */
-  int        *beyond;                                 /* there a flag where it executes: a number that it cannot have */
-  PetscReal  *c;                                      /* numbers of all smoothers, where the cycle executes */
-  HybScalar  *inverse;                                /* of the coarsest level, there as well; NULL: PETSc solves */
-  PC          pc;                                     /* as long as an application lasts */
-  PetscInt    lent;                                   /* how many have the matrices' arrays */
+  /* there a flag where it executes: a number that it cannot have */
+  int         *beyond;
+  PetscReal   *c;       /* numbers of all smoothers, where the cycle executes */
+  HybScalar   *inverse; /* of the coarsest level, there as well; NULL: PETSc solves */
+  PC           pc;      /* as long as an application lasts */
+  PetscInt     lent;    /* how many have the matrices' arrays */
+  HybMGColumns columns;
 } HybMG;
 
 /* Is the application covered, as everything is now? After a change of anything all smoothers are set up, as PETSc
@@ -154,6 +164,8 @@ PETSC_INTERN PetscErrorCode HybMGSingleRelease(HybMG *);
 PETSC_INTERN PetscErrorCode HybMGWholeChoose(PC, HybMG *, const HybExec *);
 PETSC_INTERN PetscErrorCode HybMGWholeBuild(PC, HybMG *, PetscErrorCode before);
 PETSC_INTERN PetscErrorCode HybMGWholeRelease(HybMG *);
+/* columns.c */
+PETSC_INTERN PetscErrorCode HybMGColumnsRelease(HybMG *);
 /* rhs.c: the smoothers can ask for their right-hand sides from now on; and b is the finest level's */
 PETSC_INTERN PetscErrorCode HybMGKnownToSmoothers(PC);
 PETSC_INTERN PetscErrorCode HybMGLeaveRightHandSide(PC, Vec b);
