@@ -658,6 +658,7 @@ PetscErrorCode HybMGLend(HybMG *h)
 
   PetscFunctionBegin;
   if (h->several) ierr = LendParallel(h, &moved);
+  other = moved;
   for (PetscInt k = 0; k < c->n && !h->several; k++) {
     HybCycleLevel *l = &c->level[k];
 

@@ -89,6 +89,7 @@ PetscErrorCode HybMGWholeChoose(PC pc, HybMG *h, const HybExec *x)
   if (!may) first = 0;
   if (v[n] || first != h->firstwhole) {
     if (h->cycle.exec.backend) PetscCall(HybCycleMoved(&h->cycle));
+    h->cycle.stamp = 0;
     PetscCall(HybMGWholeRelease(h));
   }
   if (first && first != h->firstwhole) PetscCall(PetscInfo(pc, "Each process has the %" PetscInt_FMT " coarsest of %" PetscInt_FMT " levels whole\n", n + 1 - first, n + 1));
