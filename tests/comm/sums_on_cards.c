@@ -1,7 +1,7 @@
 /*
   Sums over all processes of numbers that stay on their cards (HybCommSum): any number of them up to the room there is,
   again and again, one process after the other giving up in between. The bits are those of adding in the order of ranks
-  on every process. Without peer access there are none, and all processes say so.
+  on every process, by peer access and by messages.
 
 TEST np=2,3+4
 TEST np=2 -mat_aijhybridgpu_comm mpi
@@ -84,10 +84,10 @@ static PetscErrorCode Kind(HybComm comm, PetscInt room, PetscBool no)
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, serves, 2, MPI_INT, MPI_LOR, comm->mpi));
   HybTestCheck(serves[0] != serves[1], "processes differ in what serves");
   HybTestCheck(serves[0] == !no, "sums%s serve", serves[0] ? "" : " do not");
-  for (PetscInt round = 0; round < 12 && serves[0]; round++) {
+  for (PetscInt round = 0; round < 12 && HybTestExec()->backend->device && Size > 1; round++) {
     HybTestBegin("sums of %d numbers, round %d", (int)room, (int)round);
-    PetscCall(Sums(sum, room == ROOM ? 1 + (round * 3) % ROOM : room, round));
-    if (round % 3 == 2) PetscCall(GivenUp(sum, (PetscMPIInt)(round / 3 % Size), room));
+    PetscCall(Sums(sum, room == ROOM && serves[0] ? 1 + (round * 3) % ROOM : room, round));
+    if (round % 3 == 2 && serves[0]) PetscCall(GivenUp(sum, (PetscMPIInt)(round / 3 % Size), room));
   }
   if (serves[0]) {
     HybTestBegin("another number of numbers than there can be");

@@ -206,9 +206,9 @@ extern void HybHaloForget(HybHalo);
 extern PetscErrorCode HybHaloHeard(HybHalo);
 
 /*
-  Sums over all processes of up to n numbers each, where the backend executes: by peer access alone. Created
-  collectively; before: an error of this process's, which becomes one of all. HybCommSumServes(): peer access serves,
-  which is so on all processes or on none; else HybCommSumApply() must not be called.
+  Sums over all processes of n numbers each, which are on a device. Created collectively; before: an error of this
+  process's, which becomes one of all. HybCommSumServes(): peer access serves, which is so on all processes or on none,
+  and nothing waits for the device; else messages do, and the host waits for them.
 */
 #define HYB_COMM_FEW 64
 typedef struct _HybCommSum *HybCommSum;
@@ -219,8 +219,8 @@ struct _HybCommSum {
 extern PetscErrorCode HybCommSumCreate(HybComm, const HybExec *, PetscErrorCode before, PetscInt n, HybCommSum *);
 extern PetscErrorCode HybCommSumDestroy(HybCommSum *); /* collective; NULL is allowed */
 extern PetscBool      HybCommSumServes(HybCommSum);
-/* Collective: v[k] = its sum over the processes, k < n, the same n on all: the one of Create, or a smaller one where
-   that is at most HYB_COMM_FEW. Nothing waits for the device. before: an
+/* Collective: v[k] = its sum over the processes, k < n, the same n on all: the one of Create, or, by peer access, a
+   smaller one where that is at most HYB_COMM_FEW. before: an
    error of this process's, which is returned; the others' sums are no numbers then, and HybCommSumHeard(), not
    collective, tells it once their devices have come to them. */
 extern PetscErrorCode HybCommSumApply(HybCommSum, const HybExec *, PetscErrorCode before, PetscInt n, HybScalar *v);
@@ -337,6 +337,8 @@ typedef struct _HybCommOps {
   PetscErrorCode (*mult)(const HybExec *, const HybPeerTable *, uint64_t number, uint64_t *counter, const HybPeerProduct *, PetscInt seconds, char *const slot[2], size_t bytes);
   /* After a put() of v to all, as take(): waits, and v[k] = the sum over all processes, k < n, as sum() makes it */
   PetscErrorCode (*sumtake)(const HybExec *, const HybPeerTable *, uint64_t number, uint64_t *counter, PetscMPIInt rank, PetscInt n, HybScalar *v, PetscInt seconds, char *const slot[2], size_t bytes);
+  /* the same where `came` has the others' numbers */
+  PetscErrorCode (*sumcame)(const HybExec *, PetscMPIInt rank, PetscMPIInt others, PetscInt n, const HybScalar *came, HybScalar *v);
   /* One launch for put(), wait(), and v[k] = the sum over all processes, k < n; this one has that rank, each has room
      for `room` numbers, and all are neighbours. counter: as mult()'s. */
   PetscErrorCode (*sum)(const HybExec *, const HybPeerTable *, uint64_t number, uint64_t *counter, PetscMPIInt rank, PetscInt room, PetscInt n, HybScalar *v, PetscInt seconds, char *const slot[2], size_t bytes);

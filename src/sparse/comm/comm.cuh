@@ -17,5 +17,6 @@ extern PetscErrorCode HybPeerWait_CUDA(const HybExec *, const HybPeerTable *, ui
 extern PetscErrorCode HybPeerTake_CUDA(const HybExec *, const HybPeerTable *, uint64_t *, PetscInt, char *const[2], size_t, void *);
 extern PetscErrorCode HybPeerSum_CUDA(const HybExec *, const HybPeerTable *, uint64_t, uint64_t *, PetscMPIInt, PetscInt, PetscInt, HybScalar *, PetscInt, char *const[2], size_t);
 extern PetscErrorCode HybPeerSumTake_CUDA(const HybExec *, const HybPeerTable *, uint64_t, uint64_t *, PetscMPIInt, PetscInt, HybScalar *, PetscInt, char *const[2], size_t);
+extern PetscErrorCode HybPeerSumCame_CUDA(const HybExec *, PetscMPIInt, PetscMPIInt, PetscInt, const HybScalar *, HybScalar *);
 extern PetscErrorCode HybPeerMult_CUDA(const HybExec *, const HybPeerTable *, uint64_t, uint64_t *, const HybPeerProduct *, PetscInt, char *const[2], size_t);
 #endif

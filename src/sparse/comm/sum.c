@@ -1,9 +1,10 @@
 /*
-  sum.c: sums over all processes of numbers that stay on their cards, by peer access.
+  sum.c: sums over all processes of numbers that stay on their cards.
 
   Every process puts its numbers into the others' slots, tells them, waits for theirs, and adds all of them in the order
   of ranks: the same bits on all processes, and from run to run. That is one launch of one block of threads, of many
-  numbers two launches, and no host waits. It is an exchange with everybody, so a process that fails tells it to all.
+  numbers two launches, and no host waits. Without peer access messages bring the numbers. It is an exchange with
+  everybody, so a process that fails tells it to all.
 */
 #include "commimpl.h"
 
@@ -50,18 +51,25 @@ PetscBool HybCommSumServes(HybCommSum s)
 
 PetscErrorCode HybCommSumApply(HybCommSum s, const HybExec *exec, PetscErrorCode before, PetscInt n, HybScalar *v)
 {
-  HybExchange e = s->halo->forward;
+  HybExchange e    = s->halo->forward;
+  HybScalar  *came = NULL;
 
   PetscFunctionBegin;
-  PetscCheck(before || n == s->n || (n < s->n && s->n <= HYB_COMM_FEW), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " numbers are to be added, for which there is room for %" PetscInt_FMT, n, s->n);
+  PetscCheck(before || n == s->n || (n < s->n && s->n <= HYB_COMM_FEW && e->peer), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " numbers are to be added, for which there is room for %" PetscInt_FMT, n, s->n);
   if (before) HybHaloAbandon(s->halo, exec, sizeof(HybScalar), PETSC_FALSE, before);
   PetscCall(before);
   e->lenient = s->halo->lenient = PETSC_TRUE; /* the caller asks HybCommSumHeard() */
-  if (s->n <= HYB_COMM_FEW)
+  if (e->peer && s->n <= HYB_COMM_FEW)
     PetscCall(HybPeerSum(e, exec, s->n, n, v));
   else {
     PetscCall(HybHaloBegin(s->halo, exec, sizeof(HybScalar), v));
-    PetscCall(HybPeerSumEnd(e, exec, n, v));
+    if (e->recording || e->bypeer)
+      PetscCall(HybPeerSumEnd(e, exec, n, v));
+    else {
+      PetscCall(HybHaloEnd(s->halo, exec, PETSC_SUCCESS, &came));
+      PetscCall(exec->backend->comm->sumcame(exec, e->comm->rank, e->comm->size - 1, n, came, v));
+      PetscFunctionReturn(PETSC_SUCCESS); /* the exchange has counted itself */
+    }
   }
   if (!e->recording) HybCommTallySent(PETSC_TRUE, (size_t)e->to->n * (size_t)n * sizeof(HybScalar));
   PetscFunctionReturn(PETSC_SUCCESS);

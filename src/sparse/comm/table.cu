@@ -284,6 +284,7 @@ const HybCommOps        HybCommCUDA = {
          .take        = HybPeerTake_CUDA,
          .mult        = HybPeerMult_CUDA,
          .sumtake     = HybPeerSumTake_CUDA,
+         .sumcame     = HybPeerSumCame_CUDA,
          .sum         = HybPeerSum_CUDA,
          .add         = HybCommAdd_CUDA,
          .collect     = HybCommCollect_CUDA,
