@@ -9,9 +9,9 @@
   matrices of right-hand sides and solutions; the default is densecuda where PETSc has CUDA, else dense. MATRIX is one
   of PETSc's binary files. One process.
 
-  Output, one line, tab-separated: points, n, type, type of B and X, columns, ms of all KSPSolve()s, ms of KSPMatSolve(),
-  how many times faster, iterations of the last column by each way, the largest relative residual by each way, and the
-  largest relative difference of a column.
+  Output, one line, tab-separated: points, n, type, type of B and X, columns, ms of all KSPSolve()s, ms of
+  KSPMatSolve(), how many times faster, iterations of the last column by each way, the largest relative residual by each
+  way, and the largest relative difference of a column.
 */
 #include <petscksp.h>
 #include "bench_time.h"

@@ -72,9 +72,9 @@ static PetscErrorCode Fill(Mat B, PetscInt round, PetscBool nan)
   PetscCall(MatDenseGetArray(B, &a));
   for (PetscInt c = 0; c < columns; c++)
     for (PetscInt r = start; r < end; r++) {
-      const PetscReal t    = (r + 0.5) / rows, size = PetscPowRealInt(10.0, c % 7 - 3);
-      PetscScalar     v    = c % 3 == 0 ? PetscSinReal((1 + c) * 3 * t) : c % 3 == 1 ? (PetscReal)((r * (37 + 2 * c + 6 * round) + 5 * c) % 101) / 50 - 1
-                                                                                      : (PetscReal)(r % (c + 2) == 0);
+      const PetscReal t = (r + 0.5) / rows, size = PetscPowRealInt(10.0, c % 7 - 3);
+      PetscScalar     v = c % 3 == 0 ? PetscSinReal((1 + c) * 3 * t) : c % 3 == 1 ? (PetscReal)((r * (37 + 2 * c + 6 * round) + 5 * c) % 101) / 50 - 1
+                                                                                  : (PetscReal)(r % (c + 2) == 0);
 
       if (PetscDefined(USE_COMPLEX)) v += PETSC_i * PetscCosReal((2 + c) * t);
       a[r - start + c * ld] = c == 4 ? 0 : size * v;
@@ -281,8 +281,10 @@ static PetscErrorCode WayWas(PetscInt calls[2], PetscInt columns, Way way, Petsc
   if (way == EITHER) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTestEventCount("KSPMatSolve", &at));
   PetscCall(MatTestEventCount("KSPSolve", &one));
-  if (ours) MatTestCheck(at == calls[0] + 1 && one - calls[1] < columns, "the columns are solved at once");
-  else MatTestCheck((at == calls[0] + (late ? 1 : 0) || (first && at == calls[0] + 1)) && one - calls[1] >= columns, "PETSc solves column by column");
+  if (ours)
+    MatTestCheck(at == calls[0] + 1 && one - calls[1] < columns, "the columns are solved at once");
+  else
+    MatTestCheck((at == calls[0] + (late ? 1 : 0) || (first && at == calls[0] + 1)) && one - calls[1] >= columns, "PETSc solves column by column");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -363,25 +365,25 @@ static const struct {
   const char *name, *options;
   Way         way;
 } Cases[] = {
-  {"the defaults",                 "",                                                                        OURS  },
-  {"unpreconditioned norm",        "-ksp_norm_type unpreconditioned",                                         OURS  },
-  {"natural norm",                 "-ksp_norm_type natural",                                                  OURS  },
-  {"three iterations",             "-ksp_max_it 3",                                                           OURS  },
-  {"W cycles, three steps",        "-pc_mg_cycle_type w -mg_levels_ksp_max_it 3",                             OURS  },
-  {"one step of Richardson",       "-mg_levels_ksp_type richardson -mg_levels_ksp_richardson_scale 0.6 -mg_levels_ksp_max_it 1", OURS},
-  {"tolerances",                   "-ksp_atol 1e-3 -ksp_min_it 2",                                            OURS  },
-  {"a convergence test's options", "-ksp_converged_maxits -ksp_max_it 5",                                     OURS  },
+  {"the defaults",                 "",                                                                                           OURS  },
+  {"unpreconditioned norm",        "-ksp_norm_type unpreconditioned",                                                            OURS  },
+  {"natural norm",                 "-ksp_norm_type natural",                                                                     OURS  },
+  {"three iterations",             "-ksp_max_it 3",                                                                              OURS  },
+  {"W cycles, three steps",        "-pc_mg_cycle_type w -mg_levels_ksp_max_it 3",                                                OURS  },
+  {"one step of Richardson",       "-mg_levels_ksp_type richardson -mg_levels_ksp_richardson_scale 0.6 -mg_levels_ksp_max_it 1", OURS  },
+  {"tolerances",                   "-ksp_atol 1e-3 -ksp_min_it 2",                                                               OURS  },
+  {"a convergence test's options", "-ksp_converged_maxits -ksp_max_it 5",                                                        OURS  },
 #if defined(PETSC_USE_COMPLEX)
-  {"symmetric",                    "-ksp_cg_type symmetric",                                                  OURS  },
+  {"symmetric",                    "-ksp_cg_type symmetric",                                                                     OURS  },
 #endif
-  {"batches of three",             "-ksp_matsolve_batch_size 3",                                              OURS  },
-  {"SOR",                          "-mg_levels_pc_type sor",                                                  LATE  },
-  {"a coarsest level of PETSc's",  "-mg_coarse_pc_type sor",                                                  LATE  },
-  {"a guess of former solves",     "-ksp_guess_type fischer",                                                 PETSCS},
-  {"no norm",                      "-ksp_norm_type none -ksp_max_it 4 -ksp_convergence_test skip",            PETSCS},
-  {"eigenvalues",                  "-ksp_view_eigenvalues ascii:/dev/null",                                   PETSCS},
-  {"Jacobi",                       "-pc_type jacobi",                                                         PETSCS},
-  {"the cycle is off",             "-pc_mg_aijhybridgpu 0",                                                   PETSCS},
+  {"batches of three",             "-ksp_matsolve_batch_size 3",                                                                 OURS  },
+  {"SOR",                          "-mg_levels_pc_type sor",                                                                     LATE  },
+  {"a coarsest level of PETSc's",  "-mg_coarse_pc_type sor",                                                                     LATE  },
+  {"a guess of former solves",     "-ksp_guess_type fischer",                                                                    PETSCS},
+  {"no norm",                      "-ksp_norm_type none -ksp_max_it 4 -ksp_convergence_test skip",                               PETSCS},
+  {"eigenvalues",                  "-ksp_view_eigenvalues ascii:/dev/null",                                                      PETSCS},
+  {"Jacobi",                       "-pc_type jacobi",                                                                            PETSCS},
+  {"the cycle is off",             "-pc_mg_aijhybridgpu 0",                                                                      PETSCS},
 };
 
 static PetscErrorCode Columns(void)
@@ -397,7 +399,9 @@ static PetscErrorCode Columns(void)
       PetscCall(PetscSNPrintf(name, sizeof(name), "%s, problem %d", Cases[k].name, problem));
       MatTestName = name;
       PetscCall(ThreeCreate(problem, Cases[k].options, &t));
-      for (size_t c = 0; c < (k < 1 ? PETSC_STATIC_ARRAY_LENGTH(counts) : k < 4 ? 2 : 1); c++) PetscCall(Compare(&t, counts[c], c == 2 ? 3 : 0, (PetscInt)c, (PetscBool)(k == 0 && c == 1), Cases[k].way, (PetscBool)!c));
+      for (size_t c = 0; c < (k < 1 ? PETSC_STATIC_ARRAY_LENGTH(counts) : k < 4 ? 2
+                                                                                : 1);
+           c++) PetscCall(Compare(&t, counts[c], c == 2 ? 3 : 0, (PetscInt)c, (PetscBool)(k == 0 && c == 1), Cases[k].way, (PetscBool)!c));
       PetscCall(ThreeDestroy(&t, Cases[k].options));
     }
   }

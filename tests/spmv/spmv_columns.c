@@ -80,7 +80,7 @@ static void Expect(Case *t, HybSpMVMode mode)
 }
 
 /* what a launch left is what its vectors give; `kind` of sum: 0: a conj b, hermitian, or a b */
-static PetscErrorCode Sums(Case *t, const HybColumnsSums *left, PetscInt n, PetscInt s, const PetscScalar *a, const PetscScalar *b, PetscBool conj, const char *what)
+static PetscErrorCode Sums(Case *t, const HybColumnsSums *left, PetscInt n, PetscInt s, const PetscScalar *a, const PetscScalar *b, PetscBool conjugate, const char *what)
 {
   const PetscInt m    = t->A->csr.m;
   PetscScalar   *part = (PetscScalar *)RefAlloc((PetscCount)left->blocks * n * t->K, sizeof(*part));
@@ -93,7 +93,7 @@ static PetscErrorCode Sums(Case *t, const HybColumnsSums *left, PetscInt n, Pets
 
     for (PetscInt q = 0; q < left->blocks; q++) sum += part[(q * n + s) * t->K + c];
     for (PetscInt k = 0; k < m; k++) {
-      const PetscScalar term = a[k * t->K + c] * (conj ? PetscConj(b[k * t->K + c]) : b[k * t->K + c]);
+      const PetscScalar term = a[k * t->K + c] * (conjugate ? PetscConj(b[k * t->K + c]) : b[k * t->K + c]);
 
       want += term;
       mag += PetscAbsScalar(term);
