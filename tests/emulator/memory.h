@@ -47,7 +47,8 @@ struct Operation {
   std::vector<emu::Use> uses;
   std::vector<Array *>  arrays;
   std::function<void()> run;
-  /* of a graph: the stream, counted as it came to the capture; an event is recorded there, or waited for, as slot says */
+  /* of a graph: the stream, counted as it came to the capture; an event is recorded there, or waited for, as slot
+     says */
   enum { Runs,
          Records,
          Waits } turn;
