@@ -44,6 +44,7 @@ typedef struct {
 } Told;
 
 static PetscBool Device; /* solves of several columns can be ours */
+static PetscBool Rough;  /* rounding decides what comes out: what sums in another order is not compared */
 
 static PetscErrorCode Tell(KSP ksp, void *ctx)
 {
@@ -332,7 +333,7 @@ static PetscErrorCode Compare(Three *t, PetscInt columns, PetscInt gap, PetscInt
   SameTold(&t->told[1], &t->told[2], PETSC_TRUE, "columns beside one at a time");
   SameTold(&t->told[1], &t->told[0], PETSC_FALSE, "columns beside MATAIJ");
   PetscCall(SameSolutions(X[1], X[2], "beside one at a time"));
-  PetscCall(SameSolutions(X[1], X[0], "beside MATAIJ"));
+  if (!Rough) PetscCall(SameSolutions(X[1], X[0], "beside MATAIJ"));
   PetscCall(SameAfterwards(t->ksp[1], t->ksp[2], "beside one at a time"));
   /* the same bits again, of which NaN are no equals */
   PetscCall(MatDuplicate(X[1], MAT_COPY_VALUES, &again));
@@ -575,7 +576,9 @@ static PetscErrorCode Stops(void)
       else
         PetscCall(MatShift(t.A[k], -2.0));
     }
+    Rough = PetscDefined(USE_REAL_SINGLE);
     PetscCall(Compare(&t, 6, 0, 1, PETSC_FALSE, OURS, PETSC_FALSE));
+    Rough = PETSC_FALSE;
     PetscCall(ThreeDestroy(&t, "-mg_coarse_pc_type lu"));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
