@@ -18,7 +18,7 @@ PETSC_INTERN PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP);
 PETSC_INTERN PetscErrorCode HybChebyshevGetState(KSP, PetscObjectState *state, PetscBool *noisy);
 PETSC_INTERN PetscErrorCode KSPCreate_CG_Hyb(KSP);
 /* cg.c: what a program has told a KSPCG, and what it may ask after a solve */
-PETSC_INTERN PetscErrorCode HybCGGetKind(KSP, PetscBool *trust, PetscBool *hermitian);
+PETSC_INTERN PetscErrorCode HybCGGetKind(KSP, PetscBool *other, PetscBool *hermitian);
 PETSC_INTERN PetscErrorCode HybCGSetObjective(KSP, PetscReal);
 /* matsolve.c: the same, and KSPMatSolve() may be the plugin's */
 PETSC_INTERN PetscErrorCode KSPCreate_CGColumns_Hyb(KSP);
@@ -34,12 +34,13 @@ PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
    parallel matrix, which begins with b, NULL: with PETSc's noise. An error of one process is one of all. */
 PETSC_INTERN PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *, HybArena *work, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done);
 /*
-  A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x?
+  A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x,
+  and are all processes willing?
   r is the vector that it will be applied to. Lend, not collective: *cycle is there until End, with A's own arrays and
   plan where one process has all of it, and nothing that it consists of may change. After an error it is there as well.
   Apply is collective; before: an error of this process's, which is returned.
 */
-PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, PetscBool *may);
+PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, PetscBool willing, PetscBool *may);
 PETSC_INTERN PetscErrorCode HybMGArraysLend(PC, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult);
 PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, PetscErrorCode before, const PetscScalar *b, PetscScalar *x);
 /* an application was made by others, from HybCycleRecord() */

@@ -360,6 +360,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned)
   Count("cudaStreamWaitEvent");
   EmuStream *s = Get(stream);
   if (e->graph) {
+    bool captured = false;
+    for (const EmuStream &other : stream_) captured = captured || other.graph == e->graph;
+    if (!captured) Fail("a stream waits for an event of a capture that has ended");
     if (!s->graph) {
       if (e->graph->branches + 1 == EMU_BRANCHES) Fail("a graph with more than %d streams", EMU_BRANCHES);
       s->graph  = e->graph;

@@ -9,6 +9,8 @@ TEST np=3 @emulated -few
 TEST np=+4 @emulated
 TEST np=2 @emulated -mat_aijhybridgpu_comm mpi
 TEST np=+2 @emulated -mat_aijhybridgpu_tuning comm_together=0
+TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning whole=0
+TEST np=+3 @emulated -few -mat_aijhybridgpu_tuning whole=200
 TEST np=2 -mat_aijhybridgpu_backend host -few
 */
 #include "solvetest.h"

@@ -10,6 +10,7 @@ TEST np=1 -mat_aijhybridgpu_backend host -mat_aijhybridgpu_smoothers 0 -case eig
 TEST np=1 @emulated
 TEST np=1 @emulated -few -pc_mg_aijhybridgpu_precision single
 TEST np=+2 @emulated -few
+TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning whole=0
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
 
   -few: one case of three; -case NAME: this one alone

@@ -8,6 +8,8 @@ TEST np=2 @emulated -every 31
 TEST np=+2 @emulated -every 29 -mat_aijhybridgpu_tuning comm_together=0
 TEST np=+3 @emulated -every 151 -mat_aijhybridgpu_comm mpi
 TEST np=2 @emulated -solves -every 211
+TEST np=+2 @emulated -solves -every 211 -ksp_initial_guess_nonzero
+TEST np=+2 @emulated -every 61 -mat_aijhybridgpu_tuning whole=0
 TEST np=+3 @emulated -solves -every 307
 
   -every N: the first sixteen, and of the others one in N; -from K: from the K-th on; -solves: solves by KSPCG instead

@@ -79,14 +79,15 @@ typedef struct {
   PetscErrorCode (*solve)(void *ctx, const HybScalar *b, HybScalar *x);
   void *ctx;
   /* On a device alone. Vectors are this process's parts, and all processes apply the cycle together. The inverse is
-     that of a coarsest level that one process has whole: others have m = 0, and then any inverse but NULL. */
+     that of a coarsest level that one process has whole: others have m = 0, and then any inverse but NULL, unless each
+     has the level whole. */
   PetscBool several;
   /* Of several processes: from level `whole` on each has all of the levels, and computes the same; 1 <= whole <= n,
      which is the coarsest; 0: there are no such levels. The level above has its rows of P in columns of all, and of R
      the columns of its rows: what all processes restrict is added by `sum`. */
   PetscInt       whole, processes;
   HybCommSum     sum;
-  HybCycleBlocks summed; /* HybCycleApply()'s own: sum's halo */
+  HybCycleBlocks summed; /* its halo is sum's */
   /* The levels are in single precision: plans are of exec.backend->single, and what their types here call HybScalar,
      values of matrices, dinv and vectors, is its. An application's b and x, and the inverse, are of double precision
      all the same. scale: HYB_CYCLE_SCALE ints where the cycle executes, zero at first. The finest level has vectors b
@@ -185,6 +186,8 @@ extern PetscErrorCode HybCycleApply(HybCycle *, PetscErrorCode before, const Hyb
 extern PetscErrorCode HybCycleMoved(HybCycle *);
 /* Not collective: an error if this process's device has found in an exchange of the cycle's that another one failed */
 extern PetscErrorCode HybCycleHeard(HybCycle *);
+/* Not collective: all processes know of an error in its exchanges, so the next application does not report it again. */
+extern void HybCycleForget(HybCycle *);
 /* Collective, of several processes: z = A x, y + A x or y - A x with the finest level's matrix, as in the cycle */
 extern PetscErrorCode HybCycleMult(HybCycle *, const HybExec *, PetscErrorCode before, const HybScalar *x, HybSpMVMode, const HybScalar *y, HybScalar *z);
 /* The same application, launch by launch, on the stream of the HybExec, which the caller captures. The recording is

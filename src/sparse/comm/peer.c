@@ -9,6 +9,10 @@
     End     wait: one block looks for the neighbours' numbers; what follows reads the slot in place. Where next to
             nothing comes between, put does that too: coarse levels of multigrid take as long as their kernels' starts
 
+  Where little is sent and what follows is short, one launch does all: a product with others' entries, or a sum over the
+  processes (sum.c). In a graph the number is in the card's memory, and what came is copied out of the slot (`taken`),
+  since the host does not know which slot it is.
+
   Both are kernels in the operation's own stream: the host waits for nothing. A slot is written again two exchanges
   later. By then its reader is done: every neighbour is told every number, and this process's put comes after its wait
   for the exchange between, which a neighbour begins after its reading.
@@ -541,7 +545,7 @@ PetscErrorCode HybPeerEnd(HybExchange e, const HybExec *exec, PetscErrorCode bef
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* beginning and end */
+/* beginning and end, in one launch */
 PetscErrorCode HybPeerSum(HybExchange e, const HybExec *exec, PetscInt room, PetscInt n, HybScalar *v)
 {
   const uint64_t number = e->count + 1;
@@ -577,7 +581,7 @@ PetscErrorCode HybPeerSumEnd(HybExchange e, const HybExec *exec, PetscInt n, Hyb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the same, with the product between */
+/* beginning, product and end in one launch */
 PetscErrorCode HybPeerMult(HybExchange e, const HybExec *exec, const HybPeerProduct *p)
 {
   const uint64_t number = e->count + 1;

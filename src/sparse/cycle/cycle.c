@@ -256,6 +256,12 @@ PetscErrorCode HybCycleHeard(HybCycle *c)
   return ierr;
 }
 
+void HybCycleForget(HybCycle *c)
+{
+  CYCLE_EACH(0, c, m)
+  if (m->halo) HybHaloForget(m->halo);
+}
+
 static PetscErrorCode CycleCapture(Visit *v, HybCycle *c)
 {
   PetscBool      may  = PETSC_FALSE;

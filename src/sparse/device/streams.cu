@@ -17,7 +17,7 @@ static struct {
 
 /* all that were made, those of other files as well */
 static struct {
-  cudaStream_t stream[HYB_SIDE_STREAMS + 2];
+  cudaStream_t stream[HYB_SIDE_STREAMS + 3]; /* the captured ones of two precisions, and one for exchanges */
   int          n;
 } made_;
 

@@ -26,9 +26,9 @@
   others hear of it in what they wait for.
 
   It takes over where nothing of a program's is called in between: no monitors, PETSc's own test of convergence, no
-  eigenvalues, no trust region, no null space but constants; and where PCApply() would be the room cycle's
-  (HybMGArraysBegin()). Else PETSc's own function is called. Vectors that live on the host are sent once and come back
-  at the end.
+  eigenvalues, no trust region, no null space but constants, on several processes none; and where PCApply() would be the
+  room cycle's (HybMGArraysBegin()). Else PETSc's own function is called. Vectors that live on the host are sent once
+  and come back at the end.
 */
 #include <petsc/private/kspimpl.h>
 #include <petsc/private/matimpl.h>
@@ -321,8 +321,9 @@ static void SolveVain(Solve *s)
 }
 
 /* The wait, after which all processes know of a failure. One that cannot fetch the numbers does not know whether the
-   others go on: it makes the next iteration, and SolveTogether() does the rest. */
-static PetscErrorCode SolveFetch(Solve *s)
+   others go on: it makes the next iteration, and SolveTogether() does the rest. agrees: all tell each other now, since
+   what comes next is a test that asks all. */
+static PetscErrorCode SolveFetch(Solve *s, PetscBool agrees)
 {
   const HybExec *exec = &s->cycle->exec;
   PetscErrorCode ierr = PETSC_SUCCESS;
@@ -330,9 +331,10 @@ static PetscErrorCode SolveFetch(Solve *s)
   PetscFunctionBegin;
   if (!s->failed) ierr = exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST);
   SOLVE_DO(s, ierr);
-  if (s->several && ierr) SolveVain(s);
+  if (s->several && ierr && !agrees) SolveVain(s);
   if (s->several) SOLVE_ALWAYS(s, HybCycleHeard(s->cycle));
   if (s->several) SOLVE_ALWAYS(s, HybCommSumHeard(s->cg->sum));
+  if (s->several && agrees) s->failed = HybAgree(PetscObjectComm((PetscObject)s->ksp), s->failed, "A solve");
   PetscCall(s->failed);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -347,7 +349,11 @@ static PetscErrorCode SolveTogether(Solve *s, PetscErrorCode before)
   PetscFunctionBegin;
   PetscCall(HybAgreeMax(mpi, PETSC_SUCCESS, "", 2, most));
   if (s->iterations < most[0]) SolveVain(s);
-  if (most[1]) PetscCall(HybAgree(mpi, before, "A solve"));
+  if (most[1]) { /* all know of it: the next solve does not hear of it again */
+    HybHaloForget(s->cg->sum->halo);
+    HybCycleForget(s->cycle);
+    PetscCall(HybAgree(mpi, before, "A solve"));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -396,6 +402,7 @@ static PetscErrorCode SolveCapture(Solve *s)
   if (may) ierr = exec->backend->cycle->captured(&captured, SolveRecordIteration(s, &captured), &s->cg->graph);
   if (s->several) HybCycleRecordEnd(s->cycle);
   if (s->several) s->cg->summed = HybHaloRecorded(s->cg->sum->halo, PETSC_FALSE);
+  if (!s->cg->graph) s->cycle->stamp = 0; /* another solver's graph has lost its numbers of exchanges */
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -448,7 +455,7 @@ static PetscErrorCode SolveIteration(Solve *s)
     SolvePrecondition(s);
   }
   s->iterations++;
-  PetscCall(SolveFetch(s));
+  PetscCall(SolveFetch(s, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -525,7 +532,7 @@ static PetscErrorCode SolveIterate(Solve *s)
   if (s->several) SOLVE_DO(s, SolveGraph(s)); /* before what tells others of a failure */
   SolvePrecondition(s);
   if (!s->several) SOLVE_DO(s, SolveGraph(s));
-  PetscCall(SolveFetch(s));
+  PetscCall(SolveFetch(s, (PetscBool)!ksp->guess_zero));
   PetscCall(SolveTest(s, 0));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   do {
@@ -574,15 +581,18 @@ static PetscErrorCode SolveReserve(Solve *s)
 /* the objective function of the first guess, as PETSc begins it: (r x - b x) / 2 */
 static PetscErrorCode SolveObjective(Solve *s)
 {
-  KSP         ksp = s->ksp;
-  Mat         A;
-  PetscScalar xr, xb;
+  KSP            ksp = s->ksp;
+  Mat            A;
+  PetscScalar    xr, xb;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   s->cg->objective = 0;
   if (ksp->guess_zero) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetOperators(ksp, &A, NULL));
-  PetscCall(MatResidual(A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0]));
+  ierr = MatResidual(A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0]);
+  if (s->several) ierr = HybAgree(PetscObjectComm((PetscObject)ksp), ierr, "The residual of a first guess");
+  PetscCall(ierr);
   PetscCall(s->cg->numbers.hermitian ? VecDot(ksp->work[0], ksp->vec_sol, &xr) : VecTDot(ksp->work[0], ksp->vec_sol, &xr));
   PetscCall(s->cg->numbers.hermitian ? VecDot(ksp->vec_rhs, ksp->vec_sol, &xb) : VecTDot(ksp->vec_rhs, ksp->vec_sol, &xb));
   s->cg->objective = (PetscReal)0.5 * PetscRealPart(xr - xb);
@@ -653,7 +663,7 @@ static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *const
   PetscMPIInt  size;
 
   PetscFunctionBegin;
-  *plain = (PetscBool)(!cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && !ksp->calc_sings && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->reason != KSP_DIVERGED_PC_FAILED && ksp->pc_side == PC_LEFT);
+  *plain = (PetscBool)(!cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && !ksp->calc_sings && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->pc_side == PC_LEFT);
   *plain = (PetscBool)(*plain && (ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_UNPRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL));
 #if HYB_HAS_DIAGONALSCALE
   *plain = (PetscBool)(*plain && !ksp->pc->diagonalscale); /* PETSc's says that it cannot */
@@ -696,7 +706,8 @@ static PetscErrorCode SolveBegin(Solve *s, PetscBool *may)
   PetscFunctionBegin;
   PetscCall(PCSetUp(ksp->pc)); /* as PCApply() does: of new values older releases hear there alone */
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-  PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], may));
+  /* of a preconditioner that failed one process alone may know */
+  PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], (PetscBool)(ksp->reason != KSP_DIVERGED_PC_FAILED), may));
   if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
   ierr       = HybMGArraysLend(ksp->pc, &s->cycle, &s->A, &s->mult);
   s->lent    = (PetscBool)!ierr;
@@ -773,13 +784,14 @@ PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybCGGetKind(KSP ksp, PetscBool *trust, PetscBool *hermitian)
+/* other: the method is not plain conjugate gradients: with a trust region, or by another function */
+PetscErrorCode HybCGGetKind(KSP ksp, PetscBool *other, PetscBool *hermitian)
 {
   HybKSPCG *cg;
 
   PetscFunctionBegin;
   PetscCall(HybKSPCGGet(ksp, &cg));
-  *trust     = cg->trust;
+  *other     = (PetscBool)(cg->trust || ksp->ops->solve != KSPSolve_CG_Hyb);
   *hermitian = cg->numbers.hermitian;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -430,12 +430,12 @@ static PetscErrorCode SolverIsPlain(KSP ksp, PetscBool *hermitian, PetscBool *pl
   Mat          A;
   MatNullSpace null, transposed;
   PetscMPIInt  size;
-  PetscBool    trust;
+  PetscBool    other;
 
   PetscFunctionBegin;
   *plain = PETSC_FALSE;
-  PetscCall(HybCGGetKind(ksp, &trust, hermitian));
-  if (trust || ksp->numbermonitors || ksp->converged != KSPConvergedDefault || ksp->calc_sings || ksp->calc_ritz || ksp->transpose_solve || ksp->chknorm >= 2) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybCGGetKind(ksp, &other, hermitian));
+  if (other || ksp->numbermonitors || ksp->converged != KSPConvergedDefault || ksp->calc_sings || ksp->calc_ritz || ksp->transpose_solve || ksp->chknorm >= 2) PetscFunctionReturn(PETSC_SUCCESS);
   if (ksp->err_hist || (ksp->res_hist && !ksp->res_hist_reset) || ksp->nwork < 3 || ksp->max_it <= 0 || ksp->reason || ksp->pc_side != PC_LEFT || !ksp->guess_zero || ksp->guess || ksp->guess_knoll) PetscFunctionReturn(PETSC_SUCCESS);
   if (ksp->presolve || ksp->postsolve || ksp->dmActive || pc->ops->presolve || pc->ops->postsolve || pc->failedreason != PC_NOERROR) PetscFunctionReturn(PETSC_SUCCESS);
   if (ksp->viewPre || ksp->viewRate || ksp->viewRhs || ksp->viewSol || ksp->viewMatExp || ksp->viewEV || ksp->viewSV || ksp->viewEVExp || ksp->viewPOpExp) PetscFunctionReturn(PETSC_SUCCESS);
@@ -488,6 +488,8 @@ static PetscErrorCode ColumnByColumn(KSP ksp, Mat B, Mat X, PetscInt N)
     ksp->convergedreasonviewer = viewer;
 #endif
     PetscCall(ierr);
+    /* PETSc says this of a solve that is not within another one */
+    PetscCheck(!ksp->errorifnotconverged || ksp->reason > 0, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "KSPSolve has not converged, reason %s", KSPConvergedReasons[ksp->reason]);
     PetscCall(MatDenseRestoreColumnVecWrite(X, c, &x));
     PetscCall(MatDenseRestoreColumnVecRead(B, c, &b));
   }
@@ -507,12 +509,13 @@ static PetscErrorCode KSPMatSolve_CG_Hyb(KSP ksp, Mat B, Mat X)
 
   PetscFunctionBegin;
   PetscCall(MatGetSize(B, NULL, &N));
+  if (ksp->reason > 0) ksp->reason = KSP_CONVERGED_ITERATING; /* the batch before has ended */
   PetscCall(SolverIsPlain(ksp, &s.sums.hermitian, &may));
   if (may && N > 1) {
     s.numbers.hermitian = s.sums.hermitian;
     PetscCall(PCSetUp(ksp->pc)); /* of new values older releases hear there alone */
     PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-    PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->work[1], ksp->work[2], ksp->work[0], &may));
+    PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->work[1], ksp->work[2], ksp->work[0], PETSC_TRUE, &may));
     if (may) {
       PetscCall(HybMGArraysLend(ksp->pc, &cycle, &s.A, &mult));
       s.exec = cycle->exec;

@@ -644,6 +644,7 @@ static PetscErrorCode LendParallel(HybMG *h, PetscBool *moved)
     if (!ierr) ierr = later;
   }
   for (PetscInt k = 0; k < h->cycle.n && !ierr; k++) ierr = LendSeveral(h, k, moved);
+  ierr = HybErrorFirst(ierr, HybMGWholeHeard(h));
   if (ierr) *moved = PETSC_TRUE; /* what has moved is not seen the next time */
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

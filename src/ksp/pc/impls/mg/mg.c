@@ -147,13 +147,18 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, PetscBool *may)
+PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, PetscBool willing, PetscBool *may)
 {
-  HybMG *h = NULL;
+  MPI_Comm    mpi = PetscObjectComm((PetscObject)pc);
+  HybMG      *h   = NULL;
+  PetscMPIInt size;
 
   PetscFunctionBegin;
   *may = PETSC_FALSE;
   if (pc->ops->apply != PCApply_MG_Hyb) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCallMPI(MPI_Comm_size(mpi, &size));
+  if (size > 1) PetscCall(HybAgreeAll(mpi, PETSC_SUCCESS, "", &willing));
+  if (!willing) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
   PetscCall(HybMGLook(pc, h, b, x, may));
   if (*may && h->A[0] != A) *may = PETSC_FALSE;

@@ -164,6 +164,8 @@ PETSC_INTERN PetscErrorCode HybMGSingleRelease(HybMG *);
 PETSC_INTERN PetscErrorCode HybMGWholeChoose(PC, HybMG *, const HybExec *);
 PETSC_INTERN PetscErrorCode HybMGWholeBuild(PC, HybMG *, PetscErrorCode before);
 PETSC_INTERN PetscErrorCode HybMGWholeRelease(HybMG *);
+/* not collective: has a device found that others' values of these levels did not come? */
+PETSC_INTERN PetscErrorCode HybMGWholeHeard(HybMG *);
 /* columns.c */
 PETSC_INTERN PetscErrorCode HybMGColumnsRelease(HybMG *);
 /* rhs.c: the smoothers can ask for their right-hand sides from now on; and b is the finest level's */

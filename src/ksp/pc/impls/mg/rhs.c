@@ -81,7 +81,8 @@ PetscErrorCode HybMGGiveRightHandSide(KSP smoother)
 
     if (s->down.ksp.id != id && s->up.ksp.id != id) continue;
     PetscCall(VecDuplicate(smoother->work[1], &v));
-    PetscCall(Fill(h, h->cycle.level[k].b, v));
+    /* of a level that each process has whole this one's part */
+    PetscCall(Fill(h, h->cycle.level[k].b + (h->firstwhole && k >= h->firstwhole ? h->A[k]->rmap->rstart : 0), v));
     PetscCall(VecDestroy(&smoother->vec_rhs));
     smoother->vec_rhs = v;
   }

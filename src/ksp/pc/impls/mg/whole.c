@@ -43,6 +43,14 @@ PetscErrorCode HybMGWholeRelease(HybMG *h)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMGWholeHeard(HybMG *h)
+{
+  PetscFunctionBegin;
+  for (PetscInt k = h->firstwhole; k && k < h->cycle.n; k++)
+    for (int part = 0; part < HYB_CYCLE_R; part++) PetscCall(HybParWholeHeard(&h->whole[k][part].all));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscBool WholeIsOld(const HybMGWhole *w, Mat A)
 {
   return (PetscBool)(w->made && (w->id != ((PetscObject)A)->id || w->nonzerostate != A->nonzerostate));
