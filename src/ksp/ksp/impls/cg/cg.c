@@ -82,10 +82,8 @@ static PetscErrorCode HybKSPCGGet(KSP ksp, HybKSPCG **cg)
 
 static PetscErrorCode HybKSPCGForget(HybKSPCG *cg)
 {
-  const HybBackend *backend = cg->keep.exec.backend;
-
   PetscFunctionBegin;
-  if (cg->graph) PetscCall(backend->cycle->forget(&cg->keep.exec, &cg->graph));
+  if (cg->graph) PetscCall(cg->keep.exec.backend->cycle->forget(&cg->keep.exec, &cg->graph));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -267,15 +265,13 @@ static void SolveSum(Solve *s, HybCGNumber first, PetscInt n)
 /* z loses its mean, where PETSc takes it out of what the preconditioner made */
 static PetscErrorCode SolveZeroMean(const Solve *s, const HybExec *exec)
 {
-  static const int   weight[HYB_CYCLE_TOTALS] = {1, 0, 0, 0};
-  const HybCycleOps *ops                      = exec->backend->cycle;
-  const PetscCount   n                        = s->n;
-  HybScalar         *z                        = (HybScalar *)s->z.there;
+  static const int weight[HYB_CYCLE_TOTALS] = {1, 0, 0, 0};
+  HybScalar       *z                        = (HybScalar *)s->z.there;
 
   PetscFunctionBegin;
   if (!s->null) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(ops->sum(exec, &s->cg->sums, 0, n, z));
-  PetscCall(ops->shift(exec, &s->cg->sums, weight, n, z, z));
+  PetscCall(exec->backend->cycle->sum(exec, &s->cg->sums, 0, s->n, z));
+  PetscCall(exec->backend->cycle->shift(exec, &s->cg->sums, weight, s->n, z, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -728,29 +724,24 @@ static PetscErrorCode SolveBegin(Solve *s, PetscBool *may)
 
 static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
 {
-  HybKSPCG *cg;
+  PetscBool      may = PETSC_FALSE;
+  Solve          s   = {.ksp = ksp};
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybKSPCGGet(ksp, &cg));
-  cg->ours = PETSC_FALSE;
-  {
-    PetscBool      may = PETSC_FALSE;
-    Solve          s   = {.ksp = ksp, .cg = cg};
-    PetscErrorCode ierr;
-
-    PetscCall(SolveIsPlain(ksp, cg, &s.null, &may));
-    if (may) PetscCall(SolveBegin(&s, &may));
-    if (may) {
-      cg->ours = PETSC_TRUE;
-      PetscCall(HybCountGAMG(HYB_SOLVES));
-      s.work = HybArenaOn(&s.cycle->exec);
-      ierr   = SolveArrays(&s);
-      ierr   = HybErrorFirst(ierr, HybArenaReset(&s.work));
-      PetscCall(HybErrorFirst(ierr, s.lent ? HybMGArraysEnd(ksp->pc) : PETSC_SUCCESS));
-      PetscFunctionReturn(PETSC_SUCCESS);
-    }
-  }
-  PetscCall((*petsc.solve)(ksp));
+  PetscCall(HybKSPCGGet(ksp, &s.cg));
+  s.cg->ours = PETSC_FALSE;
+  PetscCall(SolveIsPlain(ksp, s.cg, &s.null, &may));
+  if (may) PetscCall(SolveBegin(&s, &may));
+  if (may) {
+    s.cg->ours = PETSC_TRUE;
+    PetscCall(HybCountGAMG(HYB_SOLVES));
+    s.work = HybArenaOn(&s.cycle->exec);
+    ierr   = SolveArrays(&s);
+    ierr   = HybErrorFirst(ierr, HybArenaReset(&s.work));
+    PetscCall(HybErrorFirst(ierr, s.lent ? HybMGArraysEnd(ksp->pc) : PETSC_SUCCESS));
+  } else
+    PetscCall((*petsc.solve)(ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
