@@ -2,20 +2,48 @@
   KSPCG on several processes that have a card each: its iterations by the plugin, with one wait in each, beside PETSc's
   on MATAIJ. Norms, first guesses, ends of every kind, new values, a process without rows, vectors that others have
   changed; two solves give the same bits; how many solves were the plugin's is counted exactly. Where messages are asked
-  for, or there are no cards, all are PETSc's.
+  for, cards are shared, or there are none, all are PETSc's.
 
 TEST np=2 @emulated
 TEST np=3 @emulated -few
 TEST np=+4 @emulated
 TEST np=2 @emulated -mat_aijhybridgpu_comm mpi
+TEST np=2 @emulated -few -cards 1
 TEST np=+2 @emulated -mat_aijhybridgpu_tuning comm_together=0
 TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning whole=0
 TEST np=+3 @emulated -few -mat_aijhybridgpu_tuning whole=200
 TEST np=2 -mat_aijhybridgpu_backend host -few
 */
 #include "solvetest.h"
+#include "matfault.h"
 
 static PetscBool Ours; /* may solves be the plugin's? */
+
+/* has each process a card of its own? */
+static PetscErrorCode OwnCards(PetscBool *own)
+{
+  const HybBackend *device = NULL;
+  HybMemoryReport   r;
+  char             *bus;
+  PetscBool         same;
+
+  PetscFunctionBeginUser;
+  *own = PETSC_FALSE;
+  PetscCall(MatTestHook(NULL, &device));
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(device->usage(&r, PETSC_FALSE));
+  PetscCall(PetscMalloc1((size_t)SolveSize * sizeof(r.bus), &bus));
+  PetscCallMPI(MPI_Allgather(r.bus, (PetscMPIInt)sizeof(r.bus), MPI_CHAR, bus, (PetscMPIInt)sizeof(r.bus), MPI_CHAR, PETSC_COMM_WORLD));
+  *own = PETSC_TRUE;
+  for (PetscMPIInt p = 0; p < SolveSize; p++) {
+    for (PetscMPIInt q = 0; q < p; q++) {
+      PetscCall(PetscStrcmp(bus + (size_t)p * sizeof(r.bus), bus + (size_t)q * sizeof(r.bus), &same));
+      if (same) *own = PETSC_FALSE;
+    }
+  }
+  PetscCall(PetscFree(bus));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* one solve of both; ours: the plugin's iterations are expected */
 static PetscErrorCode One(Pair *p, PetscBool ours, const char *what)
@@ -187,14 +215,14 @@ static PetscErrorCode Run(const char *name, PetscErrorCode (*run)(Pair *), Petsc
 int main(int argc, char **argv)
 {
   int       code = 1;
-  PetscBool device, mpi, few = PETSC_FALSE;
+  PetscBool own, mpi, few = PETSC_FALSE;
 
   PetscCall(SolveBegin(argc, argv));
   PetscFunctionBeginUser;
-  PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &device));
+  PetscCall(OwnCards(&own));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm", "mpi", &mpi));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &few, NULL));
-  Ours   = (PetscBool)(device && !mpi);
+  Ours   = (PetscBool)(own && !mpi);
   Solves = 0;
   PetscCall(Run("the same again", Again, PETSC_FALSE));
   PetscCall(Run("norms", Norms, PETSC_FALSE));
