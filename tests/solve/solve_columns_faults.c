@@ -1,5 +1,5 @@
 /*
-  KSPMatSolve() of several columns with the first, the second, the third, ... allocation and call of the device failing,
+  KSPMatSolve() of several columns with each allocation and call of the device failing in turn,
   in the first solves and in those after new values. Each time there is an error, or another way served; the next solve
   gives what it would have given, and at the end nothing of ours is held. And PCReset() gives the columns' memory back.
 
