@@ -44,6 +44,34 @@ static inline PetscErrorCode MatTestHook(int (*fault)(const char *), const HybBa
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* has each process a card of its own? */
+static inline PetscErrorCode MatTestOwnCards(PetscBool *own)
+{
+  const HybBackend *device = NULL;
+  HybMemoryReport   r;
+  char             *bus;
+  PetscBool         same;
+  PetscMPIInt       size;
+
+  PetscFunctionBeginUser;
+  *own = PETSC_FALSE;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(MatTestHook(NULL, &device));
+  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(device->usage(&r, PETSC_FALSE));
+  PetscCall(PetscMalloc1((size_t)size * sizeof(r.bus), &bus));
+  PetscCallMPI(MPI_Allgather(r.bus, (PetscMPIInt)sizeof(r.bus), MPI_CHAR, bus, (PetscMPIInt)sizeof(r.bus), MPI_CHAR, PETSC_COMM_WORLD));
+  *own = PETSC_TRUE;
+  for (PetscMPIInt p = 0; p < size; p++) {
+    for (PetscMPIInt q = 0; q < p; q++) {
+      PetscCall(PetscStrcmp(bus + (size_t)p * sizeof(r.bus), bus + (size_t)q * sizeof(r.bus), &same));
+      if (same) *own = PETSC_FALSE;
+    }
+  }
+  PetscCall(PetscFree(bus));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 #define MATFAULT_LIVE 8192
 static struct {
   PetscErrorCode (*malloc)(size_t, PetscBool, int, const char[], const char[], void **);

@@ -19,32 +19,6 @@ TEST np=2 -mat_aijhybridgpu_backend host -few
 
 static PetscBool Ours; /* may solves be the plugin's? */
 
-/* has each process a card of its own? */
-static PetscErrorCode OwnCards(PetscBool *own)
-{
-  const HybBackend *device = NULL;
-  HybMemoryReport   r;
-  char             *bus;
-  PetscBool         same;
-
-  PetscFunctionBeginUser;
-  *own = PETSC_FALSE;
-  PetscCall(MatTestHook(NULL, &device));
-  if (!device) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(device->usage(&r, PETSC_FALSE));
-  PetscCall(PetscMalloc1((size_t)SolveSize * sizeof(r.bus), &bus));
-  PetscCallMPI(MPI_Allgather(r.bus, (PetscMPIInt)sizeof(r.bus), MPI_CHAR, bus, (PetscMPIInt)sizeof(r.bus), MPI_CHAR, PETSC_COMM_WORLD));
-  *own = PETSC_TRUE;
-  for (PetscMPIInt p = 0; p < SolveSize; p++) {
-    for (PetscMPIInt q = 0; q < p; q++) {
-      PetscCall(PetscStrcmp(bus + (size_t)p * sizeof(r.bus), bus + (size_t)q * sizeof(r.bus), &same));
-      if (same) *own = PETSC_FALSE;
-    }
-  }
-  PetscCall(PetscFree(bus));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* one solve of both; ours: the plugin's iterations are expected */
 static PetscErrorCode One(Pair *p, PetscBool ours, const char *what)
 {
@@ -219,7 +193,7 @@ int main(int argc, char **argv)
 
   PetscCall(SolveBegin(argc, argv));
   PetscFunctionBeginUser;
-  PetscCall(OwnCards(&own));
+  PetscCall(MatTestOwnCards(&own));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_comm", "mpi", &mpi));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &few, NULL));
   Ours   = (PetscBool)(own && !mpi);

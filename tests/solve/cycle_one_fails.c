@@ -111,7 +111,7 @@ static PetscErrorCode Faults(Mat H, PetscMPIInt faulty, PetscBool made, int from
 int main(int argc, char **argv)
 {
   PetscInt    only = -1, every = 1, from = 1;
-  PetscBool   few = PETSC_FALSE;
+  PetscBool   few = PETSC_FALSE, own;
   Mat         S, A, H;
   KSP         h;
   PetscMPIInt size;
@@ -125,6 +125,11 @@ int main(int argc, char **argv)
   PetscCall(Options("-mat_aijhybridgpu_comm_timeout 5 -pc_gamg_coarse_eq_limit 10 -pc_gamg_process_eq_limit 1", PETSC_TRUE));
   PetscCall(Grid(2, 20, LAPLACE, &S));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-solves", &Solves));
+  if (Solves) PetscCall(MatTestOwnCards(&own));
+  if (Solves && !own) { /* where cards are shared KSPCG is PETSc's, which waits for ever for one that has failed */
+    MatTestSkipped++;
+    return MatTestEnd();
+  }
   if (Solves) PetscCall(Options("-ksp_type cg -ksp_max_it 3 -ksp_error_if_not_converged 0", PETSC_TRUE));
   PetscCall(OfBothTypes(S, &A, &H));
   PetscCall(Solver(H, &h)); /* the first use of all */

@@ -107,7 +107,8 @@ static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVSte
     CYCLE_BY_PLAN(v, l->mult, HybSpMVApplyStep(l->mult, &l->A, x, step));
     return;
   }
-  if (HybCycleShares(v->cycle, k, HYB_CYCLE_A) && HybCycleBlocksHasStep(&l->several[HYB_CYCLE_A])) {
+  /* after an error there may be no plans; a product tells the others of it as a step does */
+  if (!v->failed && HybCycleShares(v->cycle, k, HYB_CYCLE_A) && HybCycleBlocksHasStep(&l->several[HYB_CYCLE_A])) {
     const PetscErrorCode ierr = HybCycleBlocksStep(&v->cycle->level[k].several[HYB_CYCLE_A], v->exec, v->failed, x, step);
 
     if (!v->failed) v->failed = ierr;
