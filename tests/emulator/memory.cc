@@ -419,9 +419,8 @@ Operation *Queue(EmuStream *s, const char *what, std::vector<Use> &&uses, std::f
   o->kernel    = false;
   o->uses      = std::move(uses);
   o->run       = std::move(run);
-  o->turn      = Operation::Runs;
+  o->turn      = 0;
   o->branch    = s->branch;
-  o->slot      = 0;
   if (s->graph) s->graph->open[s->branch] = true;
   if (s->graph) return o;
   Legacy(s, true);

@@ -47,12 +47,8 @@ struct Operation {
   std::vector<emu::Use> uses;
   std::vector<Array *>  arrays;
   std::function<void()> run;
-  /* of a graph: the stream, counted as it came to the capture; an event is recorded there, or waited for, as slot
-     says */
-  enum { Runs,
-         Records,
-         Waits } turn;
-  int branch, slot;
+  /* of a graph: 0: it runs, 1: the event of a slot is recorded, 2: waited for; on the stream that is branch's */
+  int turn, branch, slot;
 };
 } // namespace emu
 

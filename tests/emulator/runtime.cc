@@ -267,12 +267,13 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 }
 /* Graphs: what a stream is given while it is captured is looked at and done when the graph is launched, each time anew.
    A stream that waits for an event of the capture is captured as well, and has to be waited for before the end. */
+enum { Runs, Records, Waits };
 static void Turn(EmuStream *s, int turn, int slot)
 {
   const bool open = s->graph->open[s->branch];
   Operation *o    = Queue(s, "an event", {}, [] {});
 
-  o->turn                   = turn ? Operation::Waits : Operation::Records;
+  o->turn                   = turn ? Waits : Records;
   o->slot                   = slot;
   s->graph->open[s->branch] = open;
 }
@@ -340,9 +341,9 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
       s       = Get(branch[g.branch]);
       s->card = Get(stream)->number ? Get(stream)->card : card_;
     }
-    if (g.turn == Operation::Records) at[(size_t)g.slot] = s->clock;
-    if (g.turn == Operation::Waits) s->clock.Join(at[(size_t)g.slot]);
-    if (g.turn != Operation::Runs) continue;
+    if (g.turn == Records) at[(size_t)g.slot] = s->clock;
+    if (g.turn == Waits) s->clock.Join(at[(size_t)g.slot]);
+    if (g.turn != Runs) continue;
     std::vector<emu::Use> uses = g.uses;
     std::function<void()> run  = g.run;
     Operation            *o    = Queue(s, g.what.c_str(), std::move(uses), std::move(run));
