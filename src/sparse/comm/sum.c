@@ -24,6 +24,8 @@ PetscErrorCode HybCommSumCreate(HybComm comm, const HybExec *exec, PetscErrorCod
   (void)PetscFree(ranges);
   if (ierr) (void)PetscFree(s);
   PetscCall(ierr);
+  /* what a graph of sums needs is made with them; else it is made when one is */
+  if (HybHaloRecordable(halo, PETSC_FALSE) && !HYB_QUIETLY(HybHaloRecord(halo, exec, PETSC_FALSE))) (void)HybHaloRecorded(halo, PETSC_FALSE);
   s->halo = halo;
   s->n    = n;
   *sum    = s;

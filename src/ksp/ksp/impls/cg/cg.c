@@ -208,6 +208,7 @@ typedef struct {
   PetscCount    n, nnz;        /* rows of this process, and their nonzeros */
   /* this process's first error: it does nothing any more but what the others wait for */
   PetscErrorCode failed;
+  PetscBool      told;       /* and a sum has told them */
   PetscInt64     iterations; /* that were begun */
   HybArena       work;
   HybVecAccess   b, x, r, z, p;
@@ -259,6 +260,7 @@ static void SolveMult(Solve *s, const PetscScalar *x, HybSpMVMode mode, const Pe
 /* n numbers from this one on become sums over the processes */
 static void SolveSum(Solve *s, HybCGNumber first, PetscInt n)
 {
+  if (s->several && s->failed) s->told = PETSC_TRUE;
   if (s->several) SOLVE_ALWAYS(s, HybCommSumApply(s->cg->sum, &s->cycle->exec, s->failed, n, s->cg->numbers.s + first));
 }
 
@@ -316,18 +318,16 @@ static void SolveVain(Solve *s)
   s->iterations++;
 }
 
-/* The wait, after which all processes know of a failure. One that cannot fetch the numbers does not know whether the
-   others go on: it makes the next iteration, and SolveTogether() does the rest. agrees: all tell each other now, since
-   what comes next is a test that asks all. */
+/* The wait, after which all processes know of a failure. One that cannot fetch the numbers, or make the last sum, does
+   not know whether the others go on: it makes the next iteration, and SolveTogether() does the rest. agrees: all tell
+   each other now, since what comes next is a test that asks all. */
 static PetscErrorCode SolveFetch(Solve *s, PetscBool agrees)
 {
   const HybExec *exec = &s->cycle->exec;
-  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  if (!s->failed) ierr = exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST);
-  SOLVE_DO(s, ierr);
-  if (s->several && ierr && !agrees) SolveVain(s);
+  SOLVE_DO(s, exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
+  if (s->several && s->failed && !s->told && !agrees) SolveVain(s);
   if (s->several) SOLVE_ALWAYS(s, HybCycleHeard(s->cycle));
   if (s->several) SOLVE_ALWAYS(s, HybCommSumHeard(s->cg->sum));
   if (s->several && agrees) s->failed = HybAgree(PetscObjectComm((PetscObject)s->ksp), s->failed, "A solve");
