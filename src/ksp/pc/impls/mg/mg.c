@@ -221,7 +221,8 @@ PetscErrorCode HybMGArraysApplied(PC pc)
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
   PetscCall(HybMGApplied(pc, h));
-  h->cycle.applied = PETSC_FALSE; /* who has a graph of its own needs none of the cycle's for what is left */
+  /* who has a graph of its own needs none of the cycle's for what is left */
+  if (!h->cycle.graph) h->cycle.applied = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
