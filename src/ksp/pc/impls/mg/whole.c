@@ -7,11 +7,15 @@
   is P's transpose, made here. The level above keeps its part of P with global columns. The matrices are PETSc's: whose
   values have changed is sent again before the next application; patterns are sent once.
 
-  There are none where the coarsest level is left to its solver, or a restriction is not the interpolation's transpose.
+  There are none where the coarsest level is left to its solver, or a restriction is not the interpolation's transpose;
+  nor for many processes, or vectors of many numbers for all of them together: everybody adds everybody's.
 
   Memory: on each process all of these levels' matrices, twice as long as values go by messages.
 */
 #include "mgimpl.h"
+
+#define WHOLE_PROCESSES 16        /* at most; two were measured */
+#define WHOLE_ADDED     (1 << 20) /* numbers that a process adds for a right-hand side, at most */
 
 static PetscErrorCode WholeDrop(HybMGWhole *w)
 {
@@ -81,10 +85,12 @@ PetscErrorCode HybMGWholeChoose(PC pc, HybMG *h, const HybExec *x)
   PetscInt       first = n;
   PetscBool      may   = (PetscBool)(h->several && most && !h->nowhole);
   PetscErrorCode ierr  = PETSC_SUCCESS;
+  PetscMPIInt    size;
 
   PetscFunctionBegin;
   if (!h->several) PetscFunctionReturn(PETSC_SUCCESS);
-  may = (PetscBool)(may && h->A[n]->rmap->N <= HYB_MG_INVERSE);
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  may = (PetscBool)(may && h->A[n]->rmap->N <= HYB_MG_INVERSE && size <= WHOLE_PROCESSES);
   (void)memset(v, 0, sizeof(v));
   for (PetscInt k = 0; k < n; k++) {
     if (!ierr && may && k) ierr = WholeNonzeros(h->A[k], x, &v[k]);
@@ -93,7 +99,7 @@ PetscErrorCode HybMGWholeChoose(PC pc, HybMG *h, const HybExec *x)
   PetscCall(HybAgreeSum(PetscObjectComm((PetscObject)pc), ierr, "Levels that each process has whole", n + 1, v));
   /* their interpolations and the one to them have to be what is restricted with */
   may = (PetscBool)(may && WholeTransposed(h, n - 1));
-  while (may && first > 1 && WholeTransposed(h, first - 2) && (nnz += v[first - 1]) <= most) first--;
+  while (may && first > 1 && WholeTransposed(h, first - 2) && (nnz += v[first - 1]) <= most && h->A[first - 1]->rmap->N <= WHOLE_ADDED / size) first--;
   if (!may) first = 0;
   if (v[n] || first != h->firstwhole) {
     if (h->cycle.exec.backend) PetscCall(HybCycleMoved(&h->cycle));
