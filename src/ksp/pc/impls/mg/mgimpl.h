@@ -84,13 +84,10 @@ typedef struct {
   PetscBool        made, valued;
   PetscObjectId    id; /* the matrix, its pattern, and the values that it had */
   PetscObjectState nonzerostate, state;
-  HybSpMV          plan;
-  PetscBool        planned;
   HybArena         keep; /* of an interpolation: its transpose's */
   HybCSR           T;
-  PetscInt        *perm; /* entry k of T is entry perm[k] */
-  HybSpMV          back;
-  PetscBool        planned2;
+  PetscInt        *perm;        /* entry k of T is entry perm[k] */
+  HybSpMV          plan, planT; /* plans of products with the matrix, and with T */
 } HybMGWhole;
 
 /* The cycle of several right-hand sides at once (columns.c) */

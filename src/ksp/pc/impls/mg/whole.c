@@ -19,12 +19,11 @@
 
 static PetscErrorCode WholeDrop(HybMGWhole *w)
 {
-  PetscErrorCode ierr = PETSC_SUCCESS;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   if (!w->made) PetscFunctionReturn(PETSC_SUCCESS);
-  if (w->planned) ierr = HybSpMVDestroy(&w->plan);
-  if (w->planned2) ierr = HybErrorFirst(ierr, HybSpMVDestroy(&w->back));
+  ierr = HybErrorFirst(HybSpMVDestroy(&w->plan), HybSpMVDestroy(&w->planT));
   ierr = HybErrorFirst(ierr, HybArenaReset(&w->keep));
   ierr = HybErrorFirst(ierr, HybParWholeDestroy(&w->all));
   (void)memset(w, 0, sizeof(*w));
@@ -141,12 +140,12 @@ static PetscErrorCode WholeTranspose(HybMGWhole *w)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode WholePlan(const HybExec *x, const HybCSR *csr, HybSpMV *plan, PetscBool *planned)
+/* once for a pattern */
+static PetscErrorCode WholePlan(const HybExec *x, const HybCSR *csr, HybSpMV *plan)
 {
   PetscFunctionBegin;
-  if (*planned) PetscFunctionReturn(PETSC_SUCCESS);
+  if (plan->method) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybSpMVInit(plan, x, "auto", 1));
-  *planned = PETSC_TRUE;
   PetscCall(HybSpMVSetUp(plan, csr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -186,8 +185,8 @@ static PetscErrorCode WholeValues(HybMG *h, PetscErrorCode before, Mat A, PetscB
   ierr      = HybErrorFirst(ierr, HybMatGetParCSR(A, x, PETSC_TRUE, &csr));
   ierr      = HybErrorFirst(ierr, HybParWholeValues(&w->all, x, ierr, &csr));
   if (!ierr && transpose) ierr = WholeTranspose(w);
-  if (!ierr) ierr = WholePlan(x, &w->all.csr, &w->plan, &w->planned);
-  if (!ierr && transpose) ierr = WholePlan(x, &w->T, &w->back, &w->planned2);
+  if (!ierr) ierr = WholePlan(x, &w->all.csr, &w->plan);
+  if (!ierr && transpose) ierr = WholePlan(x, &w->T, &w->planT);
   PetscCall(HybErrorFirst(ierr, HybMatRestoreParCSR(A, x, &csr)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -223,7 +222,7 @@ static void WholeLend(HybMG *h)
     l->P           = P->all.csr;
     l->interpolate = &P->plan;
     l->R           = P->T;
-    l->restriction = &P->back;
+    l->restriction = &P->planT;
     if (k < first) continue;
     l->A    = A->all.csr;
     l->mult = &A->plan;
