@@ -1,29 +1,11 @@
 /*
-  bench_problems.h: what bench_mat.c and bench_steps.c share: when a clock may be read, and their matrices as MATAIJ:
-  stencils, and linear elasticity with its rigid-body modes; of the sizes in their variables.
+  bench_problems.h: what bench_mat.c and bench_steps.c share: their matrices as MATAIJ: stencils, and linear elasticity
+  with its rigid-body modes; of the sizes in their variables.
 */
 #ifndef BENCH_PROBLEMS_H
 #define BENCH_PROBLEMS_H
 
-#if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
-  #define PETSC_SUCCESS 0
-#endif
-
-/* the card has done what it was given, and all processes are here */
-static PetscErrorCode Synchronize(void)
-{
-  PetscFunctionBeginUser;
-#if defined(PETSC_HAVE_CUDA)
-  if (PetscDeviceInitialized(PETSC_DEVICE_CUDA)) { /* a PETSc with CUDA may run without a card */
-    PetscDeviceContext dctx;
-
-    PetscCall(PetscDeviceContextGetCurrentContext(&dctx));
-    PetscCall(PetscDeviceContextSynchronize(dctx));
-  }
-#endif
-  if (size > 1) PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+#include "bench_wait.h"
 
 /* of a grid: 9 points are a square's */
 static PetscInt Vertices(void)

@@ -10,7 +10,7 @@ $(HOST_BENCH_BIN): $(BUILD)/benchmarks/%: benchmarks/%.c benchmarks/hostcases.h 
 
 BENCH_AIJ_NP ?= 1 2
 BENCH_AIJ_ARGS ?=
-$(BUILD)/benchmarks/bench_aij: benchmarks/bench_aij.c
+$(BUILD)/benchmarks/bench_aij: benchmarks/bench_aij.c benchmarks/bench_wait.h
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CC) $(CFLAGS_ALL) -o $@ $< $(PETSC_LIBS) -lm -ldl
 

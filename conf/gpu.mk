@@ -22,7 +22,7 @@ pack_tests = $(sort $(if $(filter unit,$(PARTS)),$(UNIT_TESTS) $(MAT_TESTS)) $(i
 .PHONY: gpu-pack gpu-pack-check gpu-report-add
 gpu-pack: $(if $(filter 1,$(CUDA)),$(if $(filter-out unit cards faults sanitizer conformance,$(PARTS)),,all cuda))
 	@$(if $(filter 1,$(CUDA)),,echo "make gpu-pack: it needs CUDA's nvcc$(if $(NVCC),: leave CUDA=0 out,, on the PATH or as NVCC=FILE)" >&2; exit 2)
-	@$(MAKE) --no-print-directory $(if $(filter conformance,$(PARTS)),conformance-bundle) $(pack_tests:%=$(BUILD)/tests/%) $(patsubst %,$(BUILD)/benchmarks/%,bench_mat bench_steps bench_columns bench_big bench_spgemm bench_spmv)
+	@$(MAKE) --no-print-directory $(if $(filter conformance,$(PARTS)),conformance-bundle) $(pack_tests:%=$(BUILD)/tests/%) $(patsubst %,$(BUILD)/benchmarks/%,bench_mat bench_aij bench_steps bench_columns bench_big bench_spgemm bench_spmv)
 	@PARTS='$(PARTS)' PACK_MATRICES='$(PACK_MATRICES)' MATRICES='$(MATRICES)' CUDA_LIB='$(CUDA_LIB)' CONFORMANCE_BUNDLE='$(CONFORMANCE_BUNDLE)' \
 	  BUILT_WITH="nvcc $$($(NVCC) --version | sed -n 's/.*release \([0-9.]*\).*/\1/p'), PETSc $(PETSC_VERSION) $$(echo '$(PETSC_ID)' | cut -d- -f2,3)" conf/gpu-pack $(PACK) $(BUILD) $(pack_tests)
 
