@@ -67,7 +67,8 @@ typedef struct {
   /* A(i,i) = d[i] or += d[i] (alpha in place of d[i] where d is NULL); *missing = number of rows < min(m,n) without a
      diagonal entry; if any, A is unchanged */
   PetscErrorCode (*diagonalset)(const HybExec *, HybArena *work, HybCSR *A, const HybScalar *d, const HybScalar *alpha, PetscBool add, PetscCount *missing);
-  /* Y += alpha X where the pattern of X is within Y's; *missing = entries of X not in Y; if any, Y is unchanged */
+  /* Y += alpha X where the pattern of X is within Y's; *missing = entries of X not in Y; if any, Y is unchanged.
+     missing NULL: it is known that there are none; nothing is asked or waited for then, and work may be NULL. */
   PetscErrorCode (*axpysubset)(const HybExec *, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing);
   /* C has the union of two patterns: C->i, C->j from keep (memory exec->result); PETSC_ERR_ARG_OUTOFRANGE if C's
      nonzeros do not fit PetscInt */

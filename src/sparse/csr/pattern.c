@@ -15,7 +15,7 @@ PetscErrorCode HybCSRAXPYSubset_Host(const HybExec *exec, HybArena *work, const 
   PetscFunctionBegin;
   PetscCheck(X->m == Y->m && X->n == Y->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Cannot add a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT " to one of %" PetscInt_FMT " x %" PetscInt_FMT, X->m, X->n, Y->m, Y->n);
   /* first all, then the sum: a matrix that lacks an entry is left as it was */
-  for (PetscInt r = 0; r < X->m; r++) {
+  for (PetscInt r = 0; missing && r < X->m; r++) {
     PetscInt y = Y->i[r], yend = Y->i[r + 1];
 
     for (PetscInt x = X->i[r]; x < X->i[r + 1]; x++) {
@@ -23,7 +23,7 @@ PetscErrorCode HybCSRAXPYSubset_Host(const HybExec *exec, HybArena *work, const 
       lost += y == yend || Y->j[y] != X->j[x];
     }
   }
-  *missing = lost;
+  if (missing) *missing = lost;
   if (lost) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt r = 0; r < X->m; r++) {
     PetscInt y = Y->i[r];

@@ -152,6 +152,23 @@ PetscErrorCode HybCSRAddNumeric_CUDA(const HybExec *exec, const HybScalar *alpha
 }
 
 template <int W>
+static __global__ __launch_bounds__(CSR_THREADS) void SubsetFindAdd(PetscInt m, const PetscInt *__restrict__ ix, const PetscInt *__restrict__ jx, const PetscInt *__restrict__ iy, const PetscInt *__restrict__ jy, HybScalar alpha, const HybScalar *x, HybScalar *y)
+{
+  const int lane = HybLane() & (W - 1);
+  ROW_LOOP(r, m, W)
+  {
+    if (r < m) {
+      const PetscInt end = ix[r + 1], y1 = iy[r + 1];
+      PetscInt       q = iy[r];
+      for (PetscInt k = ix[r] + lane; k < end; k += W) {
+        q    = RowLowerBound(jy, q, y1, jx[k]);
+        y[q] = HybMulAdd(alpha, x[k], y[q]);
+      }
+    }
+  }
+}
+
+template <int W>
 static __global__ __launch_bounds__(CSR_THREADS) void SubsetFind(PetscInt m, const PetscInt *__restrict__ ix, const PetscInt *__restrict__ jx, const PetscInt *__restrict__ iy, const PetscInt *__restrict__ jy, PetscInt *__restrict__ position, PetscCount *missing)
 {
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
@@ -191,9 +208,17 @@ PetscErrorCode HybCSRAXPYSubset_CUDA(const HybExec *exec, HybArena *work, const 
 
   PetscFunctionBegin;
   PetscCheck(X->m == Y->m && X->n == Y->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Cannot add a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT " to one of %" PetscInt_FMT " x %" PetscInt_FMT, X->m, X->n, Y->m, Y->n);
-  *missing = 0;
+  if (missing) *missing = 0;
   if (X->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybCheckEntries(exec, PetscMax(X->nnz, Y->nnz), "One of two matrices to add"));
+  if (!missing) {
+    PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
+      HYB_LAUNCH((SubsetFindAdd<W>), HybBlocks((PetscCount)X->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m,
+                 X->i, X->j, Y->i, Y->j, *alpha, X->a, Y->a);
+      return PETSC_SUCCESS;
+    }));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), X->nnz, sizeof(*position), &position));
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*devmissing), &devmissing));
   PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {

@@ -34,18 +34,21 @@ PetscErrorCode HybCSRAXPY_Host(const HybExec *exec, PetscCount n, const HybScala
 
 PetscErrorCode HybCSRDiagonalScale_Host(const HybExec *exec, HybCSR *A, const HybScalar *l, const HybScalar *r)
 {
-  HybScalar *a = A->a;
+  HybScalar *restrict a         = A->a;
+  const PetscInt *restrict j    = A->j;
+  const HybScalar *restrict rhs = r;
 
   PetscFunctionBegin;
-  if (l) {
-    for (PetscInt row = 0; row < A->m; row++) {
-      const HybScalar s = l[row];
+  for (PetscInt row = 0; l && row < A->m; row++) {
+    const HybScalar s = l[row];
 
+    if (r)
+      for (PetscInt k = A->i[row]; k < A->i[row + 1]; k++) a[k] = a[k] * s * rhs[j[k]];
+    else
       for (PetscInt k = A->i[row]; k < A->i[row + 1]; k++) a[k] *= s;
-    }
   }
-  if (r) {
-    for (PetscCount k = 0; k < A->nnz; k++) a[k] *= r[A->j[k]];
+  if (r && !l) {
+    for (PetscCount k = 0; k < A->nnz; k++) a[k] *= rhs[j[k]];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

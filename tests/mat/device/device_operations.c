@@ -77,7 +77,7 @@ static PetscErrorCode CopyOfTheHosts(Mat A, Mat G)
 
 static PetscErrorCode TestValues(PetscInt m, PetscInt n)
 {
-  Mat             A, H, B, G, X, HX;
+  Mat             A, H, B, G, X, HX, Y, HY;
   Vec             l, r, d, e;
   PetscReal       na = 0, nh = 0;
   const NormType  norms[] = {NORM_1, NORM_FROBENIUS, NORM_INFINITY};
@@ -130,10 +130,18 @@ static PetscErrorCode TestValues(PetscInt m, PetscInt n)
     ONDEVICE("HybAXPY", 64, MatAXPY(G, 0.5, HX, SUBSET_NONZERO_PATTERN));
     PetscCall(MatAXPY(B, 0.5, X, SUBSET_NONZERO_PATTERN));
     MatTestCheckSame(G, B, "MatAXPY subset");
-    ONDEVICE("HybAXPY", 64, MatAYPX(G, -0.5, HX, SUBSET_NONZERO_PATTERN));
+    ONDEVICE("HybAXPY", 0, MatAYPX(G, -0.5, HX, SUBSET_NONZERO_PATTERN)); /* which is known now */
     PetscCall(MatAYPX(B, -0.5, X, SUBSET_NONZERO_PATTERN));
     MatTestCheckSame(G, B, "MatAYPX subset");
-    PetscCall(MatTestDestroy(&X, &HX));
+    PetscCall(Born(m, n, 31, &Y, &HY));
+    MAKESONDEVICE("HybAXPY", offsets, MatAXPY(G, -1.0, HY, DIFFERENT_NONZERO_PATTERN)); /* other places */
+    PetscCall(MatAXPY(B, -1.0, Y, DIFFERENT_NONZERO_PATTERN));
+    for (int k = 0; k < 2; k++) {
+      ONDEVICE("HybAXPY", k ? 0 : 64, MatAXPY(G, 0.25, HX, SUBSET_NONZERO_PATTERN));
+      PetscCall(MatAXPY(B, 0.25, X, SUBSET_NONZERO_PATTERN));
+    }
+    MatTestCheckSame(G, B, "MatAXPY subset of a pattern that has grown");
+    PetscCall(MatTestDestroy(&X, &HX, &Y, &HY));
   }
   if (square) {
     /* a full diagonal first: the sum with the unit matrix */

@@ -49,6 +49,34 @@ static PetscErrorCode HybEstimateNoise(Mat A, Vec b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* *B: A, or where vectors are a device's and A is small A on the host, as each of PETSc's sums would wait for the
+   device.
+ *b, *u: vectors of B's. */
+static PetscErrorCode HybEstimateNear(Mat A, const HybExec *x, PetscMPIInt size, Mat *B, Vec *b, Vec *u)
+{
+  MatNullSpace null;
+  VecType      type;
+  PetscBool    host, set, spd;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetVecType(A, &type));
+  PetscCall(PetscStrcmpAny(type, &host, VECSTANDARD, VECSEQ, VECMPI, ""));
+  if (size == 1 && x->backend->device) host = PETSC_FALSE; /* of a PETSc that has no vectors there */
+  if (host || A->rmap->N >= ESTIMATE_ROWS) {
+    PetscCall(PetscObjectReference((PetscObject)A));
+    *B = A;
+  } else {
+    PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, B));
+    PetscCall(MatSetVecType(*B, VECSTANDARD));
+    PetscCall(MatGetNullSpace(A, &null));
+    PetscCall(MatSetNullSpace(*B, null));
+    PetscCall(MatIsSPDKnown(A, &set, &spd));
+    if (set) PetscCall(MatSetOption(*B, MAT_SPD, spd));
+  }
+  PetscCall(MatCreateVecs(*B, b, u));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybEstimateByKSP(PC pc, Mat A, KSP ksp, Vec b, Vec x, PetscReal *emin, PetscReal *emax)
 {
   const char *prefix;
@@ -239,15 +267,17 @@ PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscInt longest,
   if (found)
     HYB_GAMG_PHASE(HYB_GAMGEstimate, HYB_PHASE_ESTIMATE, A, HybEstimateByArnoldi(A, &y, size, longest, emin, emax, &found));
   if (!found) {
-    KSP ksp;
-    Vec b, u;
+    Mat B   = NULL;
+    KSP ksp = NULL;
+    Vec b = NULL, u = NULL;
 
-    PetscCall(MatCreateVecs(A, &b, &u));
-    PetscCall(KSPCreate(PetscObjectComm((PetscObject)A), &ksp));
-    ierr = HybEstimateByKSP(pc, A, ksp, b, u, emin, emax);
+    ierr = HybEstimateNear(A, x, size, &B, &b, &u);
+    if (!ierr) ierr = KSPCreate(PetscObjectComm((PetscObject)A), &ksp);
+    if (!ierr) ierr = HybEstimateByKSP(pc, B, ksp, b, u, emin, emax);
     (void)KSPDestroy(&ksp);
     (void)VecDestroy(&b);
     (void)VecDestroy(&u);
+    (void)MatDestroy(&B);
     PetscCall(ierr);
   }
   PetscCall(PetscInfo(pc, "Smooth P0: max eigen=%e min=%e PC=%s\n", (double)*emax, (double)*emin, PCJACOBI));

@@ -115,6 +115,40 @@ static PetscErrorCode HybDiagonalScaleOnDevice(const HybExec *x, HybCSR *csr, Ve
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* On the host both sides in one pass, where each of AIJ's two goes through all values: the products' bits are the
+   same */
+static PetscErrorCode HybDiagonalScaleOnHost(Mat A, Vec l, Vec r)
+{
+  const HybExec      host = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  const PetscScalar *left, *right;
+  PetscScalar       *a;
+  HybLent            lent;
+  HybCSR             csr;
+  PetscInt           m = -1, n = -1;
+
+  PetscFunctionBegin;
+  if (l) PetscCall(VecGetLocalSize(l, &m));
+  if (r) PetscCall(VecGetLocalSize(r, &n));
+  if (PetscDefined(USE_COMPLEX) || m != A->rmap->n || n != A->cmap->n) {
+    PetscCall((*HYB_PARENT.diagonalscale)(A, l, r));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybLentGet(A, PETSC_FALSE, &lent));
+  csr = lent.csr;
+  PetscCall(HybLentRestore(A, &lent));
+  PetscCall(VecGetArrayRead(l, &left));
+  PetscCall(VecGetArrayRead(r, &right));
+  PetscCall(MatSeqAIJGetArray(A, &a));
+  csr.a = (HybScalar *)a;
+  PetscCall(HybBackendHost.csr->diagonalscale(&host, &csr, (const HybScalar *)left, (const HybScalar *)right));
+  PetscCall(MatSeqAIJRestoreArray(A, &a));
+  PetscCall(PetscObjectStateIncrease((PetscObject)A)); /* a step for each pass, as AIJ */
+  PetscCall(VecRestoreArrayRead(r, &right));
+  PetscCall(VecRestoreArrayRead(l, &left));
+  PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)csr.nnz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* MPIAIJ calls this for its blocks, not MatDiagonalScale(), which counts the state once more. By -mat_seqaij_type
    anything may be a block. */
 static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
@@ -132,7 +166,7 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
   if (hyb->block) interface = PETSC_FALSE;
   PetscCall(MatSeqAIJHybridGPUWriteBegin(A, (PetscBool)!PetscDefined(USE_COMPLEX), 0, &x, &device, &w));
   if (!device) {
-    HybInside(A, (*HYB_PARENT.diagonalscale)(A, l, r));
+    HybInside(A, HybDiagonalScaleOnHost(A, l, r));
     if (w.both) PetscCall(HybDiagonalScaleOnDevice(&x, &w.csr, l, r));
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, interface));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -462,8 +496,8 @@ static PetscErrorCode HybAXPYOnHost(Mat Y, PetscScalar alpha, Mat X, MatStructur
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Does Y know that X, both on the device, has its pattern? */
-static PetscErrorCode HybPatternsKnownEqual(Mat Y, Mat X, PetscBool *equal)
+/* Does Y know that the entries of X, both on the device, are among its own? And that it has no others? */
+static PetscErrorCode HybPatternsKnown(Mat Y, Mat X, PetscBool *among, PetscBool *equal)
 {
   Mat_SeqAIJHybridGPU *xd = NULL, *yd = NULL;
   PetscObjectId        id;
@@ -472,21 +506,22 @@ static PetscErrorCode HybPatternsKnownEqual(Mat Y, Mat X, PetscBool *equal)
   PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
   PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
   PetscCall(PetscObjectGetId((PetscObject)X, &id));
-  *equal = (PetscBool)(id == yd->equal.id && HybPatternKeyEqual(&xd->copy.key, &yd->equal.other) && HybPatternKeyEqual(&yd->copy.key, &yd->equal.own));
+  *among = (PetscBool)(id == yd->among.id && HybPatternKeyEqual(&xd->copy.key, &yd->among.other) && HybPatternKeyEqual(&yd->copy.key, &yd->among.own));
+  *equal = (PetscBool)(*among && xd->copy.key.nnz == yd->copy.key.nnz);
   if (xd->copy.key.i == yd->copy.key.i && xd->copy.key.j == yd->copy.key.j && xd->copy.key.nnz == yd->copy.key.nnz) *equal = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybPatternsKeepEqual(Mat Y, Mat X)
+static PetscErrorCode HybPatternsKeep(Mat Y, Mat X)
 {
   Mat_SeqAIJHybridGPU *xd = NULL, *yd = NULL;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
   PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
-  PetscCall(PetscObjectGetId((PetscObject)X, &yd->equal.id));
-  yd->equal.own   = yd->copy.key;
-  yd->equal.other = xd->copy.key;
+  PetscCall(PetscObjectGetId((PetscObject)X, &yd->among.id));
+  yd->among.own   = yd->copy.key;
+  yd->among.other = xd->copy.key;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -577,14 +612,14 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
 {
   HybCSR     xc, yc;
   HybArena   work;
-  PetscBool  equal = PETSC_FALSE, may = PETSC_FALSE, ascend = PETSC_FALSE;
+  PetscBool  among = PETSC_FALSE, equal = PETSC_FALSE, may = PETSC_FALSE, ascend = PETSC_FALSE;
   PetscCount missing = 1;
 
   PetscFunctionBegin;
   *done = PETSC_TRUE;
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(X, x, PETSC_TRUE, &xc));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(Y, x, PETSC_TRUE, &yc));
-  PetscCall(HybPatternsKnownEqual(Y, X, &equal));
+  PetscCall(HybPatternsKnown(Y, X, &among, &equal));
   PetscCall(HybPatternsMayBeEqual(Y, X, &may));
   if (str == SAME_NONZERO_PATTERN) {
     PetscCheck(xc.nnz == yc.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)xc.nnz, (PetscInt64)yc.nnz);
@@ -592,6 +627,9 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
   }
   if (str != DIFFERENT_NONZERO_PATTERN && equal) {
     PetscCall(x->backend->csr->axpy(x, yc.nnz, (HybScalar *)&alpha, xc.a, yc.a));
+    missing = 0;
+  } else if (str == SUBSET_NONZERO_PATTERN && among) {
+    PetscCall(x->backend->csr->axpysubset(x, NULL, (HybScalar *)&alpha, &xc, &yc, NULL));
     missing = 0;
   } else {
     PetscCall(MatSeqAIJHybridGPURowsAscend(X, x, &xc, &ascend));
@@ -605,7 +643,7 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
       work = HybArenaOn(x);
       HybCallBoth(x->backend->csr->axpysubset(x, &work, (HybScalar *)&alpha, &xc, &yc, &missing), HybArenaReset(&work));
     }
-    if (!missing && xc.nnz == yc.nnz) PetscCall(HybPatternsKeepEqual(Y, X));
+    if (!missing) PetscCall(HybPatternsKeep(Y, X));
   }
   if (missing) {
     PetscCheck(str != SAME_NONZERO_PATTERN, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The patterns of the two matrices differ, though SAME_NONZERO_PATTERN was said");

@@ -178,7 +178,7 @@ typedef struct {
   struct {
     PetscObjectId id;
     HybPatternKey own, other;
-  } equal; /* a matrix whose pattern was seen to be this one's */
+  } among; /* a matrix whose entries were seen to be among this one's: if as many, of the same pattern */
   struct {
     PetscObjectId id;
     HybPatternKey own, other;
