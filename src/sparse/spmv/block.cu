@@ -213,7 +213,7 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
   b->column  = found.column;
   scattered  = (PetscBool)((PetscCount)found.near * ROWBLOCKS_ASKED * 4 < b->nblocks && RowStreamRun(A) == 0);
   b->entries = scattered;
-  PetscCall(RowStreamPlan(&S->exec, &S->work, A, found.longest, found.bs, found.bs * found.bs, sizeof(PetscInt), 0, scattered ? 0 : 1, scattered ? BLOCK_SCATTERED : 0, &b->layout));
+  PetscCall(RowStreamPlan(&S->exec, &S->work, A, found.longest, found.bs, found.bs * found.bs, sizeof(PetscInt), 0, scattered ? 0 : 1, RowStreamHeld<RowStreamBlock<1, false>>(), scattered ? BLOCK_SCATTERED : 0, &b->layout));
   if (b->layout.rows == 0) {
     PetscCall(BlockFree(S, &b));
   } else {

@@ -185,18 +185,22 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     const PetscInt              nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
     const typename COLUMNS::Row nrow  = columns.Load(nr, nvalid, next);
     const PetscInt              after = tileof(), k2 = COLUMNS::AHEAD && after < none ? i[(PetscCount)after * l.rows] : 0, k3 = COLUMNS::AHEAD && after < none ? i[RowStreamEnd(after, l.rows, m)] : 0;
-    /* what the rows' ends need besides the sums comes while these wait for their tile. A step needs three numbers a
-       row, each in the registers of its one lane */
-    constexpr int S = STEP ? (R + G - 1) / G : R;
-    HybScalar     base[S], toward[STEP ? S : 1], dinv[STEP ? S : 1];
+    /* what the rows' ends need besides the sums comes while these wait for their tile. A step needs four numbers a row,
+       each in the registers of its one lane: nothing is computed with them before, unless rows are so many that two
+       become one at once, which waits */
+    constexpr int  S    = STEP ? (R + G - 1) / G : R;
+    constexpr bool LATE = STEP && R <= 3;
+    HybScalar      base[S], before[LATE ? S : 1], toward[STEP ? S : 1], dinv[STEP ? S : 1];
     if (STEP) {
 #pragma unroll
       for (int k = 0; k < S; k++) {
         const bool       mine_ = valid && k * G + lane < R;
         const PetscCount at    = mine_ ? r + k * G + lane : 0;
-        base[k]                = mine_ ? RowStepBase(step, at) : HybScalar(0);
-        toward[k]              = mine_ ? y[at] : HybScalar(0);
-        dinv[k]                = mine_ ? step.dinv[at] : HybScalar(0);
+        base[k]                = !mine_ ? HybScalar(0) : LATE ? step.x[at]
+                                                              : RowStepBase(step, at);
+        if (LATE) before[k] = mine_ && step.w ? step.w[at] : HybScalar(0);
+        toward[k] = mine_ ? y[at] : HybScalar(0);
+        dinv[k]   = mine_ ? step.dinv[at] : HybScalar(0);
       }
     } else {
 #pragma unroll
@@ -227,7 +231,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
       for (int c = 0; c < R; c++) {
         if (valid && lane == c % G) {
           if constexpr (STEP)
-            z[r + c] = RowStepEnd(step, base[c / G], dinv[c / G], toward[c / G], sum[c]);
+            z[r + c] = RowStepEnd(step, LATE ? RowStepBaseOf(step, base[c / G], before[LATE ? c / G : 0]) : base[c / G], dinv[c / G], toward[c / G], sum[c]);
           else
             z[r + c] = mode == ROW_SET ? sum[c] : mode == ROW_ADD ? base[c] + sum[c]
                                                                   : base[c] - sum[c];
@@ -273,6 +277,13 @@ static inline PetscInt RowStreamRun(const HybCSR *A)
   return (size_t)A->n * sizeof(HybScalar) <= level2 / 3 * 2 ? 0 : 1;
 }
 
+/* threads that a multiprocessor holds of the kernel with such columns, by its launch bounds */
+template <class COLUMNS>
+static constexpr int RowStreamHeld(void)
+{
+  return 256 * COLUMNS::BLOCKS;
+}
+
 static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount ntiles, const PetscInt *__restrict__ i, PetscInt *__restrict__ size)
 {
   const PetscCount t = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
@@ -286,12 +297,13 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
   Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream,
   0 without one, of indexbytes each; table: PetscInts that every tile needs. HybTuning's rowstream_threads, _lanes,
   _blocks and _run replace the choice: the tests go through all layouts. Tiles far larger than the mean are left to the
-  slow way rather than making room for them everywhere. run: the tiles of a run, 0: all of a multiprocessor's; resident:
-  at most so many blocks of a multiprocessor, 0: as many as fit. longest: of the rows. Where tiles of such rows would be
+  slow way rather than making room for them everywhere. run: the tiles of a run, 0: all of a multiprocessor's; held:
+  threads of the kernel's that a multiprocessor holds (RowStreamHeld()); resident: at most so many blocks of a
+  multiprocessor, 0: as many as fit. longest: of the rows. Where tiles of such rows would be
   little larger than the mean, that says enough; else tiles are measured, with a host synchronisation, unless work is
   NULL.
 */
-static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount longest, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, PetscInt run, PetscInt resident, RowStreamLayout *l)
+static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount longest, PetscInt blockrows, PetscInt perindex, size_t indexbytes, PetscInt table, PetscInt run, int held, PetscInt resident, RowStreamLayout *l)
 {
   const PetscCount mean    = PetscMax(1, (A->nnz + A->m - 1) / PetscMax(1, A->m));
   PetscCount       largest = 0, stage, meantile;
@@ -340,9 +352,8 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   l->indices = perindex ? (PetscInt)((stage / perindex + 2 * (PetscCount)(16 / indexbytes)) / 8 * 8 + 8) : 0;
   l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * indexbytes) + (size_t)l->table * sizeof(PetscInt);
   /* just as many as are resident at once: a multiprocessor has a kibibyte more than a block may ask for, and takes one
-     for each block. Blocks of a second wave, or room left for another block, cost a tenth (measured). perindex > 1 is
-     block's kernel, which needs more registers */
-  l->blocks = PetscMax(1, PetscMin((PetscCount)((limit + 1024) / (l->bytes + 1024 + 128)), (perindex > 1 ? 768 : 1024) / l->threads));
+     for each block. Blocks of a second wave, or room left for another block, cost a tenth (measured) */
+  l->blocks = PetscMax(1, PetscMin((PetscCount)((limit + 1024) / (l->bytes + 1024 + 128)), held / l->threads));
   if (resident > 0) l->blocks = PetscMin(l->blocks, resident);
   if (tuning->rowstream_blocks) l->blocks = tuning->rowstream_blocks;
   if (run != 1 && l->ntiles >= sms * l->blocks) {
@@ -417,18 +428,15 @@ struct RowStreamColumns {
   template <int G>
   __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const I *col, const PetscInt *, const Row &row, const HybScalar *x, const PetscInt *, HybScalar sum[]) const
   {
-    const HybScalar *const xb = x + row.base;
+    const HybScalar *const xb = HybAddressFrom(x + row.base);
     for (PetscInt k = start + lane; k < end; k += ROWSTREAM_BATCH * G) {
-      HybScalar xv[ROWSTREAM_BATCH], v[ROWSTREAM_BATCH];
-#pragma unroll
-      for (int u = 0; u < ROWSTREAM_BATCH; u++) {
-        const bool in = k + u * G < end;
-        v[u]          = in ? value[k + u * G] : HybScalar(0);
-        xv[u]         = in ? HybLoadVector(xb + col[k + u * G]) : HybScalar(0);
-      }
+      HybScalar xv[ROWSTREAM_BATCH];
 #pragma unroll
       for (int u = 0; u < ROWSTREAM_BATCH; u++)
-        if (k + u * G < end) sum[0] += v[u] * xv[u];
+        if (k + u * G < end) xv[u] = HybLoadVector(xb + col[k + u * G]);
+#pragma unroll
+      for (int u = 0; u < ROWSTREAM_BATCH; u++)
+        if (k + u * G < end) sum[0] += value[k + u * G] * xv[u];
     }
   }
 };

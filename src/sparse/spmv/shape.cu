@@ -64,7 +64,7 @@ struct RowStreamShape {
   {
     if (row.c != HYB_ROWSHAPE_NONE) {
       const PetscInt  *off = table + table[row.c];
-      const HybScalar *xr = x + r, *v0 = value + start;
+      const HybScalar *xr = HybAddressFrom(x + r), *v0 = value + start;
       const PetscInt   len = end - start;
       PetscInt         k   = lane;
       /* rows of few shapes have whole batches mostly: no entry of those is asked for */
@@ -102,6 +102,13 @@ typedef struct {
   PetscInt        batch;
 } Shape;
 
+/* blocks of 256 threads that a multiprocessor holds with so many loads of x under way */
+static constexpr int ShapeBlocks(PetscInt batch)
+{
+  return batch <= 7 ? 5 : batch == 14 ? 3
+                                      : 4;
+}
+
 /* the tables of a matrix that another method takes; all of them are there or none */
 static PetscErrorCode ShapeFree(HybSpMV *S, Shape **sh)
 {
@@ -124,7 +131,11 @@ static PetscErrorCode ShapeFind(HybSpMV *S, const HybCSR *A, Shape **found)
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*sh), &sh));
   PetscCall(HybRowShapesFind(&S->exec, &S->keep, &S->work, A, maxclasses, &sh->shapes));
   if (sh->shapes.found && sh->shapes.noffsets + sh->shapes.nclasses + 1 <= SHAPE_MAX_TABLE) {
-    PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, 4 * A->nnz > 3 * (PetscCount)A->m * sh->shapes.maxlength ? RowStreamRun(A) : 1, 0, &sh->layout));
+    sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7      ? 7
+                                              : sh->shapes.maxlength <= 9      ? 9
+                                              : A->nnz > 14 * (PetscCount)A->m ? 14
+                                                                               : 8;
+    PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, 4 * A->nnz > 3 * (PetscCount)A->m * sh->shapes.maxlength ? RowStreamRun(A) : 1, 256 * ShapeBlocks(sh->batch), 0, &sh->layout));
     *found = sh;
   } else
     PetscCall(ShapeFree(S, &sh));
@@ -154,10 +165,6 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
     PetscCheck(sh, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method shape cannot run: the rows of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", have too many shapes", A->m, A->n);
     S->data = sh;
   }
-  sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7 ? 7
-                                            : sh->shapes.maxlength <= 9 ? 9
-                                            : sh->layout.threads <= 128 ? 14
-                                                                        : 8;
   PetscCall(HybCountersSet(&S->counters, "classes", sh->shapes.nclasses));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", sh->layout.rows));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -171,7 +178,7 @@ static PetscErrorCode ShapeLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *
   PetscFunctionBegin;
   if (!RowStreamAligned(A->a)) layout.values = 0; /* no tile fits: the slow way */
   PetscCall(HybDispatch(sh->batch, HybCases<5, 7, 8, 9, 14>(), [&](auto BATCH) {
-    const RowStreamShape<BATCH, BATCH == 14 ? 2 : 4> columns = {
+    const RowStreamShape<BATCH, ShapeBlocks(BATCH)> columns = {
       NULL, sh->shapes.rowclass, sh->shapes.offsetptr, sh->shapes.offset, sh->shapes.nclasses, (PetscInt)sh->shapes.noffsets};
 
     return RowStreamApply(&S->exec, &layout, A, 0, columns, x, end);

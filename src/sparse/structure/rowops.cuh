@@ -29,11 +29,16 @@ typedef struct {
   HybScalar       *z;
 } RowEnding;
 
-/* c[2] w + c[1] x: what of the step does not need the sum */
+/* c[2] w + c[1] x, of a row's w and x: what of the step does not need the sum */
+static __device__ __forceinline__ HybScalar RowStepBaseOf(const RowStep &s, HybScalar x, HybScalar w)
+{
+  x = (HybScalarReal)s.c[1] * x;
+  return s.w ? (HybScalarReal)s.c[2] * w + x : x;
+}
+
 static __device__ __forceinline__ HybScalar RowStepBase(const RowStep &s, PetscCount r)
 {
-  const HybScalar x = (HybScalarReal)s.c[1] * s.x[r];
-  return s.w ? (HybScalarReal)s.c[2] * s.w[r] + x : x;
+  return RowStepBaseOf(s, s.x[r], s.w ? s.w[r] : HybScalar(0));
 }
 
 static __device__ __forceinline__ HybScalar RowStepEnd(const RowStep &s, HybScalar base, HybScalar dinv, HybScalar y, HybScalar sum)
