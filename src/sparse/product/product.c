@@ -50,13 +50,11 @@ struct _HybProduct {
   HybArena       keep, work;
   Transposed     transposed;
   PetscInt       nstages;
-  HybSpGEMM      stage[2];
-  PetscBool      stageinit[2];
+  HybSpGEMM     *stage[2];           /* made when they are needed: a block of this size comes at once */
   const HybCSR  *left[2], *right[2]; /* of each stage; from phase to phase, T and W alone are the same */
   HybCSR        *made[2];
-  HybCSR         W; /* the intermediate product of two-stage products */
-  HybPtAP        fused;
-  PetscBool      isfused;
+  HybCSR         W;                 /* the intermediate product of two-stage products */
+  HybPtAP       *fused;             /* NULL: the stages do it */
   PetscBool      frugal;            /* the last numeric phase took no memory */
   PetscCount     lost;              /* plans given back until its end */
   PetscInt       inparts;           /* what A P is made in; 0: not known yet */
@@ -93,7 +91,7 @@ PetscErrorCode HybProductCreate(const HybExec *x, HybProductType type, const cha
 PetscBool HybProductWasFrugal(HybProduct p)
 {
   for (PetscInt s = 0; s < p->nstages; s++)
-    if (p->stage[s].due) return PETSC_FALSE;
+    if (p->stage[s]->due) return PETSC_FALSE;
   return (PetscBool)(p->frugal && HybProductGetCounter(p, "plans given back") == p->lost);
 }
 
@@ -101,34 +99,35 @@ void HybProductSetStream(HybProduct p, void *stream)
 {
   /* not the arenas': what they take and clear is in the order of the stream in use, see HybBackend.use() */
   p->exec.stream = stream;
-  for (int k = 0; k < 2; k++) p->stage[k].exec.stream = stream;
-  p->fused.exec.stream = stream;
+  for (int k = 0; k < 2; k++) {
+    if (p->stage[k]) p->stage[k]->exec.stream = stream;
+  }
+  if (p->fused) p->fused->exec.stream = stream;
 }
 
 static PetscErrorCode HybProductResetFused(HybProduct p)
 {
-  PetscErrorCode ierr[3] = {PETSC_SUCCESS, PETSC_SUCCESS, PETSC_SUCCESS};
+  HybPtAP       *fused = p->fused;
+  PetscErrorCode ierr  = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  if (p->isfused) {
-    p->isfused = PETSC_FALSE;
-    if (p->fused.method->destroy) ierr[0] = p->fused.method->destroy(&p->fused);
-    ierr[1] = HybArenaReset(&p->fused.keep);
-    ierr[2] = HybArenaReset(&p->fused.work);
-  }
-  for (int k = 0; k < 3; k++) PetscCall(ierr[k]);
+  if (!fused) PetscFunctionReturn(PETSC_SUCCESS);
+  p->fused = NULL;
+  if (fused->method->destroy) ierr = fused->method->destroy(fused);
+  ierr = HybErrorFirst(ierr, HybArenaResetBoth(&fused->keep, &fused->work));
+  PetscCall(HybErrorFirst(ierr, PetscFree(fused)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Frees what an earlier symbolic phase left: all of it, and then reports the first error */
 static PetscErrorCode HybProductReset(HybProduct p)
 {
-  PetscErrorCode ierr[5] = {PETSC_SUCCESS, PETSC_SUCCESS};
+  PetscErrorCode ierr[5];
 
   PetscFunctionBegin;
   for (PetscInt s = 0; s < 2; s++) {
-    if (p->stageinit[s]) ierr[s] = HybSpGEMMDestroy(&p->stage[s]);
-    p->stageinit[s] = PETSC_FALSE;
+    ierr[s] = p->stage[s] ? HybSpGEMMDestroy(p->stage[s]) : PETSC_SUCCESS;
+    ierr[s] = HybErrorFirst(ierr[s], PetscFree(p->stage[s]));
   }
   ierr[2]            = HybProductResetFused(p);
   p->nstages         = 0;
@@ -246,13 +245,13 @@ static PetscErrorCode HybProductStageSymbolic(HybProduct p, PetscInt s, const Hy
   /* a fused method is none of a stage: where it declined, or where it was named for a parallel P^T A P and this is
      another of its products */
   for (const struct _HybPtAPMethod *const *m = p->exec.backend->ptap; m && *m && !fused; m++) PetscCall(PetscStrcmp(p->method, (*m)->name, &fused));
-  PetscCall(HybSpGEMMInit(&p->stage[s], &x, fused ? "auto" : p->method, p->width));
-  p->stageinit[s]        = PETSC_TRUE;
-  p->stage[s].reuse      = p->reuse;
-  p->stage[s].blocksize  = p->blocksize;
-  p->stage[s].transposed = L == &p->transposed.T ? M->i : NULL;
+  PetscCall(PetscNew(&p->stage[s]));
+  PetscCall(HybSpGEMMInit(p->stage[s], &x, fused ? "auto" : p->method, p->width));
+  p->stage[s]->reuse      = p->reuse;
+  p->stage[s]->blocksize  = p->blocksize;
+  p->stage[s]->transposed = L == &p->transposed.T ? M->i : NULL;
   PetscCall(PetscMemzero(C, sizeof(*C)));
-  PetscCall(HybSpGEMMSymbolic(&p->stage[s], &left, &right, out, C));
+  PetscCall(HybSpGEMMSymbolic(p->stage[s], &left, &right, out, C));
   if (!C->a && !HybProductPasses(p, C) && !(p->pattern && C != &p->W)) PetscCall(HybArenaAlloc(out, result, C->nnz, sizeof(HybScalar), &C->a));
   p->nstages = s + 1;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -266,25 +265,24 @@ static PetscErrorCode HybProductTryFused(HybProduct p, const HybCSR *A, const Hy
 
   PetscFunctionBegin;
   PetscCall(PetscStrcmp(p->method, "auto", &isauto));
-  for (const struct _HybPtAPMethod *const *m = p->exec.backend->ptap; m && *m && !p->isfused; m++) {
+  for (const struct _HybPtAPMethod *const *m = p->exec.backend->ptap; m && *m && !p->fused; m++) {
     PetscBool flg = PETSC_TRUE;
 
     PetscCall(PetscStrcmp(p->method, (*m)->name, &named));
     if (!named && !isauto) continue;
-    PetscCall(PetscMemzero(&p->fused, sizeof(p->fused)));
-    p->fused.exec   = p->exec;
-    p->fused.method = *m;
-    p->fused.keep   = HybArenaOn(&p->exec);
-    p->fused.work   = HybArenaOn(&p->exec);
-    p->isfused      = PETSC_TRUE;
-    if (!named && (*m)->applicable) PetscCall((*m)->applicable(&p->fused, A, P, &flg));
+    PetscCall(PetscNew(&p->fused));
+    p->fused->exec   = p->exec;
+    p->fused->method = *m;
+    p->fused->keep   = HybArenaOn(&p->exec);
+    p->fused->work   = HybArenaOn(&p->exec);
+    if (!named && (*m)->applicable) PetscCall((*m)->applicable(p->fused, A, P, &flg));
     if (!flg) PetscCall(HybProductResetFused(p));
   }
-  if (!p->isfused) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!p->fused) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMemzero(result, sizeof(*result)));
-  PetscCall(p->fused.method->symbolic(&p->fused, A, P, out, result));
-  PetscCall(HybArenaReset(&p->fused.work));
-  if (p->fused.declined) {
+  PetscCall(p->fused->method->symbolic(p->fused, A, P, out, result));
+  PetscCall(HybArenaReset(&p->fused->work));
+  if (p->fused->declined) {
     PetscCall(HybProductResetFused(p));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -302,7 +300,7 @@ static PetscErrorCode HybProductSymbolic_Inner(HybProduct p, const HybCSR *A, co
   PetscCall(HybProductReset(p));
   PetscCall(HybProductCheckShapes(p, A, B, C));
   if (p->type == HYB_PRODUCT_PTAP) PetscCall(HybProductTryFused(p, A, B, out, result));
-  if (!p->isfused) {
+  if (!p->fused) {
     if (operand >= 0) PetscCall(HybProductTransposeSymbolic(p, operand, operand ? B : A));
     n = HybProductOperands(p, A, B, C, result);
     for (PetscInt s = 0; s < n; s++) PetscCall(HybProductStageSymbolic(p, s, operand ? B : A, s == n - 1 ? p->exec.result : HYB_WORK(&p->exec), s == n - 1 ? out : &p->keep));
@@ -316,8 +314,8 @@ static size_t HybProductHeld(HybProduct p)
 {
   size_t bytes = p->keep.bytes + p->resultbytes;
 
-  for (PetscInt s = 0; s < p->nstages; s++) bytes += p->stage[s].keep.bytes;
-  return bytes + (p->isfused ? p->fused.keep.bytes : 0);
+  for (PetscInt s = 0; s < p->nstages; s++) bytes += p->stage[s]->keep.bytes;
+  return bytes + (p->fused ? p->fused->keep.bytes : 0);
 }
 
 PetscErrorCode HybProductSymbolic(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybArena *out, HybCSR *result)
@@ -362,10 +360,10 @@ static PetscErrorCode HybProductShedOf(HybProduct p, HybCSR *M)
   int reads = 0;
 
   PetscFunctionBegin;
-  for (PetscInt s = 0; s < p->nstages; s++) reads |= p->stage[s].reads & ((p->left[s] == M ? HYB_SPGEMM_READS_A : 0) | (p->right[s] == M ? HYB_SPGEMM_READS_B : 0) | (p->made[s] == M ? HYB_SPGEMM_READS_C : 0));
+  for (PetscInt s = 0; s < p->nstages; s++) reads |= p->stage[s]->reads & ((p->left[s] == M ? HYB_SPGEMM_READS_A : 0) | (p->right[s] == M ? HYB_SPGEMM_READS_B : 0) | (p->made[s] == M ? HYB_SPGEMM_READS_C : 0));
   if (reads || !M->j) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt s = 0; s < p->nstages; s++)
-    if (p->left[s] == M || p->right[s] == M || p->made[s] == M) p->stage[s].columnsgone = PETSC_TRUE;
+    if (p->left[s] == M || p->right[s] == M || p->made[s] == M) p->stage[s]->columnsgone = PETSC_TRUE;
   PetscCall(HybArenaFree(&p->keep, &M->j));
   p->shed += M->nnz;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -388,12 +386,12 @@ static PetscErrorCode HybProductTransposeNumeric(HybProduct p, const HybCSR *M)
   PetscFunctionBegin;
   for (PetscInt s = 0; s < p->nstages; s++) {
     if (p->left[s] != &t->T) continue;
-    p->stage[s].transposed = M->i; /* also of a method that plans in this phase: the last one's may be gone */
-    if (!p->stage[s].permutes) continue;
+    p->stage[s]->transposed = M->i; /* also of a method that plans in this phase: the last one's may be gone */
+    if (!p->stage[s]->permutes) continue;
     if (t->current) PetscCall(HybArenaFree(&p->keep, &t->T.a)); /* gathered before there was that plan */
-    t->current              = PETSC_FALSE;
-    p->stage[s].permutation = t->perm;
-    t->T.a                  = M->a;
+    t->current               = PETSC_FALSE;
+    p->stage[s]->permutation = t->perm;
+    t->T.a                   = M->a;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (t->current && p->same[t->operand]) PetscFunctionReturn(PETSC_SUCCESS);
@@ -410,13 +408,12 @@ static PetscErrorCode HybProductTransposeNumeric(HybProduct p, const HybCSR *M)
    quarter of what is free in the first numeric phase. */
 static PetscErrorCode HybProductParts(HybProduct p)
 {
-  const HybSpGEMM *s     = p->stage;
-  const size_t     bytes = (size_t)p->W.nnz * sizeof(HybScalar);
-  const PetscInt   asked = HybTuningGet()->product_parts;
-  PetscInt         parts = 1;
+  const size_t   bytes = (size_t)p->W.nnz * sizeof(HybScalar);
+  const PetscInt asked = HybTuningGet()->product_parts;
+  PetscInt       parts = 1;
 
   PetscFunctionBegin;
-  if (p->type == HYB_PRODUCT_PTAP && HybProductPasses(p, &p->W) && s[0].parts && s[0].hascut && s[1].parts) {
+  if (p->type == HYB_PRODUCT_PTAP && HybProductPasses(p, &p->W) && p->stage[0]->parts && p->stage[0]->hascut && p->stage[1]->parts) {
     if (asked)
       parts = asked;
     else if (bytes > HYB_PARTS_ASK) {
@@ -439,7 +436,7 @@ static PetscErrorCode HybProductPlan(HybProduct p, const HybCSR *M)
 
   PetscFunctionBegin;
   for (PetscInt s = 0; s < p->nstages; s++) {
-    HybSpGEMM     *mm = &p->stage[s];
+    HybSpGEMM     *mm = p->stage[s];
     PetscErrorCode ierr;
 
     mm->permutation = p->left[s] == &t->T ? t->perm : NULL;
@@ -465,22 +462,22 @@ static PetscErrorCode HybProductStagesNumeric(HybProduct p)
   step = HYB_SPGEMM_PARTS / n;
   if (n == 1) {
     if (p->nstages > 1 && HybProductPasses(p, &p->W)) PetscCall(HybArenaAlloc(&p->work, HYB_MEM_DEVICE, p->W.nnz, sizeof(HybScalar), &p->W.a));
-    for (PetscInt s = 0; s < p->nstages; s++) PetscCall(HybSpGEMMNumeric(&p->stage[s], p->left[s], p->right[s], p->made[s]));
+    for (PetscInt s = 0; s < p->nstages; s++) PetscCall(HybSpGEMMNumeric(p->stage[s], p->left[s], p->right[s], p->made[s]));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  for (PetscInt q = 0; q < HYB_SPGEMM_PARTS; q += step) most = PetscMax(most, p->stage[0].cut[q + step] - p->stage[0].cut[q]);
+  for (PetscInt q = 0; q < HYB_SPGEMM_PARTS; q += step) most = PetscMax(most, p->stage[0]->cut[q + step] - p->stage[0]->cut[q]);
   PetscCall(HybArenaAlloc(&p->work, HYB_MEM_DEVICE, most, sizeof(HybScalar), &p->W.a));
   for (PetscInt q = 0; q < HYB_SPGEMM_PARTS; q += step) {
     for (PetscInt s = 0; s < 2; s++) {
       HybSpGEMMPart part = {
         (PetscBool)s, {(PetscInt)(m * q / HYB_SPGEMM_PARTS), (PetscInt)(m * (q + step) / HYB_SPGEMM_PARTS)},
-         {p->stage[0].cut[q],                   p->stage[0].cut[q + step]                    }
+         {p->stage[0]->cut[q],                  p->stage[0]->cut[q + step]                   }
       };
       PetscErrorCode ierr;
 
-      p->stage[s].part = &part;
-      ierr             = HybSpGEMMNumeric(&p->stage[s], p->left[s], p->right[s], p->made[s]);
-      p->stage[s].part = NULL;
+      p->stage[s]->part = &part;
+      ierr              = HybSpGEMMNumeric(p->stage[s], p->left[s], p->right[s], p->made[s]);
+      p->stage[s]->part = NULL;
       PetscCall(ierr);
     }
   }
@@ -490,9 +487,9 @@ static PetscErrorCode HybProductStagesNumeric(HybProduct p)
 static PetscErrorCode HybProductNumeric_Inner(HybProduct p, const HybCSR *A, const HybCSR *B, const HybCSR *C, HybCSR *result)
 {
   PetscFunctionBegin;
-  if (p->isfused) {
-    PetscCall(p->fused.method->numeric(&p->fused, A, B, result));
-    PetscCall(HybArenaReset(&p->fused.work));
+  if (p->fused) {
+    PetscCall(p->fused->method->numeric(p->fused, A, B, result));
+    PetscCall(HybArenaReset(&p->fused->work));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCheck(p->nstages > 0, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The numeric phase of the product %s was called before its symbolic phase", HybProductTypes[p->type]);
@@ -531,8 +528,8 @@ void HybProductGetInfo(HybProduct p, PetscLogDouble *flops, size_t *bytes, size_
   *flops = 0;
   *bytes = HybProductHeld(p) - p->resultbytes;
   *peak  = p->peak;
-  for (PetscInt s = 0; s < p->nstages; s++) *flops += 2.0 * (PetscLogDouble)p->stage[s].stats.products;
-  if (p->isfused) *flops += 2.0 * (PetscLogDouble)HybCountersGet(&p->fused.counters, "products");
+  for (PetscInt s = 0; s < p->nstages; s++) *flops += 2.0 * (PetscLogDouble)p->stage[s]->stats.products;
+  if (p->fused) *flops += 2.0 * (PetscLogDouble)HybCountersGet(&p->fused->counters, "products");
 }
 
 PetscErrorCode HybProductDescribe(HybProduct p, char text[], size_t length)
@@ -543,15 +540,15 @@ PetscErrorCode HybProductDescribe(HybProduct p, char text[], size_t length)
 
   PetscFunctionBegin;
   text[0] = 0;
-  if (p->isfused) {
-    PetscCall(PetscSNPrintf(one, sizeof(one), "%s: method %s", HybProductTypes[p->type], p->fused.method->name));
+  if (p->fused) {
+    PetscCall(PetscSNPrintf(one, sizeof(one), "%s: method %s", HybProductTypes[p->type], p->fused->method->name));
     PetscCall(PetscStrlcat(text, one, length));
-    PetscCall(HybCountersDescribe(&p->fused.counters, text, length));
+    PetscCall(HybCountersDescribe(&p->fused->counters, text, length));
   }
   for (PetscInt s = 0; s < p->nstages; s++) {
-    PetscCall(PetscSNPrintf(one, sizeof(one), "%s%s stage %" PetscInt_FMT ": method %s, products %" PetscInt64_FMT, s ? "; " : "", HybProductTypes[p->type], s + 1, p->stage[s].method->name, (PetscInt64)p->stage[s].stats.products));
+    PetscCall(PetscSNPrintf(one, sizeof(one), "%s%s stage %" PetscInt_FMT ": method %s, products %" PetscInt64_FMT, s ? "; " : "", HybProductTypes[p->type], s + 1, p->stage[s]->method->name, (PetscInt64)p->stage[s]->stats.products));
     PetscCall(PetscStrlcat(text, one, length));
-    PetscCall(HybCountersDescribe(&p->stage[s].counters, text, length));
+    PetscCall(HybCountersDescribe(&p->stage[s]->counters, text, length));
   }
   HybProductGetInfo(p, &flops, &bytes, &peak);
   PetscCall(PetscSNPrintf(one, sizeof(one), "; bytes kept %zu, most %zu", bytes, peak));
@@ -561,16 +558,16 @@ PetscErrorCode HybProductDescribe(HybProduct p, char text[], size_t length)
 
 const char *HybProductGetMethod(HybProduct p)
 {
-  return p->isfused ? p->fused.method->name : (p->nstages ? p->stage[p->nstages - 1].method->name : "none");
+  return p->fused ? p->fused->method->name : (p->nstages ? p->stage[p->nstages - 1]->method->name : "none");
 }
 
 PetscCount HybProductGetCounter(HybProduct p, const char *name)
 {
-  PetscCount value = p->isfused ? HybCountersGet(&p->fused.counters, name) : 0;
+  PetscCount value = p->fused ? HybCountersGet(&p->fused->counters, name) : 0;
 
   if (!strcmp(name, "transposed values")) value += p->gathers;
   if (!strcmp(name, "columns given back")) value += p->shed;
   if (!strcmp(name, "parts")) value += p->inparts;
-  for (PetscInt s = 0; s < p->nstages; s++) value += HybCountersGet(&p->stage[s].counters, name);
+  for (PetscInt s = 0; s < p->nstages; s++) value += HybCountersGet(&p->stage[s]->counters, name);
   return value;
 }

@@ -52,6 +52,7 @@
 #include <stdint.h>
 
 #define HYB_SORT_MAX   64                  /* most products of a sorted row */
+#define HYB_SORT_FEW   16                  /* the same, of a small product */
 #define HYB_LANES      16                  /* rows sorted at once */
 #define HYB_WINDOW     128                 /* rows that are arranged together */
 #define HYB_DENSE_SPAN ((PetscInt)1 << 20) /* columns of a dense accumulator that is always affordable */
@@ -495,7 +496,8 @@ static void HybWindowSort(HybSymbolic *s, HybWindow *w)
       w->bin[k] = HYB_COPIED;
     else if (r && HybSamePattern(A, r - 1, r))
       w->bin[k] = HYB_REPEATED;
-    else if (u > HYB_SORT_MAX || (u > 16 && s->mm->stats.products < 1024)) /* a network for those takes longer */
+    /* a network for those takes longer */
+    else if (u > HYB_SORT_MAX || (u > HYB_SORT_FEW && s->mm->stats.products < 1024))
       w->bin[k] = HYB_DENSE;
     else {
       const int q = HybSortSize(u);
@@ -574,6 +576,7 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   HybWindow   w;
   PetscInt   *previous = NULL, nprevious = 0;
   PetscCount  rows[HYB_NBINS] = {0};
+  PetscInt    lanes[HYB_SORT_MAX * HYB_LANES] __attribute__((aligned(64))); /* a vector within one cache line */
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&s, sizeof(s)));
@@ -581,12 +584,11 @@ static PetscErrorCode HybSpGEMMSymbolic_Binned(HybSpGEMM *mm, const HybCSR *A, c
   s.B  = B;
   s.mm = mm;
   HybColListInit(&s.list, mm->stats.products);
-  s.span = HybDenseSpan(mm, B->n);
-  PetscCall(HybColSetCreate(&mm->work, s.span, &s.bits));
+  s.span  = HybDenseSpan(mm, B->n);
+  s.lanes = lanes;
+  if (mm->stats.maxrow > HYB_SORT_FEW) PetscCall(HybColSetCreate(&mm->work, s.span, &s.bits));
   PetscCall(HybCompress(&s));
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (HYB_SORT_MAX + 1) * HYB_LANES, sizeof(PetscInt), &s.lanes));
-  s.lanes += (64 - (uintptr_t)s.lanes % 64) % 64 / sizeof(PetscInt); /* a vector within one cache line */
-  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, (PetscCount)PetscMin(HYB_WINDOW, A->m) * HYB_SORT_MAX, sizeof(PetscInt), &w.scratch));
+  PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_HOST, PetscMin(mm->stats.products, (PetscCount)PetscMin(HYB_WINDOW, A->m) * HYB_SORT_MAX), sizeof(PetscInt), &w.scratch));
   PetscCall(HybArenaAlloc(out, mm->exec.result, (PetscCount)A->m + 1, sizeof(PetscInt), &C->i));
   C->i[0] = 0;
   C->nnz  = 0;
