@@ -19,8 +19,11 @@
   The order of addition is fixed by the row's length and by which kernel runs, which is fixed by the pattern: the same
   bits from run to run.
 
-  Memory: none. Time: O(m + nnz), 12 bytes read an entry. "auto" takes it always: segsum was faster only where short
-  rows read x at random over more than the caches hold, which no cheap look at the pattern tells (see
+  Where most rows are empty, as in a parallel matrix's block of others' columns, the others are listed, and what is
+  added to a vector where it lies reads and writes nothing else of it. MATAIJ has such a list for the same matrices.
+
+  Memory: that list. Time: O(m + nnz), 12 bytes read an entry. "auto" takes it always: segsum was faster only where
+  short rows read x at random over more than the caches hold, which no cheap look at the pattern tells (see
   docs/measured.md).
 */
 #include "spmvvector.h"
@@ -30,6 +33,7 @@
 #define HYB_SPMV_LONG   16    /* and from which on less is prefetched */
 #define HYB_SPMV_TRIALS 4     /* timed products of each way */
 #define HYB_SPMV_TRIED  50000 /* nonzeros from which on they are timed */
+#define HYB_SPMV_EMPTY  0.6   /* share of empty rows above which the others are listed */
 
 typedef enum {
   ROWS_SHORT,
@@ -39,9 +43,10 @@ typedef enum {
 
 typedef struct {
   SpMV_Rows rows;
-  PetscBool ahead;   /* are the arrays fetched ahead? */
-  PetscInt  trials;  /* products still to be timed */
-  double    best[2]; /* seconds, without and with */
+  PetscBool ahead;        /* are the arrays fetched ahead? */
+  PetscInt  trials;       /* products still to be timed */
+  double    best[2];      /* seconds, without and with */
+  PetscInt  nlist, *list; /* the rows with entries; NULL: most have some */
 } SpMV_CSR;
 
 static HYB_ALWAYS_INLINE void Short(PetscInt m, const PetscInt *i, const PetscInt *j, const HybScalar *a, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z, const HybSpMVStep *step, PetscInt ahead)
@@ -58,6 +63,21 @@ static HYB_ALWAYS_INLINE void Short(PetscInt m, const PetscInt *i, const PetscIn
     }
     for (; k < end; k++) sum += a[k] * x[j[k]];
     z[r] = mode == HYB_SPMV_STEP ? HybSpMVStepEnd(x, step, r, sum) : HybSpMVCombine(mode, y, r, sum);
+  }
+}
+
+/* z, where the rows of the list have entries */
+static HYB_ALWAYS_INLINE void Listed(PetscInt n, const PetscInt *restrict list, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, HybScalar *z)
+{
+  const PetscInt *const i = A->i, *const j = A->j;
+  const HybScalar *const a = A->a;
+
+  for (PetscInt q = 0; q < n; q++) {
+    const PetscInt r = list[q], end = i[r + 1];
+    HybScalar      sum = 0;
+
+    for (PetscInt k = i[r]; k < end; k++) sum += a[k] * x[j[k]];
+    z[r] = HybSpMVCombine(mode, z, r, sum);
   }
 }
 
@@ -111,15 +131,35 @@ HYB_MULTIVERSION static void Apply(const SpMV_CSR *csr, const HybCSR *A, const H
     ApplyMode(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, HYB_SPMV_SET, y, z, NULL);
     break;
   case HYB_SPMV_ADD:
-    ApplyMode(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, HYB_SPMV_ADD, y, z, NULL);
+    if (csr->list && y == z)
+      Listed(csr->nlist, csr->list, A, x, HYB_SPMV_ADD, z);
+    else
+      ApplyMode(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, HYB_SPMV_ADD, y, z, NULL);
     break;
   case HYB_SPMV_RESIDUAL:
-    ApplyMode(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, HYB_SPMV_RESIDUAL, y, z, NULL);
+    if (csr->list && y == z)
+      Listed(csr->nlist, csr->list, A, x, HYB_SPMV_RESIDUAL, z);
+    else
+      ApplyMode(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, HYB_SPMV_RESIDUAL, y, z, NULL);
     break;
   case HYB_SPMV_STEP:
     ApplyMode(csr->rows, csr->ahead, A->m, A->i, A->j, A->a, x, HYB_SPMV_STEP, NULL, step->z, step);
     break;
   }
+}
+
+static PetscErrorCode List(HybSpMV *mv, const HybCSR *A, SpMV_CSR *csr)
+{
+  PetscInt n = 0;
+
+  PetscFunctionBegin;
+  for (PetscInt r = 0; r < A->m; r++) n += A->i[r] < A->i[r + 1];
+  if ((double)(A->m - n) <= HYB_SPMV_EMPTY * (double)A->m) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&mv->keep, HYB_MEM_HOST, n, sizeof(PetscInt), &csr->list));
+  for (PetscInt r = 0; r < A->m; r++) {
+    if (A->i[r] < A->i[r + 1]) csr->list[csr->nlist++] = r;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpMVSetUp_CSR(HybSpMV *mv, const HybCSR *A)
@@ -134,7 +174,10 @@ static PetscErrorCode HybSpMVSetUp_CSR(HybSpMV *mv, const HybCSR *A)
   /* the first one brings the arrays, and does not count */
   csr->trials  = A->nnz < HYB_SPMV_TRIED ? 0 : 2 * HYB_SPMV_TRIALS + 1;
   csr->best[0] = csr->best[1] = PETSC_MAX_REAL;
+  csr->list                   = NULL;
+  csr->nlist                  = 0;
   mv->data                    = csr;
+  if (csr->rows == ROWS_SHORT) PetscCall(List(mv, A, csr)); /* the sums of longer rows are others */
   PetscCall(HybCountersSet(&mv->counters, "rows", A->m));
   PetscCall(HybCountersSet(&mv->counters, "sums a row", csr->rows == ROWS_SHORT ? 1 : 4));
   PetscFunctionReturn(PETSC_SUCCESS);
