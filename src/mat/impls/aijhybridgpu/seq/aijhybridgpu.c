@@ -37,8 +37,9 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     PetscCall(PetscFree(hyb->preallocated));
     PetscCall(PetscFree(A->spptr));
   }
-  /* none are left when MatHeaderMerge() empties A; and where nobody has A any more they go with it */
-  if (((PetscObject)A)->qlist && ((PetscObject)A)->refct > 0) PetscCall((*HybGlueState.compose)(A, PETSC_TRUE, PETSC_FALSE));
+  /* where nobody has A any more, and where MatHeaderMerge() empties a header, which has no type's name then, they go
+     by themselves */
+  if (((PetscObject)A)->type_name && ((PetscObject)A)->refct > 0) PetscCall((*HybGlueState.compose)(A, PETSC_TRUE, PETSC_FALSE));
   /* none is left where an error ended the first attempt */
   if (A->data) PetscCall((*HybGlueState.seq.destroy)(A));
   /* the base class used them until now */
