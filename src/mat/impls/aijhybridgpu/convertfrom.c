@@ -77,11 +77,12 @@ static PetscErrorCode HybConvertAgain(Mat A, MatType type, Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the way to the sequential type from the parent's, and from those derived from it */
+/* the way from the parent's, and to the sequential type from those derived from it */
 static HybConverter HybConverterFromFamily(Mat A, MatType type)
 {
   const char *from = ((PetscObject)A)->type_name;
 
+  if (!strcmp(from, MATMPIAIJ)) return MatConvert_MPIAIJ_MPIAIJHybridGPU;
   if (strcmp(type, MATSEQAIJHYBRIDGPU) && strcmp(type, MATAIJHYBRIDGPU)) return NULL;
   return strcmp(from, MATSEQAIJ) ? HybConverterBack(from) : MatConvert_SeqAIJ_SeqAIJHybridGPU;
 }
@@ -95,6 +96,11 @@ PetscErrorCode MatConvertFrom_AIJHybridGPU(Mat A, MatType type, MatReuse reuse, 
   PetscFunctionBegin;
   if (family) {
     PetscCall((*family)(A, type, reuse, newmat));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  /* PETSc has no way to these types but a new matrix, entry by entry */
+  if (reuse == MAT_REUSE_MATRIX && HybMPITypeIsDerived(((PetscObject)A)->type_name)) {
+    PetscCall(HybConvertCopy(A, *newmat, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   /* the caller's name may be that of an object which is replaced */

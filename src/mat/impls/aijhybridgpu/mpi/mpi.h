@@ -112,9 +112,10 @@ PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposeCOO(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatConvert_MPIAIJ_MPIAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat, MatType, MatReuse, Mat *);
-PETSC_INTERN PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat, MatType, MatReuse, Mat *);
-PETSC_INTERN PetscErrorCode MatConvert_Derived_MPIAIJHybridGPU(Mat, MatType, MatReuse, Mat *);
-static inline PetscBool     MatIsMPIAIJHybridGPU(Mat A)
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUForgetConversions(Mat);
+/* is it one of those that PETSc derives from MATMPIAIJ? */
+PETSC_INTERN PetscBool  HybMPITypeIsDerived(MatType);
+static inline PetscBool MatIsMPIAIJHybridGPU(Mat A)
 {
   if (HybHashActive(A)) {
     PetscBool flg = PETSC_FALSE;

@@ -57,7 +57,7 @@ static PetscErrorCode MatSetFromOptions_MPIAIJHybridGPU(Mat A, HybOptionItems it
   The parent's converters to types derived from it duplicate the matrix and take the duplicate for a plain one, private
   data included: ours are taken off first
 */
-PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+static PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
   Mat B = A;
 
@@ -72,14 +72,53 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_Derived(Mat A, MatType type, MatReuse 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc has no way back from these types but a new matrix, entry by entry */
-PetscErrorCode MatConvert_Derived_MPIAIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+PetscBool HybMPITypeIsDerived(MatType type)
 {
+  return (PetscBool)(!strncmp(type, "mpi", 3) && HybDerivedNumber(type + 3) >= 0);
+}
+
+/* types that the parent converts to by name, besides those derived from it: without these names MatConvert() would go
+   entry by entry */
+static const char *const HybConversions[] = {"mpisbaij", "mpibaij", "elemental", "scalapack", "hypre", "is", "mpisell", "mpidense", "dense"};
+
+/* ops->convert, as MatConvert_SeqAIJHybridGPU_Any() */
+static PetscErrorCode MatConvert_MPIAIJHybridGPU_Any(Mat A, MatType type, MatReuse reuse, Mat *newmat)
+{
+  static const char *const prefix[] = {"seq", "mpi", ""};
+  HybConverter             f        = NULL;
+  char                     name[256], wanted[64];
+
   PetscFunctionBegin;
-  if (reuse == MAT_REUSE_MATRIX)
-    PetscCall(HybConvertCopy(A, *newmat, PETSC_TRUE));
-  else
-    PetscCall((*HybGlueState.convertfrom)(A, type, reuse, newmat));
+  for (int k = 0; k < 3 && !f; k++) {
+    PetscCall(PetscSNPrintf(wanted, sizeof(wanted), "%s%s", prefix[k], type));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaij_%s_C", wanted));
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &f));
+  }
+  if (!f) {
+    PetscCall(HybConvertByEntries(A, type, reuse, newmat));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (HybMPITypeIsDerived(wanted)) f = MatConvert_MPIAIJHybridGPU_Derived;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybConversions) && reuse != MAT_INPLACE_MATRIX; k++) {
+    if (strcmp(wanted, HybConversions[k])) continue;
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaijhybridgpu_%s_C", wanted));
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
+    HybGlueState.conversionsnamed = PETSC_TRUE;
+  }
+  PetscCall((*f)(A, type, reuse, newmat));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what was composed at its first use goes with the type */
+PetscErrorCode MatMPIAIJHybridGPUForgetConversions(Mat A)
+{
+  char name[128];
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybConversions) && HybGlueState.conversionsnamed; k++) {
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaijhybridgpu_%s_C", HybConversions[k]));
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, NULL));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -171,6 +210,7 @@ static void MatMPIAIJHybridGPUSetOps(Mat A, PetscBool on)
 
   HybOpsOver(A, &ours, &HybGlueState.mpi, on);
   A->ops->convertfrom           = on ? HybGlueState.convertfrom : HybGlueState.mpi.convertfrom;
+  A->ops->convert               = on ? MatConvert_MPIAIJHybridGPU_Any : HybGlueState.mpi.convert;
   A->ops->productsetfromoptions = on ? HybGlueState.productsetfromoptions[1] : HybGlueState.mpi.productsetfromoptions;
 #if defined(PETSC_HAVE_DEVICE)
   A->boundtocpu = (PetscBool)!on; /* MatCreate() binds what does not say otherwise */

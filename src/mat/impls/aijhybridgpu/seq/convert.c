@@ -82,7 +82,7 @@ static PetscErrorCode HybPlainDuplicate(Mat A, PetscBool values, Mat *B)
 }
 
 /* which of the types derived from the parent's, with "seq" before or without, -1: none */
-static int HybDerivedNumber(MatType type)
+int HybDerivedNumber(MatType type)
 {
   for (int k = 0; k < HYB_DERIVED_TYPES; k++)
     if (!strcmp(type, HybDerivedTypes[k]) || !strcmp(type, HybDerivedTypes[k] + 3)) return k;
@@ -455,7 +455,7 @@ static const char *const HybConversions[] = {"seqsbaij", "seqbaij", "elemental",
 
 /* MatConvert() finds nothing by name, neither on A nor on the wanted type: the entries go one by one. It is called
    again without us, and counts B's state once more. */
-static PetscErrorCode HybConvertByEntries(Mat A, MatType type, MatReuse reuse, Mat *B)
+PetscErrorCode HybConvertByEntries(Mat A, MatType type, MatReuse reuse, Mat *B)
 {
   PetscErrorCode (*const any)(Mat, MatType, MatReuse, Mat *) = A->ops->convert;
   PetscObjectState state;
@@ -464,7 +464,8 @@ static PetscErrorCode HybConvertByEntries(Mat A, MatType type, MatReuse reuse, M
   PetscFunctionBegin;
   A->ops->convert = NULL;
   ierr            = HybConvertByPETSc(A, type, reuse, B);
-  if (MatIsSeqAIJHybridGPU(A)) A->ops->convert = any; /* it is another one where that was done in place */
+  /* it is another one where that was done in place */
+  if (A->ops->convertfrom == HybGlueState.convertfrom) A->ops->convert = any;
   PetscCall(ierr);
   PetscCall(PetscObjectStateGet((PetscObject)*B, &state));
   PetscCall(PetscObjectStateSet((PetscObject)*B, state - 1));

@@ -66,6 +66,9 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeParents(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatConvert_SeqAIJHybridGPU_Any(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN HybConverter   HybConverterBack(MatType);
 PETSC_INTERN PetscErrorCode HybConvertByPETSc(Mat, MatType, MatReuse, Mat *);
+/* of either type of ours, for ops->convert */
+PETSC_INTERN PetscErrorCode HybConvertByEntries(Mat, MatType, MatReuse, Mat *);
+PETSC_INTERN int            HybDerivedNumber(MatType);
 PETSC_INTERN PetscErrorCode HybConvertCopy(Mat A, Mat B, PetscBool assembled);
 PETSC_INTERN PetscErrorCode HybConvertCopyToDerived(Mat A, Mat B);
 /* values.c */
