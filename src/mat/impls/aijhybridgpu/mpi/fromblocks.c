@@ -145,19 +145,19 @@ PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *x, HybArena o
   PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
   PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
   for (int k = 0; k < 2; k++) {
-    const HybCSR        *part = k ? &csr->O : &csr->D;
-    Mat_SeqAIJHybridGPU *b    = NULL;
+    const HybCSR        *part  = k ? &csr->O : &csr->D;
+    Mat_SeqAIJHybridGPU *b     = NULL;
+    PetscBool            taken = PETSC_FALSE;
 
     PetscCall(MatSetBlockSizes(block[k], PetscAbs(C->rmap->bs), k ? 1 : PetscAbs(C->cmap->bs)));
     PetscCall(MatSeqAIJHybridGPUGetData(block[k], &b));
     b->choices = hyb->choices;
     b->block   = PETSC_TRUE;
-    if (HybExecOnDevice(x))
-      PetscCall(MatSeqAIJHybridGPUAdoptDevice(block[k], x, &out[k], part));
-    else
-      PetscCall(MatSeqAIJHybridGPUAdopt(block[k], &out[k], part));
-    block[k]->num_ass = 1; /* as the parent's, which preallocates them */
-    b->aspreallocated = PETSC_TRUE;
+    if (!HybExecOnDevice(x)) PetscCall(MatSeqAIJHybridGPUTakeSmall(block[k], &out[k], part, &taken));
+    if (!taken) PetscCall(HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(block[k], x, &out[k], part) : MatSeqAIJHybridGPUAdopt(block[k], &out[k], part));
+    block[k]->num_ass    = 1; /* as the parent's, which preallocates them */
+    b->aspreallocated    = PETSC_TRUE;
+    b->neverpreallocated = PETSC_FALSE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
