@@ -131,8 +131,8 @@ PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat A)
   HybRecordGone(A);
   if (A->spptr) PetscCall(HybMPIHaloDestroy(&((Mat_MPIAIJHybridGPU *)A->spptr)->halo));
   PetscCall(PetscFree(A->spptr));
-  /* none are left when MatHeaderMerge() empties A; and where nobody has A any more they go with it */
-  if (((PetscObject)A)->qlist && ((PetscObject)A)->refct > 0) PetscCall((*HybGlueState.compose)(A, PETSC_FALSE, PETSC_FALSE));
+  /* as those of a sequential matrix */
+  if (((PetscObject)A)->type_name && ((PetscObject)A)->refct > 0) PetscCall((*HybGlueState.compose)(A, PETSC_FALSE, PETSC_FALSE));
   PetscCall((*HybGlueState.mpi.destroy)(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
