@@ -53,7 +53,10 @@ PetscErrorCode HybOperandsGet(Mat C, PetscBool values, HybOperands *o)
     for (int b = 0; b < o->blocks; b++) {
       HybLent *l = &o->lent[k][b];
 
-      PetscCall(HybLentGet(o->block[k][b], values, l));
+      if (k && A == o->mat[k - 1] && !o->lent[k - 1][b].foreign)
+        *l = o->lent[k - 1][b];
+      else
+        PetscCall(HybLentGet(o->block[k][b], values, l));
       PetscCheck(!values || l->csr.a || !l->csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %c of the product %s holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY)", (char)('A' + k), MatProductTypes[C->product->type], (PetscInt64)l->csr.nnz);
       *HybParCSRBlock(p, b) = l->csr;
       o->work += l->csr.nnz;
