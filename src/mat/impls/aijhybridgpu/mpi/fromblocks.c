@@ -161,3 +161,84 @@ PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *x, HybArena o
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+#define HYB_ASSEMBLED_SMALL 128 /* rows a process, on the average: each process knows that */
+
+/* Not collective: has each column of others an entry, so that an assembly finds these and no others? */
+static PetscErrorCode HybFromBlocksInUse(const HybParCSR *csr, PetscBool *all)
+{
+  PetscBool *used;
+  PetscInt   n = 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(csr->O.n, &used));
+  for (PetscCount k = 0; k < csr->O.nnz; k++) used[csr->O.j[k]] = PETSC_TRUE;
+  for (PetscInt c = 0; c < csr->O.n; c++) n += used[c] && (!c || csr->garray[c - 1] < csr->garray[c]);
+  PetscCall(PetscFree(used));
+  *all = (PetscBool)(n == csr->O.n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: rows of zeros, by global columns */
+static PetscErrorCode HybFromBlocksSetRows(Mat C, const HybParCSR *csr)
+{
+  const PetscInt m    = C->rmap->n;
+  PetscInt       most = 0, *length[2], *cols;
+  PetscScalar   *zeros;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(m, &length[0], m, &length[1]));
+  for (PetscInt r = 0; r < m; r++) {
+    length[0][r] = csr->D.i[r + 1] - csr->D.i[r];
+    length[1][r] = csr->O.i[r + 1] - csr->O.i[r];
+    most         = PetscMax(most, length[0][r] + length[1][r]);
+  }
+  PetscCall(MatMPIAIJSetPreallocation(C, 0, length[0], 0, length[1]));
+  PetscCall(PetscFree2(length[0], length[1]));
+  PetscCall(PetscMalloc1(most, &cols));
+  PetscCall(PetscCalloc1(most, &zeros));
+  for (PetscInt r = 0; r < m; r++) {
+    const PetscInt row = C->rmap->rstart + r;
+    PetscInt       n   = 0;
+
+    for (PetscInt k = csr->D.i[r]; k < csr->D.i[r + 1]; k++) cols[n++] = C->cmap->rstart + csr->D.j[k];
+    for (PetscInt k = csr->O.i[r]; k < csr->O.i[r + 1]; k++) cols[n++] = csr->garray[csr->O.j[k]];
+    PetscCall((*HybGlueState.mpi.setvalues)(C, 1, &row, n, cols, zeros, INSERT_VALUES));
+  }
+  PetscCall(PetscFree(cols));
+  PetscCall(PetscFree(zeros));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Collective. A new C gets this pattern, with zeros, as the program would assemble it: where all processes have few rows
+  together the throw-away matrix of above, and blocks of its own, cost more than all else of a product. csr is the
+  host's. *made: also with an error from there on; else nothing was done.
+*/
+PetscErrorCode MatMPIAIJHybridGPUAssembleSmall(Mat C, PetscErrorCode before, const HybParCSR *csr, PetscBool *made)
+{
+  const MPI_Comm  comm  = PetscObjectComm((PetscObject)C);
+  const char     *what  = "Making a small parallel matrix";
+  const PetscBool alone = C->nooffprocentries;
+  PetscMPIInt     size;
+  PetscErrorCode  ierr = before;
+
+  PetscFunctionBegin;
+  *made = PETSC_FALSE;
+  PetscCallMPI(MPI_Comm_size(comm, &size));
+  if (C->rmap->N / size > HYB_ASSEMBLED_SMALL) PetscFunctionReturn(before);
+  *made = (PetscBool)!C->preallocated;
+  if (!ierr && *made) ierr = HybFromBlocksInUse(csr, made);
+  ierr = HybAgreeAll(comm, ierr, what, made);
+  if (ierr) *made = PETSC_FALSE;
+  PetscCall(ierr);
+  if (!*made) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybAgree(comm, HybFromBlocksSetRows(C, csr), what));
+  C->nooffprocentries = PETSC_TRUE;
+  ierr                = (*HybGlueState.mpi.assemblybegin)(C, MAT_FINAL_ASSEMBLY);
+  if (!ierr) ierr = (*HybGlueState.mpi.assemblyend)(C, MAT_FINAL_ASSEMBLY);
+  C->nooffprocentries = alone;
+  PetscCall(ierr);
+  PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
