@@ -219,7 +219,7 @@ PetscErrorCode MatMPIAIJHybridGPUAssembleSmall(Mat C, PetscErrorCode before, con
 {
   const MPI_Comm  comm  = PetscObjectComm((PetscObject)C);
   const char     *what  = "Making a small parallel matrix";
-  const PetscBool alone = C->nooffprocentries;
+  const PetscBool alone = C->nooffprocentries, was = C->preallocated;
   PetscMPIInt     size;
   PetscErrorCode  ierr = before;
 
@@ -229,11 +229,12 @@ PetscErrorCode MatMPIAIJHybridGPUAssembleSmall(Mat C, PetscErrorCode before, con
   if (C->rmap->N / size > HYB_ASSEMBLED_SMALL) PetscFunctionReturn(before);
   *made = (PetscBool)!C->preallocated;
   if (!ierr && *made) ierr = HybFromBlocksInUse(csr, made);
+  if (!ierr && *made) ierr = HybFromBlocksSetRows(C, csr);
   ierr = HybAgreeAll(comm, ierr, what, made);
   if (ierr) *made = PETSC_FALSE;
+  if (!*made) C->preallocated = was;
   PetscCall(ierr);
   if (!*made) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybAgree(comm, HybFromBlocksSetRows(C, csr), what));
   C->nooffprocentries = PETSC_TRUE;
   ierr                = (*HybGlueState.mpi.assemblybegin)(C, MAT_FINAL_ASSEMBLY);
   if (!ierr) ierr = (*HybGlueState.mpi.assemblyend)(C, MAT_FINAL_ASSEMBLY);
