@@ -439,6 +439,31 @@ static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Does Y know that the entries of X are among its own, the two having these patterns? */
+static PetscErrorCode HybPatternsAmong(Mat Y, Mat X, const HybPatternKey *own, const HybPatternKey *other, PetscBool *among)
+{
+  Mat_SeqAIJHybridGPU *yd = NULL;
+  PetscObjectId        id;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
+  PetscCall(PetscObjectGetId((PetscObject)X, &id));
+  *among = (PetscBool)(id == yd->among.id && HybPatternKeyEqual(other, &yd->among.other) && HybPatternKeyEqual(own, &yd->among.own));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybPatternsKeep(Mat Y, Mat X, const HybPatternKey *own, const HybPatternKey *other)
+{
+  Mat_SeqAIJHybridGPU *yd = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
+  PetscCall(PetscObjectGetId((PetscObject)X, &yd->among.id));
+  yd->among.own   = *own;
+  yd->among.other = *other;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* X's entries are among those of Y, a result in arrays of ours, both on the host. AIJ sets them entry by entry. *done:
    not where one of them is missing, or rows do not ascend. */
 static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, PetscScalar alpha, Mat X, PetscBool *done)
@@ -446,12 +471,12 @@ static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, PetscScalar alpha, Mat X, Petsc
   const HybExec  host = {&HybBackendHost, NULL, HYB_MEM_HOST};
   Mat            M[2] = {X, Y};
   HybCSR         csr[2];
-  HybPatternKey  key;
+  HybPatternKey  key[2];
   HybLent        l;
-  HybArena       work;
   PetscScalar   *a;
   PetscCount     missing = 0;
   PetscInt       row;
+  PetscBool      among;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -460,18 +485,19 @@ static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, PetscScalar alpha, Mat X, Petsc
     PetscCall(HybLentGet(M[k], PETSC_TRUE, &l));
     csr[k] = l.csr;
     PetscCall(HybLentRestore(M[k], &l));
-    PetscCall(HybPatternKeyGet(M[k], &csr[k], &key));
-    PetscCall(HybRowsLook(M[k], &key, &host, &csr[k], &missing, &row));
+    PetscCall(HybPatternKeyGet(M[k], &csr[k], &key[k]));
+    PetscCall(HybRowsLook(M[k], &key[k], &host, &csr[k], &missing, &row));
     if (!csr[k].a) missing = 1;
   }
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);
-  work = HybArenaOn(&host);
+  PetscCall(HybPatternsAmong(Y, X, &key[1], &key[0], &among));
   PetscCall(MatSeqAIJGetArray(Y, &a));
   csr[1].a = (HybScalar *)a;
-  ierr     = HybBackendHost.csr->axpysubset(&host, &work, (HybScalar *)&alpha, &csr[0], &csr[1], &missing);
+  ierr     = HybBackendHost.csr->axpysubset(&host, NULL, (HybScalar *)&alpha, &csr[0], &csr[1], among ? NULL : &missing);
   PetscCall(MatSeqAIJRestoreArray(Y, &a));
-  HybCallBoth(ierr, HybArenaReset(&work));
+  PetscCall(ierr);
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!among) PetscCall(HybPatternsKeep(Y, X, &key[1], &key[0]));
   PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
   PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)csr[0].nnz));
@@ -500,28 +526,13 @@ static PetscErrorCode HybAXPYOnHost(Mat Y, PetscScalar alpha, Mat X, MatStructur
 static PetscErrorCode HybPatternsKnown(Mat Y, Mat X, PetscBool *among, PetscBool *equal)
 {
   Mat_SeqAIJHybridGPU *xd = NULL, *yd = NULL;
-  PetscObjectId        id;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
   PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
-  PetscCall(PetscObjectGetId((PetscObject)X, &id));
-  *among = (PetscBool)(id == yd->among.id && HybPatternKeyEqual(&xd->copy.key, &yd->among.other) && HybPatternKeyEqual(&yd->copy.key, &yd->among.own));
+  PetscCall(HybPatternsAmong(Y, X, &yd->copy.key, &xd->copy.key, among));
   *equal = (PetscBool)(*among && xd->copy.key.nnz == yd->copy.key.nnz);
   if (xd->copy.key.i == yd->copy.key.i && xd->copy.key.j == yd->copy.key.j && xd->copy.key.nnz == yd->copy.key.nnz) *equal = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybPatternsKeep(Mat Y, Mat X)
-{
-  Mat_SeqAIJHybridGPU *xd = NULL, *yd = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
-  PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
-  PetscCall(PetscObjectGetId((PetscObject)X, &yd->among.id));
-  yd->among.own   = yd->copy.key;
-  yd->among.other = xd->copy.key;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -643,7 +654,13 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
       work = HybArenaOn(x);
       HybCallBoth(x->backend->csr->axpysubset(x, &work, (HybScalar *)&alpha, &xc, &yc, &missing), HybArenaReset(&work));
     }
-    if (!missing) PetscCall(HybPatternsKeep(Y, X));
+    if (!missing) {
+      Mat_SeqAIJHybridGPU *xd = NULL, *yd = NULL;
+
+      PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
+      PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
+      PetscCall(HybPatternsKeep(Y, X, &yd->copy.key, &xd->copy.key));
+    }
   }
   if (missing) {
     PetscCheck(str != SAME_NONZERO_PATTERN, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The patterns of the two matrices differ, though SAME_NONZERO_PATTERN was said");
