@@ -55,20 +55,4 @@ static __device__ __forceinline__ T HybLoadVector(const T *p)
 {
   return *p;
 }
-
-/* p in the device's memory, whose origin the compiler does not see: the address of p[k] is then one instruction. Of
-   x + row it makes x + (row + k), which is four. */
-template <typename T>
-static __device__ __forceinline__ const T *HybAddressFrom(const T *p)
-{
-#if defined(__CUDA_ARCH__)
-  size_t global = __cvta_generic_to_global(p);
-
-  asm(""
-      : "+l"(global));
-  return (const T *)__cvta_global_to_generic(global);
-#else
-  return p;
-#endif
-}
 #endif

@@ -102,19 +102,20 @@ PetscErrorCode MatSetValues_MPIAIJHybridGPU(Mat A, PetscInt m, const PetscInt ro
 
   PetscFunctionBegin;
   if (PetscLikely(A->preallocated && HybFrameBlocksKnown())) {
-    const Mat own = HybFrameBlock(A, 0), others = HybFrameBlock(A, 1);
+    const Mat       own = HybFrameBlock(A, 0), others = HybFrameBlock(A, 1);
+    const PetscBool free[2] = {(PetscBool)(own && HybHostOnly(own)), (PetscBool)(others && HybHostOnly(others))};
 
-    if (own && others && HybHostOnly(own) && HybHostOnly(others)) {
+    if (free[0] && free[1]) {
       passed = PETSC_TRUE;
       ierr   = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);
-    } else if (PetscLikely(own && others && HybDoorPass(own))) {
-      passed = HybDoorPass(others);
+    } else if (PetscLikely(own && others && (free[0] || HybDoorPass(own)))) {
+      passed = (PetscBool)(free[1] || HybDoorPass(others));
       if (PetscLikely(passed)) {
         ierr = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);
         /* the parent makes another block of others' columns where it meets a new one */
-        if (PetscLikely(HybFrameBlock(A, 1) == others)) HybDoorPassed(others);
+        if (PetscLikely(!free[1] && HybFrameBlock(A, 1) == others)) HybDoorPassed(others);
       }
-      HybDoorPassed(own);
+      if (!free[0]) HybDoorPassed(own);
     } else if (HybBlockIsNotOurs(own) && HybBlockIsNotOurs(others)) {
       passed = PETSC_TRUE;
       ierr   = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);
