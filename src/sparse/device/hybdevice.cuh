@@ -559,8 +559,8 @@ static __device__ __forceinline__ void HybStoreVec(T *p, const HybVec<T, N> &v)
   *reinterpret_cast<HybVec<T, N> *>(p) = v;
 }
 
-/* Loads through the read-only path, and streaming loads of data that is used once. For any type of 1, 2, 4, 8 or 16
-   bytes. */
+/* Loads through the read-only path, streaming loads of data that is used once, and of what another block of this launch
+   has written, before an atomic operation told so. For any type of 1, 2, 4, 8 or 16 bytes. */
 template <size_t S>
 struct HybWord_;
 template <>
@@ -584,25 +584,19 @@ struct HybWord_<16> {
   using type = uint4;
 };
 
-template <typename T>
-static __device__ __forceinline__ T HybLoadReadOnly(const T *p)
-{
-  using W   = typename HybWord_<sizeof(T)>::type;
-  const W w = __ldg(reinterpret_cast<const W *>(p));
-  T       v;
-  memcpy((void *)&v, &w, sizeof(T));
-  return v;
-}
-
-template <typename T>
-static __device__ __forceinline__ T HybLoadStream(const T *p)
-{
-  using W   = typename HybWord_<sizeof(T)>::type;
-  const W w = __ldcs(reinterpret_cast<const W *>(p));
-  T       v;
-  memcpy((void *)&v, &w, sizeof(T));
-  return v;
-}
+#define HYB_LOAD_(name, load)                          \
+  template <typename T>                                \
+  static __device__ __forceinline__ T name(const T *p) \
+  {                                                    \
+    using W   = typename HybWord_<sizeof(T)>::type;    \
+    const W w = load(reinterpret_cast<const W *>(p));  \
+    T       v;                                         \
+    memcpy((void *)&v, &w, sizeof(T));                 \
+    return v;                                          \
+  }
+HYB_LOAD_(HybLoadReadOnly, __ldg)
+HYB_LOAD_(HybLoadStream, __ldcs)
+HYB_LOAD_(HybLoadShared, __ldcg)
 
 /* p in the device's memory, whose origin the compiler does not see: the address of p[k] is then one instruction. Of
    x + row it makes x + (row + k), which is four. */
@@ -618,17 +612,6 @@ static __device__ __forceinline__ const T *HybAddressFrom(const T *p)
 #else
   return p;
 #endif
-}
-
-/* what another block of this launch has written, before an atomic operation told so */
-template <typename T>
-static __device__ __forceinline__ T HybLoadShared(const T *p)
-{
-  using W   = typename HybWord_<sizeof(T)>::type;
-  const W w = __ldcg(reinterpret_cast<const W *>(p));
-  T       v;
-  memcpy((void *)&v, &w, sizeof(T));
-  return v;
 }
 
 /*
