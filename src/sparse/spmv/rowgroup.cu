@@ -5,7 +5,7 @@
   memory (rowstream.cuh), and one thread, or two to eight where rows are long, sums a row from there: neighbouring
   rows have neighbouring columns mostly, so x is read coalesced, which it is not when the lanes go along a row. Where
   the columns of each tile of rows span less than 65536, their 16-bit distances from the tile's first are kept, and
-  stream in place of the columns.
+  stream in place of the columns. Long rows of farther columns are taken directly.
 
   Direct. Where they are of about one length but few, as on the levels of a multigrid, latency is what counts: a
   sub-warp of 1, 2, ..., 32 lanes takes each row, in order, four entries a lane at a time (eight together were slower:
