@@ -125,6 +125,27 @@ static PetscErrorCode TestEstimate(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if defined(PETSC_HAVE_DEVICE)
+/* A level so small that it is estimated on the host where its vectors are a device's: on the last process they are
+   not */
+static PetscErrorCode TestBound(void)
+{
+  PetscMPIInt rank, size;
+  Mat         S, A, H;
+
+  PetscFunctionBeginUser;
+  MatTestName = "a small matrix that is bound to the CPU on one process";
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(Grid(2, 12, LAPLACE, &S));
+  PetscCall(OfBothTypes(S, &A, &H));
+  PetscCall(MatBindToCPU(H, (PetscBool)(rank == size - 1)));
+  PetscCall(Beside(A, H, "", NONE, LOOSE));
+  PetscCall(MatTestDestroy(&S, &A, &H));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
 int main(int argc, char **argv)
 {
   PetscInt  only = -1;
@@ -139,6 +160,9 @@ int main(int argc, char **argv)
     for (int which = 0; which < 2; which++)
       if (only < 0 || only == 1 + which) PetscCall(TestBlock(which));
     if (only < 0 || only == 3) PetscCall(TestEstimate());
+#if defined(PETSC_HAVE_DEVICE)
+    if (only < 0 || only == 4) PetscCall(TestBound());
+#endif
   }
   return MatTestEnd();
 }

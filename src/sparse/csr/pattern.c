@@ -26,11 +26,11 @@ PetscErrorCode HybCSRAXPYSubset_Host(const HybExec *exec, HybArena *work, const 
   if (missing) *missing = lost;
   if (lost) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt r = 0; r < X->m; r++) {
-    PetscInt y = Y->i[r];
+    PetscInt y = Y->i[r], yend = Y->i[r + 1];
 
     for (PetscInt x = X->i[r]; x < X->i[r + 1]; x++) {
-      while (Y->j[y] < X->j[x]) y++;
-      Y->a[y] += s * X->a[x];
+      while (y < yend && Y->j[y] < X->j[x]) y++;
+      if (PetscLikely(y < yend)) Y->a[y] += s * X->a[x];
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

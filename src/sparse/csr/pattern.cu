@@ -161,8 +161,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void SubsetFindAdd(PetscInt m, 
       const PetscInt end = ix[r + 1], y1 = iy[r + 1];
       PetscInt       q = iy[r];
       for (PetscInt k = ix[r] + lane; k < end; k += W) {
-        q    = RowLowerBound(jy, q, y1, jx[k]);
-        y[q] = HybMulAdd(alpha, x[k], y[q]);
+        q = RowLowerBound(jy, q, y1, jx[k]);
+        if (q < y1) y[q] = HybMulAdd(alpha, x[k], y[q]);
       }
     }
   }

@@ -598,8 +598,8 @@ HYB_LOAD_(HybLoadReadOnly, __ldg)
 HYB_LOAD_(HybLoadStream, __ldcs)
 HYB_LOAD_(HybLoadShared, __ldcg)
 
-/* p in the device's memory, whose origin the compiler does not see: the address of p[k] is then one instruction. Of
-   x + row it makes x + (row + k), which is four. */
+/* p in the device's memory. The empty asm hides how p was computed, so that the address of p[k] is one instruction: of
+   x + row the compiler makes x + (row + k), which is four. */
 template <typename T>
 static __device__ __forceinline__ const T *HybAddressFrom(const T *p)
 {

@@ -413,7 +413,7 @@ static PetscErrorCode HybProductParts(HybProduct p)
   PetscInt       parts = 1;
 
   PetscFunctionBegin;
-  if (p->type == HYB_PRODUCT_PTAP && HybProductPasses(p, &p->W) && p->stage[0]->parts && p->stage[0]->hascut && p->stage[1]->parts) {
+  if (p->type == HYB_PRODUCT_PTAP && p->nstages == 2 && HybProductPasses(p, &p->W) && p->stage[0]->parts && p->stage[0]->hascut && p->stage[1]->parts) {
     if (asked)
       parts = asked;
     else if (bytes > HYB_PARTS_ASK) {

@@ -425,8 +425,8 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
     if (host) PetscCall(HybArenaFree(&S->keep, &rg->base));
     /* long rows of far columns: with four bytes more an entry the stream only waits for x */
     if (host && asked < 0 && HybDeviceTuning()->rowgroup_way < 0 && A->nnz / A->m > ROWGROUP_FAR) {
-      rg->way   = ROWGROUP_DIRECT;
-      rg->batch = 8;
+      rg->way = ROWGROUP_DIRECT;
+      if (!HybDeviceTuning()->rowgroup_batch) rg->batch = 8;
       PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->width));
       PetscFunctionReturn(PETSC_SUCCESS);
     }

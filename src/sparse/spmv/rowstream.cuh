@@ -186,8 +186,8 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     const typename COLUMNS::Row nrow  = columns.Load(nr, nvalid, next);
     const PetscInt              after = tileof(), k2 = COLUMNS::AHEAD && after < none ? i[(PetscCount)after * l.rows] : 0, k3 = COLUMNS::AHEAD && after < none ? i[RowStreamEnd(after, l.rows, m)] : 0;
     /* what the rows' ends need besides the sums comes while these wait for their tile. A step needs four numbers a row,
-       each in the registers of its one lane: nothing is computed with them before, unless rows are so many that two
-       become one at once, which waits */
+       each in the registers of its one lane. Computing with them before the tile is there would wait for them; it is
+       done all the same where R rows would need too many registers. */
     constexpr int  S    = STEP ? (R + G - 1) / G : R;
     constexpr bool LATE = STEP && R <= 3;
     HybScalar      base[S], before[LATE ? S : 1], toward[STEP ? S : 1], dinv[STEP ? S : 1];

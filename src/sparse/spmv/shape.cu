@@ -102,7 +102,7 @@ typedef struct {
   PetscInt        batch;
 } Shape;
 
-/* blocks of 256 threads that a multiprocessor holds with so many loads of x under way */
+/* the kernel's launch bound: blocks of 256 threads on a multiprocessor with so many loads of x under way */
 static constexpr int ShapeBlocks(PetscInt batch)
 {
   return batch <= 7 ? 5 : batch == 14 ? 3

@@ -534,6 +534,29 @@ static PetscErrorCode Option(Kind kind)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* the sequential type is another than that of a parallel matrix of one process */
+static PetscErrorCode Alone(void)
+{
+  Mat         A, B;
+  PetscMPIInt size;
+  PetscBool   same;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  if (size > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  MatTestName = "a parallel matrix of one process into the sequential type";
+  PetscCall(Base(MATMPIAIJ, 1, &A));
+  for (int again = 0; again < 2; again++) {
+    PetscCall(MatConvert(A, "seq" OURS, again ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, &B));
+    PetscCall(PetscObjectTypeCompare((PetscObject)B, "seq" OURS, &same));
+    MatTestCheck(same, "of the sequential type");
+    MatTestCheckSame(B, A, again ? "again" : "first");
+    PetscCall(MatScale(A, 2.0));
+  }
+  PetscCall(MatTestDestroy(&A, &B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   const MatReuse ways[] = {MAT_INITIAL_MATRIX, MAT_REUSE_MATRIX, MAT_INPLACE_MATRIX};
@@ -568,6 +591,7 @@ int main(int argc, char **argv)
     PetscCall(Targets(MATSELL, PETSC_FALSE, ways[way]));
     PetscCall(Targets(MATDENSE, PETSC_FALSE, ways[way]));
   }
+  PetscCall(Alone());
   PetscCall(Results(MATAIJ));
   PetscCall(Results(MATAIJPERM));
   PetscCall(Results(MATAIJSELL));

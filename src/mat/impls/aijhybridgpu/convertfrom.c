@@ -82,18 +82,22 @@ static HybConverter HybConverterFromFamily(Mat A, MatType type)
 {
   const char *from = ((PetscObject)A)->type_name;
 
-  if (!strcmp(from, MATMPIAIJ)) return MatConvert_MPIAIJ_MPIAIJHybridGPU;
+  if (!strcmp(from, MATMPIAIJ) && strcmp(type, MATSEQAIJHYBRIDGPU)) return MatConvert_MPIAIJ_MPIAIJHybridGPU;
   if (strcmp(type, MATSEQAIJHYBRIDGPU) && strcmp(type, MATAIJHYBRIDGPU)) return NULL;
   return strcmp(from, MATSEQAIJ) ? HybConverterBack(from) : MatConvert_SeqAIJ_SeqAIJHybridGPU;
 }
 
 PetscErrorCode MatConvertFrom_AIJHybridGPU(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
-  const HybConverter family = HybConverterFromFamily(A, type);
-  char               parent[64], *end;
-  PetscErrorCode     ierr;
+  HybConverter   family = HybConverterFromFamily(A, type);
+  char           parent[64], *end;
+  PetscErrorCode ierr;
+  PetscBool      same = PETSC_TRUE;
 
   PetscFunctionBegin;
+  /* on one process the values may go into a sequential matrix */
+  if (reuse == MAT_REUSE_MATRIX && family == MatConvert_MPIAIJ_MPIAIJHybridGPU) PetscCall(PetscObjectTypeCompare((PetscObject)*newmat, MATMPIAIJHYBRIDGPU, &same));
+  if (!same) family = NULL;
   if (family) {
     PetscCall((*family)(A, type, reuse, newmat));
     PetscFunctionReturn(PETSC_SUCCESS);

@@ -49,27 +49,39 @@ static PetscErrorCode HybEstimateNoise(Mat A, Vec b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* *B: A, or where vectors are a device's and A is small A on the host, as each of PETSc's sums would wait for the
-   device.
- *b, *u: vectors of B's. */
-static PetscErrorCode HybEstimateNear(Mat A, const HybExec *x, PetscMPIInt size, Mat *B, Vec *b, Vec *u)
+/* Not collective: would each sum of PETSc's wait for a device, though A is small? */
+static PetscErrorCode HybEstimateWaits(Mat A, const HybExec *x, PetscMPIInt size, PetscBool *waits)
 {
-  MatNullSpace null;
-  VecType      type;
-  PetscBool    host, set, spd;
+  VecType   type;
+  PetscBool host;
 
   PetscFunctionBegin;
+  *waits = PETSC_FALSE;
+  if (A->rmap->N >= ESTIMATE_ROWS) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetVecType(A, &type));
   PetscCall(PetscStrcmpAny(type, &host, VECSTANDARD, VECSEQ, VECMPI, ""));
-  if (size == 1 && x->backend->device) host = PETSC_FALSE; /* of a PETSc that has no vectors there */
-  if (host || A->rmap->N >= ESTIMATE_ROWS) {
+  /* A may be on a device for which this PETSc has no vectors */
+  *waits = (PetscBool)(!host || (size == 1 && x->backend->device));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective. *B is A itself, or a copy of A on the host; *b and *u are vectors of B's. */
+static PetscErrorCode HybEstimateMatrix(Mat A, PetscBool copy, Mat *B, Vec *b, Vec *u)
+{
+  MatNullSpace null, transposed;
+  PetscBool    set, spd;
+
+  PetscFunctionBegin;
+  if (!copy) {
     PetscCall(PetscObjectReference((PetscObject)A));
     *B = A;
   } else {
     PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, B));
     PetscCall(MatSetVecType(*B, VECSTANDARD));
     PetscCall(MatGetNullSpace(A, &null));
+    PetscCall(MatGetTransposeNullSpace(A, &transposed));
     PetscCall(MatSetNullSpace(*B, null));
+    if (transposed) PetscCall(MatSetTransposeNullSpace(*B, transposed));
     PetscCall(MatIsSPDKnown(A, &set, &spd));
     if (set) PetscCall(MatSetOption(*B, MAT_SPD, spd));
   }
@@ -125,14 +137,20 @@ static PetscErrorCode HybEstimateIsPlain(Mat A, const HybExec *x, PetscMPIInt si
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* As all processes see it. *y: where the process is to run. */
-static PetscErrorCode HybEstimateMay(Mat A, const HybExec *x, PetscMPIInt size, HybExec *y, PetscBool *may)
+/* As all processes see it. *y: where the process is to run; *waits: where it may not, some process would wait. */
+static PetscErrorCode HybEstimateMay(Mat A, const HybExec *x, PetscMPIInt size, HybExec *y, PetscBool *may, PetscBool *waits)
 {
-  const PetscErrorCode ierr = HybEstimateIsPlain(A, x, size, may);
+  PetscErrorCode ierr = HybEstimateIsPlain(A, x, size, may);
+  PetscInt64     some[2];
 
   PetscFunctionBegin;
   *y = *x;
-  PetscCall(HybAgreeAll(PetscObjectComm((PetscObject)A), ierr, "An estimate of eigenvalues", may));
+  if (!ierr) ierr = HybEstimateWaits(A, x, size, waits);
+  some[0] = !*may;
+  some[1] = *waits;
+  PetscCall(HybAgreeMax(PetscObjectComm((PetscObject)A), ierr, "An estimate of eigenvalues", 2, some));
+  *may   = (PetscBool)!some[0];
+  *waits = (PetscBool)(some[1] != 0);
   if (size > 1 && *may) PetscCall(HybMatParArraysBegin(A, NULL, y, may));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -256,14 +274,14 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscMPIInt 
 
 PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscInt longest, PetscReal *emin, PetscReal *emax)
 {
-  PetscBool      found = PETSC_FALSE;
+  PetscBool      found = PETSC_FALSE, waits = PETSC_FALSE;
   PetscMPIInt    size;
   HybExec        y;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
-  PetscCall(HybEstimateMay(A, x, size, &y, &found));
+  PetscCall(HybEstimateMay(A, x, size, &y, &found, &waits));
   if (found)
     HYB_GAMG_PHASE(HYB_GAMGEstimate, HYB_PHASE_ESTIMATE, A, HybEstimateByArnoldi(A, &y, size, longest, emin, emax, &found));
   if (!found) {
@@ -271,7 +289,7 @@ PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscInt longest,
     KSP ksp = NULL;
     Vec b = NULL, u = NULL;
 
-    ierr = HybEstimateNear(A, x, size, &B, &b, &u);
+    ierr = HybEstimateMatrix(A, waits, &B, &b, &u);
     if (!ierr) ierr = KSPCreate(PetscObjectComm((PetscObject)A), &ksp);
     if (!ierr) ierr = HybEstimateByKSP(pc, B, ksp, b, u, emin, emax);
     (void)KSPDestroy(&ksp);

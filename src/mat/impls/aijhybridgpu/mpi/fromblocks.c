@@ -162,7 +162,8 @@ PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *x, HybArena o
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#define HYB_ASSEMBLED_SMALL 128 /* rows a process, on the average: each process knows that */
+#define HYB_ASSEMBLED_SMALL   128  /* rows a process in the mean, which each process knows without asking */
+#define HYB_ASSEMBLED_ENTRIES 4096 /* of each process */
 
 /* Not collective: has each column of others an entry, so that an assembly finds these and no others? */
 static PetscErrorCode HybFromBlocksInUse(const HybParCSR *csr, PetscBool *all)
@@ -179,41 +180,70 @@ static PetscErrorCode HybFromBlocksInUse(const HybParCSR *csr, PetscBool *all)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not collective: rows of zeros, by global columns */
-static PetscErrorCode HybFromBlocksSetRows(Mat C, const HybParCSR *csr)
+/* Not collective: rows of zeros, by global columns. length: of each row, in each block. */
+static PetscErrorCode HybFromBlocksSetRows(Mat C, const HybParCSR *csr, PetscInt *const length[2])
 {
   const PetscInt m    = C->rmap->n;
-  PetscInt       most = 0, *length[2], *cols;
+  PetscInt       most = 0, *cols;
   PetscScalar   *zeros;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc2(m, &length[0], m, &length[1]));
   for (PetscInt r = 0; r < m; r++) {
     length[0][r] = csr->D.i[r + 1] - csr->D.i[r];
     length[1][r] = csr->O.i[r + 1] - csr->O.i[r];
     most         = PetscMax(most, length[0][r] + length[1][r]);
   }
   PetscCall(MatMPIAIJSetPreallocation(C, 0, length[0], 0, length[1]));
-  PetscCall(PetscFree2(length[0], length[1]));
-  PetscCall(PetscMalloc1(most, &cols));
-  PetscCall(PetscCalloc1(most, &zeros));
-  for (PetscInt r = 0; r < m; r++) {
+  PetscCall(PetscCalloc2(most, &cols, most, &zeros));
+  for (PetscInt r = 0; r < m && !ierr; r++) {
     const PetscInt row = C->rmap->rstart + r;
     PetscInt       n   = 0;
 
     for (PetscInt k = csr->D.i[r]; k < csr->D.i[r + 1]; k++) cols[n++] = C->cmap->rstart + csr->D.j[k];
     for (PetscInt k = csr->O.i[r]; k < csr->O.i[r + 1]; k++) cols[n++] = csr->garray[csr->O.j[k]];
-    PetscCall((*HybGlueState.mpi.setvalues)(C, 1, &row, n, cols, zeros, INSERT_VALUES));
+    ierr = (*HybGlueState.mpi.setvalues)(C, 1, &row, n, cols, zeros, INSERT_VALUES);
   }
-  PetscCall(PetscFree(cols));
-  PetscCall(PetscFree(zeros));
+  PetscCall(HybErrorFirst(ierr, PetscFree2(cols, zeros)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: what all processes assemble then */
+static PetscErrorCode HybFromBlocksFill(Mat C, const HybParCSR *csr)
+{
+  PetscInt      *length[2];
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc2(C->rmap->n, &length[0], C->rmap->n, &length[1]));
+  ierr = HybFromBlocksSetRows(C, csr, length);
+  PetscCall(HybErrorFirst(ierr, PetscFree2(length[0], length[1])));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Not collective: C's blocks have these entries and no others; else a numeric phase would write past them */
+static PetscErrorCode HybFromBlocksCheck(Mat C, const HybParCSR *csr)
+{
+  Mat block[2];
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], NULL));
+  for (int k = 0; k < 2; k++) {
+    const PetscCount nnz = k ? csr->O.nnz : csr->D.nnz;
+    HybLent          l;
+
+    PetscCall(HybLentGet(block[k], PETSC_FALSE, &l));
+    PetscCall(HybLentRestore(block[k], &l));
+    PetscCheck(l.csr.nnz == nnz, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The assembly of a small parallel product has left %" PetscInt64_FMT " entries of %" PetscInt64_FMT, (PetscInt64)l.csr.nnz, (PetscInt64)nnz);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*
-  Collective. A new C gets this pattern, with zeros, as the program would assemble it: where all processes have few rows
-  together the throw-away matrix of above, and blocks of its own, cost more than all else of a product. csr is the
-  host's. *made: also with an error from there on; else nothing was done.
+  Collective. A new C gets this pattern, with zeros, as the program would assemble it: of few rows the matrix that
+  MatMPIAIJHybridGPUSetFrame() throws away, and blocks of its own, cost more than all else of a product. csr is the
+  host's. *made: C has the pattern, or the error that is returned came after all processes had agreed to make it. Not
+  made: C is nobody's yet; a process that had filled it leaves blocks that SetFrame() replaces.
 */
 PetscErrorCode MatMPIAIJHybridGPUAssembleSmall(Mat C, PetscErrorCode before, const HybParCSR *csr, PetscBool *made)
 {
@@ -227,9 +257,9 @@ PetscErrorCode MatMPIAIJHybridGPUAssembleSmall(Mat C, PetscErrorCode before, con
   *made = PETSC_FALSE;
   PetscCallMPI(MPI_Comm_size(comm, &size));
   if (C->rmap->N / size > HYB_ASSEMBLED_SMALL) PetscFunctionReturn(before);
-  *made = (PetscBool)!C->preallocated;
+  *made = (PetscBool)(!C->preallocated && !C->structure_only && csr->D.nnz + csr->O.nnz <= HYB_ASSEMBLED_ENTRIES);
   if (!ierr && *made) ierr = HybFromBlocksInUse(csr, made);
-  if (!ierr && *made) ierr = HybFromBlocksSetRows(C, csr);
+  if (!ierr && *made) ierr = HybFromBlocksFill(C, csr);
   ierr = HybAgreeAll(comm, ierr, what, made);
   if (ierr) *made = PETSC_FALSE;
   if (!*made) C->preallocated = was;
@@ -240,6 +270,7 @@ PetscErrorCode MatMPIAIJHybridGPUAssembleSmall(Mat C, PetscErrorCode before, con
   if (!ierr) ierr = (*HybGlueState.mpi.assemblyend)(C, MAT_FINAL_ASSEMBLY);
   C->nooffprocentries = alone;
   PetscCall(ierr);
+  PetscCall(HybFromBlocksCheck(C, csr));
   PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
