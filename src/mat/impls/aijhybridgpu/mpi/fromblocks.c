@@ -180,10 +180,12 @@ static PetscErrorCode HybFromBlocksInUse(const HybParCSR *csr, PetscBool *all)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not collective: rows of zeros, by global columns. length: of each row, in each block. */
-static PetscErrorCode HybFromBlocksSetRows(Mat C, const HybParCSR *csr, PetscInt *const length[2])
+/* Not collective: rows of zeros, by global columns. length: of each row, in each block; state: of the blocks' patterns
+   before an entry came. */
+static PetscErrorCode HybFromBlocksSetRows(Mat C, const HybParCSR *csr, PetscInt *const length[2], PetscObjectState state[2])
 {
-  const PetscInt m    = C->rmap->n;
+  const PetscInt m = C->rmap->n;
+  Mat            block[2];
   PetscInt       most = 0, *cols;
   PetscScalar   *zeros;
   PetscErrorCode ierr = PETSC_SUCCESS;
@@ -195,6 +197,8 @@ static PetscErrorCode HybFromBlocksSetRows(Mat C, const HybParCSR *csr, PetscInt
     most         = PetscMax(most, length[0][r] + length[1][r]);
   }
   PetscCall(MatMPIAIJSetPreallocation(C, 0, length[0], 0, length[1]));
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], NULL));
+  for (int k = 0; k < 2; k++) state[k] = block[k]->nonzerostate;
   PetscCall(PetscCalloc2(most, &cols, most, &zeros));
   for (PetscInt r = 0; r < m && !ierr; r++) {
     const PetscInt row = C->rmap->rstart + r;
@@ -209,20 +213,21 @@ static PetscErrorCode HybFromBlocksSetRows(Mat C, const HybParCSR *csr, PetscInt
 }
 
 /* Not collective: what all processes assemble then */
-static PetscErrorCode HybFromBlocksFill(Mat C, const HybParCSR *csr)
+static PetscErrorCode HybFromBlocksFill(Mat C, const HybParCSR *csr, PetscObjectState state[2])
 {
   PetscInt      *length[2];
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscMalloc2(C->rmap->n, &length[0], C->rmap->n, &length[1]));
-  ierr = HybFromBlocksSetRows(C, csr, length);
+  ierr = HybFromBlocksSetRows(C, csr, length, state);
   PetscCall(HybErrorFirst(ierr, PetscFree2(length[0], length[1])));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not collective: C's blocks have these entries and no others; else a numeric phase would write past them */
-static PetscErrorCode HybFromBlocksCheck(Mat C, const HybParCSR *csr)
+/* Not collective: C's blocks have these entries and no others; else a numeric phase would write past them. Its
+   entries count as no change of the pattern after the preallocation, as where AIJ makes all of them at once. */
+static PetscErrorCode HybFromBlocksEnd(Mat C, const HybParCSR *csr, const PetscObjectState state[2])
 {
   Mat block[2];
 
@@ -235,6 +240,7 @@ static PetscErrorCode HybFromBlocksCheck(Mat C, const HybParCSR *csr)
     PetscCall(HybLentGet(block[k], PETSC_FALSE, &l));
     PetscCall(HybLentRestore(block[k], &l));
     PetscCheck(l.csr.nnz == nnz, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The assembly of a small parallel product has left %" PetscInt64_FMT " entries of %" PetscInt64_FMT, (PetscInt64)l.csr.nnz, (PetscInt64)nnz);
+    block[k]->nonzerostate = block[k]->ass_nonzerostate = state[k];
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -247,19 +253,22 @@ static PetscErrorCode HybFromBlocksCheck(Mat C, const HybParCSR *csr)
 */
 PetscErrorCode MatMPIAIJHybridGPUAssembleSmall(Mat C, PetscErrorCode before, const HybParCSR *csr, PetscBool *made)
 {
-  const MPI_Comm  comm  = PetscObjectComm((PetscObject)C);
-  const char     *what  = "Making a small parallel matrix";
-  const PetscBool alone = C->nooffprocentries, was = C->preallocated;
-  PetscMPIInt     size;
-  PetscErrorCode  ierr = before;
+  const MPI_Comm   comm  = PetscObjectComm((PetscObject)C);
+  const char      *what  = "Making a small parallel matrix";
+  const PetscBool  alone = C->nooffprocentries, was = C->preallocated;
+  PetscObjectState state[2] = {0, 0};
+  PetscMPIInt      size;
+  PetscErrorCode   ierr = before, later;
 
   PetscFunctionBegin;
   *made = PETSC_FALSE;
   PetscCallMPI(MPI_Comm_size(comm, &size));
   if (C->rmap->N / size > HYB_ASSEMBLED_SMALL) PetscFunctionReturn(before);
+  later = HybMPIHoldWorld(comm);
+  ierr  = HybErrorFirst(ierr, later);
   *made = (PetscBool)(!C->preallocated && !C->structure_only && csr->D.nnz + csr->O.nnz <= HYB_ASSEMBLED_ENTRIES);
   if (!ierr && *made) ierr = HybFromBlocksInUse(csr, made);
-  if (!ierr && *made) ierr = HybFromBlocksFill(C, csr);
+  if (!ierr && *made) ierr = HybFromBlocksFill(C, csr, state);
   ierr = HybAgreeAll(comm, ierr, what, made);
   if (ierr) *made = PETSC_FALSE;
   if (!*made) C->preallocated = was;
@@ -270,7 +279,7 @@ PetscErrorCode MatMPIAIJHybridGPUAssembleSmall(Mat C, PetscErrorCode before, con
   if (!ierr) ierr = (*HybGlueState.mpi.assemblyend)(C, MAT_FINAL_ASSEMBLY);
   C->nooffprocentries = alone;
   PetscCall(ierr);
-  PetscCall(HybFromBlocksCheck(C, csr));
+  PetscCall(HybFromBlocksEnd(C, csr, state));
   PetscCall(MatMPIAIJHybridGPUSetBlocks(C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
