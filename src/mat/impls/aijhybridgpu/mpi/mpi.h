@@ -56,7 +56,6 @@ PETSC_INTERN PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
    process's own, which the caller agrees upon at last; else it is one of all, and C is what it was. AdoptBlocks: these
    get their contents; not collective. */
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscErrorCode before, PetscInt ncols, const PetscInt *garray, PetscBool *made);
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAssembleSmall(Mat, PetscErrorCode, const HybParCSR *, PetscBool *made);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *, HybArena out[2], const HybParCSR *);
 
 /* lendpar.c: *map, unless it is set up, gets the ranges of another; no process is asked */

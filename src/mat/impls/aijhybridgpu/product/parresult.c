@@ -31,25 +31,21 @@ static PetscErrorCode HybParResultAdopt(Mat C, HybMatProduct *mp, PetscErrorCode
   const char          *what  = "Taking over the result of a parallel product";
   HybAsked             asked[2][HYB_LEFT];
   Mat_MPIAIJHybridGPU *hyb  = NULL;
-  PetscBool            made = stay, small = PETSC_FALSE;
+  PetscBool            made = stay;
   PetscErrorCode       ierr = before;
 
   PetscFunctionBegin;
   if (!ierr) ierr = MatMPIAIJHybridGPUGetData(C, &hyb);
   if (!ierr && again) ierr = MatMPIAIJHybridGPULeftOptions(C, asked);
   if (!ierr) ierr = HybCOOParentsGone((PetscObject)C, "HybMPICOO", &hyb->coocount);
-  if (!stay && !repeated && !HybExecOnDevice(x)) ierr = MatMPIAIJHybridGPUAssembleSmall(C, ierr, result, &small);
-  if (small)
-    made = PETSC_TRUE;
-  else if (!stay)
-    ierr = MatMPIAIJHybridGPUSetFrame(C, ierr, result->O.n, result->garray, &made);
+  if (!stay) ierr = MatMPIAIJHybridGPUSetFrame(C, ierr, result->O.n, result->garray, &made);
   if (!made) PetscFunctionReturn(ierr);
   /* until all of it is there C is nobody's result, and has nothing that entries could be set in */
   C->preallocated = C->assembled = C->was_assembled = PETSC_FALSE;
   mp->zeros                                         = PETSC_TRUE;
   /* a symbolic result may be used as it is: no stray values */
-  for (int b = 0; b < 2 && !ierr && !small; b++) ierr = x->backend->zero(x, (b ? &result->O : &result->D)->a, sizeof(HybScalar) * (size_t)(b ? &result->O : &result->D)->nnz);
-  if (!ierr && !small) ierr = MatMPIAIJHybridGPUAdoptBlocks(C, x, out, result);
+  for (int b = 0; b < 2 && !ierr; b++) ierr = x->backend->zero(x, (b ? &result->O : &result->D)->a, sizeof(HybScalar) * (size_t)(b ? &result->O : &result->D)->nnz);
+  if (!ierr) ierr = MatMPIAIJHybridGPUAdoptBlocks(C, x, out, result);
   if (!ierr) ierr = HybResultNote(C, mp);
   C->preallocated = C->assembled = PETSC_TRUE;
   if (!ierr) ierr = PetscObjectStateIncrease((PetscObject)C);
