@@ -84,27 +84,17 @@ static const char *const HybConversions[] = {"mpisbaij", "mpibaij", "elemental",
 /* ops->convert, as MatConvert_SeqAIJHybridGPU_Any() */
 static PetscErrorCode MatConvert_MPIAIJHybridGPU_Any(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
-  static const char *const prefix[] = {"seq", "mpi", ""};
-  HybConverter             f        = NULL;
-  char                     name[256], wanted[64];
+  HybConverter f = NULL;
+  char         wanted[64];
 
   PetscFunctionBegin;
-  for (int k = 0; k < 3 && !f; k++) {
-    PetscCall(PetscSNPrintf(wanted, sizeof(wanted), "%s%s", prefix[k], type));
-    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaij_%s_C", wanted));
-    PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &f));
-  }
+  PetscCall(HybConvertFind(A, MATMPIAIJ, type, sizeof(wanted), wanted, &f));
   if (!f) {
     PetscCall(HybConvertByEntries(A, type, reuse, newmat));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (HybMPITypeIsDerived(wanted)) f = MatConvert_MPIAIJHybridGPU_Derived;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybConversions) && reuse != MAT_INPLACE_MATRIX; k++) {
-    if (strcmp(wanted, HybConversions[k])) continue;
-    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaijhybridgpu_%s_C", wanted));
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
-    HybGlueState.conversionsnamed = PETSC_TRUE;
-  }
+  if (reuse != MAT_INPLACE_MATRIX) PetscCall(HybConvertName(A, MATMPIAIJ, PETSC_STATIC_ARRAY_LENGTH(HybConversions), HybConversions, wanted, f));
   PetscCall((*f)(A, type, reuse, newmat));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -112,13 +102,8 @@ static PetscErrorCode MatConvert_MPIAIJHybridGPU_Any(Mat A, MatType type, MatReu
 /* what was composed at its first use goes with the type */
 PetscErrorCode MatMPIAIJHybridGPUForgetConversions(Mat A)
 {
-  char name[128];
-
   PetscFunctionBegin;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybConversions) && HybGlueState.conversionsnamed; k++) {
-    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_mpiaijhybridgpu_%s_C", HybConversions[k]));
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, NULL));
-  }
+  if (HybGlueState.conversionsnamed) PetscCall(HybConvertName(A, MATMPIAIJ, PETSC_STATIC_ARRAY_LENGTH(HybConversions), HybConversions, NULL, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -472,32 +472,53 @@ PetscErrorCode HybConvertByEntries(Mat A, MatType type, MatReuse reuse, Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The parent's converter to type by its own name, and the name of type there; NULL: there is none */
+PetscErrorCode HybConvertFind(Mat A, const char parent[], MatType type, size_t size, char wanted[], HybConverter *f)
+{
+  static const char *const prefix[] = {"seq", "mpi", ""};
+  char                     name[256];
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 3 && !*f; k++) {
+    PetscCall(PetscSNPrintf(wanted, size, "%s%s", prefix[k], type));
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_%s_%s_C", parent, wanted));
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, name, f));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* f is found by our type's name from now on, or, NULL, no longer: of the n types that are taken off with ours, that one
+   alone which is wanted, or, NULL, each */
+PetscErrorCode HybConvertName(Mat A, const char parent[], size_t n, const char *const types[], const char wanted[], HybConverter f)
+{
+  char name[256];
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < n; k++) {
+    if (wanted && strcmp(wanted, types[k])) continue;
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_%shybridgpu_%s_C", parent, types[k]));
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
+    if (f) HybGlueState.conversionsnamed = PETSC_TRUE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* ops->convert, which MatConvert() comes to last: to what the parent converts to under its own name. The next time it
    is found by ours, where the name is one of those that are taken off with the type. */
 PetscErrorCode MatConvert_SeqAIJHybridGPU_Any(Mat A, MatType type, MatReuse reuse, Mat *newmat)
 {
-  static const char *const prefix[] = {"seq", "mpi", ""};
-  const int                derived  = HybDerivedNumber(type);
-  HybConverter             f        = derived < 0 ? NULL : HybConverterTo(derived);
-  char                     name[256], wanted[64];
+  const int    derived = HybDerivedNumber(type);
+  HybConverter f       = derived < 0 ? NULL : HybConverterTo(derived);
+  char         wanted[64];
 
   PetscFunctionBegin;
   PetscCall(PetscStrncpy(wanted, derived < 0 ? type : HybDerivedTypes[derived], sizeof(wanted)));
-  for (int k = 0; k < 3 && !f; k++) {
-    PetscCall(PetscSNPrintf(wanted, sizeof(wanted), "%s%s", prefix[k], type));
-    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaij_%s_C", wanted));
-    PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &f));
-  }
+  PetscCall(HybConvertFind(A, MATSEQAIJ, type, sizeof(wanted), wanted, &f));
   if (!f) {
     PetscCall(HybConvertByEntries(A, type, reuse, newmat));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybConversions) && reuse != MAT_INPLACE_MATRIX && derived < 0; k++) {
-    if (strcmp(wanted, HybConversions[k])) continue;
-    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaijhybridgpu_%s_C", wanted));
-    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, f));
-    HybGlueState.conversionsnamed = PETSC_TRUE;
-  }
+  if (reuse != MAT_INPLACE_MATRIX && derived < 0) PetscCall(HybConvertName(A, MATSEQAIJ, PETSC_STATIC_ARRAY_LENGTH(HybConversions), HybConversions, wanted, f));
   PetscCall((*f)(A, type, reuse, newmat));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -533,10 +554,7 @@ PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
   HybGlueState.convertersknown = PETSC_TRUE;
   if (!on) {
     if (HybGlueState.parentsnamed) PetscCall(MatSeqAIJHybridGPUComposeParents(A, PETSC_FALSE));
-    for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybConversions) && HybGlueState.conversionsnamed; k++) {
-      PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_seqaijhybridgpu_%s_C", HybConversions[k]));
-      PetscCall(PetscObjectComposeFunction((PetscObject)A, name, NULL));
-    }
+    if (HybGlueState.conversionsnamed) PetscCall(HybConvertName(A, MATSEQAIJ, PETSC_STATIC_ARRAY_LENGTH(HybConversions), HybConversions, NULL, NULL));
   }
   PetscCall(HybComposeOver((PetscObject)A, "MatSeqAIJKron_C", (void (*)(void))MatSeqAIJKron_SeqAIJHybridGPU, &HybGlueState.kron, on));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -67,6 +67,8 @@ PETSC_INTERN PetscErrorCode MatConvert_SeqAIJHybridGPU_Any(Mat, MatType, MatReus
 PETSC_INTERN HybConverter   HybConverterBack(MatType);
 PETSC_INTERN PetscErrorCode HybConvertByPETSc(Mat, MatType, MatReuse, Mat *);
 /* of either type of ours, for ops->convert */
+PETSC_INTERN PetscErrorCode HybConvertFind(Mat, const char parent[], MatType, size_t, char wanted[], HybConverter *);
+PETSC_INTERN PetscErrorCode HybConvertName(Mat, const char parent[], size_t n, const char *const types[], const char wanted[], HybConverter);
 PETSC_INTERN PetscErrorCode HybConvertByEntries(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN int            HybDerivedNumber(MatType);
 PETSC_INTERN PetscErrorCode HybConvertCopy(Mat A, Mat B, PetscBool assembled);
