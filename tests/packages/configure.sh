@@ -25,7 +25,7 @@ for kind in "nocuda opt" "cuda opt"; do
 done
 sources=$cache/petsc-$release.tar.gz
 if [ ! -f "$sources" ]; then
-  python3 -m pip download "petsc==$release" --no-deps --no-binary :all: -d "$work" > "$work/out" 2>&1 || { skip "the sources of PETSc $release: $(tail -n 1 "$work/out")"; finish; }
+  python3 -m pip download "petsc==$release" --no-deps --no-binary petsc -d "$work" > "$work/out" 2>&1 || { skip "the sources of PETSc $release: $(tail -n 1 "$work/out")"; finish; }
   sources=$work/petsc-$release.tar.gz
 fi
 check "PETSc's sources" tar -xzf "$sources" -C "$work"
