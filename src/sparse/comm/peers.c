@@ -4,6 +4,18 @@
 #include "commimpl.h"
 #include <unistd.h>
 
+/* PETSc numbers messages by counters, one a process, which count alike while all create the same objects. One that has
+   failed may have created fewer than the others, who would wait for ever for its next message: all go on from the
+   smallest number. */
+static void HybAgreeTags(MPI_Comm mpi)
+{
+  PetscMPIInt tag, least;
+
+  if (HYB_QUIETLY(PetscCommGetNewTag(mpi, &tag))) return; /* a communicator that PETSc has not got, on any process */
+  if (MPI_Allreduce(&tag, &least, 1, MPI_INT, MPI_MIN, mpi)) return;
+  while (tag > least && !PetscCommGetNewTag(mpi, &tag)) continue;
+}
+
 /* One number has the error and who has it: of the worst ones the first process's is the largest */
 PetscErrorCode HybAgreeMax(MPI_Comm mpi, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v)
 {
@@ -21,6 +33,7 @@ PetscErrorCode HybAgreeMax(MPI_Comm mpi, PetscErrorCode ierr, const char *what, 
   all[0] = ierr ? (PetscInt64)ierr * size + (size - 1 - rank) : 0;
   for (PetscInt k = 0; k < n; k++) all[k + 1] = v[k];
   HybCallMPIWaiting(MPI_Allreduce(MPI_IN_PLACE, all, (PetscMPIInt)(n + 1), MPIU_INT64, MPI_MAX, mpi));
+  if (all[0]) HybAgreeTags(mpi);
   PetscCall(ierr);
   PetscCheck(!all[0], PETSC_COMM_SELF, (PetscErrorCode)(all[0] / size), "%s failed on process %d of %d, which says why", what, size - 1 - (PetscMPIInt)(all[0] % size), size);
   for (PetscInt k = 0; k < n; k++) v[k] = all[k + 1];

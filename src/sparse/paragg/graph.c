@@ -178,7 +178,6 @@ PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode
   HybParAgg       p    = NULL;
   HybComm         comm = NULL;
   HybParAggMaking m;
-  int             fails;
   PetscErrorCode  ierr, later;
 
   PetscFunctionBegin;
@@ -188,14 +187,12 @@ PetscErrorCode HybParAggCreate(MPI_Comm mpi, const HybExec *exec, PetscErrorCode
   m.edges = edges;
   ierr    = HybCommGet(mpi, &comm); /* first: it counts PETSc's tags, of which all must have taken as many */
   if (!ierr) ierr = PetscNew(&p);
-  fails = ierr != PETSC_SUCCESS;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &fails, 1, MPI_INT, MPI_MAX, mpi)); /* there is no HybComm yet to agree by */
-  if (fails) {
+  ierr = HybAgree(mpi, ierr, "Memory for a graph");
+  if (ierr) {
     (void)PetscFree(p);
     if (comm) (void)HybCommRestore(&comm);
-    PetscCall(ierr);
-    SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Another process has no memory for a graph");
   }
+  PetscCall(ierr);
   p->mpi         = mpi;
   p->comm        = comm;
   p->block       = *block;
