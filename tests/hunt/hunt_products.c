@@ -236,9 +236,12 @@ static PetscErrorCode Disturb(Mat C)
 {
   PetscInt    row = Draw(M), way = Draw(3), start, end, c;
   PetscScalar v = 1;
+  PetscBool   assembled;
 
   PetscFunctionBeginUser;
   c = Draw(M);
+  PetscCall(MatAssembled(C, &assembled));
+  if (!assembled) PetscFunctionReturn(PETSC_SUCCESS); /* a new symbolic phase has left it so: no value of it is there */
   if (!way) {
     PetscCall(MatScale(C, 3.0));
     PetscFunctionReturn(PETSC_SUCCESS);

@@ -519,6 +519,20 @@ static PetscErrorCode HybMGSingleTry(HybMG *h, const char **cannot)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* PETSc makes a solver's DM when its method asks for one, an object of all processes. So all make it, before one of them
+   may fail. */
+static PetscErrorCode SmoothersDM(const PC_MG *mg)
+{
+  DM dm;
+
+  PetscFunctionBegin;
+  for (PetscInt k = 1; k < mg->levels[0]->levels; k++) {
+    PetscCall(KSPGetDM(mg->levels[k]->smoothd, &dm));
+    PetscCall(KSPGetDM(mg->levels[k]->smoothu, &dm));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* after each step several processes agree, also where one of them fails; *cannot: why single precision does not do */
 static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscBool single, const char **cannot, const char **why)
 {
@@ -528,7 +542,8 @@ static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscBool 
 
   PetscFunctionBegin;
   h->pc = pc;
-  ierr  = HybMGPrepare(mg, h, x, single, why);
+  if (h->several) PetscCall(SmoothersDM(mg));
+  ierr = HybMGPrepare(mg, h, x, single, why);
   for (PetscInt k = 0; k < levels - 1; k++) ierr = HybMGReciprocals(mg->levels[levels - 1 - k], h, &h->cycle.level[k], ierr, why);
   PetscCall(HybMGAgree(pc, h, ierr, why));
   if (!*why) PetscCall(HybMGNullSpace(mg->levels[levels - 1]->smoothd, h, why));
