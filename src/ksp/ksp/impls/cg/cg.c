@@ -36,6 +36,7 @@
 #include "aijhybridgpu/private/hybkrylov.h"
 #include "aijhybridgpu/private/hybmat.h"
 #include "../../../smoothers.h"
+#include "cgimpl.h"
 
 PETSC_EXTERN PetscErrorCode KSPCreate_CG(KSP);
 
@@ -215,21 +216,9 @@ typedef struct {
   HybScalar     *sum;                  /* where x is while it iterates */
   PetscBool      null;                 /* constants are A's null space */
   PetscBool      vain;                 /* PETSc would not have made the last z */
+  PetscReal      norm;                 /* of b, where the first test asks for it and there are several processes */
   PetscScalar    host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
 } Solve;
-
-/* dp and beta, as of the last wait */
-static PetscReal SolveNorm(const Solve *s)
-{
-  switch (s->ksp->normtype) {
-  case KSP_NORM_PRECONDITIONED:
-    return PetscSqrtReal(PetscRealPart(s->host[HYB_CG_ZZ]));
-  case KSP_NORM_UNPRECONDITIONED:
-    return PetscSqrtReal(PetscRealPart(s->host[HYB_CG_RR]));
-  default:
-    return PetscSqrtReal(PetscAbsScalar(s->host[HYB_CG_BETA]));
-  }
-}
 
 /* what a process does alone, and what it does after its failure as well */
 #define SOLVE_DO(s, call)                   \
@@ -319,18 +308,16 @@ static void SolveVain(Solve *s)
 }
 
 /* The wait, after which all processes know of a failure. One that cannot fetch the numbers, or make the last sum, does
-   not know whether the others go on: it makes the next iteration, and SolveTogether() does the rest. agrees: all tell
-   each other now, since what comes next is a test that asks all. */
-static PetscErrorCode SolveFetch(Solve *s, PetscBool agrees)
+   not know whether the others go on: it makes the next iteration, and SolveTogether() does the rest. */
+static PetscErrorCode SolveFetch(Solve *s)
 {
   const HybExec *exec = &s->cycle->exec;
 
   PetscFunctionBegin;
   SOLVE_DO(s, exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
-  if (s->several && s->failed && !s->told && !agrees) SolveVain(s);
+  if (s->several && s->failed && !s->told) SolveVain(s);
   if (s->several) SOLVE_ALWAYS(s, HybCycleHeard(s->cycle));
   if (s->several) SOLVE_ALWAYS(s, HybCommSumHeard(s->cg->sum));
-  if (s->several && agrees) s->failed = HybAgree(PetscObjectComm((PetscObject)s->ksp), s->failed, "A solve");
   PetscCall(s->failed);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -451,7 +438,7 @@ static PetscErrorCode SolveIteration(Solve *s)
     SolvePrecondition(s);
   }
   s->iterations++;
-  PetscCall(SolveFetch(s, PETSC_FALSE));
+  PetscCall(SolveFetch(s));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -459,7 +446,7 @@ static PetscErrorCode SolveIteration(Solve *s)
 static PetscErrorCode SolveTest(Solve *s, PetscInt its)
 {
   KSP             ksp = s->ksp;
-  const PetscReal dp  = SolveNorm(s);
+  const PetscReal dp  = HybCGNorm(ksp, s->host, 1);
 
   PetscFunctionBegin;
   s->vain = (PetscBool)(ksp->normtype == KSP_NORM_UNPRECONDITIONED);
@@ -467,50 +454,42 @@ static PetscErrorCode SolveTest(Solve *s, PetscInt its)
   KSPCheckNorm(ksp, dp);
   ksp->rnorm = dp;
   PetscCall(KSPLogResidualHistory(ksp, dp));
-  PetscCall((*ksp->converged)(ksp, its, dp, &ksp->reason, ksp->cnvP));
+  if (!its && s->several && HybCGAsksForB(ksp))
+    PetscCall(HybCGFirstTest(ksp, s->norm, dp));
+  else
+    PetscCall((*ksp->converged)(ksp, its, dp, &ksp->reason, ksp->cnvP));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   s->vain = PETSC_FALSE;
   KSPCheckDot(ksp, s->host[HYB_CG_BETA]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* beta is 0, or changed its sign, where that is real: as PETSc finds at an iteration's begin */
-static PetscErrorCode SolveBeta(Solve *s, PetscInt i)
-{
-  KSP             ksp  = s->ksp;
-  const PetscReal beta = PetscRealPart(s->host[HYB_CG_BETA]), old = PetscRealPart(s->host[HYB_CG_BETAOLD]);
-
-  PetscFunctionBegin;
-  if (s->host[HYB_CG_BETA] == (PetscScalar)0) {
-    ksp->reason = KSP_CONVERGED_ATOL;
-    PetscCall(PetscInfo(ksp, "converged due to beta = 0\n"));
-  } else if (!PetscDefined(USE_COMPLEX) && i > 0 && beta * old < 0) {
-    PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite preconditioner, beta %g, betaold %g", (double)beta, (double)old);
-    ksp->reason = KSP_DIVERGED_INDEFINITE_PC;
-    PetscCall(PetscInfo(ksp, "diverging due to indefinite preconditioner\n"));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* p A p stopped the iteration before x was changed */
 static PetscErrorCode SolveStopped(Solve *s)
 {
-  KSP             ksp = s->ksp;
-  const PetscReal dpi = PetscRealPart(s->host[HYB_CG_DPI]), old = PetscRealPart(s->host[HYB_CG_DPIOLD]);
+  KSP ksp = s->ksp;
 
   PetscFunctionBegin;
   KSPCheckDot(ksp, s->host[HYB_CG_DPI]);
-#if HYB_HAS_NEG_CURVE
-  if (ksp->converged_neg_curve) {
-    ksp->reason = KSP_CONVERGED_NEG_CURVE;
-    PetscCall(PetscInfo(ksp, "converged due to negative curvature: %g\n", (double)dpi));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-#endif
-  PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite matrix, dpi %g, dpiold %g", (double)dpi, (double)old);
-  ksp->reason = KSP_DIVERGED_INDEFINITE_MAT;
-  PetscCall(PetscInfo(ksp, "diverging due to indefinite matrix\n"));
+  PetscCall(HybCGIndefinite(ksp, s->host, 1, &ksp->reason));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Several processes: the norm of b, with which PETSc's first test of a solve with a guess compares. PETSc would form it
+   within the test, where a process that fails leaves the others waiting. z is overwritten. */
+static void SolveNormOfB(Solve *s)
+{
+  const HybExec   *exec = &s->cycle->exec;
+  const HybScalar *b = (const HybScalar *)s->b.there, *z = b;
+
+  if (s->ksp->normtype != KSP_NORM_UNPRECONDITIONED) {
+    SOLVE_ALWAYS(s, HybMGArraysApply(s->ksp->pc, s->failed, s->b.there, s->z.there));
+    z = (const HybScalar *)s->z.there;
+  }
+  SOLVE_DO(s, exec->backend->krylov->cgproducts(exec, &s->cg->numbers, s->n, z, b));
+  SolveSum(s, HYB_CG_BETA, HYB_CG_SUMS);
+  SOLVE_DO(s, exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
+  SOLVE_DO(s, exec->backend->zero(exec, s->cg->numbers.s, HYB_CG_SUMS * sizeof(HybScalar))); /* no iteration's */
+  s->norm = HybCGNorm(s->ksp, s->host, 1);
 }
 
 static PetscErrorCode SolveIterate(Solve *s)
@@ -526,16 +505,17 @@ static PetscErrorCode SolveIterate(Solve *s)
   else
     SolveMult(s, s->x.there, HYB_SPMV_RESIDUAL, s->b.there, s->r.there);
   if (s->several) SOLVE_DO(s, SolveGraph(s)); /* before what tells others of a failure */
+  if (s->several && HybCGAsksForB(ksp)) SolveNormOfB(s);
   SolvePrecondition(s);
   if (!s->several) SOLVE_DO(s, SolveGraph(s));
-  PetscCall(SolveFetch(s, (PetscBool)!ksp->guess_zero));
+  PetscCall(SolveFetch(s));
   PetscCall(SolveTest(s, 0));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
   do {
     const PetscScalar beta = s->host[HYB_CG_BETA];
 
     ksp->its = i + 1;
-    PetscCall(SolveBeta(s, i));
+    PetscCall(HybCGBegin(ksp, s->host, 1, i, &ksp->reason));
     if (ksp->reason) break;
     PetscCall(SolveIteration(s));
     if (s->host[HYB_CG_STOPPED] != (PetscScalar)0) {

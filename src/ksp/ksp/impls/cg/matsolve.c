@@ -32,6 +32,7 @@
 #include "aijhybridgpu/private/hybkrylov.h"
 #include "aijhybridgpu/private/hybmat.h"
 #include "../../../smoothers.h"
+#include "cgimpl.h"
 
 /* a column's solve, of which PETSc keeps one at a time in a KSP */
 typedef struct {
@@ -63,18 +64,6 @@ typedef struct {
 
 static PetscErrorCode KSPMatSolve_CG_Hyb(KSP, Mat, Mat);
 
-static PetscReal ColumnNorm(const Batch *s, PetscInt c)
-{
-  switch (s->ksp->normtype) {
-  case KSP_NORM_PRECONDITIONED:
-    return PetscSqrtReal(PetscRealPart(NUMBER(s, HYB_CG_ZZ, c)));
-  case KSP_NORM_UNPRECONDITIONED:
-    return PetscSqrtReal(PetscRealPart(NUMBER(s, HYB_CG_RR, c)));
-  default:
-    return PetscSqrtReal(PetscAbsScalar(NUMBER(s, HYB_CG_BETA, c)));
-  }
-}
-
 static void ColumnEnd(Batch *s, PetscInt c, KSPConvergedReason reason)
 {
   if (!reason || s->column[c].reason) return;
@@ -98,7 +87,7 @@ static PetscErrorCode ColumnTest(Batch *s, PetscInt c, PetscInt its)
 {
   KSP                ksp    = s->ksp;
   Column            *column = &s->column[c];
-  const PetscReal    dp     = ColumnNorm(s, c);
+  const PetscReal    dp     = HybCGNorm(ksp, s->host + c, s->K);
   KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
 
   PetscFunctionBegin;
@@ -122,45 +111,27 @@ static PetscErrorCode ColumnTest(Batch *s, PetscInt c, PetscInt its)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* at an iteration's begin: beta is 0, or changed its sign, where that is real */
 static PetscErrorCode ColumnBegin(Batch *s, PetscInt c, PetscInt i)
 {
-  KSP             ksp  = s->ksp;
-  const PetscReal beta = PetscRealPart(NUMBER(s, HYB_CG_BETA, c)), old = PetscRealPart(NUMBER(s, HYB_CG_BETAOLD, c));
+  KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
 
   PetscFunctionBegin;
   s->column[c].its = i + 1;
-  if (NUMBER(s, HYB_CG_BETA, c) == (PetscScalar)0) {
-    ColumnEnd(s, c, KSP_CONVERGED_ATOL);
-    PetscCall(PetscInfo(ksp, "converged due to beta = 0\n"));
-  } else if (!PetscDefined(USE_COMPLEX) && i > 0 && beta * old < 0) {
-    PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite preconditioner, beta %g, betaold %g", (double)beta, (double)old);
-    ColumnEnd(s, c, KSP_DIVERGED_INDEFINITE_PC);
-    PetscCall(PetscInfo(ksp, "diverging due to indefinite preconditioner\n"));
-  }
+  PetscCall(HybCGBegin(s->ksp, s->host + c, s->K, i, &reason));
+  ColumnEnd(s, c, reason);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* p A p stopped the column before x was changed */
 static PetscErrorCode ColumnStopped(Batch *s, PetscInt c)
 {
-  KSP             ksp = s->ksp;
-  const PetscReal dpi = PetscRealPart(NUMBER(s, HYB_CG_DPI, c)), old = PetscRealPart(NUMBER(s, HYB_CG_DPIOLD, c));
+  KSPConvergedReason reason = KSP_CONVERGED_ITERATING;
 
   PetscFunctionBegin;
   s->column[c].vain = PETSC_TRUE;
   PetscCall(ColumnCheck(s, c, NUMBER(s, HYB_CG_DPI, c), "inner product"));
   if (s->column[c].reason) PetscFunctionReturn(PETSC_SUCCESS);
-#if HYB_HAS_NEG_CURVE
-  if (ksp->converged_neg_curve) {
-    ColumnEnd(s, c, KSP_CONVERGED_NEG_CURVE);
-    PetscCall(PetscInfo(ksp, "converged due to negative curvature: %g\n", (double)dpi));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-#endif
-  PetscCheck(!ksp->errorifnotconverged, PetscObjectComm((PetscObject)ksp), PETSC_ERR_NOT_CONVERGED, "Diverged due to indefinite matrix, dpi %g, dpiold %g", (double)dpi, (double)old);
-  ColumnEnd(s, c, KSP_DIVERGED_INDEFINITE_MAT);
-  PetscCall(PetscInfo(ksp, "diverging due to indefinite matrix\n"));
+  PetscCall(HybCGIndefinite(s->ksp, s->host + c, s->K, &reason));
+  ColumnEnd(s, c, reason);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -519,8 +519,8 @@ static PetscErrorCode HybMGSingleTry(HybMG *h, const char **cannot)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc makes a solver's DM when its method asks for one, an object of all processes. So all make it, before one of them
-   may fail. */
+/* PETSc makes a solver's DM when its method asks for one, an object of all processes. So all make it, before one of
+   them may fail. */
 static PetscErrorCode SmoothersDM(const PC_MG *mg)
 {
   DM dm;
