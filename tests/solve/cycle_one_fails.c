@@ -53,6 +53,21 @@ static PetscErrorCode Applications(KSP ksp, int n, Vec b, Vec x, int *errors)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* PETSc numbers messages by counters, one a process: two that differ wait for each other for ever, sooner or later */
+static PetscErrorCode SameNumbers(Mat H)
+{
+  PetscMPIInt tag, ends[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscCommGetNewTag(PetscObjectComm((PetscObject)H), &tag));
+  ends[0] = tag;
+  ends[1] = -tag;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, ends, 2, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)H)));
+  MatTestCheck(ends[0] == -ends[1], "processes number their messages alike");
+  while (tag > ends[0]) PetscCall(PetscCommGetNewTag(PetscObjectComm((PetscObject)H), &tag));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* made: the solver has applied its cycle before */
 static PetscErrorCode Faults(Mat H, PetscMPIInt faulty, PetscBool made, int from, int every)
 {
@@ -99,6 +114,7 @@ static PetscErrorCode Faults(Mat H, PetscMPIInt faulty, PetscBool made, int from
     if (!errors) PetscCall(Applications(h, 3, b, x, &errors));
     MatTestCheck(!errors, "applications after an error");
     if (!errors && made) VecTestCheckSame(x, expected, "applications after an error");
+    PetscCall(SameNumbers(H));
     PetscCall(KSPDestroy(&h));
     (void)alarm(0);
   }
