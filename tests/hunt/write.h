@@ -396,9 +396,10 @@ static PetscErrorCode Small(Hunt *h, int k, Mat A)
   (void)k;
   PetscFunctionBeginUser;
 #if PETSC_VERSION_GE(3, 21, 0)
-  if (h->r[0] % 2)
+  if (h->r[0] % 2) {
+    PetscCall(MatFilter(A, 1e-12, PETSC_FALSE, PETSC_FALSE)); /* where sums cancel, one side has zero, the other rounding */
     PetscCall(MatEliminateZeros(A, (PetscBool)(h->r[1] % 2)));
-  else
+  } else
     PetscCall(MatFilter(A, 0.3, (PetscBool)(h->r[1] % 2), (PetscBool)(h->r[2] % 2)));
 #else
   (void)h;
