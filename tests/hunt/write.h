@@ -397,7 +397,8 @@ static PetscErrorCode Small(Hunt *h, int k, Mat A)
   PetscFunctionBeginUser;
 #if PETSC_VERSION_GE(3, 21, 0)
   if (h->r[0] % 2) {
-    PetscCall(MatFilter(A, 1e-12, PETSC_FALSE, PETSC_FALSE)); /* where sums cancel, one side has zero, the other rounding */
+    /* where sums cancel, one side has zero, the other rounding */
+    PetscCall(MatFilter(A, 1e-12, PETSC_FALSE, PETSC_FALSE));
     PetscCall(MatEliminateZeros(A, (PetscBool)(h->r[1] % 2)));
   } else
     PetscCall(MatFilter(A, 0.3, (PetscBool)(h->r[1] % 2), (PetscBool)(h->r[2] % 2)));
