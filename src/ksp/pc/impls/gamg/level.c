@@ -60,8 +60,9 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
 
 PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
 {
-  HybGAMG    *h;
-  const char *why = NULL;
+  HybGAMG       *h;
+  const char    *why = NULL;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybGAMGGet(pc, &h));
@@ -76,10 +77,11 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
     h->setup.ours = PETSC_FALSE;
     PetscCall(PetscInfo(pc, "Level %" PetscInt_FMT " and those below are PETSc's own: %s\n", HybGAMGData(pc)->current_level, why));
     PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
-    PetscCall(HybGAMGAgree(pc, HybGAMGDataToHost(pc, h, A->rmap->n))); /* all go on together */
-    PetscCall(HybArenaReset(&h->near.arena));
-    PetscCall(HybArenaReset(&h->graph.arena));
+    ierr      = HybGAMGDataToHost(pc, h, A->rmap->n);
+    ierr      = HybErrorFirst(ierr, HybArenaReset(&h->near.arena));
+    ierr      = HybErrorFirst(ierr, HybArenaReset(&h->graph.arena));
     h->near.b = NULL;
+    PetscCall(HybGAMGAgree(pc, ierr)); /* all go on together */
     if (HybGAMGData(pc)->current_level == HybGAMGFirst(pc)) PetscCall(HybCountGAMG(HYB_GAMG_SETUPS_LEFT));
   }
   if (!h->setup.ours) {
@@ -210,6 +212,7 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
   const PetscInt      l      = gamg->current_level;
   const PetscLogEvent matmat = petsc_gamg_setup_matmat_events[l][2];
   PetscReal           emin = gamg->emin, emax = gamg->emax;
+  PetscErrorCode      gone = PETSC_SUCCESS; /* what this process alone could not give back */
   HybGAMG            *h;
 
   PetscFunctionBegin;
@@ -230,8 +233,8 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
     PetscCall(PetscLogEventBegin(EVENT(OPTSM), 0, 0, 0, 0));
     PetscCall(PetscLogEventBegin(matmat, 0, 0, 0, 0));
     HYB_GAMG_PHASE(HYB_GAMGSmooth, HYB_PHASE_SMOOTH, A, (*h->setup.way->prolongator)(h, A, 1.4 / emax, &smoothed));
-    PetscCall(MatDestroy(P));
-    *P = smoothed;
+    gone = MatDestroy(P);
+    *P   = smoothed;
     PetscCall(PetscLogEventEnd(matmat, 0, 0, 0, 0));
     PetscCall(PetscLogEventEnd(EVENT(OPTSM), 0, 0, 0, 0));
   }
@@ -243,8 +246,8 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
     PetscCall(PetscLogEventEnd(EVENT(OPTSM), 0, 0, 0, 0));
   }
   h->kept.q = NULL;
-  PetscCall(HybArenaReset(&h->kept.arena));
-  PetscCall(HybGAMGAgree(pc, HybParAggDestroy(&h->par)));
+  gone      = HybErrorFirst(gone, HybArenaReset(&h->kept.arena));
+  PetscCall(HybGAMGAgree(pc, HybErrorFirst(gone, HybParAggDestroy(&h->par))));
   PetscCall(PetscLogEventEnd(EVENT(OPT), 0, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -77,8 +77,9 @@ PetscErrorCode HybGAMGSmoothMore(Mat A, PetscReal omega, Mat *P)
   (void)VecDestroy(&d);
   if (ierr) (void)MatDestroy(&AP);
   PetscCall(ierr);
-  PetscCall(MatDestroy(P));
-  *P = AP;
+  ierr = MatDestroy(P);
+  *P   = AP;
+  PetscCall(HybAgree(comm, ierr, what));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
