@@ -71,7 +71,8 @@ static PetscBool ProductAgainFits(const Hunt *h)
   PetscBool        operands, within;
 
   if (!product) return PETSC_FALSE;
-  if (PETSC_VERSION_LT(3, 19, 0) && Size > 1 && product == 3) return PETSC_FALSE; /* MATAIJ's is wrong for some */
+  /* MATAIJ's own result is wrong for some patterns */
+  if (PETSC_VERSION_LT(3, 19, 0) && Size > 1 && product == 3) return PETSC_FALSE;
   PetscCallAbort(PETSC_COMM_SELF, ProductStates(h->p->m[0], states));
   operands = (PetscBool)(states[0] == h->p->states[0] && states[1] == h->p->states[1]);
   PetscCallAbort(PETSC_COMM_SELF, ProductIsWithin(h->p->m[0], &within));

@@ -12,7 +12,7 @@ TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning whole=0
 TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning comm_together=0
 TEST np=+2 @emulated -few -mat_aijhybridgpu_comm mpi
 
-  -few: one line of four; -line N: this one alone
+  -few: one line of four, and those with a first guess; -line N: this one alone
 */
 #include "solvetest.h"
 
@@ -70,6 +70,10 @@ static const Line Lines[] = {
   {CG "-ksp_norm_type natural -ksp_initial_guess_nonzero",                                                                                          SQUARE,    WHATEVER},
   {CG "-ksp_initial_guess_nonzero -ksp_converged_use_initial_residual_norm",                                                                        SQUARE,    WHATEVER},
   {CG "-ksp_initial_guess_nonzero -ksp_converged_use_min_initial_residual_norm",                                                                    SQUARE,    WHATEVER},
+  {CG "-ksp_initial_guess_nonzero -ksp_atol 1e9",                                                                                                   SQUARE,    WHATEVER},
+  {CG "-ksp_initial_guess_nonzero -ksp_atol 1e9 -ksp_min_it 1",                                                                                     SQUARE,    WHATEVER},
+  {CG "-ksp_initial_guess_nonzero -ksp_check_norm_iteration 1",                                                                                     SQUARE,    WHATEVER},
+  {CG "-ksp_initial_guess_nonzero -ksp_max_it 1 -ksp_converged_maxits",                                                                             SQUARE,    WHATEVER},
   {CG "-ksp_max_it 1",                                                                                                                              SQUARE,    MADE    },
   {CG "-ksp_max_it 0",                                                                                                                              SQUARE,    MADE    },
   {CG "-ksp_max_it 3 -ksp_converged_maxits",                                                                                                        SQUARE,    MADE    },
@@ -215,7 +219,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-line", &only, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &few, NULL));
   for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Lines); k++)
-    if (only >= 0 ? k == only : !few || k % 4 == 0) PetscCall(RunLine(&Lines[k]));
+    if (only >= 0 ? k == only : !few || k % 4 == 0 || strstr(Lines[k].options, "guess_nonzero")) PetscCall(RunLine(&Lines[k]));
   PetscCall(SolveEnd(PETSC_TRUE, &code));
   return code;
 }

@@ -14,7 +14,8 @@ TEST np=+3 @emulated -runs 2 -mat_aijhybridgpu_tuning whole=0
 */
 #include "solvetest.h"
 
-#define STEPS 14
+#define STEPS     14
+#define TOLERANCE 1e-8 /* of estimates that follow estimates */
 
 static unsigned long long State;
 static PetscBool          Trail;
@@ -177,6 +178,7 @@ static PetscErrorCode OnSolver(Pair *p, PetscInt what)
     if (what == 1) PetscCall(MatScale(p->A[side], 0.5 + draw));
     if (what == 2) PetscCall(KSPSetReusePreconditioner(p->ksp[side], (PetscBool)(draw == 0)));
     if (what == 3) PetscCall(PCMGSetCycleType(pc, draw ? PC_MG_CYCLE_V : PC_MG_CYCLE_W));
+    if (what == 4) p->tol = TOLERANCE;
     if (what == 4) PetscCall(NoiseAgain(p->ksp[side]));
     if (what == 4) PetscCall(PCReset(pc));
     if (what == 4) PetscCall(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
@@ -225,7 +227,7 @@ static PetscErrorCode Run(void)
   PetscCall(Options(options, PETSC_TRUE));
   PetscCall(MatTestStencil(2, 18, PETSC_FALSE, 0.0, MATAIJ, &S));
   PetscCall(PairCreate(S, &p));
-  p.tol = 1e-8; /* of estimates that follow estimates */
+  p.tol = TOLERANCE;
   PetscCall(PairSolve(&p, WHATEVER, options));
   for (int k = 0; k < STEPS; k++) PetscCall(Step(&p));
   PetscCall(SameView(p.ksp[0], p.ksp[1], Said));

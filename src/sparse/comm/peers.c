@@ -4,14 +4,16 @@
 #include "commimpl.h"
 #include <unistd.h>
 
-/* PETSc numbers messages by counters, one a process, which count alike while all create the same objects. One that has
-   failed may have created fewer than the others, who would wait for ever for its next message: all go on from the
-   smallest number. */
+/* PETSc takes the tags of messages from a counter on each process (PetscCommGetNewTag()), which counts down whenever an
+   object is created. The counters are alike while all processes create the same objects. One that has failed may have
+   created fewer objects: then its next message and the others' have different tags, and both sides wait for ever. So
+   all counters go down to the smallest. (A counter begins anew after 2^31 tags; there this takes minutes.) */
 static void HybAgreeTags(MPI_Comm mpi)
 {
   PetscMPIInt tag, least;
 
-  if (HYB_QUIETLY(PetscCommGetNewTag(mpi, &tag))) return; /* a communicator that PETSc has not got, on any process */
+  /* no process may stay away from the reduction; where the communicator is none of PETSc's, all have this number */
+  if (HYB_QUIETLY(PetscCommGetNewTag(mpi, &tag))) tag = PETSC_MPI_INT_MAX;
   if (MPI_Allreduce(&tag, &least, 1, MPI_INT, MPI_MIN, mpi)) return;
   while (tag > least && !PetscCommGetNewTag(mpi, &tag)) continue;
 }

@@ -760,7 +760,7 @@ static __device__ __forceinline__ uint64_t HybNanoseconds(void)
 }
 
 /* A device begins what is queued by itself; the emulator does when it is waited for, which would be too late for
-   another process that waits for this one's words. It is no call that could fail: what was launched is under way. */
+   another process that waits for this one's words. No fault is injected here: the launch has been made. */
 #if defined(HYB_EMULATOR)
   #define HYB_BEGIN_NOW(stream) ((void)cudaStreamSynchronize((cudaStream_t)(stream)))
 #else

@@ -23,7 +23,8 @@
 
   Of several processes each has its part of the vectors, and their cards add the products among themselves
   (HybCommSumApply()), where peer access serves: still one wait. A process that fails goes on to that wait, so that the
-  others hear of it in what they wait for.
+  others hear of it in what they wait for. Of a solve with a first guess the norm of b, which PETSc's first test forms,
+  is formed the same way before: one application of M and one wait more.
 
   It takes over where nothing of a program's is called in between: no monitors, PETSc's own test of convergence, no
   eigenvalues, no trust region, no null space but constants, on several processes none; and where PCApply() would be the
@@ -216,7 +217,7 @@ typedef struct {
   HybScalar     *sum;                  /* where x is while it iterates */
   PetscBool      null;                 /* constants are A's null space */
   PetscBool      vain;                 /* PETSc would not have made the last z */
-  PetscReal      norm;                 /* of b, where the first test asks for it and there are several processes */
+  PetscReal      norm;                 /* of b, after SolveNormOfB() */
   PetscScalar    host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
 } Solve;
 
@@ -480,15 +481,19 @@ static void SolveNormOfB(Solve *s)
 {
   const HybExec   *exec = &s->cycle->exec;
   const HybScalar *b = (const HybScalar *)s->b.there, *z = b;
+  HybCG            numbers = s->cg->numbers;
 
+  numbers.hermitian = PETSC_TRUE; /* PETSc's norm is, whatever products its iterations form */
   if (s->ksp->normtype != KSP_NORM_UNPRECONDITIONED) {
     SOLVE_ALWAYS(s, HybMGArraysApply(s->ksp->pc, s->failed, s->b.there, s->z.there));
     z = (const HybScalar *)s->z.there;
   }
-  SOLVE_DO(s, exec->backend->krylov->cgproducts(exec, &s->cg->numbers, s->n, z, b));
+  SOLVE_DO(s, exec->backend->krylov->cgproducts(exec, &numbers, s->n, z, b));
   SolveSum(s, HYB_CG_BETA, HYB_CG_SUMS);
+  SOLVE_DO(s, PetscLogGpuFlops(6.0 * s->n));
   SOLVE_DO(s, exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
-  SOLVE_DO(s, exec->backend->zero(exec, s->cg->numbers.s, HYB_CG_SUMS * sizeof(HybScalar))); /* no iteration's */
+  /* else the next products would take this beta for the one before */
+  SOLVE_DO(s, exec->backend->zero(exec, s->cg->numbers.s, HYB_CG_SUMS * sizeof(HybScalar)));
   s->norm = HybCGNorm(s->ksp, s->host, 1);
 }
 

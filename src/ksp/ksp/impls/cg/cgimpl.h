@@ -12,8 +12,9 @@ PETSC_INTERN PetscReal HybCGNorm(KSP, const PetscScalar *s, PetscInt stride);
 PETSC_INTERN PetscErrorCode HybCGBegin(KSP, const PetscScalar *s, PetscInt stride, PetscInt i, KSPConvergedReason *);
 /* p A p, a finite number, stopped the iteration before x was changed */
 PETSC_INTERN PetscErrorCode HybCGIndefinite(KSP, const PetscScalar *s, PetscInt stride, KSPConvergedReason *);
-/* Before the first iteration of a solve with a first guess: are norms of b asked for? And PETSc's first test with that
-   norm of b, and with that of the residual. PETSc's own function forms the former itself, and asks all processes. */
+/* A solve with a first guess, before its first iteration. AsksForB: does PETSc's test compare with the norm of b?
+   FirstTest: that test, given the norms of b and of the residual. PETSc's own function would form the norm of b within
+   the test, by an application of the preconditioner and a reduction. */
 PETSC_INTERN PetscBool      HybCGAsksForB(KSP);
 PETSC_INTERN PetscErrorCode HybCGFirstTest(KSP, PetscReal b, PetscReal r);
 

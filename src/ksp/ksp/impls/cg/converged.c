@@ -53,7 +53,8 @@ PetscErrorCode HybCGIndefinite(KSP ksp, const PetscScalar *s, PetscInt stride, K
 
 PetscBool HybCGAsksForB(KSP ksp)
 {
-  return (PetscBool)(!ksp->guess_zero && !((KSPConvergedDefaultCtx *)ksp->cnvP)->initialrtol);
+  /* without a context PETSc's function is an error */
+  return (PetscBool)(!ksp->guess_zero && ksp->cnvP && !((KSPConvergedDefaultCtx *)ksp->cnvP)->initialrtol);
 }
 
 PetscErrorCode HybCGFirstTest(KSP ksp, PetscReal b, PetscReal r)
@@ -63,11 +64,16 @@ PetscErrorCode HybCGFirstTest(KSP ksp, PetscReal b, PetscReal r)
   PetscErrorCode          ierr;
 
   PetscFunctionBegin;
-  if (b == 0) b = r;
+  PetscCall(PetscInfo(ksp, "user has provided nonzero initial guess, compared with the norm of the right-hand side, %g\n", (double)b));
+  if (b == 0) b = r; /* any guess is as good then */
   ksp->rnorm0 = ctx->mininitialrtol ? PetscMin(b, r) : b;
   ksp->ttol   = PetscMax(ksp->rtol * ksp->rnorm0, ksp->abstol);
-  if (ksp->chknorm >= 0) PetscFunctionReturn(PETSC_SUCCESS); /* it does not test yet */
-  /* as of the first iteration: with these numbers, which it forms at none. That is no last iteration */
+  if (ksp->chknorm >= 0) PetscFunctionReturn(PETSC_SUCCESS); /* PETSc tests no residual before that iteration, */
+#if HYB_HAS_MIN_IT
+  if (ksp->min_it > 0) PetscFunctionReturn(PETSC_SUCCESS); /* nor before this one */
+#endif
+  /* PETSc's function is called as for iteration 1: for iteration 0 it would form the norm of b itself. With a limit of
+     one iteration convmaxits would take that for the last one. */
   ctx->convmaxits = PETSC_FALSE;
   ierr            = (*ksp->converged)(ksp, 1, r, &ksp->reason, ksp->cnvP);
   ctx->convmaxits = maxits;

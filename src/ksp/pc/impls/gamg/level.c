@@ -212,7 +212,7 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
   const PetscInt      l      = gamg->current_level;
   const PetscLogEvent matmat = petsc_gamg_setup_matmat_events[l][2];
   PetscReal           emin = gamg->emin, emax = gamg->emax;
-  PetscErrorCode      gone = PETSC_SUCCESS; /* what this process alone could not give back */
+  PetscErrorCode      gone = PETSC_SUCCESS; /* of memory that this process could not give back */
   HybGAMG            *h;
 
   PetscFunctionBegin;

@@ -519,17 +519,19 @@ static PetscErrorCode HybMGSingleTry(HybMG *h, const char **cannot)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PETSc makes a solver's DM when its method asks for one, an object of all processes. So all make it, before one of
-   them may fail. */
+/* A smoother's solve asks for its DM (KSPLogErrorHistory()), which PETSc makes then: an object of all processes. The
+   solves below are each process's own, and one that fails has none. So all make the DMs before. */
 static PetscErrorCode SmoothersDM(const PC_MG *mg)
 {
-  DM dm;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+  DM             dm;
 
   PetscFunctionBegin;
   for (PetscInt k = 1; k < mg->levels[0]->levels; k++) {
-    PetscCall(KSPGetDM(mg->levels[k]->smoothd, &dm));
-    PetscCall(KSPGetDM(mg->levels[k]->smoothu, &dm));
+    ierr = HybErrorFirst(ierr, KSPGetDM(mg->levels[k]->smoothd, &dm));
+    ierr = HybErrorFirst(ierr, KSPGetDM(mg->levels[k]->smoothu, &dm));
   }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -542,8 +544,8 @@ static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscBool 
 
   PetscFunctionBegin;
   h->pc = pc;
-  if (h->several) PetscCall(SmoothersDM(mg));
-  ierr = HybMGPrepare(mg, h, x, single, why);
+  ierr  = h->several ? SmoothersDM(mg) : PETSC_SUCCESS;
+  if (!ierr) ierr = HybMGPrepare(mg, h, x, single, why);
   for (PetscInt k = 0; k < levels - 1; k++) ierr = HybMGReciprocals(mg->levels[levels - 1 - k], h, &h->cycle.level[k], ierr, why);
   PetscCall(HybMGAgree(pc, h, ierr, why));
   if (!*why) PetscCall(HybMGNullSpace(mg->levels[levels - 1]->smoothd, h, why));
