@@ -57,12 +57,12 @@ PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *x, HybArena *work, Vec 
   const HybKrylovPar op    = {.mult = HybArnoldiMult, .sum = HybArnoldiSum, .ctx = A};
   HybScalar         *dinv  = NULL;
   HybVecAccess       start = {.v = NULL};
-  PetscErrorCode     ierr  = HybArnoldiVectors(A, x, work, b, &dinv, &start), later;
+  PetscErrorCode     ierr  = HybArnoldiVectors(A, x, work, b, &dinv, &start);
 
   PetscFunctionBegin;
-  ierr  = HybKrylovArnoldiPar(x, work, &op, ierr, A->rmap->n, dinv, (const HybScalar *)start.there, steps, (HybScalar *)H, done);
-  later = start.v ? HybVecRestore(x, work, &start) : PETSC_SUCCESS;
-  if (ierr) (void)HybMatParForget(A); /* an error of one is one of all by now */
-  PetscCall(HybErrorFirst(ierr, later));
+  ierr = HybKrylovArnoldiPar(x, work, &op, ierr, A->rmap->n, dinv, (const HybScalar *)start.there, steps, (HybScalar *)H, done);
+  if (start.v) (void)HybVecRestore(x, work, &start); /* it was read: an error would be this process's alone */
+  if (ierr) (void)HybMatParForget(A);                /* an error of one is one of all by now */
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

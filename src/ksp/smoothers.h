@@ -11,7 +11,7 @@ PETSC_INTERN PetscErrorCode PCCreate_Jacobi_Hyb(PC);
    set-up that starts from this vector */
 typedef PetscErrorCode (*HybUseNoisyFn)(KSP, PetscBool);
 PETSC_INTERN PetscBool      HybNoiseKnown(void);
-PETSC_INTERN PetscErrorCode HybNoiseLend(KSP, Mat A, Vec noise, PetscErrorCode (*setup)(KSP), HybUseNoisyFn);
+PETSC_INTERN PetscErrorCode HybNoiseLend(KSP, Vec noise, PetscErrorCode (*setup)(KSP), HybUseNoisyFn);
 PETSC_INTERN PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP);
 /* Of a KSPCHEBYSHEV: another state after each event that may change its numbers, and no two of a process have the same;
    0: nobody watches it, or it is no such method. noisy: its estimates start from noise. */
@@ -27,8 +27,9 @@ PETSC_INTERN PetscErrorCode KSPCreate_CGColumns_Hyb(KSP);
 PETSC_INTERN PetscErrorCode HybCGKnow(KSP, PetscErrorCode (*choose)(KSP));
 PETSC_INTERN PetscErrorCode HybCGForget(KSP);
 PETSC_INTERN PetscErrorCode HybCGChoose(PC);
-/* Until End the estimator of a KSPCHEBYSHEV, or NULL, has its Hessenberg matrix made by the room krylov, if *ours. */
-PETSC_INTERN PetscErrorCode HybEstimatorBegin(KSP, KSP estimator, PetscBool *ours);
+/* Collective. Until End the estimator of a KSPCHEBYSHEV, or NULL, has its Hessenberg matrix made by the room krylov, if
+ *ours. before: this process's error, which becomes one of all. */
+PETSC_INTERN PetscErrorCode HybEstimatorBegin(KSP, KSP estimator, PetscErrorCode before, PetscBool *ours);
 PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
 /* arnoldi.c. Collective, after HybMatParArraysBegin() has said yes and where: HybKrylovArnoldi() with Jacobi for a
    parallel matrix, which begins with b, NULL: with PETSc's noise. An error of one process is one of all. */

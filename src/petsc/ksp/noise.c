@@ -22,13 +22,12 @@ PetscBool HybNoiseKnown(void)
 }
 
 /* setup and usenoisy: PETSc's own. All is as it was afterwards, also after an error. */
-PetscErrorCode HybNoiseLend(KSP ksp, Mat A, Vec noise, PetscErrorCode (*setup)(KSP), HybUseNoisyFn usenoisy)
+PetscErrorCode HybNoiseLend(KSP ksp, Vec noise, PetscErrorCode (*setup)(KSP), HybUseNoisyFn usenoisy)
 {
   const Vec      rhs = ksp->vec_rhs;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybMatNoise(A, noise));
   PetscCall((*usenoisy)(ksp, PETSC_FALSE));
   ksp->vec_rhs = noise;
   ierr         = (*setup)(ksp);

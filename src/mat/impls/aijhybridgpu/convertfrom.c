@@ -12,14 +12,16 @@
    pattern too: its arrays have to be the parent's own */
 static PetscErrorCode HybConvertInto(Mat A, MatType type, Mat *B)
 {
-  Mat           blocks[2];
-  HybMPIInPlace w;
+  Mat            blocks[2] = {NULL, NULL};
+  HybMPIInPlace  w;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybMPIInPlaceBegin(*B, &w));
-  PetscCall(HybMPIInPlaceBlocks(*B, blocks));
-  for (int k = 0; k < 2; k++)
-    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) PetscCall(MatSeqAIJHybridGPUDisown(blocks[k]));
+  ierr = HybMPIInPlaceBegin(*B, &w);
+  if (!ierr) ierr = HybMPIInPlaceBlocks(*B, blocks);
+  for (int k = 0; k < 2 && !ierr; k++)
+    if (blocks[k] && MatIsSeqAIJHybridGPU(blocks[k])) ierr = MatSeqAIJHybridGPUDisown(blocks[k]);
+  PetscCall(HybAgree(PetscObjectComm((PetscObject)*B), ierr, "The conversion of a matrix"));
   HybCallBoth(HybConvertByPETSc(A, type, MAT_REUSE_MATRIX, B), HybMPIInPlaceEnd(*B, &w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -157,11 +157,12 @@ static PetscErrorCode HybChebyshevEstimates(KSP ksp, const HybChebyshev *c, KSP 
    The same answer on all. */
 static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, KSP *estimator, PetscBool *lend)
 {
-  Mat          mat[2], local;
-  MatNullSpace nullspace;
-  HybExec      x;
-  PetscBool    same = PETSC_TRUE, parallel, estimates = PETSC_FALSE;
-  PetscMPIInt  mine = 0, any;
+  Mat            mat[2], local;
+  MatNullSpace   nullspace;
+  HybExec        x;
+  PetscBool      same = PETSC_TRUE, parallel, estimates = PETSC_FALSE;
+  PetscInt64     any = 0;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *lend = PETSC_FALSE;
@@ -183,13 +184,13 @@ static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, KSP *estimator,
   PetscCall(MatGetNullSpace(mat[0], &nullspace));
   PetscCall(PetscObjectTypeCompare((PetscObject)mat[0], "mpiaijhybridgpu", &parallel));
   if (nullspace || (same && !parallel)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMatGetLocal(mat[0], &local));
-  if (local && !same) {
-    PetscCall(HybMatGetSmootherExec(local, &x));
-    mine = x.backend->device ? 1 : 0;
+  ierr = HybMatGetLocal(mat[0], &local);
+  if (!ierr && local && !same) {
+    ierr = HybMatGetSmootherExec(local, &x);
+    if (!ierr) any = x.backend->device ? 1 : 0;
   }
-  any = mine;
-  if (parallel) PetscCallMPI(MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, PetscObjectComm((PetscObject)ksp)));
+  if (parallel) ierr = HybAgreeMax(PetscObjectComm((PetscObject)ksp), ierr, "A smoother's estimate of eigenvalues", 1, &any);
+  PetscCall(ierr);
   *lend = (PetscBool)(any != 0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -218,7 +219,6 @@ static PetscErrorCode HybChebyshevGetNoise(KSP ksp, HybChebyshev *c, KSP estimat
     PetscCall(VecDuplicate(ksp->vec_sol, noise));
   else
     PetscCall(MatCreateVecs(A, noise, NULL));
-  PetscCall(PetscObjectGetId((PetscObject)*noise, &c->noise));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -228,7 +228,7 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
   PetscBool      lend, ours = PETSC_FALSE;
   KSP            estimator;
   Mat            A;
-  Vec            noise;
+  Vec            noise = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -240,9 +240,12 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(KSPGetOperators(ksp, &A, NULL));
-  PetscCall(HybChebyshevGetNoise(ksp, c, estimator, A, &noise));
-  ierr = HybEstimatorBegin(ksp, estimator, &ours);
-  if (!ierr) ierr = HybNoiseLend(ksp, A, noise, petsc.setup, petsc.usenoisy);
+  ierr = HybChebyshevGetNoise(ksp, c, estimator, A, &noise);
+  if (!ierr) ierr = HybMatNoise(A, noise);
+  c->noise = 0; /* until all have theirs */
+  ierr     = HybEstimatorBegin(ksp, estimator, ierr, &ours);
+  if (!ierr) ierr = PetscObjectGetId((PetscObject)noise, &c->noise);
+  if (!ierr) ierr = HybNoiseLend(ksp, noise, petsc.setup, petsc.usenoisy);
   if (ours) (void)HybEstimatorEnd();
   PetscCall(VecDestroy(&noise));
   PetscCall(ierr);

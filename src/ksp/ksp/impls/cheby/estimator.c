@@ -73,10 +73,11 @@ static PetscErrorCode EstimatorArnoldi(KSP e, Mat A, const HybExec *x, HybArena 
 
 static PetscErrorCode EstimatorSolve(KSP e)
 {
-  Mat      A;
-  HybExec  x;
-  HybArena work;
-  PetscInt done = 0;
+  Mat            A;
+  HybExec        x;
+  HybArena       work;
+  PetscInt       done = 0;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(e->pc, &A, NULL));
@@ -85,7 +86,9 @@ static PetscErrorCode EstimatorSolve(KSP e)
   else
     PetscCall(HybMatGetSmootherExec(A, &x));
   work = HybArenaOn(&x);
-  HybCallBoth(Estimate.exec.backend ? HybEstimatorArnoldi(A, &x, &work, e->vec_rhs, Estimate.steps, Estimate.H, &done) : EstimatorArnoldi(e, A, &x, &work, &done), HybArenaReset(&work));
+  ierr = Estimate.exec.backend ? HybEstimatorArnoldi(A, &x, &work, e->vec_rhs, Estimate.steps, Estimate.H, &done) : EstimatorArnoldi(e, A, &x, &work, &done);
+  (void)HybArenaReset(&work); /* an error of that would be this process's alone */
+  PetscCall(ierr);
   Estimate.found = (PetscBool)(done == Estimate.steps && !HybKrylovSpent(done, (const HybScalar *)Estimate.H));
   if (Estimate.found) {
     e->its    = Estimate.steps;
@@ -194,9 +197,9 @@ static PetscErrorCode EstimatorSuits(KSP ksp, PetscBool *suits)
 }
 
 /* the same of all processes; *x: of a parallel matrix, where its arrays are to be */
-static PetscErrorCode EstimatorMay(KSP ksp, HybExec *x, PetscBool *may)
+static PetscErrorCode EstimatorMay(KSP ksp, PetscErrorCode before, HybExec *x, PetscBool *may)
 {
-  const PetscErrorCode ierr = EstimatorSuits(ksp, may);
+  const PetscErrorCode ierr = HybErrorFirst(before, EstimatorSuits(ksp, may));
   PetscMPIInt          size;
   Mat                  A;
 
@@ -230,14 +233,17 @@ static PetscErrorCode EstimatorIsPlain(KSP ksp, KSP e, PetscBool *plain)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybEstimatorBegin(KSP ksp, KSP e, PetscBool *ours)
+PetscErrorCode HybEstimatorBegin(KSP ksp, KSP e, PetscErrorCode before, PetscBool *ours)
 {
   HybExec x = {NULL, NULL, HYB_MEM_HOST};
 
   PetscFunctionBegin;
   *ours = PETSC_FALSE;
-  if (!e || Estimate.ksp) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(EstimatorMay(ksp, &x, ours));
+  if (!e || Estimate.ksp) {
+    PetscCall(HybAgree(PetscObjectComm((PetscObject)ksp), before, "An estimate of eigenvalues"));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(EstimatorMay(ksp, before, &x, ours));
   if (*ours) PetscCall(EstimatorIsPlain(ksp, e, ours));
   if (!*ours) PetscFunctionReturn(PETSC_SUCCESS);
   Estimate.ksp               = e;

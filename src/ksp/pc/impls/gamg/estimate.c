@@ -96,7 +96,6 @@ static PetscErrorCode HybEstimateByKSP(PC pc, Mat A, KSP ksp, Vec b, Vec x, Pets
   PC          jacobi;
 
   PetscFunctionBegin;
-  PetscCall(HybEstimateNoise(A, b));
   PetscCall(KSPSetNestLevel(ksp, pc->kspnestlevel));
   PetscCall(PCGetOptionsPrefix(pc, &prefix));
   PetscCall(KSPSetOptionsPrefix(ksp, prefix));
@@ -290,6 +289,8 @@ PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscInt longest,
     Vec b = NULL, u = NULL;
 
     ierr = HybEstimateMatrix(A, waits, &B, &b, &u);
+    if (!ierr) ierr = HybEstimateNoise(B, b);
+    ierr = HybAgree(PetscObjectComm((PetscObject)A), ierr, "An estimate of eigenvalues");
     if (!ierr) ierr = KSPCreate(PetscObjectComm((PetscObject)A), &ksp);
     if (!ierr) ierr = HybEstimateByKSP(pc, B, ksp, b, u, emin, emax);
     (void)KSPDestroy(&ksp);

@@ -71,15 +71,20 @@ PetscErrorCode HybGAMGSmoothMore(Mat A, PetscReal omega, Mat *P)
 
   PetscFunctionBegin;
   ierr = HybAgree(comm, HybSmoothInverse(A, &d), what);
-  if (!ierr) ierr = MatMatMult(A, *P, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &AP);
-  if (!ierr) ierr = HybAgree(comm, HybSmoothScale(AP, omega, d), what);
-  if (!ierr) ierr = HybSmoothAdd(comm, AP, *P);
+  if (!ierr) {
+    ierr = MatMatMult(A, *P, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &AP);
+    ierr = HybAgree(comm, ierr ? ierr : HybSmoothScale(AP, omega, d), what);
+    if (!ierr) ierr = HybSmoothAdd(comm, AP, *P);
+  }
   (void)VecDestroy(&d);
-  if (ierr) (void)MatDestroy(&AP);
+  if (!ierr) {
+    ierr = MatDestroy(P);
+    *P   = AP;
+    AP   = NULL;
+  }
+  ierr = HybAgree(comm, ierr, what); /* all come here */
+  (void)MatDestroy(&AP);
   PetscCall(ierr);
-  ierr = MatDestroy(P);
-  *P   = AP;
-  PetscCall(HybAgree(comm, ierr, what));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

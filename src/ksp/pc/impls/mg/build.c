@@ -463,7 +463,7 @@ static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h, const char
   if (c->single && no && (!good || c->zeromean || c->zerosum)) *cannot = "the coarsest level is singular, or nearly so";
   if (had != !no) {
     c->stamp = 0;
-    PetscCall(HybCycleMoved(c));
+    (void)HYB_QUIETLY(HybCycleMoved(c)); /* a graph that cannot be given back is lost: no reason to leave the others */
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -536,7 +536,7 @@ static PetscErrorCode SmoothersDM(const PC_MG *mg)
 }
 
 /* after each step several processes agree, also where one of them fails; *cannot: why single precision does not do */
-static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscBool single, const char **cannot, const char **why)
+static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscErrorCode before, PetscBool single, const char **cannot, const char **why)
 {
   const PC_MG   *mg     = (const PC_MG *)pc->data;
   const PetscInt levels = mg->levels[0]->levels;
@@ -544,7 +544,7 @@ static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscBool 
 
   PetscFunctionBegin;
   h->pc = pc;
-  ierr  = h->several ? SmoothersDM(mg) : PETSC_SUCCESS;
+  ierr  = HybErrorFirst(before, h->several ? SmoothersDM(mg) : PETSC_SUCCESS);
   if (!ierr) ierr = HybMGPrepare(mg, h, x, single, why);
   for (PetscInt k = 0; k < levels - 1; k++) ierr = HybMGReciprocals(mg->levels[levels - 1 - k], h, &h->cycle.level[k], ierr, why);
   PetscCall(HybMGAgree(pc, h, ierr, why));
@@ -563,18 +563,16 @@ PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
   const char     *cannot = NULL;
 
   PetscFunctionBegin;
-  PetscCall(HybMGWholeChoose(pc, h, x));
-  PetscCall(HybMGBuildIn(pc, h, x, single, &cannot, why));
+  PetscCall(HybMGBuildIn(pc, h, x, HybMGWholeChoose(pc, h, x), single, &cannot, why));
   if (!*why && h->firstwhole && !h->cycle.inverse) { /* the coarsest level's solver has to have its vectors */
     h->nowhole = PETSC_TRUE;
-    PetscCall(HybMGWholeChoose(pc, h, x));
-    PetscCall(HybMGBuildIn(pc, h, x, single, &cannot, why));
+    PetscCall(HybMGBuildIn(pc, h, x, HybMGWholeChoose(pc, h, x), single, &cannot, why));
   }
   if (h->wanted && !single) PetscCall(PetscInfo(pc, "The cycle is in double precision: single is for one process with a device, and a PETSc of double precision\n"));
   if (!cannot) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscInfo(pc, "The cycle is in double precision: %s\n", cannot));
   cannot = NULL;
-  PetscCall(HybMGBuildIn(pc, h, x, PETSC_FALSE, &cannot, why));
+  PetscCall(HybMGBuildIn(pc, h, x, PETSC_SUCCESS, PETSC_FALSE, &cannot, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -92,7 +92,7 @@ static PetscErrorCode HybMGApply(PC pc, HybMG *h, PetscErrorCode before, const H
   PetscFunctionBegin;
   h->pc = pc;
   /* a solver on the coarsest level may want to time its own */
-  if (h->cycle.inverse) PetscCall(PetscLogGpuTimeBegin());
+  if (h->cycle.inverse) before = HybErrorFirst(before, PetscLogGpuTimeBegin());
   ierr = HybCycleApply(&h->cycle, before, b, x);
   if (h->cycle.inverse) PetscCall(PetscLogGpuTimeEnd());
   if (ierr && !h->several) h->known = PETSC_FALSE;
@@ -189,8 +189,8 @@ PetscErrorCode HybMGArraysApply(PC pc, PetscErrorCode before, const PetscScalar 
 
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  PetscCall(PetscLogEventBegin(PC_Apply, pc, 0, 0, 0));
-  ierr = HybMGApply(pc, h, before, (const HybScalar *)b, (HybScalar *)x);
+  before = HybErrorFirst(before, PetscLogEventBegin(PC_Apply, pc, 0, 0, 0));
+  ierr   = HybMGApply(pc, h, before, (const HybScalar *)b, (HybScalar *)x);
   PetscCall(PetscLogEventEnd(PC_Apply, pc, 0, 0, 0));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

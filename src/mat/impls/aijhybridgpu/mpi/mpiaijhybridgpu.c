@@ -303,7 +303,7 @@ PetscErrorCode MatConvert_MPIAIJHybridGPU_MPIAIJ(Mat A, MatType type, MatReuse r
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_INITIAL_MATRIX)
-    PetscCall(MatDuplicate(A, MAT_COPY_VALUES, newmat));
+    PetscCall(HybAgree(PetscObjectComm((PetscObject)A), MatDuplicate(A, MAT_COPY_VALUES, newmat), "The conversion to " MATMPIAIJ));
   else
     *newmat = A;
   B = *newmat;
