@@ -120,5 +120,6 @@ PetscErrorCode HybKrylovArnoldiPar(const HybExec *exec, HybArena *work, const Hy
   for (PetscCount e = 0; e < (PetscCount)steps * (steps + 1); e++) H[e] = 0;
   PetscCall(HybKrylovParSteps(&r, H, &first));
   *done = HybKrylovWhole(steps, first, H);
-  PetscFunctionReturn(PETSC_SUCCESS); /* the caller resets the arena: an error of that would be this process's alone */
+  PetscCall(HybArenaFree(work, &r.B.u, &r.w, &r.B.h, &r.B.sums, &r.B.arrived));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
