@@ -27,8 +27,8 @@ PETSC_INTERN PetscErrorCode KSPCreate_CGColumns_Hyb(KSP);
 PETSC_INTERN PetscErrorCode HybCGKnow(KSP, PetscErrorCode (*choose)(KSP));
 PETSC_INTERN PetscErrorCode HybCGForget(KSP);
 PETSC_INTERN PetscErrorCode HybCGChoose(PC);
-/* Collective. Is the Hessenberg matrix of a KSPCHEBYSHEV's estimator, or NULL, made by the room krylov until End? before:
-   this process's error, which becomes one of all. */
+/* Collective. Is the Hessenberg matrix of a KSPCHEBYSHEV's estimator, or NULL, made by the room krylov until End?
+   before: this process's error, which becomes one of all. */
 PETSC_INTERN PetscErrorCode HybEstimatorBegin(KSP, KSP estimator, PetscErrorCode before, PetscBool *ours);
 PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
 /* arnoldi.c. Collective, after HybMatParArraysBegin() has said yes and where: HybKrylovArnoldi() with Jacobi for a
