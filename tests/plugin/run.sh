@@ -14,8 +14,13 @@ bad() { failed=$((failed + 1)); printf 'FAILED: %s\n' "$1"; tail -n 25 "$tmp/out
 coo=$build/tests/assembly_coordinates
 # PETSc's own account of memory: nothing is left at the end, no block is written beyond its end; the program, processes
 clean() {
-  if timeout 300 "$mpiexec" -n $2 "$build/tests/$1" -dll_append "$plugin" -malloc_debug -malloc_dump > "$tmp/out" 2>&1 && ! grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes|Memory|corrupt' "$tmp/out"; then ok
-  else bad "$1 on $2 processes is clean with -malloc_dump"; fi
+  local try
+  for try in 1 2; do
+    if timeout 300 "$mpiexec" -n $2 "$build/tests/$1" -dll_append "$plugin" -malloc_debug -malloc_dump > "$tmp/out" 2>&1 && ! grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes|Memory|corrupt' "$tmp/out"; then ok; return; fi
+    # on a loaded machine Open MPI says now and then that a process which ended well did not
+    grep -q 'exiting improperly' "$tmp/out" || break
+  done
+  bad "$1 on $2 processes is clean with -malloc_dump"
 }
 # each allocation looks at all blocks: this one takes half a minute of a processor
 if [ -n "${TEST_MORE:-}" ]; then clean type_operations 2; fi
