@@ -383,11 +383,7 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
   PetscCall(HybMGLookAnew(pc, h, &exec, &why));
   if (why && !h->told) PetscCall(PetscInfo(pc, "The cycle is PETSc's own: %s\n", why));
   h->told = (PetscBool)(why != NULL);
-  if (why) { /* on all processes */
-    const PetscErrorCode ierr = HybMGRelease(h);
-
-    PetscCall(h->several ? HybAgree(PetscObjectComm((PetscObject)pc), ierr, "A multigrid cycle") : ierr);
-  }
+  if (why) PetscCall(HybMGAgree(pc, h, HybMGRelease(h), &why)); /* on all processes */
   PetscCall(Seen(pc, h, exec.backend->device, &h->seen));
   h->known   = PETSC_TRUE;
   h->covered = *covered = (PetscBool)!why;
