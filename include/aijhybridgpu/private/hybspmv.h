@@ -60,6 +60,10 @@ struct _HybSpMVMethod {
   PetscErrorCode (*destroy)(HybSpMV *); /* may be NULL */
   /* NULL: the method cannot do a step, and HybSpMVHasStep() is false */
   PetscErrorCode (*step)(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
+  /* NULL: the method knows no other order of values, and HybSpMVOrderUp() finds that nothing fits. They set up the
+     second plan, and give it A's values. */
+  PetscErrorCode (*orderup)(const HybSpMV *, const HybCSR *A, HybSpMV *ordered, PetscBool *fits);
+  PetscErrorCode (*order)(const HybSpMV *, const HybCSR *A, HybSpMV *ordered);
   /* NULL: HybSpMVHasAmend() is false */
   PetscErrorCode (*amend)(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
   /* NULL: 0; see HybSpMVLanes() */
@@ -74,6 +78,12 @@ extern PetscErrorCode HybSpMVApply(HybSpMV *, const HybCSR *A, const HybScalar *
 /* Can the plan's method end its rows with a HybSpMVStep? */
 extern PetscBool      HybSpMVHasStep(const HybSpMV *);
 extern PetscErrorCode HybSpMVApplyStep(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
+/* Another plan of A's products, which has a copy of A's values in the order in which its kernel reads them; plan: A's,
+   by HybSpMVSetUp(). Not fits: the pattern has no such order, or memory is scarce, and nothing is left of ordered.
+   HybSpMVOrder() makes the copy: before the first product, and again when A has other values; plan has not been set up
+   again since then. */
+extern PetscErrorCode HybSpMVOrderUp(const HybSpMV *plan, const HybCSR *A, HybSpMV *ordered, PetscBool *fits);
+extern PetscErrorCode HybSpMVOrder(const HybSpMV *plan, const HybCSR *A, HybSpMV *ordered);
 /* z of a step that was made without the entries of A, another part of its matrix: z -= c[0] dinv (A x) */
 extern PetscBool      HybSpMVHasAmend(const HybSpMV *);
 extern PetscErrorCode HybSpMVAmend(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);

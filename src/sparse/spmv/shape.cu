@@ -23,6 +23,7 @@
 */
 #include "rowstream.cuh"
 #include "../structure/rowshape.cuh"
+#include "dia.cuh"
 #include "ending.cuh"
 
 #define SHAPE_MAX_CLASSES 1024
@@ -200,13 +201,29 @@ static PetscErrorCode HybSpMVStep_ShapeCUDA(HybSpMV *S, const HybCSR *A, const H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybSpMVOrderUp_ShapeCUDA(const HybSpMV *S, const HybCSR *A, HybSpMV *ordered, PetscBool *fits)
+{
+  PetscFunctionBegin;
+  PetscCall(HYB_PRECISION(HybDiaSetUp)(ordered, &((const Shape *)S->data)->shapes, A, fits));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVOrder_ShapeCUDA(const HybSpMV *S, const HybCSR *A, HybSpMV *ordered)
+{
+  PetscFunctionBegin;
+  PetscCall(HYB_PRECISION(HybDiaFill)(ordered, &((const Shape *)S->data)->shapes, A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HYB_PRECISION(HybSpMV_ShapeCUDA);
 HYB_EXTERN_C_END
 const HybSpMVMethod HYB_PRECISION(HybSpMV_ShapeCUDA) = {
-  .name  = "shape",
-  .fits  = HybSpMVFits_ShapeCUDA,
-  .setup = HybSpMVSetUp_ShapeCUDA,
-  .apply = HybSpMVApply_ShapeCUDA,
-  .step  = HybSpMVStep_ShapeCUDA,
+  .name    = "shape",
+  .fits    = HybSpMVFits_ShapeCUDA,
+  .setup   = HybSpMVSetUp_ShapeCUDA,
+  .apply   = HybSpMVApply_ShapeCUDA,
+  .step    = HybSpMVStep_ShapeCUDA,
+  .orderup = HybSpMVOrderUp_ShapeCUDA,
+  .order   = HybSpMVOrder_ShapeCUDA,
 };

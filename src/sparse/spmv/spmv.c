@@ -63,16 +63,17 @@ static PetscErrorCode HybSpMVSetUp_Inner(HybSpMV *mv, const HybCSR *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static uint64_t SpMVSetUps; /* of the process */
+
 PetscErrorCode HybSpMVSetUp(HybSpMV *mv, const HybCSR *A)
 {
-  static uint64_t setups;
-  PetscErrorCode  ierr, second;
+  PetscErrorCode ierr, second;
 
   PetscFunctionBegin;
   PetscCheck(A->m % mv->bs == 0 && A->n % mv->bs == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The block size %" PetscInt_FMT " does not divide the matrix, %" PetscInt_FMT " x %" PetscInt_FMT, mv->bs, A->m, A->n);
   PetscCall(HybCheckEntries(&mv->exec, A->nnz, "The matrix"));
   PetscCall(HybSpMVForget(mv));
-  mv->number = ++setups;
+  mv->number = ++SpMVSetUps;
   ierr       = HybSpMVSetUp_Inner(mv, A);
   second     = HybArenaReset(&mv->work);
   if (ierr) (void)HybSpMVForget(mv);
@@ -117,6 +118,38 @@ PetscErrorCode HybSpMVApplyStep(HybSpMV *mv, const HybCSR *A, const HybScalar *x
   PetscCall(ierr);
   PetscCall(second);
   mv->calls++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybSpMVOrderUp(const HybSpMV *plan, const HybCSR *A, HybSpMV *ordered, PetscBool *fits)
+{
+  PetscErrorCode ierr, second;
+
+  PetscFunctionBegin;
+  *fits = PETSC_FALSE;
+  PetscCheck(plan->method, PETSC_COMM_SELF, PETSC_ERR_ORDER, "HybSpMVSetUp() comes before HybSpMVOrderUp()");
+  if (!plan->method->orderup || !A->m) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybSpMVInit(ordered, &plan->exec, "auto", plan->bs));
+  ordered->number = ++SpMVSetUps;
+  ierr            = plan->method->orderup(plan, A, ordered, fits);
+  second          = HybArenaReset(&ordered->work);
+  if (ierr || second) *fits = PETSC_FALSE;
+  if (!*fits) {
+    const PetscErrorCode later = HybSpMVForget(ordered);
+
+    if (!second) second = later;
+  }
+  PetscCall(ierr);
+  PetscCall(second);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybSpMVOrder(const HybSpMV *plan, const HybCSR *A, HybSpMV *ordered)
+{
+  PetscFunctionBegin;
+  PetscCheck(plan->method && plan->method->order && ordered->method, PETSC_COMM_SELF, PETSC_ERR_ORDER, "HybSpMVOrderUp() comes before HybSpMVOrder()");
+  PetscCheck(A->a || !A->nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "A copy of the values needs them");
+  PetscCall(plan->method->order(plan, A, ordered));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -19,7 +19,7 @@ static uint64_t HybMGNewStamp(void)
 /* all but what whole.c has */
 static PetscErrorCode ReleaseOwn(HybMG *h)
 {
-  const PetscErrorCode first = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS, third = HybMGSingleRelease(h), fourth = HybMGColumnsRelease(h), second = HybArenaReset(&h->keep);
+  const PetscErrorCode first = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS, third = HybErrorFirst(HybMGSingleRelease(h), HybMGOrderedRelease(h)), fourth = HybMGColumnsRelease(h), second = HybArenaReset(&h->keep);
 
   PetscFunctionBegin;
   h->cycle.stamp = 0;
@@ -679,7 +679,9 @@ PetscErrorCode HybMGLend(HybMG *h)
     HybCycleLevel *l = &c->level[k];
 
     any = PETSC_FALSE;
+    HybMGOrderedReturn(h, k, &l->mult);
     if (!ierr) ierr = LendOne(h, k, HYB_CYCLE_A, h->A[k], PETSC_FALSE, &l->A, &l->mult, &any);
+    if (!ierr) ierr = HybMGOrderedLend(h, k, h->A[k], &l->A, &l->mult, &any);
     if (!ierr) ierr = LendOne(h, k, HYB_CYCLE_P, h->P[k], PETSC_FALSE, &l->P, &l->interpolate, &any);
     if (!h->transposed[k] || c->exec.backend->device) {
       if (!ierr) ierr = LendOne(h, k, HYB_CYCLE_R, h->R[k], h->transposed[k], &l->R, &l->restriction, &any);

@@ -77,6 +77,7 @@ static PetscErrorCode HybMGLogFlops(const HybMG *h)
 static PetscErrorCode HybMGApplied(PC pc, HybMG *h)
 {
   PetscFunctionBegin;
+  h->applied++;
   PetscCall(HybMGLogFlops(h));
   AllVisited(h, (const PC_MG *)pc->data, 1);
   PetscCall(HybCountGAMG(HYB_CYCLES));

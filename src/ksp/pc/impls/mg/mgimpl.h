@@ -1,9 +1,9 @@
 /*
   mgimpl.h: the application of PETSc's multigrid by the room cycle. look.c: what is covered; watched.c: what a solver
   does beside solving, and which one is inside another; build.c: what the cycle is made of; smoother.c: smoothers'
-  numbers; single.c: single precision; whole.c: coarse levels that each of several processes has whole;
-  columns.c: several right-hand sides at once; rhs.c: right-hand sides that are left to smoothers; agree.c: several
-  processes; mg.c: the application, and what is registered.
+  numbers; single.c: single precision; ordered.c: copies of values by diagonals; whole.c: coarse levels that each of
+  several processes has whole; columns.c: several right-hand sides at once; rhs.c: right-hand sides that are left to
+  smoothers; agree.c: several processes; mg.c: the application, and what is registered.
 */
 #ifndef AIJHYBRIDGPU_MGIMPL_H
 #define AIJHYBRIDGPU_MGIMPL_H
@@ -78,6 +78,19 @@ typedef struct {
   PetscBool        planned; /* there is a plan */
 } HybMGSingle;
 
+/* A level's matrix with its values in the order in which a kernel reads them */
+typedef struct {
+  HybSpMV         *source; /* the plan that it was made beside, and that one's number */
+  uint64_t         number;
+  PetscObjectState id, state; /* the matrix, and its values when they were looked at last */
+  PetscCount       moves;     /* and HybMatGetMoves() of them */
+  PetscCount       since;     /* applications before these values */
+  HybSpMV          plan;
+  PetscBool        asked, planned; /* whether there may be a plan was asked, and there is one */
+  PetscBool        worth;          /* the values before these were applied often */
+  PetscBool        filled, lent;   /* the plan has these values; it was lent last */
+} HybMGOrdered;
+
 /* A matrix of several processes that this one has whole, or its rows of */
 typedef struct {
   HybParWhole      all;
@@ -117,12 +130,14 @@ typedef struct {
   uint64_t  blockplan[HYB_MG_LEVELS][3][2]; /* of parallel matrices: of both blocks' plans, and of the halos */
   uint64_t  halo[HYB_MG_LEVELS][3];
   /* of several processes: the first level that each has whole, 0: there is none; nowhole: the coarsest one cannot be */
-  PetscInt    firstwhole;
-  PetscBool   nowhole;
-  HybMGWhole  whole[HYB_MG_LEVELS][HYB_CYCLE_R];
-  HybHalo     rows[HYB_MG_LEVELS];                    /* from everybody to everybody, of these levels */
-  HybCommSum  restricted;                             /* adds the first one's right-hand side */
-  HybMGSingle narrow[HYB_MG_LEVELS][HYB_CYCLE_PARTS]; /* where the cycle is in single precision */
+  PetscInt     firstwhole;
+  PetscBool    nowhole;
+  HybMGWhole   whole[HYB_MG_LEVELS][HYB_CYCLE_R];
+  HybHalo      rows[HYB_MG_LEVELS];                    /* from everybody to everybody, of these levels */
+  HybCommSum   restricted;                             /* adds the first one's right-hand side */
+  HybMGSingle  narrow[HYB_MG_LEVELS][HYB_CYCLE_PARTS]; /* where the cycle is in single precision */
+  HybMGOrdered ordered[HYB_MG_LEVELS];
+  PetscCount   applied; /* applications */
   /* there a flag where it executes: a number that it cannot have */
   int         *beyond;
   PetscReal   *c;       /* numbers of all smoothers, where the cycle executes */
@@ -156,6 +171,11 @@ PETSC_INTERN PetscErrorCode HybMGOutOfLevel(const HybMG *, PetscCount n, const H
 /* csr and plan are A's own, and become those of its copy; moved: they are others than the last time */
 PETSC_INTERN PetscErrorCode HybMGSingleLend(HybMG *, Mat A, HybMGSingle *, PetscBool moved, HybCSR *csr, HybSpMV **plan);
 PETSC_INTERN PetscErrorCode HybMGSingleRelease(HybMG *);
+/* ordered.c: *plan, which is A's with the values csr, becomes the ordered one's where that is worth it; *moved is set
+   where it is another one than last. HybMGOrderedReturn() comes before the plan is lent again. */
+PETSC_INTERN PetscErrorCode HybMGOrderedLend(HybMG *, PetscInt level, Mat A, const HybCSR *csr, HybSpMV **plan, PetscBool *moved);
+PETSC_INTERN void           HybMGOrderedReturn(HybMG *, PetscInt level, HybSpMV **plan);
+PETSC_INTERN PetscErrorCode HybMGOrderedRelease(HybMG *);
 /* whole.c, for several processes, collective. Choose: which levels each has whole; Build: all that it has of them; the
    reciprocals of diagonals and the inverse are there. before: an error of this process, which becomes one of all. */
 PETSC_INTERN PetscErrorCode HybMGWholeChoose(PC, HybMG *, const HybExec *);

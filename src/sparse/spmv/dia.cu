@@ -1,0 +1,219 @@
+/*
+  Products by diagonals, with a copy of the values.
+
+  Where all entries lie on few diagonals, and most rows have one on each, the values of one diagonal are stored side by
+  side, with zeros where a row has none. Neighbouring threads then have neighbouring rows, and all that they read is
+  coalesced: the values, which come straight from memory to registers, and x, for which all of a multiprocessor's first-
+  level cache is left. Neither offsets of rows nor columns are read.
+
+    sum of row r = sum over diagonals d, ascending: value[d][r] * x[r + offset[d]]
+
+  These are CSR's terms in CSR's order, and zeros, which change nothing where x is finite. The copy has to be made again
+  when values change. So this is no method that a name asks for: who applies one matrix many times between two changes
+  of its values makes such a plan beside CSR's (HybSpMVOrderUp()).
+
+  Fits: square, all rows of a class (structure/rowshape.cuh), up to 32 diagonals, at most an eighth of the copy zeros,
+  and memory to spare. Memory: 8 bytes a nonzero and zero. Bytes of a product: the same, and x and y. Making the copy:
+  values read and written once.
+
+  Reference: Y. Saad, Iterative methods for sparse linear systems, 2nd ed., SIAM 2003, section 3.4.
+*/
+#include "../device/hybchain.cuh"
+#include "dia.cuh"
+#include "ending.cuh"
+
+#define DIA_MAX     32
+#define DIA_THREADS 256
+
+typedef struct {
+  PetscInt o[DIA_MAX];
+} DiaOffsets;
+
+typedef struct {
+  int        n;     /* diagonals */
+  PetscCount ld;    /* entries from one to the next */
+  DiaOffsets offset; /* ascending */
+  int       *place; /* of each entry of a class: its diagonal */
+  HybScalar *a;
+} Dia;
+
+/* numbers of diagonals that have a kernel of their own; 0: any */
+using DiaCases = HybCases<0, 3, 5, 7, 9, 27>;
+static constexpr int DiaCase(int n)
+{
+  return n == 3 || n == 5 || n == 7 || n == 9 || n == 27 ? n : 0;
+}
+
+/* loads under way together */
+static constexpr int DiaBatch(int n)
+{
+  return n == 0 ? 8 : n > 9 ? 9
+                            : n;
+}
+
+/* rows of a block, which may reach beyond the matrix, or (INSIDE) do not */
+template <int N, bool INSIDE>
+static __device__ __forceinline__ HybScalar DiaSum(int n, const DiaOffsets &d, PetscInt m, PetscCount ld, const HybScalar *__restrict__ a, const HybScalar *x, PetscInt r)
+{
+  constexpr int B = DiaBatch(N);
+  HybScalar     sum(0);
+
+#pragma unroll
+  for (int k0 = 0; k0 < (N ? N : n); k0 += B) {
+    HybScalar v[B], xv[B];
+#pragma unroll
+    for (int u = 0; u < B; u++) {
+      const bool     in = N ? k0 + u < N : k0 + u < n;
+      const PetscInt c  = in ? r + d.o[N || in ? k0 + u : 0] : 0;
+      v[u]              = in ? HybLoadStream(a + (PetscCount)(k0 + u) * ld + r) : HybScalar(0);
+      xv[u]             = in && (INSIDE || (c >= 0 && c < m)) ? HybLoadVector(x + c) : HybScalar(0);
+    }
+#pragma unroll
+    for (int u = 0; u < B; u++)
+      if (N || k0 + u < n) sum += v[u] * xv[u];
+  }
+  return sum;
+}
+
+template <int N, bool STEP>
+static __global__ __launch_bounds__(DIA_THREADS) void DiaRows(int n, DiaOffsets d, PetscInt m, PetscCount ld, const HybScalar *__restrict__ a, const HybScalar *x, RowEnding end)
+{
+  HybChainWait();
+  const PetscCount r0 = (PetscCount)blockIdx.x * DIA_THREADS, at = r0 + threadIdx.x;
+  const PetscInt   r      = (PetscInt)at;
+  const bool       inside = r0 + d.o[0] >= 0 && r0 + DIA_THREADS + d.o[n - 1] <= m && r0 + DIA_THREADS <= m;
+  HybScalar        base(0), y(0), dinv(0);
+
+  if (at >= m) return;
+  if (STEP) {
+    base = RowStepBase(end.step, r);
+    y    = end.y[r];
+    dinv = end.step.dinv[r];
+  } else if (end.mode != ROW_SET)
+    y = end.y[r];
+  const HybScalar sum = inside ? DiaSum<N, true>(n, d, m, ld, a, x, r) : DiaSum<N, false>(n, d, m, ld, a, x, r);
+  if (STEP)
+    end.z[r] = RowStepEnd(end.step, base, dinv, y, sum);
+  else
+    end.z[r] = end.mode == ROW_SET ? sum : end.mode == ROW_ADD ? y + sum
+                                                               : y - sum;
+}
+
+static __global__ __launch_bounds__(DIA_THREADS) void DiaCopy(int n, PetscInt m, PetscCount ld, const PetscInt *__restrict__ i, const HybScalar *__restrict__ a, const HybRowClass *__restrict__ rowclass, const PetscInt *__restrict__ offsetptr, const int *__restrict__ place, HybScalar *__restrict__ to)
+{
+  const PetscCount r = (PetscCount)blockIdx.x * DIA_THREADS + threadIdx.x;
+
+  if (r >= m) return;
+  const PetscInt start = i[r], len = i[r + 1] - start;
+  const int     *p = place + offsetptr[rowclass[r]];
+  for (int d = 0, k = 0; d < n; d++) {
+    const bool there = k < len && p[k] == d;
+    to[(PetscCount)d * ld + r] = there ? a[start + k] : HybScalar(0);
+    k += there;
+  }
+}
+
+static PetscErrorCode DiaLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *x, const RowEnding &end)
+{
+  const Dia *dia = (const Dia *)S->data;
+
+  PetscFunctionBegin;
+  PetscCall(HybDispatch(DiaCase(dia->n), DiaCases(), end.mode == ROW_STEP, HybFlags(), [&](auto N, auto STEP) {
+    HYB_LAUNCH_CHAINED(A->nnz, (DiaRows<N, STEP>), HybBlocks(A->m, DIA_THREADS), DIA_THREADS, 0, S->exec.stream, dia->n, dia->offset, A->m, dia->ld, dia->a, x, end);
+    return PETSC_SUCCESS;
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVApply_DiaCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  PetscFunctionBegin;
+  PetscCall(DiaLaunch(S, A, x, RowEndingOf(mode, y, z)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVStep_DiaCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, const HybSpMVStep *step)
+{
+  PetscFunctionBegin;
+  PetscCall(DiaLaunch(S, A, x, RowEndingOfStep(x, step)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static const HybSpMVMethod HybSpMV_DiaCUDA = {
+  .name  = "dia",
+  .apply = HybSpMVApply_DiaCUDA,
+  .step  = HybSpMVStep_DiaCUDA,
+};
+
+/* The diagonals that classes' entries are on, ascending, and where each entry is among them. d->n = 0: there are too
+   many, or a class has a column twice or out of order. */
+static void DiaFind(const HybRowShapes *shapes, const PetscInt *ptr, const PetscInt *offset, Dia *d, int *place)
+{
+  const PetscCount n = shapes->noffsets;
+  PetscInt *const  o = d->offset.o;
+
+  d->n = 0;
+  for (PetscCount k = 0; k < n; k++) {
+    int at = 0;
+
+    while (at < d->n && o[at] < offset[k]) at++;
+    if (at < d->n && o[at] == offset[k]) continue;
+    if (d->n == DIA_MAX) {
+      d->n = 0;
+      return;
+    }
+    for (int q = d->n++; q > at; q--) o[q] = o[q - 1];
+    o[at] = offset[k];
+  }
+  for (PetscCount k = 0; k < n; k++)
+    for (place[k] = 0; o[place[k]] != offset[k]; place[k]++) {}
+  for (PetscInt c = 0; c < shapes->nclasses; c++)
+    for (PetscInt k = ptr[c] + 1; k < ptr[c + 1]; k++)
+      if (place[k] <= place[k - 1]) d->n = 0;
+}
+
+PetscErrorCode HYB_PRECISION(HybDiaSetUp)(HybSpMV *S, const HybRowShapes *shapes, const HybCSR *A, PetscBool *fits)
+{
+  const HybExec *exec      = &S->exec;
+  PetscCount     unclassed = 0;
+  PetscInt      *offset, *ptr;
+  int           *place;
+  size_t         spare;
+  Dia            d = {}, *dia;
+
+  PetscFunctionBegin;
+  *fits = PETSC_FALSE;
+  if (A->m != A->n || !A->nnz || !shapes->found || A->m > PETSC_MAX_INT / 2) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&S->work, HYB_MEM_HOST, shapes->noffsets, sizeof(*offset), &offset));
+  PetscCall(HybArenaAlloc(&S->work, HYB_MEM_HOST, shapes->noffsets, sizeof(*place), &place));
+  PetscCall(HybArenaAlloc(&S->work, HYB_MEM_HOST, (PetscCount)shapes->nclasses + 1, sizeof(*ptr), &ptr));
+  PetscCall(exec->backend->copy(exec, ptr, shapes->offsetptr, ((size_t)shapes->nclasses + 1) * sizeof(*ptr), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->copy(exec, offset, shapes->offset, (size_t)shapes->noffsets * sizeof(*offset), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->copy(exec, &unclassed, shapes->unclassed, sizeof(unclassed), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  if (unclassed) PetscFunctionReturn(PETSC_SUCCESS);
+  DiaFind(shapes, ptr, offset, &d, place);
+  d.ld = (PetscCount)HybBlocks(A->m, HYB_WARP) * HYB_WARP;
+  if (!d.n || (PetscCount)d.n * A->m > A->nnz + A->nnz / 8) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMemorySpare(exec, &spare));
+  if ((size_t)d.n * (size_t)d.ld * sizeof(HybScalar) > spare) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), d.ld * d.n, sizeof(*d.a), &d.a));
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), shapes->noffsets, sizeof(*d.place), &d.place));
+  PetscCall(exec->backend->copy(exec, d.place, place, (size_t)shapes->noffsets * sizeof(*place), HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(exec->backend->sync(exec)); /* the work arena's */
+  PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*dia), &dia));
+  *dia      = d;
+  S->data   = dia;
+  S->method = &HybSpMV_DiaCUDA;
+  *fits     = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HYB_PRECISION(HybDiaFill)(HybSpMV *S, const HybRowShapes *shapes, const HybCSR *A)
+{
+  const Dia *d = (const Dia *)S->data;
+
+  PetscFunctionBegin;
+  HYB_LAUNCH(DiaCopy, HybBlocks(A->m, DIA_THREADS), DIA_THREADS, 0, S->exec.stream, d->n, A->m, d->ld, A->i, A->a, shapes->rowclass, shapes->offsetptr, d->place, d->a);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

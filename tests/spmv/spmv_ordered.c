@@ -1,0 +1,139 @@
+/*
+  Products and smoother's steps with a copy of the values by diagonals, beside the plan that it was made of: stencils of
+  every number of diagonals that has a kernel of its own, and of others, rows at the grid's faces, fewer rows than a
+  block, other values. Which matrices have no such order.
+*/
+#include "hybtest.h"
+#include <aijhybridgpu/private/hybspmv.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* a plan of the method shape, and the ordered one beside it; *fits: there is one */
+static PetscErrorCode Make(const HybCSR *there, HybSpMV *mv, HybSpMV *ordered, PetscBool *fits)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *fits = PETSC_FALSE;
+  PetscCall(HybSpMVInit(mv, HybTestExec(), HybTestExec()->backend->device ? "shape" : "auto", 1));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  ierr = HybSpMVSetUp(mv, there);
+  PetscCall(PetscPopErrorHandler());
+  if (!HybTestCheck(!ierr || ierr == PETSC_ERR_SUP, "error %d", (int)ierr) || ierr) PetscFunctionReturn(PETSC_SUCCESS);
+  HybTestCall(HybSpMVOrderUp(mv, there, ordered, fits));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool expected)
+{
+  const HybExec  *exec = HybTestExec();
+  const PetscInt  m    = A->csr.m;
+  const PetscReal c[3] = {0.7, 1.3, -0.4};
+  HybArena        arena = HybArenaOn(exec);
+  HybSpMV         mv, ordered;
+  HybCSR          there;
+  PetscBool       fits;
+  PetscReal      *tc, *mag = (PetscReal *)RefAlloc(m, sizeof(PetscReal));
+  PetscCount     *terms = (PetscCount *)RefAlloc(m, sizeof(PetscCount));
+  PetscScalar    *x, *y, *d, *w, *z, *hx = HybTestRandomVector(A->csr.n), *hy = HybTestRandomVector(m), *hd = HybTestRandomVector(m), *hw = HybTestRandomVector(m), *hz = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *found = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
+
+  PetscFunctionBegin;
+  HybTestBegin("%s", name);
+  PetscCall(HybTestUpload(&arena, &A->csr, &there));
+  PetscCall(Make(&there, &mv, &ordered, &fits));
+  HybTestCheck(fits == expected, "%s", fits ? "there is a plan" : "there is no plan");
+  if (fits) {
+    PetscCall(HybTestUploadArray(&arena, A->csr.n, sizeof(PetscScalar), hx, &x));
+    PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hy, &y));
+    PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hd, &d));
+    PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hw, &w));
+    PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hw, &z));
+    PetscCall(HybTestUploadArray(&arena, 3, sizeof(PetscReal), c, &tc));
+    for (int time = 0; time < 2; time++) {
+      if (time) {
+        HybTestRandomize(A);
+        PetscCall(exec->backend->copy(exec, there.a, A->csr.a, sizeof(PetscScalar) * (size_t)A->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
+      }
+      HybTestCall(HybSpMVOrder(&mv, &there, &ordered));
+      for (int mode = 0; mode < 3; mode++) {
+        RefSpMV(A, hx, mode == HYB_SPMV_RESIDUAL ? -1 : 1, mode == HYB_SPMV_SET ? NULL : hy, hz, mag, terms);
+        HybTestCall(HybSpMVApply(&ordered, &there, x, (HybSpMVMode)mode, mode == HYB_SPMV_SET ? NULL : y, z));
+        HybTestSameScalars(m, z, hz, mag, terms, 2);
+      }
+      /* hz: the residual. In place of an older iterate, and without one */
+      for (int way = 0; way < 2; way++) {
+        const HybSpMVStep step = {y, d, way ? z : NULL, tc, z};
+        PetscReal         worst = 0, norm = 0;
+
+        PetscCall(exec->backend->copy(exec, z, hw, sizeof(PetscScalar) * (size_t)m, HYB_COPY_HOST_TO_DEVICE));
+        HybTestCall(HybSpMVApplyStep(&ordered, &there, x, &step));
+        PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), z, found));
+        for (PetscInt k = 0; k < m; k++) {
+          const PetscScalar t = c[0] * (hd[k] * hz[k]), u = c[1] * hx[k], want = (way ? c[2] * hw[k] + u : u) + t;
+
+          norm  = PetscMax(norm, PetscAbsScalar(want));
+          worst = PetscMax(worst, PetscAbsScalar(found[k] - want));
+        }
+        HybTestCheck(worst <= 100 * PETSC_MACHINE_EPSILON * norm, "a step is %g apart, of %g", (double)worst, (double)norm);
+      }
+    }
+    HybTestCheck(HybTestSameBits(A->csr.n, sizeof(PetscScalar), x, hx) && HybTestSameBits(m, sizeof(PetscScalar), y, hy), "an operand was changed");
+    HybTestCall(HybSpMVDestroy(&ordered));
+  }
+  HybTestCall(HybSpMVDestroy(&mv));
+  PetscCall(HybArenaReset(&arena));
+  RefMatDestroy(A);
+  RefFree(hx, hy, hd, hw, hz, found, mag, terms);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a row's second entry once more: CSR adds both */
+static void Twice(PetscInt m, RefMat *A)
+{
+  PetscInt *i = (PetscInt *)RefAlloc((PetscCount)m + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc(3 * (PetscCount)m, sizeof(PetscInt)), nnz = 0;
+
+  i[0] = 0;
+  for (PetscInt r = 0; r < m; r++) {
+    j[nnz++] = r;
+    if (r + 1 < m) j[nnz++] = r + 1;
+    if (r + 1 < m) j[nnz++] = r + 1;
+    i[r + 1] = nnz;
+  }
+  HybTestMatArrays(m, m, i, j, NULL, A);
+  RefFree(i, j);
+}
+
+static PetscErrorCode Body(void)
+{
+  const PetscBool device = HybTestExec()->backend->device;
+  RefMat          A;
+
+  PetscFunctionBegin;
+  HybTestMatBanded(3000, 3000, 1, 1, &A);
+  PetscCall(TestOne("3 diagonals", &A, device));
+  HybTestMatBanded(2500, 2500, 2, 1, &A);
+  PetscCall(TestOne("4 diagonals", &A, device));
+  HybTestMatStencil(5, HybTestSize(90, 60), HybTestSize(80, 50), 1, &A);
+  PetscCall(TestOne("5-point", &A, device));
+  HybTestMatStencil(7, 31, 29, HybTestSize(40, 30), &A);
+  PetscCall(TestOne("7-point", &A, device));
+  HybTestMatStencil(9, HybTestSize(90, 60), HybTestSize(80, 50), 1, &A);
+  PetscCall(TestOne("9-point", &A, device));
+  HybTestMatBanded(2000, 2000, 6, 6, &A);
+  PetscCall(TestOne("13 diagonals", &A, device));
+  HybTestMatStencil(27, 40, 40, HybTestSize(40, 30), &A);
+  PetscCall(TestOne("27-point", &A, device));
+  HybTestMatBanded(2000, 2000, 20, 20, &A);
+  PetscCall(TestOne("41 diagonals", &A, PETSC_FALSE));
+  HybTestMatStencil(27, 12, 12, 12, &A);
+  PetscCall(TestOne("27-point, too many faces", &A, PETSC_FALSE));
+  HybTestMatBanded(3000, 2990, 1, 1, &A);
+  PetscCall(TestOne("not square", &A, PETSC_FALSE));
+  HybTestMatRandom(3000, 3000, 3, 9, &A);
+  PetscCall(TestOne("columns anywhere", &A, PETSC_FALSE));
+  Twice(3000, &A);
+  PetscCall(TestOne("a column twice", &A, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+HYB_TEST_MAIN(Body)
