@@ -18,7 +18,7 @@ cuda_first = $(foreach room,$(CUDA_ORDER),$(filter src/sparse/$(room)/%,$(CUDA_S
 CUDA_SRC := $(cuda_first) $(filter-out $(cuda_first),$(CUDA_SRC))
 CUDA_HDR := $(wildcard src/sparse/*/*.cuh src/sparse/*/*/*.cuh)
 # compiled a second time, for a cycle in single precision
-CUDA_SINGLE := $(if $(findstring single,$(PETSC_ID)),,src/sparse/cycle/table.cu $(patsubst %,src/sparse/spmv/%.cu,block dia rowgroup shape))
+CUDA_SINGLE := $(if $(findstring single,$(PETSC_ID)),,src/sparse/cycle/table.cu $(patsubst %,src/sparse/spmv/%.cu,block dia rowgroup sell shape))
 CUDA_OBJ = $(CUDA_SRC:%.cu=$(BUILD)/cuda/%.o) $(CUDA_SINGLE:%.cu=$(BUILD)/cuda/%.single.o)
 CUDA_LIB = $(BUILD)/lib/cuda/libaijhybridgpu_cuda.so
 

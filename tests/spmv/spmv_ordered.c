@@ -1,7 +1,8 @@
 /*
-  Products and smoother's steps with a copy of the values by diagonals, beside the plan that it was made of: stencils of
-  every number of diagonals that has a kernel of its own, and of others, rows at the grid's faces, fewer rows than a
-  block, other values. Which matrices have no such order.
+  Products and smoother's steps with a copy of the values in another order, beside the plan that it was made of. By
+  diagonals: stencils of every number that has a kernel of its own, and of others, rows at the grid's faces. By slices:
+  near and far columns, square and other matrices, one to eight lanes to a row, empty rows. Other values. Which matrices
+  have no such order.
 */
 #include "hybtest.h"
 #include <aijhybridgpu/private/hybspmv.h>
@@ -9,13 +10,13 @@
 #include <string.h>
 
 /* a plan of the method shape, and the ordered one beside it; *fits: there is one */
-static PetscErrorCode Make(const HybCSR *there, HybSpMV *mv, HybSpMV *ordered, PetscBool *fits)
+static PetscErrorCode Make(const char *method, const HybCSR *there, HybSpMV *mv, HybSpMV *ordered, PetscBool *fits)
 {
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *fits = PETSC_FALSE;
-  PetscCall(HybSpMVInit(mv, HybTestExec(), HybTestExec()->backend->device ? "shape" : "auto", 1));
+  PetscCall(HybSpMVInit(mv, HybTestExec(), HybTestExec()->backend->device ? method : "auto", 1));
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   ierr = HybSpMVSetUp(mv, there);
   PetscCall(PetscPopErrorHandler());
@@ -24,11 +25,11 @@ static PetscErrorCode Make(const HybCSR *there, HybSpMV *mv, HybSpMV *ordered, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool expected)
+static PetscErrorCode TestBy(const char *method, const char *name, RefMat *A, PetscBool expected)
 {
-  const HybExec  *exec = HybTestExec();
-  const PetscInt  m    = A->csr.m;
-  const PetscReal c[3] = {0.7, 1.3, -0.4};
+  const HybExec  *exec  = HybTestExec();
+  const PetscInt  m     = A->csr.m;
+  const PetscReal c[3]  = {0.7, 1.3, -0.4};
   HybArena        arena = HybArenaOn(exec);
   HybSpMV         mv, ordered;
   HybCSR          there;
@@ -38,9 +39,9 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool expected)
   PetscScalar    *x, *y, *d, *w, *z, *hx = HybTestRandomVector(A->csr.n), *hy = HybTestRandomVector(m), *hd = HybTestRandomVector(m), *hw = HybTestRandomVector(m), *hz = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar)), *found = (PetscScalar *)RefAlloc(m, sizeof(PetscScalar));
 
   PetscFunctionBegin;
-  HybTestBegin("%s", name);
+  HybTestBegin("%s: %s", method, name);
   PetscCall(HybTestUpload(&arena, &A->csr, &there));
-  PetscCall(Make(&there, &mv, &ordered, &fits));
+  PetscCall(Make(method, &there, &mv, &ordered, &fits));
   HybTestCheck(fits == expected, "%s", fits ? "there is a plan" : "there is no plan");
   if (fits) {
     PetscCall(HybTestUploadArray(&arena, A->csr.n, sizeof(PetscScalar), hx, &x));
@@ -61,8 +62,8 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool expected)
         HybTestSameScalars(m, z, hz, mag, terms, 2);
       }
       /* hz: the residual. In place of an older iterate, and without one */
-      for (int way = 0; way < 2; way++) {
-        const HybSpMVStep step = {y, d, way ? z : NULL, tc, z};
+      for (int way = 0; way < 2 && m == A->csr.n; way++) {
+        const HybSpMVStep step  = {y, d, way ? z : NULL, tc, z};
         PetscReal         worst = 0, norm = 0;
 
         PetscCall(exec->backend->copy(exec, z, hw, sizeof(PetscScalar) * (size_t)m, HYB_COPY_HOST_TO_DEVICE));
@@ -82,8 +83,32 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool expected)
   }
   HybTestCall(HybSpMVDestroy(&mv));
   PetscCall(HybArenaReset(&arena));
-  RefMatDestroy(A);
   RefFree(hx, hy, hd, hw, hz, found, mag, terms);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* by diagonals, and by slices where that is said */
+static PetscErrorCode TestOne(const char *name, RefMat *A, PetscBool diagonals)
+{
+  PetscFunctionBegin;
+  PetscCall(TestBy("shape", name, A, diagonals));
+  RefMatDestroy(A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestSlices(const char *name, RefMat *A, PetscBool slices)
+{
+  static const char *const ways[] = {"stream", "direct"};
+
+  PetscFunctionBegin;
+  for (int k = 0; k < 2; k++) {
+    PetscCall(HybTuningSet("rowgroup_way", ways[k]));
+    PetscCall(HybTuningSet("ordered_fewest", "0"));
+    PetscCall(TestBy("rowgroup", name, A, slices));
+    PetscCall(HybTuningSet("ordered_fewest", NULL));
+    PetscCall(HybTuningSet("rowgroup_way", NULL));
+  }
+  RefMatDestroy(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -133,6 +158,23 @@ static PetscErrorCode Body(void)
   PetscCall(TestOne("columns anywhere", &A, PETSC_FALSE));
   Twice(3000, &A);
   PetscCall(TestOne("a column twice", &A, PETSC_FALSE));
+  HybTestMatRandom(3000, 3000, 3, 9, &A);
+  PetscCall(TestSlices("columns anywhere", &A, device));
+  HybTestMatRandom(90000, 90000, 1, 5, &A);
+  PetscCall(TestSlices("columns that 16 bits do not reach", &A, device));
+  HybTestMatRandom(4000, 900, 1, 6, &A);
+  PetscCall(TestSlices("a prolongator's shape", &A, PETSC_FALSE));
+  HybTestMatBanded(5001, 5001, 20, 20, &A);
+  PetscCall(TestSlices("a band", &A, device));
+  HybTestMatRandom(300, 300, 100, 130, &A);
+  PetscCall(TestSlices("few rows, eight lanes to each", &A, device));
+  HybTestMatRandom(1000, 1000, 0, 3, &A);
+  PetscCall(TestSlices("short rows, empty ones too", &A, device));
+  HybTestMatDenseRow(2000, 2000, 700, 3, &A);
+  PetscCall(TestSlices("a row that makes its slice too long", &A, PETSC_FALSE));
+  HybTestMatRandom(3000, 3000, 3, 9, &A);
+  PetscCall(TestBy("rowgroup", "columns anywhere, as few as these are", &A, PETSC_FALSE));
+  RefMatDestroy(&A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -94,6 +94,9 @@ typedef struct _HybKrylovOps {
   PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);
   PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p);
   PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w);
+  /* the same numbers from sums that a product left (of x = p, z = w), or a cycle's last step (z, and y = r) */
+  PetscErrorCode (*cgproductsleft)(const HybExec *, const HybCG *, PetscInt blocks, const HybScalar *part);
+  PetscErrorCode (*cgcurvatureleft)(const HybExec *, const HybCG *, PetscInt blocks, const HybScalar *part);
   PetscErrorCode (*cgupdate)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r);
   const HybKrylovColumnsOps *columns; /* NULL on the host */
 } HybKrylovOps;

@@ -33,6 +33,12 @@ typedef struct {
 
 typedef struct _HybSpMVMethod HybSpMVMethod;
 
+/* Sums that a launch leaves on its way, of its blocks */
+typedef struct {
+  HybScalar *part;      /* three times as many numbers as there are blocks */
+  PetscBool  hermitian; /* inner products conjugate their second factor */
+} HybSpMVSums;
+
 /* The plan of one pattern. It stays valid while i, j and nnz stand; values may change at will. */
 typedef struct {
   HybExec              exec;
@@ -47,7 +53,10 @@ typedef struct {
   HybCounters counters;
   PetscCount  calls;  /* applications since set-up; a method may refine its plan after the first */
   uint64_t    number; /* counts the set-ups of the process; a new plan has a new number */
-  void       *data;
+  /* Set by the caller where HybSpMVSumBlocks() is not 0, else NULL: where products (HYB_SPMV_SET) leave x z, and steps
+     z y, |z|^2 and |y|^2, for each block side by side */
+  HybSpMVSums *left;
+  void        *data;
 } HybSpMV;
 
 struct _HybSpMVMethod {
@@ -64,6 +73,7 @@ struct _HybSpMVMethod {
      second plan, and give it A's values. */
   PetscErrorCode (*orderup)(const HybSpMV *, const HybCSR *A, HybSpMV *ordered, PetscBool *fits);
   PetscErrorCode (*order)(const HybSpMV *, const HybCSR *A, HybSpMV *ordered);
+  PetscInt (*sumblocks)(const HybSpMV *, const HybCSR *A); /* NULL: it leaves no sums */
   /* NULL: HybSpMVHasAmend() is false */
   PetscErrorCode (*amend)(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
   /* NULL: 0; see HybSpMVLanes() */
@@ -84,6 +94,8 @@ extern PetscErrorCode HybSpMVApplyStep(HybSpMV *, const HybCSR *A, const HybScal
    again since then. */
 extern PetscErrorCode HybSpMVOrderUp(const HybSpMV *plan, const HybCSR *A, HybSpMV *ordered, PetscBool *fits);
 extern PetscErrorCode HybSpMVOrder(const HybSpMV *plan, const HybCSR *A, HybSpMV *ordered);
+/* So many blocks leave sums where the plan's `left` is set; 0: the method leaves none */
+extern PetscInt HybSpMVSumBlocks(const HybSpMV *, const HybCSR *A);
 /* z of a step that was made without the entries of A, another part of its matrix: z -= c[0] dinv (A x) */
 extern PetscBool      HybSpMVHasAmend(const HybSpMV *);
 extern PetscErrorCode HybSpMVAmend(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);

@@ -94,17 +94,19 @@ static void CycleMult(Visit *v, PetscInt k, HybCyclePart part, const HybScalar *
     CYCLE_DO(v, 1, v->ops->multtranspose(v->exec, &l->P, x, z));
 }
 
-/* left: sums that are wanted, of several columns, or NULL */
-static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVStep *step, HybColumnsSums *left)
+/* last: of the application, which leaves sums where these are wanted */
+static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVStep *step, PetscBool last)
 {
   const HybCycleLevel *l = &v->cycle->level[k];
 
   if (v->cycle->columns) {
-    CYCLE_DO(v, 1, v->exec->backend->columns->step(v->exec, v->cycle->columns, &l->A, x, step, left));
+    CYCLE_DO(v, 1, v->exec->backend->columns->step(v->exec, v->cycle->columns, &l->A, x, step, last ? v->cycle->left : NULL));
     return;
   }
   if (!HybCycleShares(v->cycle, k, HYB_CYCLE_A) && HybSpMVHasStep(l->mult)) {
+    l->mult->left = last && v->cycle->sumsleft && HybCycleLeaves(v->cycle) ? v->cycle->sumsleft : NULL;
     CYCLE_BY_PLAN(v, l->mult, HybSpMVApplyStep(l->mult, &l->A, x, step));
+    l->mult->left = NULL;
     return;
   }
   /* after an error there may be no plans; a product tells the others of it as a step does */
@@ -146,7 +148,7 @@ static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, con
     else {
       const HybSpMVStep step = {b, l->dinv, s->threeterm && k > (zero ? 1 : 0) ? to : NULL, s->c + 3 * k, to};
 
-      CycleStep(v, level, from, &step, level == 0 && s == &l->post && k == s->steps - 1 ? v->cycle->left : NULL);
+      CycleStep(v, level, from, &step, (PetscBool)(level == 0 && s == &l->post && k == s->steps - 1));
     }
     from = to;
     to   = last;
@@ -480,7 +482,9 @@ void HybCycleReplayed(HybCycle *c)
 
 PetscBool HybCycleLeaves(const HybCycle *c)
 {
-  return (PetscBool)(c->columns && c->level[0].post.steps > 0);
+  const PetscBool one = (PetscBool)(!c->several && !c->single && !c->zeromean && !c->zerosum);
+
+  return (PetscBool)(c->level[0].post.steps > 0 && (c->columns || (one && HybSpMVSumBlocks(c->level[0].mult, &c->level[0].A))));
 }
 
 PetscErrorCode HybCycleMoved(HybCycle *c)

@@ -414,6 +414,22 @@ static __device__ __forceinline__ bool CGSums(const HybScalar (&mine)[K], HybSca
   return threadIdx.x == 0;
 }
 
+/* z r, |z|^2 and |r|^2, by one thread */
+static __device__ __forceinline__ void CGKeep(const HybCG &cg, const HybScalar (&total)[3])
+{
+  cg.s[HYB_CG_BETAOLD] = cg.s[HYB_CG_BETA];
+  cg.s[HYB_CG_BETA]    = total[0];
+  cg.s[HYB_CG_ZZ]      = total[1];
+  cg.s[HYB_CG_RR]      = total[2];
+}
+
+/* p w */
+static __device__ __forceinline__ void CGKeep(const HybCG &cg, const HybScalar (&total)[1])
+{
+  cg.s[HYB_CG_DPIOLD] = cg.s[HYB_CG_DPI];
+  cg.s[HYB_CG_DPI]    = total[0];
+}
+
 static __global__ __launch_bounds__(KRYLOV_THREADS) void CGProducts(PetscCount n, HybCG cg, bool aligned, const HybScalar *z, const HybScalar *r)
 {
   HybChainWait();
@@ -428,12 +444,24 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGProducts(PetscCount n
       sum[2] = sum[2] + HybMul(b.v[q], HybConj(b.v[q]));
     }
   }
-  if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) {
-    cg.s[HYB_CG_BETAOLD] = cg.s[HYB_CG_BETA];
-    cg.s[HYB_CG_BETA]    = total[0];
-    cg.s[HYB_CG_ZZ]      = total[1];
-    cg.s[HYB_CG_RR]      = total[2];
+  if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) CGKeep(cg, total);
+}
+
+/* of sums that each block of another launch has left, K of them side by side */
+#define CG_LEFT_BLOCKS 32
+template <int K>
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGLeft(PetscInt blocks, HybCG cg, const HybScalar *part)
+{
+  HybChainWait();
+  HybScalar sum[K], total[K];
+
+#pragma unroll
+  for (int k = 0; k < K; k++) sum[k] = HybScalar(0);
+  for (PetscCount b = (PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x; b < blocks; b += (PetscCount)gridDim.x * KRYLOV_THREADS) {
+#pragma unroll
+    for (int k = 0; k < K; k++) sum[k] = sum[k] + part[b * K + k];
   }
+  if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) CGKeep(cg, total);
 }
 
 static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, const HybScalar *z, HybScalar *p)
@@ -463,10 +491,7 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount 
 #pragma unroll
     for (int q = 0; q < KRYLOV_PACK; q++) sum[0] = sum[0] + CGTerm(cg, a.v[q], b.v[q]);
   }
-  if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) {
-    cg.s[HYB_CG_DPIOLD] = cg.s[HYB_CG_DPI];
-    cg.s[HYB_CG_DPI]    = total[0];
-  }
+  if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) CGKeep(cg, total);
 }
 
 static __device__ __forceinline__ bool CGStops(const HybCG &cg)
@@ -520,6 +545,28 @@ static PetscErrorCode HybKrylovCGCurvature_CUDA(const HybExec *exec, const HybCG
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+template <int K>
+static PetscErrorCode CGLeftLaunch(const HybExec *exec, const HybCG *cg, PetscInt blocks, const HybScalar *part)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH_CHAINED(blocks, (CGLeft<K>), PetscMin((PetscCount)CG_LEFT_BLOCKS, HybBlocks(blocks, KRYLOV_THREADS)), KRYLOV_THREADS, 0, exec->stream, blocks, *cg, part);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKrylovCGProductsLeft_CUDA(const HybExec *exec, const HybCG *cg, PetscInt blocks, const HybScalar *part)
+{
+  PetscFunctionBegin;
+  PetscCall(CGLeftLaunch<3>(exec, cg, blocks, part));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKrylovCGCurvatureLeft_CUDA(const HybExec *exec, const HybCG *cg, PetscInt blocks, const HybScalar *part)
+{
+  PetscFunctionBegin;
+  PetscCall(CGLeftLaunch<1>(exec, cg, blocks, part));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybKrylovCGUpdate_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r)
 {
   const bool aligned = KrylovAligned(p) && KrylovAligned(w) && KrylovAligned(x) && KrylovAligned(r);
@@ -532,15 +579,17 @@ static PetscErrorCode HybKrylovCGUpdate_CUDA(const HybExec *exec, const HybCG *c
 extern const HybKrylovColumnsOps HybKrylovColumnsCUDA;
 extern const HybKrylovOps        HybKrylovCUDA;
 const HybKrylovOps               HybKrylovCUDA = {
-                .noise       = HybKrylovNoise_CUDA,
-                .reciprocal  = HybKrylovReciprocal_CUDA,
-                .start       = HybKrylovStart_CUDA,
-                .step        = HybKrylovStep_CUDA,
-                .project     = HybKrylovProject_CUDA,
-                .update      = HybKrylovUpdate_CUDA,
-                .cgproducts  = HybKrylovCGProducts_CUDA,
-                .cgdirection = HybKrylovCGDirection_CUDA,
-                .cgcurvature = HybKrylovCGCurvature_CUDA,
-                .cgupdate    = HybKrylovCGUpdate_CUDA,
-                .columns     = &HybKrylovColumnsCUDA,
+                .noise           = HybKrylovNoise_CUDA,
+                .reciprocal      = HybKrylovReciprocal_CUDA,
+                .start           = HybKrylovStart_CUDA,
+                .step            = HybKrylovStep_CUDA,
+                .project         = HybKrylovProject_CUDA,
+                .update          = HybKrylovUpdate_CUDA,
+                .cgproducts      = HybKrylovCGProducts_CUDA,
+                .cgdirection     = HybKrylovCGDirection_CUDA,
+                .cgcurvature     = HybKrylovCGCurvature_CUDA,
+                .cgproductsleft  = HybKrylovCGProductsLeft_CUDA,
+                .cgcurvatureleft = HybKrylovCGCurvatureLeft_CUDA,
+                .cgupdate        = HybKrylovCGUpdate_CUDA,
+                .columns         = &HybKrylovColumnsCUDA,
 };

@@ -8,7 +8,9 @@
 
     sum of row r = sum over diagonals d, ascending: value[d][r] * x[r + offset[d]]
 
-  These are CSR's terms in CSR's order, and zeros, which change nothing where x is finite. The copy has to be made again
+  The inner products that conjugate gradients ask for are left on the way: a block's sums, which are added later.
+
+  The terms are CSR's in CSR's order, and zeros, which change nothing where x is finite. The copy has to be made again
   when values change. So this is no method that a name asks for: who applies one matrix many times between two changes
   of its values makes such a plan beside CSR's (HybSpMVOrderUp()).
 
@@ -19,7 +21,7 @@
   Reference: Y. Saad, Iterative methods for sparse linear systems, 2nd ed., SIAM 2003, section 3.4.
 */
 #include "../device/hybchain.cuh"
-#include "dia.cuh"
+#include "ordered.cuh"
 #include "ending.cuh"
 
 #define DIA_MAX     32
@@ -30,10 +32,10 @@ typedef struct {
 } DiaOffsets;
 
 typedef struct {
-  int        n;     /* diagonals */
-  PetscCount ld;    /* entries from one to the next */
+  int        n;      /* diagonals */
+  PetscCount ld;     /* entries from one to the next */
   DiaOffsets offset; /* ascending */
-  int       *place; /* of each entry of a class: its diagonal */
+  int       *place;  /* of each entry of a class: its diagonal */
   HybScalar *a;
 } Dia;
 
@@ -75,28 +77,57 @@ static __device__ __forceinline__ HybScalar DiaSum(int n, const DiaOffsets &d, P
   return sum;
 }
 
-template <int N, bool STEP>
-static __global__ __launch_bounds__(DIA_THREADS) void DiaRows(int n, DiaOffsets d, PetscInt m, PetscCount ld, const HybScalar *__restrict__ a, const HybScalar *x, RowEnding end)
+/* the K sums of a block, side by side */
+template <int K>
+static __device__ __forceinline__ void DiaLeave(HybScalar (&sum)[K], HybScalar *part)
+{
+  HYB_SHARED(HybScalar, scratch, K * DIA_THREADS / HYB_WARP);
+  constexpr int WARPS = DIA_THREADS / HYB_WARP;
+
+#pragma unroll
+  for (int k = 0; k < K; k++) {
+    sum[k] = HybSubwarpSum<HYB_WARP>(sum[k]);
+    if (HybLane() == 0) scratch[k * WARPS + threadIdx.x / HYB_WARP] = sum[k];
+  }
+  __syncthreads();
+  if (threadIdx.x >= K) return;
+  HybScalar all = scratch[threadIdx.x * WARPS];
+  for (int w = 1; w < WARPS; w++) all = all + scratch[threadIdx.x * WARPS + w];
+  part[(PetscCount)blockIdx.x * K + threadIdx.x] = all;
+}
+
+/* part: not NULL where SUMS are left */
+template <int N, bool STEP, bool SUMS>
+static __global__ __launch_bounds__(DIA_THREADS) void DiaRows(int n, DiaOffsets d, PetscInt m, PetscCount ld, const HybScalar *__restrict__ a, const HybScalar *x, RowEnding end, HybScalar *part, bool hermitian)
 {
   HybChainWait();
   const PetscCount r0 = (PetscCount)blockIdx.x * DIA_THREADS, at = r0 + threadIdx.x;
   const PetscInt   r      = (PetscInt)at;
   const bool       inside = r0 + d.o[0] >= 0 && r0 + DIA_THREADS + d.o[n - 1] <= m && r0 + DIA_THREADS <= m;
-  HybScalar        base(0), y(0), dinv(0);
+  const bool       valid  = at < m;
+  HybScalar        base(0), y(0), dinv(0), z(0);
 
-  if (at >= m) return;
-  if (STEP) {
+  if (!SUMS && !valid) return;
+  if (STEP && valid) {
     base = RowStepBase(end.step, r);
     y    = end.y[r];
     dinv = end.step.dinv[r];
-  } else if (end.mode != ROW_SET)
+  } else if (valid && end.mode != ROW_SET)
     y = end.y[r];
-  const HybScalar sum = inside ? DiaSum<N, true>(n, d, m, ld, a, x, r) : DiaSum<N, false>(n, d, m, ld, a, x, r);
-  if (STEP)
-    end.z[r] = RowStepEnd(end.step, base, dinv, y, sum);
-  else
-    end.z[r] = end.mode == ROW_SET ? sum : end.mode == ROW_ADD ? y + sum
-                                                               : y - sum;
+  if (valid) {
+    const HybScalar sum = inside ? DiaSum<N, true>(n, d, m, ld, a, x, r) : DiaSum<N, false>(n, d, m, ld, a, x, r);
+    z                   = STEP ? RowStepEnd(end.step, base, dinv, y, sum) : end.mode == ROW_SET ? sum
+                                                                          : end.mode == ROW_ADD ? y + sum
+                                                                                                : y - sum;
+    end.z[r]            = z;
+  }
+  if constexpr (SUMS && STEP) {
+    HybScalar sums[3] = {HybMul(z, hermitian ? HybConj(y) : y), HybMul(z, HybConj(z)), HybMul(y, HybConj(y))};
+    DiaLeave<3>(sums, part);
+  } else if constexpr (SUMS) {
+    HybScalar sums[1] = {HybMul(valid ? HybLoadVector(x + r) : HybScalar(0), hermitian ? HybConj(z) : z)};
+    DiaLeave<1>(sums, part);
+  }
 }
 
 static __global__ __launch_bounds__(DIA_THREADS) void DiaCopy(int n, PetscInt m, PetscCount ld, const PetscInt *__restrict__ i, const HybScalar *__restrict__ a, const HybRowClass *__restrict__ rowclass, const PetscInt *__restrict__ offsetptr, const int *__restrict__ place, HybScalar *__restrict__ to)
@@ -107,7 +138,7 @@ static __global__ __launch_bounds__(DIA_THREADS) void DiaCopy(int n, PetscInt m,
   const PetscInt start = i[r], len = i[r + 1] - start;
   const int     *p = place + offsetptr[rowclass[r]];
   for (int d = 0, k = 0; d < n; d++) {
-    const bool there = k < len && p[k] == d;
+    const bool there           = k < len && p[k] == d;
     to[(PetscCount)d * ld + r] = there ? a[start + k] : HybScalar(0);
     k += there;
   }
@@ -115,14 +146,23 @@ static __global__ __launch_bounds__(DIA_THREADS) void DiaCopy(int n, PetscInt m,
 
 static PetscErrorCode DiaLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *x, const RowEnding &end)
 {
-  const Dia *dia = (const Dia *)S->data;
+  const Dia *const dia  = (const Dia *)S->data;
+  const bool       sums = S->left && (end.mode == ROW_STEP || end.mode == ROW_SET);
 
   PetscFunctionBegin;
   PetscCall(HybDispatch(DiaCase(dia->n), DiaCases(), end.mode == ROW_STEP, HybFlags(), [&](auto N, auto STEP) {
-    HYB_LAUNCH_CHAINED(A->nnz, (DiaRows<N, STEP>), HybBlocks(A->m, DIA_THREADS), DIA_THREADS, 0, S->exec.stream, dia->n, dia->offset, A->m, dia->ld, dia->a, x, end);
-    return PETSC_SUCCESS;
+    return HybDispatch(sums, HybFlags(), [&](auto SUMS) {
+      HYB_LAUNCH_CHAINED(A->nnz, (DiaRows<N, STEP, SUMS>), HybBlocks(A->m, DIA_THREADS), DIA_THREADS, 0, S->exec.stream, dia->n, dia->offset, A->m,
+                         dia->ld, dia->a, x, end, sums ? S->left->part : (HybScalar *)nullptr, sums && S->left->hermitian);
+      return PETSC_SUCCESS;
+    });
   }));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscInt HybSpMVSumBlocks_DiaCUDA(const HybSpMV *, const HybCSR *A)
+{
+  return (PetscInt)HybBlocks(A->m, DIA_THREADS);
 }
 
 static PetscErrorCode HybSpMVApply_DiaCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
@@ -140,9 +180,10 @@ static PetscErrorCode HybSpMVStep_DiaCUDA(HybSpMV *S, const HybCSR *A, const Hyb
 }
 
 static const HybSpMVMethod HybSpMV_DiaCUDA = {
-  .name  = "dia",
-  .apply = HybSpMVApply_DiaCUDA,
-  .step  = HybSpMVStep_DiaCUDA,
+  .name      = "dia",
+  .apply     = HybSpMVApply_DiaCUDA,
+  .step      = HybSpMVStep_DiaCUDA,
+  .sumblocks = HybSpMVSumBlocks_DiaCUDA,
 };
 
 /* The diagonals that classes' entries are on, ascending, and where each entry is among them. d->n = 0: there are too

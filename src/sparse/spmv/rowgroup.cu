@@ -36,6 +36,7 @@
 */
 #include "rowstream.cuh"
 #include "ending.cuh"
+#include "ordered.cuh"
 
 #define ROWGROUP_THREADS 256
 #define ROWGROUP_PIECE   4096 /* entries of a row that a block takes */
@@ -506,6 +507,21 @@ static PetscErrorCode HybSpMVStep_RowGroupCUDA(HybSpMV *S, const HybCSR *A, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybSpMVOrderUp_RowGroupCUDA(const HybSpMV *S, const HybCSR *A, HybSpMV *ordered, PetscBool *fits)
+{
+  PetscFunctionBegin;
+  /* of interpolations and restrictions slices are slower: short rows, and far columns */
+  if (((const RowGroup *)S->data)->way != ROWGROUP_BINNED && A->m == A->n && A->nnz >= HybDeviceTuning()->ordered_fewest) PetscCall(HYB_PRECISION(HybSellSetUp)(ordered, A, fits));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybSpMVOrder_RowGroupCUDA(const HybSpMV *, const HybCSR *A, HybSpMV *ordered)
+{
+  PetscFunctionBegin;
+  PetscCall(HYB_PRECISION(HybSellFill)(ordered, A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static int HybSpMVLanes_RowGroupCUDA(const HybSpMV *S)
 {
   const RowGroup *rg = (const RowGroup *)S->data;
@@ -522,6 +538,8 @@ const HybSpMVMethod HYB_PRECISION(HybSpMV_RowGroupCUDA) = {
   .setup    = HybSpMVSetUp_RowGroupCUDA,
   .apply    = HybSpMVApply_RowGroupCUDA,
   .step     = HybSpMVStep_RowGroupCUDA,
+  .orderup  = HybSpMVOrderUp_RowGroupCUDA,
+  .order    = HybSpMVOrder_RowGroupCUDA,
   .lanes    = HybSpMVLanes_RowGroupCUDA,
   .fitsonce = HybSpMVFitsOnce_RowGroupCUDA,
 };

@@ -23,7 +23,7 @@
 */
 #include "rowstream.cuh"
 #include "../structure/rowshape.cuh"
-#include "dia.cuh"
+#include "ordered.cuh"
 #include "ending.cuh"
 
 #define SHAPE_MAX_CLASSES 1024

@@ -169,6 +169,11 @@ PetscErrorCode HybSpMVAmend(HybSpMV *mv, const HybCSR *A, const HybScalar *x, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscInt HybSpMVSumBlocks(const HybSpMV *mv, const HybCSR *A)
+{
+  return mv->method && mv->method->sumblocks ? mv->method->sumblocks(mv, A) : 0;
+}
+
 int HybSpMVLanes(const HybSpMV *mv)
 {
   return mv->method && mv->method->lanes ? mv->method->lanes(mv) : 0;

@@ -1,10 +1,40 @@
 /*
-  cgimpl.h: what KSPCG does with the numbers of an iteration, of one solve (cg.c) or of one of several columns
-  (matsolve.c). Number q, a HybCGNumber, stands at s[q * stride].
+  cgimpl.h: what the files of KSPCG share. With the numbers of an iteration, of one solve (solve.c) or of one of several
+  columns (matsolve.c), converged.c goes on: number q, a HybCGNumber, stands at s[q * stride].
 */
 #ifndef AIJHYBRIDGPU_CGIMPL_H
 #define AIJHYBRIDGPU_CGIMPL_H
 #include <petscksp.h>
+#include "aijhybridgpu/private/hybkrylov.h"
+#include "aijhybridgpu/private/hybmat.h"
+#include "../../../smoothers.h"
+
+/* of one KSP */
+typedef struct {
+  PetscBool trust;     /* a radius or a target of the objective function was set */
+  PetscBool ours;      /* the last solve was */
+  PetscReal objective; /* x A x / 2 - b x, of it */
+  /* what stays from one solve to the next, of matrices of so many rows, for a graph */
+  HybArena     keep;
+  PetscCount   n;
+  HybCG        numbers;
+  HybCycleSums sums; /* of z, where constants are a null space */
+  HybSpMVSums  left; /* of products and of the cycle's last step, where those leave any */
+  HybScalar   *x;
+  HybCommSum   sum;    /* of several processes */
+  PetscInt     summed; /* sums in the graph */
+  void        *graph;
+  PetscBool    solved;   /* once at least with this */
+  const void  *names[6]; /* what the graph names: the cycle, r, z, p, the backend, and whether it has sums */
+  uint64_t     stamp;    /* the cycle's */
+} HybKSPCG;
+
+/* solve.c: a graph is forgotten; and all of keep */
+PETSC_INTERN PetscErrorCode HybKSPCGForget(HybKSPCG *);
+PETSC_INTERN PetscErrorCode HybKSPCGRelease(HybKSPCG *);
+/* Collective: a solve, where the cycle is covered. constants: they are the matrix' null space. Not *ours: nothing was
+   done. */
+PETSC_INTERN PetscErrorCode HybCGSolve(KSP, HybKSPCG *, PetscBool constants, PetscBool *ours);
 
 /* the norm that the KSP goes by */
 PETSC_INTERN PetscReal HybCGNorm(KSP, const PetscScalar *s, PetscInt stride);

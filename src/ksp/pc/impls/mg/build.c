@@ -588,16 +588,20 @@ static PetscBool LoanMoved(const HybCSR *was, const HybCSR *csr, const HybSpMV *
 /* one matrix; *moved is set where a captured launch of it would not be the same */
 static PetscErrorCode LendOne(HybMG *h, PetscInt k, HybCyclePart part, Mat A, PetscBool transpose, HybCSR *csr, HybSpMV **plan, PetscBool *moved)
 {
-  HybMGSingle *const s      = &h->narrow[k][part];
-  const HybCSR       old    = h->cycle.single ? s->lent : *csr;
-  const HybSpMV     *before = h->cycle.single ? s->mult : *plan;
-  PetscBool          other;
+  HybMGSingle *const  s   = &h->narrow[k][part];
+  HybMGOrdered *const o   = &h->ordered[k][part];
+  const HybCSR        old = h->cycle.single ? s->lent : *csr;
+  const HybSpMV      *before;
+  PetscBool           other;
 
   PetscFunctionBegin;
+  HybMGOrderedReturn(o, plan);
+  before = h->cycle.single ? s->mult : *plan;
   PetscCall(HybMatGetMult(A, &h->cycle.exec, transpose, csr, plan));
   other = LoanMoved(&old, csr, before, *plan, &h->plan[k][part]);
   if (h->cycle.single) PetscCall(HybMGSingleLend(h, A, s, other, csr, plan));
   if (other) *moved = PETSC_TRUE;
+  if (h->cycle.exec.backend->device) PetscCall(HybMGOrderedLend(h, o, A, csr, plan, moved));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -679,9 +683,7 @@ PetscErrorCode HybMGLend(HybMG *h)
     HybCycleLevel *l = &c->level[k];
 
     any = PETSC_FALSE;
-    HybMGOrderedReturn(h, k, &l->mult);
     if (!ierr) ierr = LendOne(h, k, HYB_CYCLE_A, h->A[k], PETSC_FALSE, &l->A, &l->mult, &any);
-    if (!ierr) ierr = HybMGOrderedLend(h, k, h->A[k], &l->A, &l->mult, &any);
     if (!ierr) ierr = LendOne(h, k, HYB_CYCLE_P, h->P[k], PETSC_FALSE, &l->P, &l->interpolate, &any);
     if (!h->transposed[k] || c->exec.backend->device) {
       if (!ierr) ierr = LendOne(h, k, HYB_CYCLE_R, h->R[k], h->transposed[k], &l->R, &l->restriction, &any);

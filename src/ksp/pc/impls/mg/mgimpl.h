@@ -1,7 +1,7 @@
 /*
   mgimpl.h: the application of PETSc's multigrid by the room cycle. look.c: what is covered; watched.c: what a solver
   does beside solving, and which one is inside another; build.c: what the cycle is made of; smoother.c: smoothers'
-  numbers; single.c: single precision; ordered.c: copies of values by diagonals; whole.c: coarse levels that each of
+  numbers; single.c: single precision; ordered.c: copies of values; whole.c: coarse levels that each of
   several processes has whole; columns.c: several right-hand sides at once; rhs.c: right-hand sides that are left to
   smoothers; agree.c: several processes; mg.c: the application, and what is registered.
 */
@@ -136,7 +136,7 @@ typedef struct {
   HybHalo      rows[HYB_MG_LEVELS];                    /* from everybody to everybody, of these levels */
   HybCommSum   restricted;                             /* adds the first one's right-hand side */
   HybMGSingle  narrow[HYB_MG_LEVELS][HYB_CYCLE_PARTS]; /* where the cycle is in single precision */
-  HybMGOrdered ordered[HYB_MG_LEVELS];
+  HybMGOrdered ordered[HYB_MG_LEVELS][HYB_CYCLE_PARTS];
   PetscCount   applied; /* applications */
   /* there a flag where it executes: a number that it cannot have */
   int         *beyond;
@@ -171,10 +171,10 @@ PETSC_INTERN PetscErrorCode HybMGOutOfLevel(const HybMG *, PetscCount n, const H
 /* csr and plan are A's own, and become those of its copy; moved: they are others than the last time */
 PETSC_INTERN PetscErrorCode HybMGSingleLend(HybMG *, Mat A, HybMGSingle *, PetscBool moved, HybCSR *csr, HybSpMV **plan);
 PETSC_INTERN PetscErrorCode HybMGSingleRelease(HybMG *);
-/* ordered.c: *plan, which is A's with the values csr, becomes the ordered one's where that is worth it; *moved is set
+/* ordered.c: *plan, which is A's with the values csr, becomes the ordered one where that is worth it; *moved is set
    where it is another one than last. HybMGOrderedReturn() comes before the plan is lent again. */
-PETSC_INTERN PetscErrorCode HybMGOrderedLend(HybMG *, PetscInt level, Mat A, const HybCSR *csr, HybSpMV **plan, PetscBool *moved);
-PETSC_INTERN void           HybMGOrderedReturn(HybMG *, PetscInt level, HybSpMV **plan);
+PETSC_INTERN PetscErrorCode HybMGOrderedLend(HybMG *, HybMGOrdered *, Mat A, const HybCSR *csr, HybSpMV **plan, PetscBool *moved);
+PETSC_INTERN void           HybMGOrderedReturn(const HybMGOrdered *, HybSpMV **plan);
 PETSC_INTERN PetscErrorCode HybMGOrderedRelease(HybMG *);
 /* whole.c, for several processes, collective. Choose: which levels each has whole; Build: all that it has of them; the
    reciprocals of diagonals and the inverse are there. before: an error of this process, which becomes one of all. */

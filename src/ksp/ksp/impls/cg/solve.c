@@ -1,0 +1,615 @@
+/*
+  solve.c: one solve by KSPCG on a device with multigrid for a preconditioner: PETSc's method, with one wait in an
+  iteration.
+
+  PETSc asks for each inner product where it stands, three in an iteration, and each is a wait for the device. Here the
+  numbers stay where the vectors are: the kernels that need them read them there, and the host gets all of an iteration
+  at its end, where PETSc would test for convergence. The order of operations is PETSc's.
+
+    r = b - A x;  z = M r;  beta = z r, |z|                             wait: PETSc's test
+    repeat:  p = z + (beta/betaold) p
+             w = A p;  dpi = p w
+             x += (beta/dpi) p;  r -= (beta/dpi) w                      unless dpi says that PETSc would stop
+             z = M r;  beta = z r, |z|                                  wait: what PETSc tests on the way, then its test
+
+  Products are those of PETSc's kind: for complex numbers with conjugates, unless KSPCGSetType() says symmetric.
+
+  What PETSc finds before it changes x (p A p is 0, changes its sign or is not finite) the kernels find as well, and
+  change nothing. One application of M is in vain then, and one where the norm of r ends the iterations, which PETSc
+  tests before it makes z.
+
+  On smaller matrices all launches of an iteration, the cycle's too, are one graph from the second solve on: launching
+  them takes longer than what they do. It is made again where anything that it names has moved. There x is a vector of
+  the plugin's own, since programs solve for this and that one.
+
+  Of several processes each has its part of the vectors, and their cards add the products among themselves
+  (HybCommSumApply()), where peer access serves: still one wait. A process that fails goes on to that wait, so that the
+  others hear of it in what they wait for. Of a solve with a first guess the norm of b, which PETSc's first test forms,
+  is formed the same way before: one application of M and one wait more.
+*/
+#include <petsc/private/kspimpl.h>
+#include <petsc/private/matimpl.h>
+#include <petsc/private/pcimpl.h>
+#include "aijhybridgpu/private/hybkrylov.h"
+#include "aijhybridgpu/private/hybmat.h"
+#include "../../../smoothers.h"
+#include "cgimpl.h"
+
+#define HYB_CG_GRAPH 2000000 /* rows up to which an iteration is a graph */
+
+PetscErrorCode HybKSPCGForget(HybKSPCG *cg)
+{
+  PetscFunctionBegin;
+  if (cg->graph) PetscCall(cg->keep.exec.backend->cycle->forget(&cg->keep.exec, &cg->graph));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybKSPCGRelease(HybKSPCG *cg)
+{
+  const PetscErrorCode ierr = HybKSPCGForget(cg), second = HybArenaReset(&cg->keep);
+
+  PetscFunctionBegin;
+  cg->numbers.s = NULL;
+  cg->x         = NULL;
+  cg->left.part = NULL;
+  cg->solved    = PETSC_FALSE;
+  PetscCall(HybErrorFirst(ierr, second));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one solve */
+typedef struct {
+  KSP           ksp;
+  HybKSPCG     *cg;
+  HybCycle     *cycle;
+  const HybCSR *A; /* its matrix, where one process has it, and the plan of products with it */
+  HybSpMV      *mult;
+  PetscInt      blocks;        /* that leave sums in products and in the cycle's last step; 0: none do */
+  PetscBool     several, lent; /* there are several processes; the cycle's arrays are lent */
+  PetscCount    n, nnz;        /* rows of this process, and their nonzeros */
+  /* this process's first error: it does nothing any more but what the others wait for */
+  PetscErrorCode failed;
+  PetscBool      told;       /* and a sum has told them */
+  PetscInt64     iterations; /* that were begun */
+  HybArena       work;
+  HybVecAccess   b, x, r, z, p;
+  HybScalar     *sum;                  /* where x is while it iterates */
+  PetscBool      null;                 /* constants are A's null space */
+  PetscBool      vain;                 /* PETSc would not have made the last z */
+  PetscReal      norm;                 /* of b, after SolveNormOfB() */
+  PetscScalar    host[HYB_CG_NUMBERS]; /* the numbers at the last wait */
+} Solve;
+
+/* what a process does alone, and what it does after its failure as well */
+#define SOLVE_DO(s, call)                   \
+  do {                                      \
+    if (!(s)->failed) (s)->failed = (call); \
+  } while (0)
+#define SOLVE_ALWAYS(s, call)              \
+  do {                                     \
+    const PetscErrorCode ierr_ = (call);   \
+                                           \
+    if (!(s)->failed) (s)->failed = ierr_; \
+  } while (0)
+
+/* exec: the cycle's own, or what captures an iteration. There nothing is logged, and a process that fails is told of by
+   whoever captures. */
+static PetscBool SolveRuns(const Solve *s, const HybExec *exec)
+{
+  return (PetscBool)(exec == &s->cycle->exec);
+}
+
+/* of one process; what conjugate gradients ask for is left on the way where that can be */
+static PetscErrorCode SolveMultAlone(const Solve *s, const HybExec *exec, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  void *const    stream = s->mult->exec.stream;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  s->mult->exec.stream = exec->stream;
+  s->mult->left        = s->blocks ? &s->cg->left : NULL;
+  ierr                 = HybSpMVApply(s->mult, s->A, x, mode, y, z);
+  s->mult->left        = NULL;
+  s->mult->exec.stream = stream;
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void SolveMult(Solve *s, const HybExec *exec, const PetscScalar *x, HybSpMVMode mode, const PetscScalar *y, PetscScalar *z)
+{
+  const PetscBool runs = SolveRuns(s, exec);
+  Mat             A;
+
+  SOLVE_ALWAYS(s, KSPGetOperators(s->ksp, &A, NULL));
+  if (runs) SOLVE_ALWAYS(s, PetscLogEventBegin(MAT_Mult, A, 0, 0, 0));
+  if (!s->several)
+    SOLVE_DO(s, SolveMultAlone(s, exec, (const HybScalar *)x, mode, (const HybScalar *)y, (HybScalar *)z));
+  else if (runs || !s->failed)
+    SOLVE_ALWAYS(s, HybCycleMult(s->cycle, exec, s->failed, (const HybScalar *)x, mode, (const HybScalar *)y, (HybScalar *)z));
+  if (runs) SOLVE_DO(s, PetscLogGpuFlops(2.0 * s->nnz));
+  if (runs) SOLVE_ALWAYS(s, PetscLogEventEnd(MAT_Mult, A, 0, 0, 0));
+}
+
+/* n numbers from this one on become sums over the processes */
+static void SolveSum(Solve *s, const HybExec *exec, HybCGNumber first, PetscInt n)
+{
+  if (!s->several || (s->failed && !SolveRuns(s, exec))) return;
+  if (s->failed) s->told = PETSC_TRUE;
+  SOLVE_ALWAYS(s, HybCommSumApply(s->cg->sum, exec, s->failed, n, s->cg->numbers.s + first));
+}
+
+/* z loses its mean, where PETSc takes it out of what the preconditioner made */
+static PetscErrorCode SolveZeroMean(const Solve *s, const HybExec *exec)
+{
+  static const int weight[HYB_CYCLE_TOTALS] = {1, 0, 0, 0};
+  HybScalar       *z                        = (HybScalar *)s->z.there;
+
+  PetscFunctionBegin;
+  if (!s->null) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(exec->backend->cycle->sum(exec, &s->cg->sums, 0, s->n, z));
+  PetscCall(exec->backend->cycle->shift(exec, &s->cg->sums, weight, s->n, z, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the products of z and r, and of p and w: of what was left on the way, or read again */
+static PetscErrorCode SolveProducts(const Solve *s, const HybExec *exec, const HybScalar *z, const HybScalar *r)
+{
+  const HybKrylovOps *ops = exec->backend->krylov;
+
+  PetscFunctionBegin;
+  if (s->blocks && HybCycleLeaves(s->cycle))
+    PetscCall(ops->cgproductsleft(exec, &s->cg->numbers, s->blocks, s->cg->left.part));
+  else
+    PetscCall(ops->cgproducts(exec, &s->cg->numbers, s->n, z, r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SolveCurvature(const Solve *s, const HybExec *exec, const HybScalar *p, const HybScalar *w)
+{
+  const HybKrylovOps *ops = exec->backend->krylov;
+
+  PetscFunctionBegin;
+  if (s->blocks)
+    PetscCall(ops->cgcurvatureleft(exec, &s->cg->numbers, s->blocks, s->cg->left.part));
+  else
+    PetscCall(ops->cgcurvature(exec, &s->cg->numbers, s->n, p, w));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what follows on z = M r: the products */
+static void SolveFollow(Solve *s, const HybExec *exec)
+{
+  SOLVE_DO(s, SolveZeroMean(s, exec));
+  SOLVE_DO(s, SolveProducts(s, exec, (const HybScalar *)s->z.there, (const HybScalar *)s->r.there));
+  SolveSum(s, exec, HYB_CG_BETA, HYB_CG_SUMS);
+}
+
+/* z = M r, and the products */
+static void SolvePrecondition(Solve *s)
+{
+  if (!s->failed || s->several) SOLVE_ALWAYS(s, HybMGArraysApply(s->ksp->pc, s->failed, s->r.there, s->z.there));
+  SolveFollow(s, &s->cycle->exec);
+  SOLVE_DO(s, PetscLogGpuFlops(6.0 * s->n));
+}
+
+/* from z to the next r */
+static void SolveStep(Solve *s, const HybExec *exec)
+{
+  const HybKrylovOps *ops = exec->backend->krylov;
+  HybScalar          *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
+
+  SOLVE_DO(s, ops->cgdirection(exec, &s->cg->numbers, s->n, z, p));
+  SolveMult(s, exec, s->p.there, HYB_SPMV_SET, NULL, s->z.there); /* w is where z was, as PETSc's is */
+  SOLVE_DO(s, SolveCurvature(s, exec, p, z));
+  SolveSum(s, exec, HYB_CG_DPI, 1);
+  SOLVE_DO(s, ops->cgupdate(exec, &s->cg->numbers, s->n, p, z, s->sum, r));
+  if (SolveRuns(s, exec)) SOLVE_DO(s, PetscLogGpuFlops(8.0 * s->n));
+}
+
+/* An iteration of several processes by one that has failed: the others hear of it in what they wait for */
+static void SolveVain(Solve *s)
+{
+  if (!s->failed) s->failed = PETSC_ERR_LIB;
+  (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
+  SolveStep(s, &s->cycle->exec);
+  SolvePrecondition(s);
+  (void)HybCycleHeard(s->cycle);
+  (void)HybCommSumHeard(s->cg->sum);
+  (void)PetscPopErrorHandler();
+  s->iterations++;
+}
+
+/* The wait, after which all processes know of a failure. One that cannot fetch the numbers, or make the last sum, does
+   not know whether the others go on: it makes the next iteration, and SolveTogether() does the rest. */
+static PetscErrorCode SolveFetch(Solve *s)
+{
+  const HybExec *exec = &s->cycle->exec;
+
+  PetscFunctionBegin;
+  SOLVE_DO(s, exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
+  if (s->several && s->failed && !s->told) SolveVain(s);
+  if (s->several) SOLVE_ALWAYS(s, HybCycleHeard(s->cycle));
+  if (s->several) SOLVE_ALWAYS(s, HybCommSumHeard(s->cg->sum));
+  PetscCall(s->failed);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The end of several processes' iterations: those that are behind make one in vain, so that their exchanges are the
+   same in number. before: this process's error, which becomes one of all. */
+static PetscErrorCode SolveTogether(Solve *s, PetscErrorCode before)
+{
+  MPI_Comm   mpi     = PetscObjectComm((PetscObject)s->ksp);
+  PetscInt64 most[2] = {s->iterations, before != PETSC_SUCCESS};
+
+  PetscFunctionBegin;
+  PetscCall(HybAgreeMax(mpi, PETSC_SUCCESS, "", 2, most));
+  if (s->iterations < most[0]) SolveVain(s);
+  if (most[1]) { /* all know of it: the next solve does not hear of it again */
+    HybHaloForget(s->cg->sum->halo);
+    HybCycleForget(s->cycle);
+    PetscCall(HybAgree(mpi, before, "A solve"));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* all launches of an iteration, on a stream that is being captured */
+static PetscErrorCode SolveRecordIteration(Solve *s, const HybExec *captured)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  SolveStep(s, captured);
+  SOLVE_DO(s, HybCycleRecord(s->cycle, captured, (HybScalar *)s->r.there, (HybScalar *)s->z.there));
+  SolveFollow(s, captured);
+  ierr      = s->failed;
+  s->failed = PETSC_SUCCESS; /* the caller has it */
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* it captures them, with the exchanges of several processes */
+static PetscErrorCode SolveCapture(Solve *s)
+{
+  const HybExec *exec = &s->cycle->exec;
+  HybExec        captured;
+  PetscBool      may  = PETSC_FALSE;
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  if (s->several) ierr = HybCycleRecordBegin(s->cycle, exec);
+  if (s->several && !ierr) ierr = HybHaloRecord(s->cg->sum->halo, exec, PETSC_FALSE);
+  if (!ierr) ierr = exec->backend->cycle->capture(exec, &captured, &may);
+  if (may) ierr = exec->backend->cycle->captured(&captured, SolveRecordIteration(s, &captured), &s->cg->graph);
+  if (s->several) HybCycleRecordEnd(s->cycle);
+  if (s->several) s->cg->summed = HybHaloRecorded(s->cg->sum->halo, PETSC_FALSE);
+  if (!s->cg->graph) s->cycle->stamp = 0; /* another solver's graph has lost its numbers of exchanges */
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* an iteration by the graph */
+static PetscErrorCode SolveLaunch(Solve *s)
+{
+  const HybExec *exec = &s->cycle->exec;
+
+  PetscFunctionBegin;
+  if (s->several) PetscCall(HybCycleReplay(s->cycle, exec));
+  if (s->several) PetscCall(HybHaloReplay(s->cg->sum->halo, exec, PETSC_FALSE));
+  PetscCall(exec->backend->cycle->launch(exec, s->cg->graph, s->several));
+  if (s->several) HybCycleReplayed(s->cycle);
+  if (s->several) HybHaloReplayed(s->cg->sum->halo, PETSC_FALSE, s->cg->summed);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the graph of an iteration is there, and names what this solve has */
+static PetscErrorCode SolveGraph(Solve *s)
+{
+  HybKSPCG      *cg       = s->cg;
+  const HybExec *exec     = &s->cycle->exec;
+  const void    *names[6] = {s->cycle, s->r.there, s->z.there, s->p.there, exec->backend, NULL};
+
+  PetscFunctionBegin;
+  if (s->null) names[5] = &cg->sums;
+  if (cg->graph && !memcmp(names, cg->names, sizeof(names)) && cg->stamp == s->cycle->stamp) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybKSPCGForget(cg));
+  if (!cg->solved || s->sum != cg->x || !HybCycleIsRecordable(s->cycle)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(SolveCapture(s));
+  (void)memcpy(cg->names, names, sizeof(names));
+  cg->stamp = s->cycle->stamp;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* one iteration, and the wait */
+static PetscErrorCode SolveIteration(Solve *s)
+{
+  PetscFunctionBegin;
+  if (s->cg->graph) {
+    SOLVE_ALWAYS(s, PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
+    SOLVE_DO(s, SolveLaunch(s));
+    SOLVE_ALWAYS(s, PetscLogEventEnd(PC_Apply, s->ksp->pc, 0, 0, 0));
+    SOLVE_DO(s, PetscLogGpuFlops(2.0 * s->nnz + 14.0 * s->n));
+    SOLVE_DO(s, HybMGArraysApplied(s->ksp->pc));
+  }
+  if (!s->cg->graph || (s->several && s->failed)) {
+    SolveStep(s, &s->cycle->exec);
+    SolvePrecondition(s);
+  }
+  s->iterations++;
+  PetscCall(SolveFetch(s));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what PETSc does with a norm */
+static PetscErrorCode SolveTest(Solve *s, PetscInt its)
+{
+  KSP             ksp = s->ksp;
+  const PetscReal dp  = HybCGNorm(ksp, s->host, 1);
+
+  PetscFunctionBegin;
+  s->vain = (PetscBool)(ksp->normtype == KSP_NORM_UNPRECONDITIONED);
+  if (ksp->normtype == KSP_NORM_NATURAL) KSPCheckDot(ksp, s->host[HYB_CG_BETA]);
+  KSPCheckNorm(ksp, dp);
+  ksp->rnorm = dp;
+  PetscCall(KSPLogResidualHistory(ksp, dp));
+  if (!its && s->several && HybCGAsksForB(ksp))
+    PetscCall(HybCGFirstTest(ksp, s->norm, dp));
+  else
+    PetscCall((*ksp->converged)(ksp, its, dp, &ksp->reason, ksp->cnvP));
+  if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  s->vain = PETSC_FALSE;
+  KSPCheckDot(ksp, s->host[HYB_CG_BETA]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SolveStopped(Solve *s)
+{
+  KSP ksp = s->ksp;
+
+  PetscFunctionBegin;
+  KSPCheckDot(ksp, s->host[HYB_CG_DPI]);
+  PetscCall(HybCGIndefinite(ksp, s->host, 1, &ksp->reason));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Several processes: the norm of b, with which PETSc's first test of a solve with a guess compares. PETSc would form it
+   within the test, where a process that fails leaves the others waiting. z is overwritten. */
+static void SolveNormOfB(Solve *s)
+{
+  const HybExec   *exec = &s->cycle->exec;
+  const HybScalar *b = (const HybScalar *)s->b.there, *z = b;
+  HybCG            numbers = s->cg->numbers;
+
+  numbers.hermitian = PETSC_TRUE; /* PETSc's norm is, whatever products its iterations form */
+  if (s->ksp->normtype != KSP_NORM_UNPRECONDITIONED) {
+    SOLVE_ALWAYS(s, HybMGArraysApply(s->ksp->pc, s->failed, s->b.there, s->z.there));
+    z = (const HybScalar *)s->z.there;
+  }
+  SOLVE_DO(s, exec->backend->krylov->cgproducts(exec, &numbers, s->n, z, b));
+  SolveSum(s, &s->cycle->exec, HYB_CG_BETA, HYB_CG_SUMS);
+  SOLVE_DO(s, PetscLogGpuFlops(6.0 * s->n));
+  SOLVE_DO(s, exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
+  /* else the next products would take this beta for the one before */
+  SOLVE_DO(s, exec->backend->zero(exec, s->cg->numbers.s, HYB_CG_SUMS * sizeof(HybScalar)));
+  s->norm = HybCGNorm(s->ksp, s->host, 1);
+}
+
+static PetscErrorCode SolveIterate(Solve *s)
+{
+  KSP            ksp  = s->ksp;
+  const HybExec *exec = &s->cycle->exec;
+  PetscInt       i    = 0;
+
+  PetscFunctionBegin;
+  ksp->its = 0;
+  if (ksp->guess_zero)
+    SOLVE_DO(s, exec->backend->copy(exec, s->r.there, s->b.there, sizeof(HybScalar) * (size_t)s->n, HYB_COPY_DEVICE_TO_DEVICE));
+  else
+    SolveMult(s, &s->cycle->exec, s->x.there, HYB_SPMV_RESIDUAL, s->b.there, s->r.there);
+  if (s->several) SOLVE_DO(s, SolveGraph(s)); /* before what tells others of a failure */
+  if (s->several && HybCGAsksForB(ksp)) SolveNormOfB(s);
+  SolvePrecondition(s);
+  if (!s->several) SOLVE_DO(s, SolveGraph(s));
+  PetscCall(SolveFetch(s));
+  PetscCall(SolveTest(s, 0));
+  if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  do {
+    const PetscScalar beta = s->host[HYB_CG_BETA];
+
+    ksp->its = i + 1;
+    PetscCall(HybCGBegin(ksp, s->host, 1, i, &ksp->reason));
+    if (ksp->reason) break;
+    PetscCall(SolveIteration(s));
+    if (s->host[HYB_CG_STOPPED] != (PetscScalar)0) {
+      s->vain = PETSC_TRUE;
+      PetscCall(SolveStopped(s));
+      break;
+    }
+    s->cg->objective -= PetscRealPart((PetscReal)0.5 * (beta / s->host[HYB_CG_DPI]) * beta);
+    PetscCall(SolveTest(s, i + 1));
+    if (ksp->reason) break;
+    i++;
+  } while (i < ksp->max_it);
+  if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* what stays from solve to solve */
+static PetscErrorCode SolveReserve(Solve *s)
+{
+  HybKSPCG        *cg   = s->cg;
+  const HybExec   *exec = &s->cycle->exec;
+  const PetscCount n    = s->n;
+
+  PetscFunctionBegin;
+  if (!cg->numbers.s || cg->n != n || cg->keep.exec.backend != exec->backend) {
+    PetscCall(HybKSPCGRelease(cg));
+    cg->keep = HybArenaOn(exec);
+    if (n <= HYB_CG_GRAPH) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
+    PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 2, sizeof(int), &cg->numbers.arrived));
+    cg->sums.arrived = cg->numbers.arrived + 1;
+    PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CYCLE_TOTALS + HYB_CYCLE_SUMS, sizeof(HybScalar), &cg->sums.s));
+    PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CG_NUMBERS + 3 * HYB_KRYLOV_SUMS, sizeof(HybScalar), &cg->numbers.s));
+    cg->n = n;
+  }
+  PetscCall(exec->backend->zero(exec, cg->numbers.s, HYB_CG_NUMBERS * sizeof(HybScalar)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the objective function of the first guess, as PETSc begins it: (r x - b x) / 2 */
+static PetscErrorCode SolveObjective(Solve *s)
+{
+  KSP            ksp = s->ksp;
+  Mat            A;
+  PetscScalar    xr, xb;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  s->cg->objective = 0;
+  if (ksp->guess_zero) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(KSPGetOperators(ksp, &A, NULL));
+  ierr = MatResidual(A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0]);
+  if (s->several) ierr = HybAgree(PetscObjectComm((PetscObject)ksp), ierr, "The residual of a first guess");
+  PetscCall(ierr);
+  PetscCall(s->cg->numbers.hermitian ? VecDot(ksp->work[0], ksp->vec_sol, &xr) : VecTDot(ksp->work[0], ksp->vec_sol, &xr));
+  PetscCall(s->cg->numbers.hermitian ? VecDot(ksp->vec_rhs, ksp->vec_sol, &xb) : VecTDot(ksp->vec_rhs, ksp->vec_sol, &xb));
+  s->cg->objective = (PetscReal)0.5 * PetscRealPart(xr - xb);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* where products and the cycle's last step leave sums, if they can; the plan that can has come in a later solve */
+static PetscErrorCode SolveLeft(Solve *s)
+{
+  HybSpMVSums *left = &s->cg->left;
+
+  PetscFunctionBegin;
+  s->blocks = s->several || s->null || s->cycle->single ? 0 : HybSpMVSumBlocks(s->mult, s->A);
+  if (s->blocks && !left->part) PetscCall(HybArenaAlloc(&s->cg->keep, HYB_WORK(&s->cycle->exec), 3 * (PetscCount)s->blocks, sizeof(HybScalar), &left->part));
+  left->hermitian    = s->cg->numbers.hermitian;
+  s->cycle->sumsleft = s->blocks ? left : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* not collective */
+static PetscErrorCode SolveGetArrays(Solve *s)
+{
+  HybVecAccess  *work[] = {&s->r, &s->z, &s->p};
+  KSP            ksp    = s->ksp;
+  const HybExec *exec   = &s->cycle->exec;
+
+  PetscFunctionBegin;
+  PetscCall(SolveReserve(s));
+  PetscCall(HybVecGet(exec, &s->work, ksp->vec_rhs, PETSC_TRUE, PETSC_FALSE, &s->b));
+  PetscCall(HybVecGet(exec, &s->work, ksp->vec_sol, PETSC_TRUE, PETSC_TRUE, &s->x));
+  PetscCall(HybVecGet(exec, &s->work, ksp->work[0], PETSC_FALSE, PETSC_TRUE, &s->r));
+  PetscCall(HybVecGet(exec, &s->work, ksp->work[1], PETSC_FALSE, PETSC_TRUE, &s->z));
+  PetscCall(HybVecGet(exec, &s->work, ksp->work[2], PETSC_FALSE, PETSC_TRUE, &s->p));
+  /* they come back to the host also where nothing wrote them */
+  for (int k = 0; k < 3; k++)
+    if (work[k]->there != work[k]->array) PetscCall(exec->backend->zero(exec, work[k]->there, sizeof(HybScalar) * (size_t)s->n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SolveArrays(Solve *s)
+{
+  KSP            ksp   = s->ksp;
+  const HybExec *exec  = &s->cycle->exec;
+  const size_t   bytes = sizeof(HybScalar) * (size_t)s->n;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  if (s->several && !ksp->guess_zero) s->failed = HybAgree(PetscObjectComm((PetscObject)ksp), s->failed, "A solve's matrices");
+  if (!ksp->guess_zero) PetscCall(s->failed);
+  PetscCall(SolveObjective(s));
+  SOLVE_DO(s, SolveGetArrays(s));
+  SOLVE_DO(s, SolveLeft(s));
+  if (s->several) s->failed = HybAgree(PetscObjectComm((PetscObject)ksp), s->failed, "A solve");
+  PetscCall(s->failed);
+  s->sum = s->cg->x && s->cg->solved ? s->cg->x : (HybScalar *)s->x.there;
+  if (s->sum != (HybScalar *)s->x.there) SOLVE_DO(s, exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE));
+  ierr = SolveIterate(s);
+  if (s->several) ierr = SolveTogether(s, ierr);
+  if (!ierr && s->vain) ierr = HybMGArraysInVain(ksp->pc);
+  if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
+  s->cg->solved = PETSC_TRUE;
+  PetscCall(HybVecRestore(exec, &s->work, &s->p));
+  PetscCall(HybVecRestore(exec, &s->work, &s->z));
+  PetscCall(HybVecRestore(exec, &s->work, &s->r));
+  PetscCall(HybVecRestore(exec, &s->work, &s->x));
+  PetscCall(HybVecRestore(exec, &s->work, &s->b));
+  PetscCall(ierr);
+  /* PETSc's mark of a failed preconditioner, which was made in a vector that was lent */
+#if HYB_HAS_VECFLAG
+  if (ksp->reason == KSP_DIVERGED_PC_FAILED) PetscCall(VecFlag(ksp->vec_sol, 1));
+#else
+  if (ksp->reason == KSP_DIVERGED_PC_FAILED) PetscCall(VecSetInf(ksp->vec_sol));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective, where peer access may serve: what adds over the processes */
+static PetscErrorCode SolveSums(Solve *s, PetscErrorCode before, PetscBool *may)
+{
+  MPI_Comm       mpi = PetscObjectComm((PetscObject)s->ksp);
+  HybComm        comm;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *may = (PetscBool)(s->cg->sum && HybCommSumServes(s->cg->sum));
+  if (*may) PetscFunctionReturn(before); /* which is agreed upon later */
+  PetscCall(HybAgree(mpi, before, "A solve's matrices"));
+  if (s->cg->sum || !HybHaloRecordable(s->cycle->level[0].several[HYB_CYCLE_A].halo, PETSC_FALSE)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybCommGet(mpi, &comm));
+  ierr = HybCommSumCreate(comm, &s->cycle->exec, PETSC_SUCCESS, HYB_CG_SUMS, &s->cg->sum);
+  PetscCall(HybErrorFirst(ierr, HybCommRestore(&comm)));
+  *may = HybCommSumServes(s->cg->sum);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Collective: *may is the same on all processes. Of several an error of this one may be left in s->failed. */
+static PetscErrorCode SolveBegin(Solve *s, PetscBool *may)
+{
+  KSP            ksp = s->ksp;
+  PetscErrorCode ierr;
+  Mat            A;
+
+  PetscFunctionBegin;
+  PetscCall(PCSetUp(ksp->pc)); /* as PCApply() does: of new values older releases hear there alone */
+  PetscCall(PCGetOperators(ksp->pc, &A, NULL));
+  /* of a preconditioner that failed one process alone may know */
+  PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], (PetscBool)(ksp->reason != KSP_DIVERGED_PC_FAILED), may));
+  if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr       = HybMGArraysLend(ksp->pc, &s->cycle, &s->A, &s->mult);
+  s->lent    = (PetscBool)!ierr;
+  s->several = s->cycle->several;
+  *may       = (PetscBool)(s->cycle->exec.backend->device && s->cycle->exec.backend->krylov->cgproducts);
+  if (s->several) ierr = SolveSums(s, ierr, may);
+  if (*may && s->lent) {
+    const HybCycleBlocks *m = &s->cycle->level[0].several[HYB_CYCLE_A];
+
+    s->n   = s->several ? m->D.m : s->A->m;
+    s->nnz = s->several ? m->D.nnz + m->O.nnz : s->A->nnz;
+  }
+  if (!*may && s->lent) ierr = HybErrorFirst(ierr, HybMGArraysEnd(ksp->pc));
+  if (!*may || !s->several) PetscCall(ierr);
+  s->failed = ierr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybCGSolve(KSP ksp, HybKSPCG *cg, PetscBool constants, PetscBool *ours)
+{
+  Solve          s = {.ksp = ksp, .cg = cg, .null = constants};
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  PetscCall(SolveBegin(&s, ours));
+  if (!*ours) PetscFunctionReturn(PETSC_SUCCESS);
+  cg->ours = PETSC_TRUE;
+  PetscCall(HybCountGAMG(HYB_SOLVES));
+  s.work = HybArenaOn(&s.cycle->exec);
+  ierr   = SolveArrays(&s);
+
+  s.cycle->sumsleft = NULL;
+  ierr              = HybErrorFirst(ierr, HybArenaReset(&s.work));
+  PetscCall(HybErrorFirst(ierr, s.lent ? HybMGArraysEnd(ksp->pc) : PETSC_SUCCESS));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
