@@ -94,9 +94,10 @@ typedef struct _HybKrylovOps {
   PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);
   PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p);
   PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w);
-  /* the same numbers from sums that a product left (of x = p, z = w), or a cycle's last step (z, and y = r) */
-  PetscErrorCode (*cgproductsleft)(const HybExec *, const HybCG *, PetscInt blocks, const HybScalar *part);
-  PetscErrorCode (*cgcurvatureleft)(const HybExec *, const HybCG *, PetscInt blocks, const HybScalar *part);
+  /* The same in two parts: what a product with the matrix, or a cycle's last step, leaves (HybSpMVSums), by a launch of
+     its own, unless z or p is NULL, then it is there; and the numbers from that. */
+  PetscErrorCode (*cgproductsleft)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r, HybScalar *part);
+  PetscErrorCode (*cgcurvatureleft)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *part);
   PetscErrorCode (*cgupdate)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r);
   const HybKrylovColumnsOps *columns; /* NULL on the host */
 } HybKrylovOps;

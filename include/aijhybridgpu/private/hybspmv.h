@@ -33,9 +33,10 @@ typedef struct {
 
 typedef struct _HybSpMVMethod HybSpMVMethod;
 
-/* Sums that a launch leaves on its way, of its blocks */
+/* Sums that a launch leaves on its way */
+#define HYB_SPMV_SUMS_ROWS 256
 typedef struct {
-  HybScalar *part;      /* three times as many numbers as there are blocks */
+  HybScalar *part;      /* three numbers for each HYB_SPMV_SUMS_ROWS rows */
   PetscBool  hermitian; /* inner products conjugate their second factor */
 } HybSpMVSums;
 
@@ -53,8 +54,8 @@ typedef struct {
   HybCounters counters;
   PetscCount  calls;  /* applications since set-up; a method may refine its plan after the first */
   uint64_t    number; /* counts the set-ups of the process; a new plan has a new number */
-  /* Set by the caller where HybSpMVSumBlocks() is not 0, else NULL: where products (HYB_SPMV_SET) leave x z, and steps
-     z y, |z|^2 and |y|^2, for each block side by side */
+  /* Set by the caller where HybSpMVLeaves() is true, else NULL: where products (HYB_SPMV_SET) leave x z, and steps z y,
+     |z|^2 and |y|^2, side by side for each HYB_SPMV_SUMS_ROWS rows */
   HybSpMVSums *left;
   void        *data;
 } HybSpMV;
@@ -73,7 +74,7 @@ struct _HybSpMVMethod {
      second plan, and give it A's values. */
   PetscErrorCode (*orderup)(const HybSpMV *, const HybCSR *A, HybSpMV *ordered, PetscBool *fits);
   PetscErrorCode (*order)(const HybSpMV *, const HybCSR *A, HybSpMV *ordered);
-  PetscInt (*sumblocks)(const HybSpMV *, const HybCSR *A); /* NULL: it leaves no sums */
+  PetscBool leaves; /* it leaves sums that are asked for */
   /* NULL: HybSpMVHasAmend() is false */
   PetscErrorCode (*amend)(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
   /* NULL: 0; see HybSpMVLanes() */
@@ -94,8 +95,8 @@ extern PetscErrorCode HybSpMVApplyStep(HybSpMV *, const HybCSR *A, const HybScal
    again since then. */
 extern PetscErrorCode HybSpMVOrderUp(const HybSpMV *plan, const HybCSR *A, HybSpMV *ordered, PetscBool *fits);
 extern PetscErrorCode HybSpMVOrder(const HybSpMV *plan, const HybCSR *A, HybSpMV *ordered);
-/* So many blocks leave sums where the plan's `left` is set; 0: the method leaves none */
-extern PetscInt HybSpMVSumBlocks(const HybSpMV *, const HybCSR *A);
+/* Are sums left where the plan's `left` is set? */
+extern PetscBool HybSpMVLeaves(const HybSpMV *);
 /* z of a step that was made without the entries of A, another part of its matrix: z -= c[0] dinv (A x) */
 extern PetscBool      HybSpMVHasAmend(const HybSpMV *);
 extern PetscErrorCode HybSpMVAmend(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);

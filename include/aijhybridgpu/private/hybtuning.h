@@ -63,7 +63,7 @@ typedef struct _HybTuning {
   PetscInt rowgroup_near; /* -1: chosen, 0: no, 1: yes */
   PetscInt rowstream_threads, rowstream_lanes, rowstream_blocks, rowstream_run;
   PetscInt ordered; /* applications; 0: never */
-  PetscInt ordered_fewest;
+  PetscInt ordered_fewest, sums;
   PetscInt block_lanes;
   PetscInt rowshape_words; /* 0: no, 1: yes */
   PetscInt transpose_offsets;

@@ -484,7 +484,7 @@ PetscBool HybCycleLeaves(const HybCycle *c)
 {
   const PetscBool one = (PetscBool)(!c->several && !c->single && !c->zeromean && !c->zerosum);
 
-  return (PetscBool)(c->level[0].post.steps > 0 && (c->columns || (one && HybSpMVSumBlocks(c->level[0].mult, &c->level[0].A))));
+  return (PetscBool)(c->level[0].post.steps > 0 && (c->columns || (one && HybSpMVLeaves(c->level[0].mult))));
 }
 
 PetscErrorCode HybCycleMoved(HybCycle *c)

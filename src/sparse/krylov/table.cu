@@ -14,6 +14,7 @@
   written and read again.
 */
 #include "../device/hybchain.cuh"
+#include "../spmv/sumsleft.cuh"
 #include "hybdispatch.cuh"
 #include "aijhybridgpu/private/hybkrylov.h"
 
@@ -447,10 +448,24 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGProducts(PetscCount n
   if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) CGKeep(cg, total);
 }
 
+/* what a product of a = p, or a cycle's last step, of a = z, would have left: K sums for each block */
+template <int K>
+static __global__ __launch_bounds__(SUMS_ROWS) void CGLeave(PetscCount n, bool hermitian, const HybScalar *a, const HybScalar *b, HybScalar *part)
+{
+  HybChainWait();
+  const PetscCount r  = (PetscCount)blockIdx.x * SUMS_ROWS + threadIdx.x;
+  const HybScalar  av = r < n ? a[r] : HybScalar(0), bv = r < n ? b[r] : HybScalar(0);
+
+  if constexpr (K == 3)
+    SumsLeaveProducts(av, bv, hermitian, part);
+  else
+    SumsLeaveProduct(av, bv, hermitian, part);
+}
+
 /* of sums that each block of another launch has left, K of them side by side */
 #define CG_LEFT_BLOCKS 32
 template <int K>
-static __global__ __launch_bounds__(KRYLOV_THREADS) void CGLeft(PetscInt blocks, HybCG cg, const HybScalar *part)
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGLeft(PetscCount blocks, HybCG cg, const HybScalar *part)
 {
   HybChainWait();
   HybScalar sum[K], total[K];
@@ -546,24 +561,27 @@ static PetscErrorCode HybKrylovCGCurvature_CUDA(const HybExec *exec, const HybCG
 }
 
 template <int K>
-static PetscErrorCode CGLeftLaunch(const HybExec *exec, const HybCG *cg, PetscInt blocks, const HybScalar *part)
+static PetscErrorCode CGLeftLaunch(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *a, const HybScalar *b, HybScalar *part)
 {
+  const PetscCount blocks = HybBlocks(n, SUMS_ROWS);
+
   PetscFunctionBegin;
-  HYB_LAUNCH_CHAINED(blocks, (CGLeft<K>), PetscMin((PetscCount)CG_LEFT_BLOCKS, HybBlocks(blocks, KRYLOV_THREADS)), KRYLOV_THREADS, 0, exec->stream, blocks, *cg, part);
+  if (a) HYB_LAUNCH_CHAINED(n, (CGLeave<K>), blocks, SUMS_ROWS, 0, exec->stream, n, (bool)cg->hermitian, a, b, part);
+  HYB_LAUNCH_CHAINED(blocks, (CGLeft<K>), PetscMax((PetscCount)1, PetscMin((PetscCount)CG_LEFT_BLOCKS, HybBlocks(blocks, KRYLOV_THREADS))), KRYLOV_THREADS, 0, exec->stream, blocks, *cg, part);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybKrylovCGProductsLeft_CUDA(const HybExec *exec, const HybCG *cg, PetscInt blocks, const HybScalar *part)
+static PetscErrorCode HybKrylovCGProductsLeft_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, const HybScalar *r, HybScalar *part)
 {
   PetscFunctionBegin;
-  PetscCall(CGLeftLaunch<3>(exec, cg, blocks, part));
+  PetscCall(CGLeftLaunch<3>(exec, cg, n, z, r, part));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybKrylovCGCurvatureLeft_CUDA(const HybExec *exec, const HybCG *cg, PetscInt blocks, const HybScalar *part)
+static PetscErrorCode HybKrylovCGCurvatureLeft_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *part)
 {
   PetscFunctionBegin;
-  PetscCall(CGLeftLaunch<1>(exec, cg, blocks, part));
+  PetscCall(CGLeftLaunch<1>(exec, cg, n, p, w, part));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

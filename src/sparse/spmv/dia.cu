@@ -10,7 +10,8 @@
 
   The inner products that conjugate gradients ask for are left on the way: a block's sums, which are added later.
 
-  The terms are CSR's in CSR's order, and zeros, which change nothing where x is finite. The copy has to be made again
+  The terms are CSR's in CSR's order, and zeros, which change nothing where x is finite: so the bits are the method
+  shape's where one lane takes a row, and where more do, there is no such plan. The copy has to be made again
   when values change. So this is no method that a name asks for: who applies one matrix many times between two changes
   of its values makes such a plan beside CSR's (HybSpMVOrderUp()).
 
@@ -22,10 +23,11 @@
 */
 #include "../device/hybchain.cuh"
 #include "ordered.cuh"
+#include "sumsleft.cuh"
 #include "ending.cuh"
 
 #define DIA_MAX     32
-#define DIA_THREADS 256
+#define DIA_THREADS SUMS_ROWS
 
 typedef struct {
   PetscInt o[DIA_MAX];
@@ -77,57 +79,41 @@ static __device__ __forceinline__ HybScalar DiaSum(int n, const DiaOffsets &d, P
   return sum;
 }
 
-/* the K sums of a block, side by side */
-template <int K>
-static __device__ __forceinline__ void DiaLeave(HybScalar (&sum)[K], HybScalar *part)
-{
-  HYB_SHARED(HybScalar, scratch, K * DIA_THREADS / HYB_WARP);
-  constexpr int WARPS = DIA_THREADS / HYB_WARP;
-
-#pragma unroll
-  for (int k = 0; k < K; k++) {
-    sum[k] = HybSubwarpSum<HYB_WARP>(sum[k]);
-    if (HybLane() == 0) scratch[k * WARPS + threadIdx.x / HYB_WARP] = sum[k];
-  }
-  __syncthreads();
-  if (threadIdx.x >= K) return;
-  HybScalar all = scratch[threadIdx.x * WARPS];
-  for (int w = 1; w < WARPS; w++) all = all + scratch[threadIdx.x * WARPS + w];
-  part[(PetscCount)blockIdx.x * K + threadIdx.x] = all;
-}
-
 /* part: not NULL where SUMS are left */
 template <int N, bool STEP, bool SUMS>
 static __global__ __launch_bounds__(DIA_THREADS) void DiaRows(int n, DiaOffsets d, PetscInt m, PetscCount ld, const HybScalar *__restrict__ a, const HybScalar *x, RowEnding end, HybScalar *part, bool hermitian)
 {
   HybChainWait();
   const PetscCount r0 = (PetscCount)blockIdx.x * DIA_THREADS, at = r0 + threadIdx.x;
-  const PetscInt   r      = (PetscInt)at;
-  const bool       inside = r0 + d.o[0] >= 0 && r0 + DIA_THREADS + d.o[n - 1] <= m && r0 + DIA_THREADS <= m;
-  const bool       valid  = at < m;
-  HybScalar        base(0), y(0), dinv(0), z(0);
+  const bool       inside = r0 + d.o[0] >= 0 && r0 + DIA_THREADS + d.o[n - 1] <= m && r0 + DIA_THREADS <= m, valid = at < m;
+  HybScalar        base(0), y(0), dinv(0), z;
 
   if (!SUMS && !valid) return;
-  if (STEP && valid) {
+  /* all threads take part in sums: those without a row form the last one's, for nothing, but read nothing of it that is
+     written (w may be z) */
+  const PetscInt r = !SUMS || valid ? (PetscInt)at : m - 1;
+  if (STEP && (!SUMS || valid)) {
     base = RowStepBase(end.step, r);
     y    = end.y[r];
     dinv = end.step.dinv[r];
-  } else if (valid && end.mode != ROW_SET)
+  } else if (!STEP && end.mode != ROW_SET)
     y = end.y[r];
-  if (valid) {
-    const HybScalar sum = inside ? DiaSum<N, true>(n, d, m, ld, a, x, r) : DiaSum<N, false>(n, d, m, ld, a, x, r);
-    z                   = STEP ? RowStepEnd(end.step, base, dinv, y, sum) : end.mode == ROW_SET ? sum
-                                                                          : end.mode == ROW_ADD ? y + sum
-                                                                                                : y - sum;
-    end.z[r]            = z;
-  }
-  if constexpr (SUMS && STEP) {
-    HybScalar sums[3] = {HybMul(z, hermitian ? HybConj(y) : y), HybMul(z, HybConj(z)), HybMul(y, HybConj(y))};
-    DiaLeave<3>(sums, part);
-  } else if constexpr (SUMS) {
-    HybScalar sums[1] = {HybMul(valid ? HybLoadVector(x + r) : HybScalar(0), hermitian ? HybConj(z) : z)};
-    DiaLeave<1>(sums, part);
-  }
+  const HybScalar sum = inside ? DiaSum<N, true>(n, d, m, ld, a, x, r) : DiaSum<N, false>(n, d, m, ld, a, x, r);
+  if (STEP)
+    z = RowStepEnd(end.step, base, dinv, y, sum);
+  else
+    z = end.mode == ROW_SET ? sum : end.mode == ROW_ADD ? y + sum
+                                                        : y - sum;
+  if constexpr (SUMS) {
+    HybScalar own = STEP ? HybScalar(0) : HybLoadVector(x + r);
+    if (!valid) own = y = z = HybScalar(0);
+    if (valid) end.z[r] = z;
+    if constexpr (STEP)
+      SumsLeaveProducts(z, y, hermitian, part);
+    else
+      SumsLeaveProduct(own, z, hermitian, part);
+  } else
+    end.z[r] = z;
 }
 
 static __global__ __launch_bounds__(DIA_THREADS) void DiaCopy(int n, PetscInt m, PetscCount ld, const PetscInt *__restrict__ i, const HybScalar *__restrict__ a, const HybRowClass *__restrict__ rowclass, const PetscInt *__restrict__ offsetptr, const int *__restrict__ place, HybScalar *__restrict__ to)
@@ -160,11 +146,6 @@ static PetscErrorCode DiaLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *x,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscInt HybSpMVSumBlocks_DiaCUDA(const HybSpMV *, const HybCSR *A)
-{
-  return (PetscInt)HybBlocks(A->m, DIA_THREADS);
-}
-
 static PetscErrorCode HybSpMVApply_DiaCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   PetscFunctionBegin;
@@ -180,10 +161,10 @@ static PetscErrorCode HybSpMVStep_DiaCUDA(HybSpMV *S, const HybCSR *A, const Hyb
 }
 
 static const HybSpMVMethod HybSpMV_DiaCUDA = {
-  .name      = "dia",
-  .apply     = HybSpMVApply_DiaCUDA,
-  .step      = HybSpMVStep_DiaCUDA,
-  .sumblocks = HybSpMVSumBlocks_DiaCUDA,
+  .name   = "dia",
+  .apply  = HybSpMVApply_DiaCUDA,
+  .step   = HybSpMVStep_DiaCUDA,
+  .leaves = PETSC_TRUE,
 };
 
 /* The diagonals that classes' entries are on, ascending, and where each entry is among them. d->n = 0: there are too
@@ -213,7 +194,7 @@ static void DiaFind(const HybRowShapes *shapes, const PetscInt *ptr, const Petsc
       if (place[k] <= place[k - 1]) d->n = 0;
 }
 
-PetscErrorCode HYB_PRECISION(HybDiaSetUp)(HybSpMV *S, const HybRowShapes *shapes, const HybCSR *A, PetscBool *fits)
+PetscErrorCode HybDiaSetUp(HybSpMV *S, const HybRowShapes *shapes, const HybCSR *A, PetscBool *fits)
 {
   const HybExec *exec      = &S->exec;
   PetscCount     unclassed = 0;
@@ -250,7 +231,7 @@ PetscErrorCode HYB_PRECISION(HybDiaSetUp)(HybSpMV *S, const HybRowShapes *shapes
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HYB_PRECISION(HybDiaFill)(HybSpMV *S, const HybRowShapes *shapes, const HybCSR *A)
+PetscErrorCode HybDiaFill(HybSpMV *S, const HybRowShapes *shapes, const HybCSR *A)
 {
   const Dia *d = (const Dia *)S->data;
 

@@ -7,10 +7,15 @@
 #include "../structure/rowshape.cuh"
 #include "aijhybridgpu/private/hybspmv.h"
 
+/* the files are compiled once for each precision */
+#define HybDiaSetUp  HYB_PRECISION(HybDiaSetUp)
+#define HybDiaFill   HYB_PRECISION(HybDiaFill)
+#define HybSellSetUp HYB_PRECISION(HybSellSetUp)
+#define HybSellFill  HYB_PRECISION(HybSellFill)
 /* *fits, and a plan; else nothing is left but what the plan's arenas have */
-extern PetscErrorCode HYB_PRECISION(HybDiaSetUp)(HybSpMV *, const HybRowShapes *, const HybCSR *A, PetscBool *fits);
-extern PetscErrorCode HYB_PRECISION(HybSellSetUp)(HybSpMV *, const HybCSR *A, PetscBool *fits);
+extern PetscErrorCode HybDiaSetUp(HybSpMV *, const HybRowShapes *, const HybCSR *A, PetscBool *fits);
+extern PetscErrorCode HybSellSetUp(HybSpMV *, const HybCSR *A, int lanes, PetscBool *fits);
 /* A's values, of the same pattern */
-extern PetscErrorCode HYB_PRECISION(HybDiaFill)(HybSpMV *, const HybRowShapes *, const HybCSR *A);
-extern PetscErrorCode HYB_PRECISION(HybSellFill)(HybSpMV *, const HybCSR *A);
+extern PetscErrorCode HybDiaFill(HybSpMV *, const HybRowShapes *, const HybCSR *A);
+extern PetscErrorCode HybSellFill(HybSpMV *, const HybCSR *A);
 #endif

@@ -509,16 +509,20 @@ static PetscErrorCode HybSpMVStep_RowGroupCUDA(HybSpMV *S, const HybCSR *A, cons
 
 static PetscErrorCode HybSpMVOrderUp_RowGroupCUDA(const HybSpMV *S, const HybCSR *A, HybSpMV *ordered, PetscBool *fits)
 {
+  const RowGroup *rg = (const RowGroup *)S->data;
+  /* the same, so that the bits are */
+  const int lanes = rg->way == ROWGROUP_STREAM ? rg->layout.lanes : rg->width;
+
   PetscFunctionBegin;
   /* of interpolations and restrictions slices are slower: short rows, and far columns */
-  if (((const RowGroup *)S->data)->way != ROWGROUP_BINNED && A->m == A->n && A->nnz >= HybDeviceTuning()->ordered_fewest) PetscCall(HYB_PRECISION(HybSellSetUp)(ordered, A, fits));
+  if (rg->way != ROWGROUP_BINNED && A->m == A->n && A->nnz >= HybDeviceTuning()->ordered_fewest) PetscCall(HybSellSetUp(ordered, A, lanes, fits));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpMVOrder_RowGroupCUDA(const HybSpMV *, const HybCSR *A, HybSpMV *ordered)
 {
   PetscFunctionBegin;
-  PetscCall(HYB_PRECISION(HybSellFill)(ordered, A));
+  PetscCall(HybSellFill(ordered, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -13,8 +13,8 @@
     product: sum = sum over k of value[slice][k][lane] * x[column[slice][k][lane]], as far as the row goes; lanes' sums
              by a butterfly
 
-  As with values by diagonals (dia.cu), the copy has to be made again when values change, and no name asks for this
-  (HybSpMVOrderUp()).
+  A row's sum is that of the method rowgroup, with as many lanes, in the same order. As with values by diagonals
+  (dia.cu), the copy has to be made again when values change, and no name asks for this (HybSpMVOrderUp()).
 
   Fits: at most an eighth more places than nonzeros, and memory to spare. Memory: 10 to 12 bytes a place, 3 a row. Bytes
   of a product: the same, and x and the result.
@@ -29,8 +29,6 @@
 
 #define SELL_WINDOW 256
 #define SELL_BATCH  4 /* entries of a lane under way together, and as many of x for those before */
-/* lanes to a row until so many threads have work: half of what the device holds */
-#define SELL_THREADS(sms) ((PetscCount)(sms)*1024)
 
 typedef struct {
   int             lanes;
@@ -186,10 +184,10 @@ static const HybSpMVMethod HybSpMV_SellCUDA = {
   .step  = HybSpMVStep_SellCUDA,
 };
 
-PetscErrorCode HYB_PRECISION(HybSellSetUp)(HybSpMV *S, const HybCSR *A, PetscBool *fits)
+PetscErrorCode HybSellSetUp(HybSpMV *S, const HybCSR *A, int lanes, PetscBool *fits)
 {
   const HybExec *exec    = &S->exec;
-  int            host[2] = {0, 0}, *flags, sms;
+  int            host[2] = {0, 0}, *flags;
   PetscCount     slices, total;
   PetscInt      *steps;
   size_t         spare;
@@ -197,8 +195,8 @@ PetscErrorCode HYB_PRECISION(HybSellSetUp)(HybSpMV *S, const HybCSR *A, PetscBoo
 
   PetscFunctionBegin;
   *fits = PETSC_FALSE;
-  PetscCall(HybDeviceLimits(NULL, &sms));
-  for (s.lanes = 1; s.lanes < 8 && (PetscCount)A->m * s.lanes < SELL_THREADS(sms) && A->nnz > 16 * (PetscCount)s.lanes * A->m;) s.lanes *= 2;
+  if (lanes > 8) PetscFunctionReturn(PETSC_SUCCESS);
+  s.lanes   = lanes;
   s.windows = HybBlocks(A->m, SELL_WINDOW);
   slices    = s.windows * (SELL_WINDOW / (HYB_WARP / s.lanes));
   PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), s.windows * SELL_WINDOW, sizeof(*s.row), &s.row));
@@ -229,7 +227,7 @@ PetscErrorCode HYB_PRECISION(HybSellSetUp)(HybSpMV *S, const HybCSR *A, PetscBoo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HYB_PRECISION(HybSellFill)(HybSpMV *S, const HybCSR *A)
+PetscErrorCode HybSellFill(HybSpMV *S, const HybCSR *A)
 {
   const Sell *s = (const Sell *)S->data;
 

@@ -203,15 +203,18 @@ static PetscErrorCode HybSpMVStep_ShapeCUDA(HybSpMV *S, const HybCSR *A, const H
 
 static PetscErrorCode HybSpMVOrderUp_ShapeCUDA(const HybSpMV *S, const HybCSR *A, HybSpMV *ordered, PetscBool *fits)
 {
+  const Shape *sh = (const Shape *)S->data;
+
   PetscFunctionBegin;
-  PetscCall(HYB_PRECISION(HybDiaSetUp)(ordered, &((const Shape *)S->data)->shapes, A, fits));
+  /* more lanes, and tiles that are not copied, add in another order */
+  if (sh->layout.lanes == 1 && RowStreamAligned(A->a)) PetscCall(HybDiaSetUp(ordered, &sh->shapes, A, fits));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybSpMVOrder_ShapeCUDA(const HybSpMV *S, const HybCSR *A, HybSpMV *ordered)
 {
   PetscFunctionBegin;
-  PetscCall(HYB_PRECISION(HybDiaFill)(ordered, &((const Shape *)S->data)->shapes, A));
+  PetscCall(HybDiaFill(ordered, &((const Shape *)S->data)->shapes, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

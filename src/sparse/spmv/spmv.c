@@ -169,9 +169,9 @@ PetscErrorCode HybSpMVAmend(HybSpMV *mv, const HybCSR *A, const HybScalar *x, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscInt HybSpMVSumBlocks(const HybSpMV *mv, const HybCSR *A)
+PetscBool HybSpMVLeaves(const HybSpMV *mv)
 {
-  return mv->method && mv->method->sumblocks ? mv->method->sumblocks(mv, A) : 0;
+  return (PetscBool)(mv->method && mv->method->leaves);
 }
 
 int HybSpMVLanes(const HybSpMV *mv)

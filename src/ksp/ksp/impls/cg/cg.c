@@ -31,7 +31,7 @@ static struct {
   PetscErrorCode (*getobjective)(KSP, PetscReal *);
 } petsc;
 
-static PetscErrorCode HybKSPCGGet(KSP ksp, HybKSPCG **cg)
+static PetscErrorCode HybCGGet(KSP ksp, HybCGSolver **cg)
 {
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)ksp, HYB_CG_KEY, cg));
@@ -39,16 +39,16 @@ static PetscErrorCode HybKSPCGGet(KSP ksp, HybKSPCG **cg)
 }
 
 /* collective: of what belongs to all processes too */
-static PetscErrorCode HybKSPCGReset(HybKSPCG *cg)
+static PetscErrorCode HybCGReset(HybCGSolver *cg)
 {
   PetscFunctionBegin;
-  HybCallBoth(HybKSPCGRelease(cg), HybCommSumDestroy(&cg->sum));
+  HybCallBoth(HybCGRelease(cg), HybCommSumDestroy(&cg->sum));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybKSPCGFree(void *pointer)
+static PetscErrorCode HybCGFree(void *pointer)
 {
-  const PetscErrorCode ierr = HybKSPCGReset((HybKSPCG *)pointer);
+  const PetscErrorCode ierr = HybCGReset((HybCGSolver *)pointer);
 
   PetscFunctionBegin;
   PetscCall(PetscFree(pointer));
@@ -59,12 +59,12 @@ static PetscErrorCode HybKSPCGFree(void *pointer)
 /* Which inner products: PETSc has no function that tells, so whoever says it is heard */
 static PetscErrorCode KSPCGSetType_Hyb(KSP ksp, KSPCGType type)
 {
-  HybKSPCG *cg;
+  HybCGSolver *cg;
 
   PetscFunctionBegin;
   PetscCall((*petsc.settype)(ksp, type));
-  PetscCall(HybKSPCGGet(ksp, &cg));
-  PetscCall(HybKSPCGForget(cg)); /* its launches are of the other kind */
+  PetscCall(HybCGGet(ksp, &cg));
+  PetscCall(HybCGGraphForget(cg)); /* its launches are of the other kind */
   cg->numbers.hermitian = (PetscBool)(type == KSP_CG_HERMITIAN);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -82,33 +82,33 @@ static PetscErrorCode KSPSetFromOptions_CG_Hyb(KSP ksp, HybOptionItems items)
 }
 
 /* a radius, or a target of the objective function */
-static PetscErrorCode HybKSPCGTrust(KSP ksp, HybSetRealFn petscs, PetscReal value)
+static PetscErrorCode HybCGTrust(KSP ksp, HybSetRealFn petscs, PetscReal value)
 {
-  HybKSPCG *cg;
+  HybCGSolver *cg;
 
   PetscFunctionBegin;
   PetscCall((*petscs)(ksp, value));
-  PetscCall(HybKSPCGGet(ksp, &cg));
+  PetscCall(HybCGGet(ksp, &cg));
   cg->trust = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode KSPCGSetRadius_Hyb(KSP ksp, PetscReal radius)
 {
-  return HybKSPCGTrust(ksp, petsc.setradius, radius);
+  return HybCGTrust(ksp, petsc.setradius, radius);
 }
 
 static PetscErrorCode KSPCGSetObjectiveTarget_Hyb(KSP ksp, PetscReal target)
 {
-  return HybKSPCGTrust(ksp, petsc.settarget, target);
+  return HybCGTrust(ksp, petsc.settarget, target);
 }
 
 static PetscErrorCode KSPCGGetObjFcn_Hyb(KSP ksp, PetscReal *objective)
 {
-  HybKSPCG *cg;
+  HybCGSolver *cg;
 
   PetscFunctionBegin;
-  PetscCall(HybKSPCGGet(ksp, &cg));
+  PetscCall(HybCGGet(ksp, &cg));
   if (cg->ours)
     *objective = cg->objective;
   else
@@ -118,11 +118,11 @@ static PetscErrorCode KSPCGGetObjFcn_Hyb(KSP ksp, PetscReal *objective)
 
 static PetscErrorCode KSPReset_CG_Hyb(KSP ksp)
 {
-  HybKSPCG *cg;
+  HybCGSolver *cg;
 
   PetscFunctionBegin;
-  PetscCall(HybKSPCGGet(ksp, &cg));
-  PetscCall(HybKSPCGReset(cg));
+  PetscCall(HybCGGet(ksp, &cg));
+  PetscCall(HybCGReset(cg));
   if (petsc.reset) PetscCall((*petsc.reset)(ksp));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -137,7 +137,7 @@ static PetscErrorCode KSPDestroy_CG_Hyb(KSP ksp)
 }
 
 /* is it a solve in which nobody of a program's is called, and nothing asked for but the solution? */
-static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *constants, PetscBool *plain)
+static PetscErrorCode SolveIsPlain(KSP ksp, const HybCGSolver *cg, PetscBool *constants, PetscBool *plain)
 {
   Mat          A;
   MatNullSpace null;
@@ -160,11 +160,11 @@ static PetscErrorCode SolveIsPlain(KSP ksp, const HybKSPCG *cg, PetscBool *const
 
 static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
 {
-  HybKSPCG *cg;
-  PetscBool may, constants;
+  HybCGSolver *cg;
+  PetscBool    may, constants;
 
   PetscFunctionBegin;
-  PetscCall(HybKSPCGGet(ksp, &cg));
+  PetscCall(HybCGGet(ksp, &cg));
   cg->ours = PETSC_FALSE;
   PetscCall(SolveIsPlain(ksp, cg, &constants, &may));
   if (may) PetscCall(HybCGSolve(ksp, cg, constants, &may));
@@ -174,7 +174,7 @@ static PetscErrorCode KSPSolve_CG_Hyb(KSP ksp)
 
 PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
 {
-  HybKSPCG *cg;
+  HybCGSolver *cg;
 
   PetscFunctionBegin;
   PetscCall(KSPCreate_CG(ksp));
@@ -182,7 +182,7 @@ PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
   petsc.reset   = ksp->ops->reset;
   petsc.destroy = ksp->ops->destroy;
   PetscCall(PetscNew(&cg));
-  PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CG_KEY, cg, HybKSPCGFree));
+  PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CG_KEY, cg, HybCGFree));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGSetRadius_C", &petsc.setradius));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGSetObjectiveTarget_C", &petsc.settarget));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGGetObjFcn_C", &petsc.getobjective));
@@ -205,10 +205,10 @@ PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
 /* other: the method is not plain conjugate gradients: with a trust region, or by another function */
 PetscErrorCode HybCGGetKind(KSP ksp, PetscBool *other, PetscBool *hermitian)
 {
-  HybKSPCG *cg;
+  HybCGSolver *cg;
 
   PetscFunctionBegin;
-  PetscCall(HybKSPCGGet(ksp, &cg));
+  PetscCall(HybCGGet(ksp, &cg));
   *other     = (PetscBool)(cg->trust || ksp->ops->solve != KSPSolve_CG_Hyb);
   *hermitian = cg->numbers.hermitian;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -216,10 +216,10 @@ PetscErrorCode HybCGGetKind(KSP ksp, PetscBool *other, PetscBool *hermitian)
 
 PetscErrorCode HybCGSetObjective(KSP ksp, PetscReal objective)
 {
-  HybKSPCG *cg;
+  HybCGSolver *cg;
 
   PetscFunctionBegin;
-  PetscCall(HybKSPCGGet(ksp, &cg));
+  PetscCall(HybCGGet(ksp, &cg));
   cg->ours      = PETSC_TRUE;
   cg->objective = objective;
   PetscFunctionReturn(PETSC_SUCCESS);

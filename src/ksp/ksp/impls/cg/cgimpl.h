@@ -27,14 +27,14 @@ typedef struct {
   PetscBool    solved;   /* once at least with this */
   const void  *names[6]; /* what the graph names: the cycle, r, z, p, the backend, and whether it has sums */
   uint64_t     stamp;    /* the cycle's */
-} HybKSPCG;
+} HybCGSolver;
 
 /* solve.c: a graph is forgotten; and all of keep */
-PETSC_INTERN PetscErrorCode HybKSPCGForget(HybKSPCG *);
-PETSC_INTERN PetscErrorCode HybKSPCGRelease(HybKSPCG *);
+PETSC_INTERN PetscErrorCode HybCGGraphForget(HybCGSolver *);
+PETSC_INTERN PetscErrorCode HybCGRelease(HybCGSolver *);
 /* Collective: a solve, where the cycle is covered. constants: they are the matrix' null space. Not *ours: nothing was
    done. */
-PETSC_INTERN PetscErrorCode HybCGSolve(KSP, HybKSPCG *, PetscBool constants, PetscBool *ours);
+PETSC_INTERN PetscErrorCode HybCGSolve(KSP, HybCGSolver *, PetscBool constants, PetscBool *ours);
 
 /* the norm that the KSP goes by */
 PETSC_INTERN PetscReal HybCGNorm(KSP, const PetscScalar *s, PetscInt stride);

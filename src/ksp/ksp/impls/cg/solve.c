@@ -37,16 +37,16 @@
 
 #define HYB_CG_GRAPH 2000000 /* rows up to which an iteration is a graph */
 
-PetscErrorCode HybKSPCGForget(HybKSPCG *cg)
+PetscErrorCode HybCGGraphForget(HybCGSolver *cg)
 {
   PetscFunctionBegin;
   if (cg->graph) PetscCall(cg->keep.exec.backend->cycle->forget(&cg->keep.exec, &cg->graph));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybKSPCGRelease(HybKSPCG *cg)
+PetscErrorCode HybCGRelease(HybCGSolver *cg)
 {
-  const PetscErrorCode ierr = HybKSPCGForget(cg), second = HybArenaReset(&cg->keep);
+  const PetscErrorCode ierr = HybCGGraphForget(cg), second = HybArenaReset(&cg->keep);
 
   PetscFunctionBegin;
   cg->numbers.s = NULL;
@@ -60,11 +60,11 @@ PetscErrorCode HybKSPCGRelease(HybKSPCG *cg)
 /* one solve */
 typedef struct {
   KSP           ksp;
-  HybKSPCG     *cg;
+  HybCGSolver  *cg;
   HybCycle     *cycle;
   const HybCSR *A; /* its matrix, where one process has it, and the plan of products with it */
   HybSpMV      *mult;
-  PetscInt      blocks;        /* that leave sums in products and in the cycle's last step; 0: none do */
+  PetscBool     sums, leaves;  /* inner products are sums of what is left; products and the last step leave it */
   PetscBool     several, lent; /* there are several processes; the cycle's arrays are lent */
   PetscCount    n, nnz;        /* rows of this process, and their nonzeros */
   /* this process's first error: it does nothing any more but what the others wait for */
@@ -107,7 +107,7 @@ static PetscErrorCode SolveMultAlone(const Solve *s, const HybExec *exec, const 
 
   PetscFunctionBegin;
   s->mult->exec.stream = exec->stream;
-  s->mult->left        = s->blocks ? &s->cg->left : NULL;
+  s->mult->left        = s->leaves ? &s->cg->left : NULL;
   ierr                 = HybSpMVApply(s->mult, s->A, x, mode, y, z);
   s->mult->left        = NULL;
   s->mult->exec.stream = stream;
@@ -157,8 +157,8 @@ static PetscErrorCode SolveProducts(const Solve *s, const HybExec *exec, const H
   const HybKrylovOps *ops = exec->backend->krylov;
 
   PetscFunctionBegin;
-  if (s->blocks && HybCycleLeaves(s->cycle))
-    PetscCall(ops->cgproductsleft(exec, &s->cg->numbers, s->blocks, s->cg->left.part));
+  if (s->sums)
+    PetscCall(ops->cgproductsleft(exec, &s->cg->numbers, s->n, s->leaves && HybCycleLeaves(s->cycle) ? NULL : z, r, s->cg->left.part));
   else
     PetscCall(ops->cgproducts(exec, &s->cg->numbers, s->n, z, r));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -169,8 +169,8 @@ static PetscErrorCode SolveCurvature(const Solve *s, const HybExec *exec, const 
   const HybKrylovOps *ops = exec->backend->krylov;
 
   PetscFunctionBegin;
-  if (s->blocks)
-    PetscCall(ops->cgcurvatureleft(exec, &s->cg->numbers, s->blocks, s->cg->left.part));
+  if (s->sums)
+    PetscCall(ops->cgcurvatureleft(exec, &s->cg->numbers, s->n, s->leaves ? NULL : p, w, s->cg->left.part));
   else
     PetscCall(ops->cgcurvature(exec, &s->cg->numbers, s->n, p, w));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -304,14 +304,14 @@ static PetscErrorCode SolveLaunch(Solve *s)
 /* the graph of an iteration is there, and names what this solve has */
 static PetscErrorCode SolveGraph(Solve *s)
 {
-  HybKSPCG      *cg       = s->cg;
+  HybCGSolver   *cg       = s->cg;
   const HybExec *exec     = &s->cycle->exec;
   const void    *names[6] = {s->cycle, s->r.there, s->z.there, s->p.there, exec->backend, NULL};
 
   PetscFunctionBegin;
   if (s->null) names[5] = &cg->sums;
   if (cg->graph && !memcmp(names, cg->names, sizeof(names)) && cg->stamp == s->cycle->stamp) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybKSPCGForget(cg));
+  PetscCall(HybCGGraphForget(cg));
   if (!cg->solved || s->sum != cg->x || !HybCycleIsRecordable(s->cycle)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(SolveCapture(s));
   (void)memcpy(cg->names, names, sizeof(names));
@@ -436,13 +436,13 @@ static PetscErrorCode SolveIterate(Solve *s)
 /* what stays from solve to solve */
 static PetscErrorCode SolveReserve(Solve *s)
 {
-  HybKSPCG        *cg   = s->cg;
+  HybCGSolver     *cg   = s->cg;
   const HybExec   *exec = &s->cycle->exec;
   const PetscCount n    = s->n;
 
   PetscFunctionBegin;
   if (!cg->numbers.s || cg->n != n || cg->keep.exec.backend != exec->backend) {
-    PetscCall(HybKSPCGRelease(cg));
+    PetscCall(HybCGRelease(cg));
     cg->keep = HybArenaOn(exec);
     if (n <= HYB_CG_GRAPH) PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), n, sizeof(HybScalar), &cg->x));
     PetscCall(HybArenaCalloc(&cg->keep, HYB_WORK(exec), 2, sizeof(int), &cg->numbers.arrived));
@@ -476,16 +476,18 @@ static PetscErrorCode SolveObjective(Solve *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* where products and the cycle's last step leave sums, if they can; the plan that can has come in a later solve */
+/* Where products and the cycle's last step leave sums. The plan that can comes in a later solve, and there the bits are
+   to be the same: so the sums are formed that way before as well, where that takes no more time to speak of. */
 static PetscErrorCode SolveLeft(Solve *s)
 {
   HybSpMVSums *left = &s->cg->left;
 
   PetscFunctionBegin;
-  s->blocks = s->several || s->null || s->cycle->single ? 0 : HybSpMVSumBlocks(s->mult, s->A);
-  if (s->blocks && !left->part) PetscCall(HybArenaAlloc(&s->cg->keep, HYB_WORK(&s->cycle->exec), 3 * (PetscCount)s->blocks, sizeof(HybScalar), &left->part));
+  s->sums   = (PetscBool)(!s->several && !s->null && s->n >= HybTuningGet()->sums);
+  s->leaves = (PetscBool)(s->sums && !s->cycle->single && HybSpMVLeaves(s->mult));
+  if (s->sums && !left->part) PetscCall(HybArenaAlloc(&s->cg->keep, HYB_WORK(&s->cycle->exec), 3 * ((s->n + HYB_SPMV_SUMS_ROWS - 1) / HYB_SPMV_SUMS_ROWS), sizeof(HybScalar), &left->part));
   left->hermitian    = s->cg->numbers.hermitian;
-  s->cycle->sumsleft = s->blocks ? left : NULL;
+  s->cycle->sumsleft = s->leaves ? left : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -595,7 +597,7 @@ static PetscErrorCode SolveBegin(Solve *s, PetscBool *may)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybCGSolve(KSP ksp, HybKSPCG *cg, PetscBool constants, PetscBool *ours)
+PetscErrorCode HybCGSolve(KSP ksp, HybCGSolver *cg, PetscBool constants, PetscBool *ours)
 {
   Solve          s = {.ksp = ksp, .cg = cg, .null = constants};
   PetscErrorCode ierr;
