@@ -268,13 +268,14 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
 }
 
 /* All tiles of a multiprocessor in one run, which its first-level cache likes, where x stays in the second-level cache
-   for as long as the matrix streams by; else tiles dealt singly, so that all are at about one place of x at a time */
+   for as long as the matrix streams by; else as many as its blocks have at a time, so that all are at about one place
+   of x */
 static inline PetscInt RowStreamRun(const HybCSR *A)
 {
   size_t level2;
 
   (void)HybDeviceLevel2(&level2);
-  return (size_t)A->n * sizeof(HybScalar) <= level2 / 3 * 2 ? 0 : 1;
+  return (size_t)A->n * sizeof(HybScalar) <= level2 / 2 ? 0 : 4;
 }
 
 /* threads that a multiprocessor holds of the kernel with such columns, by its launch bounds */
