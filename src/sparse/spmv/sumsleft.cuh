@@ -24,7 +24,7 @@ template <int K>
 static __device__ __forceinline__ void SumsLeave(HybScalar (&sum)[K], HybScalar *part)
 {
   constexpr int WARPS = SUMS_ROWS / HYB_WARP;
-  HYB_SHARED(HybScalar, scratch, K *WARPS);
+  HYB_SHARED(HybScalar, scratch, K * WARPS);
 
 #pragma unroll
   for (int k = 0; k < K; k++) {

@@ -2,12 +2,15 @@
   ordered.c: levels' values a second time, in the order in which their kernels read them.
 
   A matrix is multiplied a tenth to a fifth faster where its values lie by diagonals or slices. The copy is made again
-  for new values, and takes the time of two or three products. So it is made when these values have been applied for a
-  while, and at once where those before them were.
+  for new values, and takes the time of two or three products, and some waits. Of a large matrix that is less than an
+  application of the cycle: it is made at once. Of others it is made when these values have been applied for a while,
+  and at once where those before them were.
 
   Memory: 8 to 12 bytes a nonzero, from what is to spare.
 */
 #include "mgimpl.h"
+
+#define ORDERED_AT_ONCE 4000000 /* nonzeros of a large matrix */
 
 /* nothing is known of the matrix and its plan any more */
 static PetscErrorCode OrderedForget(HybMGOrdered *o)
@@ -44,7 +47,7 @@ static PetscErrorCode OrderedMake(const HybMG *h, HybMGOrdered *o, const HybCSR 
   const PetscInt after = HybTuningGet()->ordered;
 
   PetscFunctionBegin;
-  if (!after || !(o->worth || h->applied - o->since >= after)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!after || !(o->worth || csr->nnz >= ORDERED_AT_ONCE || h->applied - o->since >= after)) PetscFunctionReturn(PETSC_SUCCESS);
   if (!o->asked) PetscCall(HybSpMVOrderUp(o->source, csr, &o->plan, &o->planned));
   o->asked = PETSC_TRUE;
   if (!o->planned) PetscFunctionReturn(PETSC_SUCCESS);
