@@ -42,14 +42,17 @@ void HybMGOrderedReturn(const HybMGOrdered *o, HybSpMV **plan)
 }
 
 /* Is the plan, with these values, there? It is made where that is worth it. */
-static PetscErrorCode OrderedMake(const HybMG *h, HybMGOrdered *o, const HybCSR *csr)
+static PetscErrorCode OrderedMake(const HybMG *h, HybMGOrdered *o, Mat A, const HybCSR *csr)
 {
   const PetscInt after = HybTuningGet()->ordered;
 
   PetscFunctionBegin;
   if (!after || !(o->worth || csr->nnz >= ORDERED_AT_ONCE || h->applied - o->since >= after)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!o->asked) PetscCall(HybSpMVOrderUp(o->source, csr, &o->plan, &o->planned));
-  o->asked = PETSC_TRUE;
+  if (!o->asked) {
+    PetscCall(HybSpMVOrderUp(o->source, csr, &o->plan, &o->planned));
+    o->asked = PETSC_TRUE;
+    if (o->planned) PetscCall(PetscInfo(A, "Multigrid's cycle has a copy of the values, %" PetscInt_FMT " x %" PetscInt_FMT ", in the order of the products %s: %g MB\n", csr->m, csr->n, o->plan.method->name, 1e-6 * (double)o->plan.keep.bytes));
+  }
   if (!o->planned) PetscFunctionReturn(PETSC_SUCCESS);
   o->plan.exec.stream = o->source->exec.stream;
   if (!o->filled) PetscCall(HybSpMVOrder(o->source, csr, &o->plan));
@@ -79,7 +82,7 @@ PetscErrorCode HybMGOrderedLend(HybMG *h, HybMGOrdered *o, Mat A, const HybCSR *
     o->state  = state;
     o->moves  = moves;
   }
-  PetscCall(OrderedMake(h, o, csr));
+  PetscCall(OrderedMake(h, o, A, csr));
   o->lent = o->filled;
   if (o->lent) *plan = &o->plan;
   if (o->lent != was) *moved = PETSC_TRUE;
