@@ -38,8 +38,9 @@ PETSC_INTERN PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *, HybArena
   A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x,
   and are all processes willing?
   r is the vector that it will be applied to. Lend, not collective: *cycle is there until End, with A's own arrays and
-  plan where one process has all of it, and nothing that it consists of may change. After an error it is there as well.
-  Apply is collective; before: an error of this process's, which is returned.
+  plan where one process has all of it (mult NULL: who asks reads no plans of the cycle), and nothing that it consists
+  of may change. After an error it is there as well. Apply is collective; before: an error of this process's, which is
+  returned.
 */
 PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, PetscBool willing, PetscBool *may);
 PETSC_INTERN PetscErrorCode HybMGArraysLend(PC, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult);

@@ -101,10 +101,10 @@ typedef struct {
   HybCycleSums sums;
   /* Not 0: every vector has so many interleaved columns (HybColumnsOps), the caller's too, and plans are not read. On a
      device, of one process, in double precision, with an inverse, R explicit, and none of the means above. */
-  PetscInt     columns;
-  HybSpMVSums *sumsleft; /* the same of one vector: where HybCycleLeaves() is true */
+  PetscInt columns;
   /* NULL, or where the last application leaves sums of x b, |x|^2 and |b|^2: HybCycleLeaves() */
   HybColumnsSums *left;
+  HybSpMVSums    *sumsleft; /* the same of one vector, where HybCycleLeaves() is true */
   /* The caller changes stamp whenever an array or a plan of the cycle is another one. */
   uint64_t stamp;
   /* HybCycleApply()'s own */

@@ -211,7 +211,7 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
   b->nblocks = A->nnz / (found.bs * found.bs);
   b->longest = found.longest;
   b->column  = found.column;
-  scattered  = (PetscBool)((PetscCount)found.near * ROWBLOCKS_ASKED * 4 < b->nblocks && RowStreamRun(A) == 0);
+  scattered  = (PetscBool)((PetscCount)found.near * ROWBLOCKS_ASKED * 4 < b->nblocks && RowStreamStays(A, 4));
   b->entries = scattered;
   PetscCall(RowStreamPlan(&S->exec, &S->work, A, found.longest, found.bs, found.bs * found.bs, sizeof(PetscInt), 0, scattered ? 0 : 1, RowStreamHeld<RowStreamBlock<1, false>>(), scattered ? BLOCK_SCATTERED : 0, &b->layout));
   if (b->layout.rows == 0) {

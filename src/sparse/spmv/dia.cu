@@ -15,9 +15,9 @@
   when values change. So this is no method that a name asks for: who applies one matrix many times between two changes
   of its values makes such a plan beside CSR's (HybSpMVOrderUp()).
 
-  Fits: square, all rows of a class (structure/rowshape.cuh), up to 32 diagonals, at most an eighth of the copy zeros,
-  and memory to spare. Memory: 8 bytes a nonzero and zero. Bytes of a product: the same, and x and y. Making the copy:
-  values read and written once.
+  Fits: square, all rows of a class (structure/rowshape.cuh), up to 32 diagonals, at most an eighth more places than
+  nonzeros, and memory to spare. Memory: 8 bytes a nonzero and zero. Bytes of a product: the same, and x and y. Making
+  the copy: values read and written once.
 
   Reference: Y. Saad, Iterative methods for sparse linear systems, 2nd ed., SIAM 2003, section 3.4.
 */

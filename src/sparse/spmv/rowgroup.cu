@@ -48,7 +48,7 @@
 #define ROWGROUP_STREAM_MEAN 64
 /* rows of more entries in the mean are taken directly where 16 bits do not reach their tile's columns */
 #define ROWGROUP_FAR 32
-/* rows of more entries in the mean have their tiles in runs where x allows for it: 27 entries 0.350 instead of 0.366
+/* rows of more entries in the mean have their tiles in runs: 27 entries 0.350 instead of 0.366
    ms, with their columns 0.396 instead of 0.421; nine 0.134 instead of 0.129 */
 #define ROWGROUP_STREAM_RUNS 14
 /* entries for each multiprocessor up to which bins take eight at a time: twice its 1024 threads of that kernel */
@@ -509,13 +509,14 @@ static PetscErrorCode HybSpMVStep_RowGroupCUDA(HybSpMV *S, const HybCSR *A, cons
 
 static PetscErrorCode HybSpMVOrderUp_RowGroupCUDA(const HybSpMV *S, const HybCSR *A, HybSpMV *ordered, PetscBool *fits)
 {
-  const RowGroup *rg = (const RowGroup *)S->data;
-  /* the same, so that the bits are */
-  const int lanes = rg->way == ROWGROUP_STREAM ? rg->layout.lanes : rg->width;
+  const RowGroup *rg     = (const RowGroup *)S->data;
+  const bool      stream = rg->way == ROWGROUP_STREAM && RowStreamAligned(A->a) && (rg->distance || RowStreamAligned(A->j));
 
   PetscFunctionBegin;
   /* of interpolations and restrictions slices are slower: short rows, and far columns */
-  if (rg->way != ROWGROUP_BINNED && A->m == A->n && A->nnz >= HybDeviceTuning()->ordered_fewest) PetscCall(HybSellSetUp(ordered, A, lanes, fits));
+  if (rg->way == ROWGROUP_BINNED || A->m != A->n || A->nnz < HybDeviceTuning()->ordered_fewest) PetscFunctionReturn(PETSC_SUCCESS);
+  /* as many lanes, so that the bits are the same */
+  PetscCall(HybSellSetUp(ordered, A, stream ? rg->layout.lanes : rg->width, stream ? &rg->layout : NULL, rg->distance ? sizeof(*rg->distance) : sizeof(PetscInt), fits));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

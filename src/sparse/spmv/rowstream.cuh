@@ -17,8 +17,9 @@
   read of x is in the second-level cache for all of them. In runs, one for each multiprocessor, whose blocks have its
   tiles in turn (the device puts blocks b, b + 132, ... of a grid that just fills it on one of its 132 multiprocessors),
   neighbouring tiles meet in its first-level cache what they share of x. But then 132 places are in use at once, and x
-  is read from memory several times where the second-level cache does not hold all of it: so runs are taken only where
-  it does. That blocks share a multiprocessor is a matter of speed alone: each has its tiles, wherever it runs.
+  is read from memory several times where the second-level cache does not hold all of it: there runs are as short as the
+  blocks that a multiprocessor has at a time. That blocks share a multiprocessor is a matter of speed alone: each has
+  its tiles, wherever it runs.
 
   The next copy begins at a row offset. AHEAD asks for it a turn before it is wanted, else all that follows the copy
   waits for memory. But all loads of a thread are waited for as one (ptxas gives them one of six barriers), so x is
@@ -267,15 +268,21 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   }
 }
 
+/* does x take at most so many sixths of the second-level cache? */
+static inline bool RowStreamStays(const HybCSR *A, size_t sixths)
+{
+  size_t level2;
+
+  (void)HybDeviceLevel2(&level2);
+  return (size_t)A->n * sizeof(HybScalar) <= level2 / 6 * sixths;
+}
+
 /* All tiles of a multiprocessor in one run, which its first-level cache likes, where x stays in the second-level cache
    for as long as the matrix streams by; else as many as its blocks have at a time, so that all are at about one place
    of x */
 static inline PetscInt RowStreamRun(const HybCSR *A)
 {
-  size_t level2;
-
-  (void)HybDeviceLevel2(&level2);
-  return (size_t)A->n * sizeof(HybScalar) <= level2 / 2 ? 0 : 4;
+  return RowStreamStays(A, 3) ? 0 : 4;
 }
 
 /* threads that a multiprocessor holds of the kernel with such columns, by its launch bounds */

@@ -16,7 +16,8 @@
   A row's sum is that of the method rowgroup, with as many lanes, in the same order. As with values by diagonals
   (dia.cu), the copy has to be made again when values change, and no name asks for this (HybSpMVOrderUp()).
 
-  Fits: at most an eighth more places than nonzeros, and memory to spare. Memory: 10 to 12 bytes a place, 3 a row. Bytes
+  Fits: at most an eighth more places than nonzeros, no tile that a stream of as many lanes has no room for, and memory
+  to spare. Memory: 10 to 12 bytes a place, 3 a row. Bytes
   of a product: the same, and x and the result.
 
   Reference: M. Kreutzer, G. Hager, G. Wellein, H. Fehske, A. R. Bishop, A unified sparse matrix data format for
@@ -44,8 +45,14 @@ typedef struct {
 
 using SellLanes = HybCases<1, 2, 4, 8>;
 
-/* a block has a window; steps: of each slice */
-static __global__ __launch_bounds__(SELL_WINDOW) void SellSort(PetscInt m, int lanes, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, unsigned char *__restrict__ row, unsigned short *__restrict__ length, PetscInt *__restrict__ steps, PetscInt *__restrict__ base, int *flags)
+/* tiles of a row stream that has the same sums: its room for values and indices, and how many of these are a unit;
+   rows 0: there is none */
+typedef struct {
+  PetscInt rows, values, indices, unit;
+} SellTiles;
+
+/* A block has a window; steps: of each slice. flags[0]: there can be no plan, flags[1]: columns need all their bits. */
+static __global__ __launch_bounds__(SELL_WINDOW) void SellSort(PetscInt m, int lanes, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, unsigned char *__restrict__ row, unsigned short *__restrict__ length, PetscInt *__restrict__ steps, PetscInt *__restrict__ base, SellTiles tiles, int *flags)
 {
   HYB_SHARED(int, lens, SELL_WINDOW);
   HYB_SHARED(int, sorted, SELL_WINDOW);
@@ -58,6 +65,11 @@ static __global__ __launch_bounds__(SELL_WINDOW) void SellSort(PetscInt m, int l
 
   lens[t] = (int)len;
   if (len > 65535) HybAtomicOr(&flags[0], 1);
+  /* the stream takes a tile that has no room by other lanes */
+  if (tiles.rows && t % tiles.rows == 0 && r0 + t < m) {
+    const PetscInt u = RowStreamUnit<HybScalar>(), k0 = i[r0 + t], k1 = i[r0 + t + tiles.rows < m ? r0 + t + tiles.rows : m];
+    if (k1 - k0 / u * u > tiles.values || k1 - k0 / tiles.unit * tiles.unit > tiles.indices) HybAtomicOr(&flags[0], 1);
+  }
 #pragma unroll 4
   for (PetscInt k = i[r0] + t; k < end; k += SELL_WINDOW) {
     const PetscInt c = j[k];
@@ -79,7 +91,7 @@ static __global__ __launch_bounds__(SELL_WINDOW) void SellSort(PetscInt m, int l
   }
 }
 
-/* One thread for each slot and lane: columns, or values (to), go to their places. */
+/* One thread for each slot and lane: columns, or values, go to their places. */
 static __global__ __launch_bounds__(SELL_WINDOW) void SellFill(PetscInt m, int lanes, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, Sell s, bool columns)
 {
   const PetscCount id = (PetscCount)blockIdx.x * SELL_WINDOW + threadIdx.x, slot = id / lanes, w = slot / SELL_WINDOW, r = w * SELL_WINDOW + s.row[slot];
@@ -184,19 +196,23 @@ static const HybSpMVMethod HybSpMV_SellCUDA = {
   .step  = HybSpMVStep_SellCUDA,
 };
 
-PetscErrorCode HybSellSetUp(HybSpMV *S, const HybCSR *A, int lanes, PetscBool *fits)
+PetscErrorCode HybSellSetUp(HybSpMV *S, const HybCSR *A, int lanes, const RowStreamLayout *stream, size_t indexbytes, PetscBool *fits)
 {
   const HybExec *exec    = &S->exec;
   int            host[2] = {0, 0}, *flags;
   PetscCount     slices, total;
   PetscInt      *steps;
   size_t         spare;
-  Sell           s = {}, *keep;
+  Sell           s     = {}, *keep;
+  SellTiles      tiles = {};
 
   PetscFunctionBegin;
   *fits = PETSC_FALSE;
   if (lanes > 8) PetscFunctionReturn(PETSC_SUCCESS);
-  s.lanes   = lanes;
+  PetscCall(HybMemorySpare(exec, &spare));
+  if ((size_t)A->nnz * (sizeof(HybScalar) + sizeof(*s.near)) + 4 * (size_t)A->m > spare) PetscFunctionReturn(PETSC_SUCCESS);
+  s.lanes = lanes;
+  if (stream) tiles = {stream->rows, stream->values, stream->indices, (PetscInt)(16 / indexbytes)};
   s.windows = HybBlocks(A->m, SELL_WINDOW);
   slices    = s.windows * (SELL_WINDOW / (HYB_WARP / s.lanes));
   PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), s.windows * SELL_WINDOW, sizeof(*s.row), &s.row));
@@ -205,13 +221,12 @@ PetscErrorCode HybSellSetUp(HybSpMV *S, const HybCSR *A, int lanes, PetscBool *f
   PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), slices + 1, sizeof(*s.slice), &s.slice));
   PetscCall(HybArenaAlloc(&S->work, HYB_WORK(exec), slices, sizeof(*steps), &steps));
   PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 2, sizeof(*flags), &flags));
-  HYB_LAUNCH(SellSort, s.windows, SELL_WINDOW, 0, exec->stream, A->m, s.lanes, A->i, A->j, s.row, s.length, steps, s.base, flags);
+  HYB_LAUNCH(SellSort, s.windows, SELL_WINDOW, 0, exec->stream, A->m, s.lanes, A->i, A->j, s.row, s.length, steps, s.base, tiles, flags);
   PetscCall(HybScanCounts(exec, &S->work, slices, steps, s.slice, NULL, &total));
   PetscCall(exec->backend->copy(exec, host, flags, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->sync(exec));
   total *= HYB_WARP;
   if (host[0] || total > A->nnz + A->nnz / 8) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMemorySpare(exec, &spare));
   if ((size_t)total * (sizeof(HybScalar) + (host[1] ? sizeof(PetscInt) : sizeof(*s.near))) > spare) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), total, sizeof(*s.a), &s.a));
   if (host[1])

@@ -472,7 +472,6 @@ static PetscErrorCode KSPMatSolve_CG_Hyb(KSP ksp, Mat B, Mat X)
 {
   Batch          s = {.ksp = ksp};
   HybCycle      *cycle;
-  HybSpMV       *mult;
   PetscInt       N;
   PetscBool      may = PETSC_FALSE;
   Mat            A;
@@ -488,7 +487,7 @@ static PetscErrorCode KSPMatSolve_CG_Hyb(KSP ksp, Mat B, Mat X)
     PetscCall(PCGetOperators(ksp->pc, &A, NULL));
     PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->work[1], ksp->work[2], ksp->work[0], PETSC_TRUE, &may));
     if (may) {
-      PetscCall(HybMGArraysLend(ksp->pc, &cycle, &s.A, &mult));
+      PetscCall(HybMGArraysLend(ksp->pc, &cycle, &s.A, NULL));
       s.exec = cycle->exec;
       if (ksp->res_hist_reset) ksp->res_hist_len = 0;
       ierr = Batches(&s, B, X, N, &may);

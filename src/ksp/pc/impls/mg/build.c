@@ -601,7 +601,7 @@ static PetscErrorCode LendOne(HybMG *h, PetscInt k, HybCyclePart part, Mat A, Pe
   other = LoanMoved(&old, csr, before, *plan, &h->plan[k][part]);
   if (h->cycle.single) PetscCall(HybMGSingleLend(h, A, s, other, csr, plan));
   if (other) *moved = PETSC_TRUE;
-  if (h->cycle.exec.backend->device) PetscCall(HybMGOrderedLend(h, o, A, csr, plan, moved));
+  if (h->cycle.exec.backend->device && !h->unread) PetscCall(HybMGOrderedLend(h, o, A, csr, plan, moved));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -174,12 +174,14 @@ PetscErrorCode HybMGArraysLend(PC pc, HybCycle **cycle, const HybCSR **csr, HybS
 
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  *cycle = &h->cycle;
-  *csr   = h->cycle.single ? &h->narrow[0][HYB_CYCLE_A].lent : &h->cycle.level[0].A;
-  ierr   = HybMGLend(h);
+  *cycle    = &h->cycle;
+  *csr      = h->cycle.single ? &h->narrow[0][HYB_CYCLE_A].lent : &h->cycle.level[0].A;
+  h->unread = (PetscBool)!mult;
+  ierr      = HybMGLend(h);
+  h->unread = PETSC_FALSE;
   if (ierr) h->lent--;
   PetscCall(ierr);
-  *mult = h->cycle.single ? h->narrow[0][HYB_CYCLE_A].mult : h->cycle.level[0].mult;
+  if (mult) *mult = h->cycle.single ? h->narrow[0][HYB_CYCLE_A].mult : h->cycle.level[0].mult;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -211,6 +213,7 @@ PetscErrorCode HybMGColumnsApply(PC pc, PetscInt columns, const PetscScalar *b, 
   if (ierr) h->known = PETSC_FALSE;
   PetscCall(ierr);
   for (PetscInt c = 0; c < columns; c++) PetscCall(HybMGApplied(pc, h));
+  h->applied -= columns; /* by no plan of a level */
   PetscCall(PetscLogEventEnd(PC_Apply, pc, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -32,6 +32,7 @@ PetscErrorCode HybMGOrderedRelease(HybMG *h)
   for (int k = 0; k < HYB_MG_LEVELS; k++)
     for (int part = 0; part < HYB_CYCLE_PARTS; part++) ierr = HybErrorFirst(ierr, OrderedForget(&h->ordered[k][part]));
   (void)memset(h->ordered, 0, sizeof(h->ordered));
+  h->applied = 0;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -83,6 +84,7 @@ PetscErrorCode HybMGOrderedLend(HybMG *h, HybMGOrdered *o, Mat A, const HybCSR *
     o->moves  = moves;
   }
   PetscCall(OrderedMake(h, o, A, csr));
+  if (!o->filled && o->planned) PetscCall(OrderedForget(o)); /* its memory is of no use now */
   o->lent = o->filled;
   if (o->lent) *plan = &o->plan;
   if (o->lent != was) *moved = PETSC_TRUE;
