@@ -173,6 +173,12 @@ static inline void Smoothers(const Pair *p, PetscInt l, PetscBool up, KSP ksp[2]
   }
 }
 
+/* by which of two tolerances a norm ends that is a rounding error or zero, the processor decides */
+static inline PetscBool SameReason(KSPConvergedReason a, KSPConvergedReason b)
+{
+  return (PetscBool)(a == b || ((a == KSP_CONVERGED_RTOL || a == KSP_CONVERGED_ATOL) && (b == KSP_CONVERGED_RTOL || b == KSP_CONVERGED_ATOL)));
+}
+
 static inline void SameLevels(const Pair *p, const char *options)
 {
   PC       pc[2];
@@ -187,7 +193,7 @@ static inline void SameLevels(const Pair *p, const char *options)
       KSP k[2];
 
       Smoothers(p, l, (PetscBool)up, k);
-      if (why[0] || (k[0]->its == k[1]->its && k[0]->totalits == k[1]->totalits && k[0]->reason == k[1]->reason)) continue;
+      if (why[0] || (k[0]->its == k[1]->its && k[0]->totalits == k[1]->totalits && SameReason(k[0]->reason, k[1]->reason))) continue;
       snprintf(why, sizeof(why), "level %d, %s: its %d %d, total %d %d, reason %d %d", (int)l, up ? "up" : "down", (int)k[1]->its, (int)k[0]->its, (int)k[1]->totalits, (int)k[0]->totalits, (int)k[1]->reason, (int)k[0]->reason);
     }
   }
