@@ -17,8 +17,7 @@
   (dia.cu), the copy has to be made again when values change, and no name asks for this (HybSpMVOrderUp()).
 
   Fits: at most an eighth more places than nonzeros, no tile that a stream of as many lanes has no room for, and memory
-  to spare. Memory: 10 to 12 bytes a place, 3 a row. Bytes
-  of a product: the same, and x and the result.
+  to spare. Memory: 10 to 12 bytes a place, 3 a row. Bytes of a product: the same, and x and the result.
 
   Reference: M. Kreutzer, G. Hager, G. Wellein, H. Fehske, A. R. Bishop, A unified sparse matrix data format for
   efficient general sparse matrix-vector multiplication on modern processors with wide SIMD units, SIAM J. Sci. Comput.
