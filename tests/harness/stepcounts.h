@@ -191,4 +191,21 @@ static inline void StepSums(const Step *s, unsigned long long sum[STEP_KINDS])
       sum[STEP_LAUNCHES] += c->n;
   }
 }
+
+/* CG with GAMG */
+static inline PetscErrorCode StepSolver(Mat A, PetscReal rtol, PetscInt most, KSP *ksp)
+{
+  PC pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPCreate(PETSC_COMM_WORLD, ksp));
+  PetscCall(KSPSetType(*ksp, KSPCG));
+  PetscCall(KSPSetTolerances(*ksp, rtol, PETSC_DEFAULT, PETSC_DEFAULT, most));
+  PetscCall(KSPGetPC(*ksp, &pc));
+  PetscCall(PCSetType(pc, PCGAMG));
+  PetscCall(KSPSetOperators(*ksp, A, A));
+  PetscCall(KSPSetFromOptions(*ksp));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 #endif

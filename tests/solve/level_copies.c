@@ -22,21 +22,6 @@ static unsigned long long Launches(const Step *s, const char *kernel)
   return n;
 }
 
-static PetscErrorCode Solver(Mat A, KSP *ksp)
-{
-  PC pc;
-
-  PetscFunctionBeginUser;
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, ksp));
-  PetscCall(KSPSetType(*ksp, KSPCG));
-  PetscCall(KSPSetTolerances(*ksp, 1e-8, PETSC_DEFAULT, PETSC_DEFAULT, 60));
-  PetscCall(KSPGetPC(*ksp, &pc));
-  PetscCall(PCSetType(pc, PCGAMG));
-  PetscCall(KSPSetOperators(*ksp, A, A));
-  PetscCall(KSPSetFromOptions(*ksp));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* one solve by each; of ours what was counted */
 static PetscErrorCode Solve(KSP ksp[2], Vec b[2], Vec x[2], Step *step, const char *what)
 {
@@ -79,7 +64,7 @@ static PetscErrorCode Case(Mat given, PetscBool shapes, const char *name)
     PetscCall(MatConvert(given, k ? "aijhybridgpu" : MATAIJ, MAT_INITIAL_MATRIX, &A[k]));
     PetscCall(MatSetOption(A[k], MAT_SPD, PETSC_TRUE));
     PetscCall(MatCreateVecs(A[k], &x[k], &b[k]));
-    PetscCall(Solver(A[k], &ksp[k]));
+    PetscCall(StepSolver(A[k], 1e-8, 60, &ksp[k]));
   }
   PetscCall(VecSetRandom(b[0], NULL));
   PetscCall(VecCopy(b[0], b[1]));

@@ -80,21 +80,6 @@ static PetscErrorCode Values(Mat A, int step)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Solver(Mat A, KSP *ksp)
-{
-  PC pc;
-
-  PetscFunctionBeginUser;
-  PetscCall(KSPCreate(PETSC_COMM_WORLD, ksp));
-  PetscCall(KSPSetType(*ksp, KSPCG));
-  PetscCall(KSPSetTolerances(*ksp, 1e-10, PETSC_DEFAULT, PETSC_DEFAULT, 40));
-  PetscCall(KSPGetPC(*ksp, &pc));
-  PetscCall(PCSetType(pc, PCGAMG));
-  PetscCall(KSPSetOperators(*ksp, A, A));
-  PetscCall(KSPSetFromOptions(*ksp));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* so many steps on A; solve: with a solve each, else one at the end; counted: on both sides */
 static PetscErrorCode Newton(Mat A, int steps, PetscBool solve, PetscBool counted, Vec *x, PetscInt *its)
 {
@@ -104,7 +89,7 @@ static PetscErrorCode Newton(Mat A, int steps, PetscBool solve, PetscBool counte
   PetscFunctionBeginUser;
   PetscCall(MatCreateVecs(A, x, &b));
   PetscCall(VecSet(b, 1.0));
-  PetscCall(Solver(A, &ksp));
+  PetscCall(StepSolver(A, 1e-10, 40, &ksp));
   for (int s = 1; s <= steps; s++) {
     PetscCall(Values(A, s));
     if (counted) StepBegin(&Steps[0][s]);

@@ -104,7 +104,7 @@ static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVSte
     return;
   }
   if (!HybCycleShares(v->cycle, k, HYB_CYCLE_A) && HybSpMVHasStep(l->mult)) {
-    l->mult->left = last && v->cycle->sumsleft && HybCycleLeaves(v->cycle) ? v->cycle->sumsleft : NULL;
+    l->mult->left = last && HybCycleLeaves(v->cycle) ? v->cycle->sumsleft : NULL;
     CYCLE_BY_PLAN(v, l->mult, HybSpMVApplyStep(l->mult, &l->A, x, step));
     l->mult->left = NULL;
     return;

@@ -9,16 +9,6 @@
 
 #define SUMS_ROWS HYB_SPMV_SUMS_ROWS /* rows, and threads, of a block */
 
-/* a term, rounded: no compiler adds it by a fused operation */
-static __device__ __forceinline__ HybScalar SumsTerm(const HybScalar &a, const HybScalar &b)
-{
-#if defined(__CUDA_ARCH__) && !defined(PETSC_USE_COMPLEX) && !defined(HYB_SINGLE) && defined(PETSC_USE_REAL_DOUBLE)
-  return __dmul_rn(a, b);
-#else
-  return HybMul(a, b);
-#endif
-}
-
 /* K sums of a block, side by side at part; all SUMS_ROWS threads take part */
 template <int K>
 static __device__ __forceinline__ void SumsLeave(HybScalar (&sum)[K], HybScalar *part)
@@ -41,14 +31,14 @@ static __device__ __forceinline__ void SumsLeave(HybScalar (&sum)[K], HybScalar 
 /* z r, |z|^2 and |r|^2 */
 static __device__ __forceinline__ void SumsLeaveProducts(const HybScalar &z, const HybScalar &r, bool hermitian, HybScalar *part)
 {
-  HybScalar sum[3] = {SumsTerm(z, hermitian ? HybConj(r) : r), SumsTerm(z, HybConj(z)), SumsTerm(r, HybConj(r))};
+  HybScalar sum[3] = {HybMul(z, hermitian ? HybConj(r) : r), HybMul(z, HybConj(z)), HybMul(r, HybConj(r))};
   SumsLeave<3>(sum, part);
 }
 
 /* p w */
 static __device__ __forceinline__ void SumsLeaveProduct(const HybScalar &p, const HybScalar &w, bool hermitian, HybScalar *part)
 {
-  HybScalar sum[1] = {SumsTerm(p, hermitian ? HybConj(w) : w)};
+  HybScalar sum[1] = {HybMul(p, hermitian ? HybConj(w) : w)};
   SumsLeave<1>(sum, part);
 }
 #endif

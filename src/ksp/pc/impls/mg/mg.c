@@ -77,7 +77,6 @@ static PetscErrorCode HybMGLogFlops(const HybMG *h)
 static PetscErrorCode HybMGApplied(PC pc, HybMG *h)
 {
   PetscFunctionBegin;
-  h->applied++;
   PetscCall(HybMGLogFlops(h));
   AllVisited(h, (const PC_MG *)pc->data, 1);
   PetscCall(HybCountGAMG(HYB_CYCLES));
@@ -98,6 +97,7 @@ static PetscErrorCode HybMGApply(PC pc, HybMG *h, PetscErrorCode before, const H
   if (h->cycle.inverse) PetscCall(PetscLogGpuTimeEnd());
   if (ierr && !h->several) h->known = PETSC_FALSE;
   PetscCall(ierr);
+  h->applied++;
   PetscCall(HybMGApplied(pc, h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -213,7 +213,6 @@ PetscErrorCode HybMGColumnsApply(PC pc, PetscInt columns, const PetscScalar *b, 
   if (ierr) h->known = PETSC_FALSE;
   PetscCall(ierr);
   for (PetscInt c = 0; c < columns; c++) PetscCall(HybMGApplied(pc, h));
-  h->applied -= columns; /* by no plan of a level */
   PetscCall(PetscLogEventEnd(PC_Apply, pc, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -224,6 +223,7 @@ PetscErrorCode HybMGArraysApplied(PC pc)
 
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
+  h->applied++;
   PetscCall(HybMGApplied(pc, h));
   /* who has a graph of its own needs none of the cycle's for what is left */
   if (!h->cycle.graph) h->cycle.applied = PETSC_FALSE;
