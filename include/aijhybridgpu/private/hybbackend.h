@@ -38,6 +38,10 @@ struct _HybBackend {
   PetscErrorCode (*free)(const HybExec *, HybMem, size_t bytes, void *);
   /* Copies in stream order. Host memory may be reused on return, and what is copied to it is there. */
   PetscErrorCode (*copy)(const HybExec *, void *dst, const void *src, size_t bytes, HybCopyKind);
+  /* The same for up to HYB_FETCH_BYTES to the host, in two halves: begin(), number k < HYB_FETCHES, queues the copy, and
+     end() waits for it, but not for what was queued later. NULL on the host. */
+  PetscErrorCode (*fetchbegin)(const HybExec *, int k, const void *src, size_t bytes);
+  PetscErrorCode (*fetchend)(int k, void *dst, size_t bytes);
   PetscErrorCode (*zero)(const HybExec *, void *dst, size_t bytes);
   PetscErrorCode (*sync)(const HybExec *);
   /* Timer k < HYB_TIMERS: mark() sets its begin or its end in the stream; elapsed() gives the seconds between them, or,

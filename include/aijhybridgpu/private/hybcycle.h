@@ -105,6 +105,7 @@ typedef struct {
   /* NULL, or where the last application leaves sums of x b, |x|^2 and |b|^2: HybCycleLeaves() */
   HybColumnsSums *left;
   HybSpMVSums    *sumsleft; /* the same of one vector, where HybCycleLeaves() is true */
+  PetscBool       begun;    /* true: the caller has made what HybCycleFirst() tells, for the next application, which clears this */
   /* The caller changes stamp whenever an array or a plan of the cycle is another one. */
   uint64_t stamp;
   /* HybCycleApply()'s own */
@@ -202,6 +203,9 @@ extern PetscErrorCode HybCycleRecordBegin(HybCycle *, const HybExec *);
 extern void           HybCycleRecordEnd(HybCycle *);
 extern PetscErrorCode HybCycleReplay(HybCycle *, const HybExec *);
 extern void           HybCycleReplayed(HybCycle *);
+/* The first step of an application to x, if that is a pass over its right-hand side: whoever writes that may make it,
+   and says so by `begun` */
+extern PetscBool HybCycleFirst(const HybCycle *, HybScalar *x, HybSpMVFirst *);
 /* Is there a last step that leaves sums? */
 extern PetscBool HybCycleLeaves(const HybCycle *);
 /* floating-point operations of one application to one column, as PETSc counts them, without solve() */

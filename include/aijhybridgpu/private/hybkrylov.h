@@ -38,7 +38,7 @@ typedef enum {
   HYB_CG_BETAOLD, /* z r, of the cgproducts() before */
   HYB_CG_DPI,     /* p A p, of the last cgcurvature(); before the first, 0 */
   HYB_CG_DPIOLD,  /* of the one before */
-  HYB_CG_STOPPED, /* cgupdate() sets it to 1 where p A p is 0, not finite, or its real part changed its sign */
+  HYB_CG_STOPPED, /* cgupdate() sets it to 1 where p A p is 0, not finite, or its real part changed its sign, else to 0 */
   HYB_CG_NUMBERS
 } HybCGNumber;
 #define HYB_CG_SUMS 3
@@ -86,19 +86,24 @@ typedef struct _HybKrylovOps {
      sum of squares alone, in h[(steps+1) steps]. k = -1 makes u_0 of w = b. scale is not used. n > 0. */
   PetscErrorCode (*project)(const HybExec *, const HybKrylovBasis *, PetscInt k, const HybScalar *w, HybScalar *g);
   PetscErrorCode (*update)(const HybExec *, const HybKrylovBasis *, PetscInt k, PetscReal s, const HybScalar *c, const HybScalar *w);
-  /* The conjugate gradient method; NULL on the host. Nothing waits. cgproducts: z r, |z|^2 and |r|^2; cgdirection:
-     p = z + (beta/betaold) p, or p = z if betaold is 0, as it is at first; cgcurvature: p w; cgupdate: x += a p, r -= a
-     w with a = beta/(p w), unless HYB_CG_STOPPED. All launches are the same in each iteration. Of vectors that are
-     distributed over processes the caller adds what cgproducts() left in the HYB_CG_SUMS numbers from HYB_CG_BETA on,
-     and what cgcurvature() left in HYB_CG_DPI, over the processes; n may be 0. */
+  /* The conjugate gradient method; NULL on the host. Nothing waits, and all launches are the same in each iteration.
+     cgproducts: z r, |z|^2 and |r|^2.
+     cgdirection: x += a p with the step before's a and p, whose a is betaold/(p w), unless that was HYB_CG_STOPPED or
+     there was none, which betaold = 0 says; then p = z + (beta/betaold) p, or p = z. z NULL: x alone, after the last
+     iteration.
+     cgcurvature: p w.
+     cgupdate: r -= a w with a = beta/(p w), unless HYB_CG_STOPPED; and, if first is not NULL, its z of y = r.
+     So x is one step behind r, and an iteration that turns out to be one too many leaves x as it should be.
+     Of vectors that are distributed over processes the caller adds what cgproducts() left in the HYB_CG_SUMS numbers
+     from HYB_CG_BETA on, and what cgcurvature() left in HYB_CG_DPI, over the processes; n may be 0. */
   PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);
-  PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p);
+  PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p, HybScalar *x);
   PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w);
   /* The same in two parts: what a product with the matrix, or a cycle's last step, leaves (HybSpMVSums), by a launch of
      its own, unless z or p is NULL, then it is there; and the numbers from that. */
   PetscErrorCode (*cgproductsleft)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r, HybScalar *part);
   PetscErrorCode (*cgcurvatureleft)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *part);
-  PetscErrorCode (*cgupdate)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r);
+  PetscErrorCode (*cgupdate)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *w, HybScalar *r, const HybSpMVFirst *first);
   const HybKrylovColumnsOps *columns; /* NULL on the host */
 } HybKrylovOps;
 

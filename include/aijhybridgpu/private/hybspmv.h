@@ -31,6 +31,13 @@ typedef struct {
   HybScalar       *z;    /* is none of x, y, dinv */
 } HybSpMVStep;
 
+/* The first step from zero: z = c[0] (dinv y), of a y that its maker has in hand */
+typedef struct {
+  const HybScalar *dinv;
+  const PetscReal *c; /* in memory of the backend */
+  HybScalar       *z;
+} HybSpMVFirst;
+
 typedef struct _HybSpMVMethod HybSpMVMethod;
 
 /* Sums that a launch leaves on its way */

@@ -131,21 +131,27 @@ static void CycleFirst(Visit *v, const HybCycleLevel *l, const PetscReal *c, con
     CYCLE_DO(v, l->A.m, v->ops->first(v->exec, l->A.m, c, l->dinv, b, z));
 }
 
+/* where the first of so many steps from zero goes, so that the last one ends in x */
+static HybScalar *CycleFirstTo(const HybCycleLevel *l, const HybCycleSmoother *s, HybScalar *x)
+{
+  return s->steps % 2 ? x : l->p;
+}
+
 /* zero: x is not read */
 static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, const HybScalar *b, HybScalar *x, PetscBool zero)
 {
   const HybCycleLevel *l = &v->cycle->level[level];
   const PetscCount     n = (PetscCount)l->A.m * PetscMax(1, v->cycle->columns); /* numbers of a vector */
-  /* from, to: where the last iterate is and the next one goes. From zero the last step ends in x. */
-  HybScalar *to = zero && s->steps % 2 ? x : l->p, *from = to == x ? l->p : x;
+  /* from, to: where the last iterate is and the next one goes */
+  HybScalar *to = zero ? CycleFirstTo(l, s, x) : l->p, *from = to == x ? l->p : x;
 
   if (zero && !s->steps) CYCLE_DO(v, n, v->ops->clear(v->exec, n, x));
   for (PetscInt k = 0; k < s->steps; k++) {
     HybScalar *const last = from;
 
-    if (k == 0 && zero)
-      CycleFirst(v, l, s->c, b, to);
-    else {
+    if (k == 0 && zero) {
+      if (level || !v->cycle->begun) CycleFirst(v, l, s->c, b, to);
+    } else {
       const HybSpMVStep step = {b, l->dinv, s->threeterm && k > (zero ? 1 : 0) ? to : NULL, s->c + 3 * k, to};
 
       CycleStep(v, level, from, &step, (PetscBool)(level == 0 && s == &l->post && k == s->steps - 1));
@@ -416,6 +422,7 @@ PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar 
 
   PetscFunctionBegin;
   CycleAll(&v);
+  c->begun = PETSC_FALSE;
   PetscCall(v.failed);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -440,6 +447,7 @@ PetscErrorCode HybCycleApply(HybCycle *c, PetscErrorCode before, const HybScalar
     CycleByGraph(&v);
   else
     CycleAll(&v);
+  c->begun = PETSC_FALSE;
   PetscCall(v.failed);
   c->applied = PETSC_TRUE;
   if (!heard) heard = HybCycleHeard(c);
@@ -478,6 +486,15 @@ PetscErrorCode HybCycleReplay(HybCycle *c, const HybExec *exec)
 void HybCycleReplayed(HybCycle *c)
 {
   CycleReplayed(c, 0, 1);
+}
+
+PetscBool HybCycleFirst(const HybCycle *c, HybScalar *x, HybSpMVFirst *first)
+{
+  const HybCycleLevel *l = &c->level[0];
+
+  if (c->several || c->single || c->zerosum || c->columns || !l->pre.steps) return PETSC_FALSE;
+  *first = (HybSpMVFirst){l->dinv, l->pre.c, CycleFirstTo(l, &l->pre, x)};
+  return PETSC_TRUE;
 }
 
 PetscBool HybCycleLeaves(const HybCycle *c)

@@ -479,21 +479,32 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGLeft(PetscCount block
   if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) CGKeep(cg, total);
 }
 
-static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, const HybScalar *z, HybScalar *p)
+/* z NULL: x alone */
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, const HybScalar *z, HybScalar *p, HybScalar *x)
 {
   HybChainWait();
-  const PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
-  KrylovPack       a;
+  const PetscCount i      = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
+  const HybScalar  before = cg.s[HYB_CG_BETAOLD];
+  const bool       any = before != HybScalar(0), moves = any && cg.s[HYB_CG_STOPPED] == HybScalar(0);
+  KrylovPack       pp, zz, xx;
 
   if (i >= n) return;
-  a = KrylovLoad(z, i, n, aligned);
-  if (cg.s[HYB_CG_BETAOLD] != HybScalar(0)) {
-    const HybScalar  b = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_BETAOLD];
-    const KrylovPack c = KrylovLoad(p, i, n, aligned);
+  if (any) pp = KrylovLoad(p, i, n, aligned);
+  if (z) zz = KrylovLoad(z, i, n, aligned);
+  if (moves) {
+    const HybScalar a = before / cg.s[HYB_CG_DPI];
+    xx                = KrylovLoad(x, i, n, aligned);
 #pragma unroll
-    for (int q = 0; q < KRYLOV_PACK; q++) a.v[q] = a.v[q] + HybMul(b, c.v[q]);
+    for (int q = 0; q < KRYLOV_PACK; q++) xx.v[q] = xx.v[q] + HybMul(a, pp.v[q]);
+    KrylovStore(x, i, n, aligned, xx);
   }
-  KrylovStore(p, i, n, aligned, a);
+  if (!z) return;
+  if (any) {
+    const HybScalar b = cg.s[HYB_CG_BETA] / before;
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) zz.v[q] = zz.v[q] + HybMul(b, pp.v[q]);
+  }
+  KrylovStore(p, i, n, aligned, zz);
 }
 
 static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount n, HybCG cg, bool aligned, const HybScalar *p, const HybScalar *w)
@@ -518,24 +529,31 @@ static __device__ __forceinline__ bool CGStops(const HybCG &cg)
   return zero || !finite || (before < 0 && now > 0) || (before > 0 && now < 0);
 }
 
-static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, HybCG cg, bool aligned, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r)
+template <bool FIRST>
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, HybCG cg, bool aligned, const HybScalar *w, HybScalar *r, HybSpMVFirst first)
 {
   HybChainWait();
   const PetscCount i    = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
   const HybScalar  a    = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI];
   const bool       stop = CGStops(cg);
+  KrylovPack       dd;
 
   if (i == 0) cg.s[HYB_CG_STOPPED] = HybScalar(stop ? 1 : 0);
-  if (i >= n || stop) return;
-  const KrylovPack pp = KrylovLoad(p, i, n, aligned), ww = KrylovLoad(w, i, n, aligned);
-  KrylovPack       xx = KrylovLoad(x, i, n, aligned), rr = KrylovLoad(r, i, n, aligned);
+  if (i >= n) return;
+  if constexpr (FIRST) dd = KrylovLoad(first.dinv, i, n, aligned);
+  KrylovPack rr = KrylovLoad(r, i, n, aligned);
+  if (!stop) {
+    const KrylovPack ww = KrylovLoad(w, i, n, aligned);
 #pragma unroll
-  for (int q = 0; q < KRYLOV_PACK; q++) {
-    xx.v[q] = xx.v[q] + HybMul(a, pp.v[q]);
-    rr.v[q] = rr.v[q] - HybMul(a, ww.v[q]);
+    for (int q = 0; q < KRYLOV_PACK; q++) rr.v[q] = rr.v[q] - HybMul(a, ww.v[q]);
+    KrylovStore(r, i, n, aligned, rr);
   }
-  KrylovStore(x, i, n, aligned, xx);
-  KrylovStore(r, i, n, aligned, rr);
+  if constexpr (FIRST) {
+    const PetscReal c = first.c[0];
+#pragma unroll
+    for (int q = 0; q < KRYLOV_PACK; q++) rr.v[q] = KrylovReal(c, HybMul(dd.v[q], rr.v[q]));
+    KrylovStore(first.z, i, n, aligned, rr);
+  }
 }
 
 static PetscErrorCode HybKrylovCGProducts_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, const HybScalar *r)
@@ -545,11 +563,11 @@ static PetscErrorCode HybKrylovCGProducts_CUDA(const HybExec *exec, const HybCG 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybKrylovCGDirection_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, HybScalar *p)
+static PetscErrorCode HybKrylovCGDirection_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, HybScalar *p, HybScalar *x)
 {
   PetscFunctionBegin;
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
-  HYB_LAUNCH_CHAINED(n, CGDirection, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(p), z, p);
+  HYB_LAUNCH_CHAINED(n, CGDirection, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(p) && KrylovAligned(x), z, p, x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -585,12 +603,16 @@ static PetscErrorCode HybKrylovCGCurvatureLeft_CUDA(const HybExec *exec, const H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybKrylovCGUpdate_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *x, HybScalar *r)
+static PetscErrorCode HybKrylovCGUpdate_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *w, HybScalar *r, const HybSpMVFirst *first)
 {
-  const bool aligned = KrylovAligned(p) && KrylovAligned(w) && KrylovAligned(x) && KrylovAligned(r);
+  const HybSpMVFirst none    = {nullptr, nullptr, nullptr}, f = first ? *first : none;
+  const bool       aligned = KrylovAligned(w) && KrylovAligned(r) && KrylovAligned(f.dinv) && KrylovAligned(f.z);
 
   PetscFunctionBegin;
-  HYB_LAUNCH_CHAINED(n, CGUpdate, PetscMax((PetscCount)1, HybBlocks(KrylovPacks(n), KRYLOV_THREADS)), KRYLOV_THREADS, 0, exec->stream, n, *cg, aligned, p, w, x, r);
+  PetscCall(HybDispatch(first != nullptr, HybFlags(), [&](auto FIRST) {
+    HYB_LAUNCH_CHAINED(n, (CGUpdate<FIRST>), PetscMax((PetscCount)1, HybBlocks(KrylovPacks(n), KRYLOV_THREADS)), KRYLOV_THREADS, 0, exec->stream, n, *cg, aligned, w, r, f);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -7,10 +7,14 @@
   at its end, where PETSc would test for convergence. The order of operations is PETSc's.
 
     r = b - A x;  z = M r;  beta = z r, |z|                             wait: PETSc's test
-    repeat:  p = z + (beta/betaold) p
+    repeat:  x += (beta/dpi) p, of the iteration before;  p = z + (beta/betaold) p
              w = A p;  dpi = p w
-             x += (beta/dpi) p;  r -= (beta/dpi) w                      unless dpi says that PETSc would stop
+             r -= (beta/dpi) w                                          unless dpi says that PETSc would stop
              z = M r;  beta = z r, |z|                                  wait: what PETSc tests on the way, then its test
+    x += (beta/dpi) p
+
+  PETSc moves x and r together. Here x waits for the pass that reads p anyway. The pass over r makes the cycle's first
+  step too, which is one over r.
 
   Products are those of PETSc's kind: for complex numbers with conjugates, unless KSPCGSetType() says symmetric.
 
@@ -21,6 +25,10 @@
   On smaller matrices all launches of an iteration, the cycle's too, are one graph from the second solve on: launching
   them takes longer than what they do. It is made again where anything that it names has moved. There x is a vector of
   the plugin's own, since programs solve for this and that one.
+
+  Between two graphs the device would have nothing to do until the host has read the numbers. So the next graph is
+  launched before, where the norms so far say that this iteration will hardly be the last. If it is, the next one is in
+  vain: it only does for x what is left to do.
 
   Of several processes each has its part of the vectors, and their cards add the products among themselves
   (HybCommSumApply()), where peer access serves: still one wait. A process that fails goes on to that wait, so that the
@@ -35,7 +43,10 @@
 #include "../../../smoothers.h"
 #include "cgimpl.h"
 
-#define HYB_CG_GRAPH 2000000 /* rows up to which an iteration is a graph */
+#define HYB_CG_GRAPH 5000000 /* rows up to which an iteration is a graph */
+/* no iteration is expected to reduce the norm by more: the first, and a later one over the best so far */
+#define HYB_CG_STEEPEST 0.02
+#define HYB_CG_STEEPER  0.5
 
 PetscErrorCode HybCGGraphForget(HybCGSolver *cg)
 {
@@ -71,6 +82,9 @@ typedef struct {
   PetscErrorCode failed;
   PetscBool      told;       /* and a sum has told them */
   PetscInt64     iterations; /* that were begun */
+  PetscInt       queued, read; /* iterations that were launched, and whose numbers are asked for */
+  PetscBool      ahead;        /* the next one may be launched before the numbers are read */
+  PetscReal      steepest;     /* the smallest norm over the one before it */
   HybArena       work;
   HybVecAccess   b, x, r, z, p;
   HybScalar     *sum;                  /* where x is while it iterates */
@@ -192,17 +206,20 @@ static void SolvePrecondition(Solve *s)
   SOLVE_DO(s, PetscLogGpuFlops(6.0 * s->n));
 }
 
-/* from z to the next r */
+/* from z to the next r; x gets what is left of the step before */
 static void SolveStep(Solve *s, const HybExec *exec)
 {
   const HybKrylovOps *ops = exec->backend->krylov;
   HybScalar          *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
+  HybSpMVFirst        first;
+  const PetscBool     begins = HybCycleFirst(s->cycle, z, &first);
 
-  SOLVE_DO(s, ops->cgdirection(exec, &s->cg->numbers, s->n, z, p));
+  SOLVE_DO(s, ops->cgdirection(exec, &s->cg->numbers, s->n, z, p, s->sum));
   SolveMult(s, exec, s->p.there, HYB_SPMV_SET, NULL, s->z.there); /* w is where z was, as PETSc's is */
   SOLVE_DO(s, SolveCurvature(s, exec, p, z));
   SolveSum(s, exec, HYB_CG_DPI, 1);
-  SOLVE_DO(s, ops->cgupdate(exec, &s->cg->numbers, s->n, p, z, s->sum, r));
+  SOLVE_DO(s, ops->cgupdate(exec, &s->cg->numbers, s->n, z, r, begins ? &first : NULL));
+  s->cycle->begun = begins;
   if (SolveRuns(s, exec)) SOLVE_DO(s, PetscLogGpuFlops(8.0 * s->n));
 }
 
@@ -226,7 +243,10 @@ static PetscErrorCode SolveFetch(Solve *s)
   const HybExec *exec = &s->cycle->exec;
 
   PetscFunctionBegin;
-  SOLVE_DO(s, exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
+  if (s->ahead)
+    SOLVE_DO(s, exec->backend->fetchend((int)(s->read % HYB_FETCHES), s->host, sizeof(s->host)));
+  else
+    SOLVE_DO(s, exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
   if (s->several && s->failed && !s->told) SolveVain(s);
   if (s->several) SOLVE_ALWAYS(s, HybCycleHeard(s->cycle));
   if (s->several) SOLVE_ALWAYS(s, HybCommSumHeard(s->cg->sum));
@@ -319,24 +339,54 @@ static PetscErrorCode SolveGraph(Solve *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static void SolveQueue(Solve *s)
+{
+  const HybExec *exec = &s->cycle->exec;
+
+  s->queued++;
+  if (s->cg->graph) SOLVE_DO(s, SolveLaunch(s));
+  if (!s->cg->graph || (s->several && s->failed)) {
+    SolveStep(s, exec);
+    SolvePrecondition(s);
+  }
+  if (s->ahead) SOLVE_DO(s, exec->backend->fetchbegin(exec, (int)(s->queued % HYB_FETCHES), s->cg->numbers.s, sizeof(s->host)));
+  s->iterations++;
+}
+
+/* an iteration is on its way: will there be another one? */
+static PetscBool SolveGoesOn(const Solve *s)
+{
+  const KSP ksp = s->ksp;
+
+  if (!s->ahead || s->queued >= ksp->max_it) return PETSC_FALSE;
+  return (PetscBool)(HybTuningGet()->iterations_ahead == 2 || ksp->rnorm * s->steepest > ksp->ttol);
+}
+
 /* one iteration, and the wait */
 static PetscErrorCode SolveIteration(Solve *s)
 {
+  const PetscBool graph = (PetscBool)(s->cg->graph != NULL);
+
   PetscFunctionBegin;
-  if (s->cg->graph) {
-    SOLVE_ALWAYS(s, PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
-    SOLVE_DO(s, SolveLaunch(s));
+  s->read++;
+  if (graph) SOLVE_ALWAYS(s, PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
+  if (s->queued < s->read) SolveQueue(s);
+  if (SolveGoesOn(s)) SolveQueue(s);
+  if (graph) {
     SOLVE_ALWAYS(s, PetscLogEventEnd(PC_Apply, s->ksp->pc, 0, 0, 0));
     SOLVE_DO(s, PetscLogGpuFlops(2.0 * s->nnz + 14.0 * s->n));
     SOLVE_DO(s, HybMGArraysApplied(s->ksp->pc));
   }
-  if (!s->cg->graph || (s->several && s->failed)) {
-    SolveStep(s, &s->cycle->exec);
-    SolvePrecondition(s);
-  }
-  s->iterations++;
   PetscCall(SolveFetch(s));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the last iteration's part of x, unless the next one was launched */
+static void SolveEnd(Solve *s)
+{
+  const HybExec *exec = &s->cycle->exec;
+
+  if (s->queued == s->read) SOLVE_DO(s, exec->backend->krylov->cgdirection(exec, &s->cg->numbers, s->n, NULL, (HybScalar *)s->p.there, s->sum));
 }
 
 /* what PETSc does with a norm */
@@ -349,6 +399,7 @@ static PetscErrorCode SolveTest(Solve *s, PetscInt its)
   s->vain = (PetscBool)(ksp->normtype == KSP_NORM_UNPRECONDITIONED);
   if (ksp->normtype == KSP_NORM_NATURAL) KSPCheckDot(ksp, s->host[HYB_CG_BETA]);
   KSPCheckNorm(ksp, dp);
+  if (its) s->steepest = PetscMin(its == 1 ? 1 : s->steepest, HYB_CG_STEEPER * dp / ksp->rnorm);
   ksp->rnorm = dp;
   PetscCall(KSPLogResidualHistory(ksp, dp));
   if (!its && s->several && HybCGAsksForB(ksp))
@@ -400,7 +451,8 @@ static PetscErrorCode SolveIterate(Solve *s)
   PetscInt       i    = 0;
 
   PetscFunctionBegin;
-  ksp->its = 0;
+  ksp->its    = 0;
+  s->steepest = HYB_CG_STEEPEST;
   if (ksp->guess_zero)
     SOLVE_DO(s, exec->backend->copy(exec, s->r.there, s->b.there, sizeof(HybScalar) * (size_t)s->n, HYB_COPY_DEVICE_TO_DEVICE));
   else
@@ -412,6 +464,7 @@ static PetscErrorCode SolveIterate(Solve *s)
   PetscCall(SolveFetch(s));
   PetscCall(SolveTest(s, 0));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
+  s->ahead = (PetscBool)(s->cg->graph && !s->several && HybTuningGet()->iterations_ahead);
   do {
     const PetscScalar beta = s->host[HYB_CG_BETA];
 
@@ -430,6 +483,8 @@ static PetscErrorCode SolveIterate(Solve *s)
     i++;
   } while (i < ksp->max_it);
   if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
+  SolveEnd(s);
+  PetscCall(s->failed);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -611,6 +666,7 @@ PetscErrorCode HybCGSolve(KSP ksp, HybCGSolver *cg, PetscBool constants, PetscBo
   ierr   = SolveArrays(&s);
 
   s.cycle->sumsleft = NULL;
+  s.cycle->begun    = PETSC_FALSE;
   ierr              = HybErrorFirst(ierr, HybArenaReset(&s.work));
   PetscCall(HybErrorFirst(ierr, s.lent ? HybMGArraysEnd(ksp->pc) : PETSC_SUCCESS));
   PetscFunctionReturn(PETSC_SUCCESS);
