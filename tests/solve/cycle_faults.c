@@ -7,19 +7,21 @@ TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated -every 3
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 17
 TEST np=1 @emulated -solver -every 5
+TEST np=1 @emulated -solves -every 5 -mat_aijhybridgpu_tuning iterations_ahead=2
 TEST np=1 @emulated -solver -every 9 -mat_aijhybridgpu_tuning ordered=1,ordered_fewest=0,sums=0
 TEST np=1 @emulated -null -every 3
 TEST np=1 @emulated -pc_mg_aijhybridgpu_precision single -every 7
 
   And KSPCG's own memory: KSPReset() and KSPSetType() give it back.
 
+  -solves: whole solves by KSPCG in their place
   -every N: the first sixteen, and of the others one in N; -from K: from the K-th on; -solver: the coarsest level's
   stays; -null: constants are the null space; -verbose: says what failed
 */
 #include "matfault.h"
 
 static Mat       S;
-static PetscBool Verbose, Null;
+static PetscBool Verbose, Null, Whole;
 static Vec       expected[2]; /* before and after new values */
 
 static PetscErrorCode NewValues(Mat A, KSP ksp)
@@ -76,7 +78,7 @@ static PetscErrorCode Applications(KSP ksp, int n, Vec b, Vec x)
 
   PetscFunctionBeginUser;
   PetscCall(KSPGetPC(ksp, &pc));
-  for (int k = 0; k < n; k++) PetscCall(PCApply(pc, b, x));
+  for (int k = 0; k < n; k++) PetscCall(Whole ? KSPSolve(ksp, b, x) : PCApply(pc, b, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -223,6 +225,7 @@ int main(int argc, char **argv)
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-solver", &solver, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-solves", &Whole, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-null", &Null, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-verbose", &Verbose, NULL));
   PetscCall(PetscOptionsInsertString(NULL, "-ksp_type cg -pc_type gamg -pc_gamg_coarse_eq_limit 10"));

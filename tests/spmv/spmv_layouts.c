@@ -52,6 +52,7 @@ static const struct {
   {"block",    {BLOCK "lanes"},                                                    {"0"}                       },
   {"block",    {BLOCK "lanes"},                                                    {"32"}                      },
   {"block",    {BLOCK "lanes"},                                                    {"128"}                     },
+  {"block",    {BLOCK "lanes"},                                                    {"512"}                     },
   {"segsum",   {SEGSUM "repair"},                                                  {"cpu"}                     },
   {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},                {"64", "3", "1"}            },
   {"segsum",   {SEGSUM "threads", SEGSUM "items", SEGSUM "blocks"},                {"256", "5", "1"}           },

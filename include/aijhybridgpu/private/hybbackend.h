@@ -38,10 +38,12 @@ struct _HybBackend {
   PetscErrorCode (*free)(const HybExec *, HybMem, size_t bytes, void *);
   /* Copies in stream order. Host memory may be reused on return, and what is copied to it is there. */
   PetscErrorCode (*copy)(const HybExec *, void *dst, const void *src, size_t bytes, HybCopyKind);
-  /* The same for up to HYB_FETCH_BYTES to the host, in two halves: begin(), number k < HYB_FETCHES, queues the copy, and
-     end() waits for it, but not for what was queued later. NULL on the host. */
-  PetscErrorCode (*fetchbegin)(const HybExec *, int k, const void *src, size_t bytes);
-  PetscErrorCode (*fetchend)(int k, void *dst, size_t bytes);
+  /* A few numbers for the host, while the stream goes on: *memory is the host's and has HYB_LETTERS letters of
+     HYB_LETTER_BYTES, which kernels write. post() says that the kernels queued so far write letter k; read() waits for
+     these, but not for what was queued later. NULL on the host. */
+  PetscErrorCode (*letters)(const HybExec *, void **memory);
+  PetscErrorCode (*post)(const HybExec *, int k);
+  PetscErrorCode (*read)(int k, void *dst, size_t bytes);
   PetscErrorCode (*zero)(const HybExec *, void *dst, size_t bytes);
   PetscErrorCode (*sync)(const HybExec *);
   /* Timer k < HYB_TIMERS: mark() sets its begin or its end in the stream; elapsed() gives the seconds between them, or,

@@ -105,7 +105,8 @@ typedef struct {
   /* NULL, or where the last application leaves sums of x b, |x|^2 and |b|^2: HybCycleLeaves() */
   HybColumnsSums *left;
   HybSpMVSums    *sumsleft; /* the same of one vector, where HybCycleLeaves() is true */
-  PetscBool       begun;    /* true: the caller has made what HybCycleFirst() tells, for the next application, which clears this */
+  /* true: the caller has made what HybCycleFirst() tells, for the next application, which clears this */
+  PetscBool begun;
   /* The caller changes stamp whenever an array or a plan of the cycle is another one. */
   uint64_t stamp;
   /* HybCycleApply()'s own */

@@ -38,13 +38,18 @@ typedef enum {
   HYB_CG_BETAOLD, /* z r, of the cgproducts() before */
   HYB_CG_DPI,     /* p A p, of the last cgcurvature(); before the first, 0 */
   HYB_CG_DPIOLD,  /* of the one before */
-  HYB_CG_STOPPED, /* cgupdate() sets it to 1 where p A p is 0, not finite, or its real part changed its sign, else to 0 */
+  /* cgupdate() sets it to 1 where p A p is 0, not finite, or its real part changed its sign, else to 0 */
+  HYB_CG_STOPPED,
+  HYB_CG_TURN, /* cgproducts() so far */
   HYB_CG_NUMBERS
 } HybCGNumber;
 #define HYB_CG_SUMS 3
 typedef struct {
   HybScalar *s;       /* HYB_CG_NUMBERS numbers, then 3 HYB_KRYLOV_SUMS partial sums */
   int       *arrived; /* one counter */
+  /* NULL, or a device's letters to the host (HybBackend.letters()): cgproducts() leaves all numbers in letter
+     HYB_CG_TURN % HYB_LETTERS, and then counts */
+  HybScalar *letters;
   /* inner products conjugate their second factor, that of a Hermitian matrix; else, of a complex symmetric one, none */
   PetscBool hermitian;
 } HybCG;

@@ -186,8 +186,8 @@ typedef struct {
 /* Named counts of a method: rows per bin, growths, merge rounds, dirty tiles. -info shows them, tests assert them. */
 #define HYB_MAX_COUNTERS 32
 #define HYB_TIMERS       64 /* timers that a backend has: see HybBackend.mark() */
-#define HYB_FETCHES      2  /* see HybBackend.fetchbegin() */
-#define HYB_FETCH_BYTES  256
+#define HYB_LETTERS      2  /* see HybBackend.letters() */
+#define HYB_LETTER_BYTES 256
 typedef struct {
   PetscInt    n;
   const char *name[HYB_MAX_COUNTERS]; /* string literals */

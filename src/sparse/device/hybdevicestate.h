@@ -53,8 +53,9 @@ extern PetscErrorCode      HybDeviceAlloc(const HybExec *, HybMem, size_t, void 
 extern PetscErrorCode      HybDeviceFree(const HybExec *, HybMem, size_t, void *);
 extern PetscErrorCode      HybDeviceCopy(const HybExec *, void *, const void *, size_t, HybCopyKind);
 extern bool                HybDeviceIsSide(cudaStream_t); /* streams.cu */
-extern PetscErrorCode      HybDeviceFetchBegin(const HybExec *, int k, const void *, size_t);
-extern PetscErrorCode      HybDeviceFetchEnd(int k, void *, size_t);
+extern PetscErrorCode      HybDeviceLetters(const HybExec *, void **);
+extern PetscErrorCode      HybDevicePost(const HybExec *, int k);
+extern PetscErrorCode      HybDeviceRead(int k, void *, size_t);
 extern PetscErrorCode      HybDeviceZero(const HybExec *, void *, size_t);
 extern PetscErrorCode      HybDeviceSync(const HybExec *);
 extern PetscErrorCode      HybDeviceMark(const HybExec *, int k, PetscBool end);

@@ -46,7 +46,7 @@ static const HybOption TuningTable[] = {
   NUMBER(ordered_fewest, PETSC_TRUE, 3000000, 0, 0, "The fewest nonzeros of a matrix without few diagonals of which a cycle has such a copy"),
   NUMBER(sums, PETSC_TRUE, 1000000, 0, 0, "Rows from which on products and a cycle's last step leave the inner products of KSPCG if they can"),
   LIST(iterations_ahead, 1, "0 1 2", "Is an iteration of KSPCG launched before the one before it has ended; 1: where that will hardly be the last one, 2: always"),
-  LIST(block_lanes, 0, "0 1 32 128", "Threads of a block row; 1: rows are always streamed; 0: rows are streamed if they fit, else by their number"),
+  LIST(block_lanes, 0, "0 1 32 128 512", "Threads of a block row; 1: rows are always streamed; 0: rows are streamed if they fit, else by their number"),
   FLAG(rowshape_words, 1, "Are rows grouped by their diagonals if there are few diagonals"),
   /* below, a sort takes no longer than the search and its synchronisation */
   NUMBER(transpose_offsets, PETSC_TRUE, 1048576, 0, 0, "A transpose with this many nonzeros or more checks whether it has few diagonals"),

@@ -422,6 +422,14 @@ static __device__ __forceinline__ void CGKeep(const HybCG &cg, const HybScalar (
   cg.s[HYB_CG_BETA]    = total[0];
   cg.s[HYB_CG_ZZ]      = total[1];
   cg.s[HYB_CG_RR]      = total[2];
+  if (cg.letters) {
+    const int        turn   = (int)CGReal(cg.s[HYB_CG_TURN]);
+    HybScalar *const letter = cg.letters + (PetscCount)(turn % HYB_LETTERS) * (HYB_LETTER_BYTES / sizeof(HybScalar));
+#pragma unroll
+    for (int q = 0; q < HYB_CG_NUMBERS; q++) letter[q] = cg.s[q];
+    cg.s[HYB_CG_TURN] = HybScalar(turn + 1);
+    __threadfence_system();
+  }
 }
 
 /* p w */
@@ -605,8 +613,8 @@ static PetscErrorCode HybKrylovCGCurvatureLeft_CUDA(const HybExec *exec, const H
 
 static PetscErrorCode HybKrylovCGUpdate_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *w, HybScalar *r, const HybSpMVFirst *first)
 {
-  const HybSpMVFirst none    = {nullptr, nullptr, nullptr}, f = first ? *first : none;
-  const bool       aligned = KrylovAligned(w) && KrylovAligned(r) && KrylovAligned(f.dinv) && KrylovAligned(f.z);
+  const HybSpMVFirst none = {nullptr, nullptr, nullptr}, f = first ? *first : none;
+  const bool         aligned = KrylovAligned(w) && KrylovAligned(r) && KrylovAligned(f.dinv) && KrylovAligned(f.z);
 
   PetscFunctionBegin;
   PetscCall(HybDispatch(first != nullptr, HybFlags(), [&](auto FIRST) {

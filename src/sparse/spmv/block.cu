@@ -17,12 +17,14 @@
   for what they share (rowstream.cuh, "runs"), and the threads go along entries, bs of them side by side on a block.
 
   Rows of hundreds of entries (coarse operators of multigrid, restrictions) make tiles that shared memory cannot hold.
-  There a warp takes a block row, or four warps where block rows are few, straight from global memory: each lane has an
-  entry of all bs rows at a time, neighbouring lanes neighbouring ones, and one x for them.
+  There a warp takes a block row, or four warps where block rows are few, or sixteen where they are also very long,
+  straight from global memory: each lane has an entry of all bs rows at a time, neighbouring lanes neighbouring ones,
+  and one x for them. Of small blocks columns of the next entries are under way while these wait for x; for large ones
+  that is one load more among many.
 
     for k = lane, lane + lanes, ... < length of a row: x = x[column[k / bs] bs + k mod bs]
       for c < bs: sum[c] += value[start + c length + k] * x
-    sums over the lanes by a butterfly, over the four warps in order
+    sums over the lanes by a butterfly, over the warps in order
 
   "auto" takes this method for every matrix of such blocks, one from a structured grid too: shape would read less, but
   fetch x for every product. It does not where one row is very much longer than the others (a constraint that couples
@@ -115,33 +117,46 @@ struct RowStreamBlock {
 #define BLOCK_DIRECT(BS) ((BS) > 4 ? 2 : 4)
 /* block rows of fewer threads than these together have four warps each, if that leaves a lane more than one batch */
 #define BLOCK_FEW ((PetscCount)1 << 16)
+/* threads of a block row, where four warps would have more than five entries a lane */
+#define BLOCK_MANY         512
+#define BLOCK_MANY_ENTRIES 640
+#define BLOCK_SIZE(W)      ((W) > BLOCK_THREADS ? (W) : BLOCK_THREADS)
 
 /* W threads to a block row */
 template <int BS, int W, bool STEP>
-static __global__ __launch_bounds__(BLOCK_THREADS) void BlockRowsDirect(int mode, RowStep step, PetscInt n, const PetscInt *__restrict__ i, const PetscInt *__restrict__ column, const HybScalar *__restrict__ a, const HybScalar *x, const HybScalar *y, HybScalar *z)
+static __global__ __launch_bounds__(BLOCK_SIZE(W)) void BlockRowsDirect(int mode, RowStep step, PetscInt n, const PetscInt *__restrict__ i, const PetscInt *__restrict__ column, const HybScalar *__restrict__ a, const HybScalar *x, const HybScalar *y, HybScalar *z)
 {
   HybChainWait();
-  constexpr int    U = BLOCK_DIRECT(BS), WARPS = BLOCK_THREADS / HYB_WARP;
-  const PetscCount q     = (PetscCount)blockIdx.x * (BLOCK_THREADS / W) + threadIdx.x / W;
+  constexpr int    U = BLOCK_DIRECT(BS), WARPS = W / HYB_WARP;
+  const PetscCount q     = (PetscCount)blockIdx.x * (BLOCK_SIZE(W) / W) + threadIdx.x / W;
   const int        lane  = (int)(threadIdx.x % W);
   const bool       valid = q < n;
   const PetscInt   r = (PetscInt)(valid ? q : 0) * BS, start = i[r], len = valid ? i[r + 1] - start : 0;
   const PetscInt  *c = column + start / (BS * BS);
   const HybScalar *v = a + start;
   HybScalar        sum[BS];
+  constexpr bool   AHEAD = BS <= 4;
+  PetscInt         at[U];
+  const auto       entry = [&](PetscInt k, int u) { return (unsigned)(k + u * W < len ? k + u * W : k); };
+  const auto       fetch = [&](PetscInt k) {
+#pragma unroll
+    for (int u = 0; u < U; u++) at[u] = c[entry(k, u) / BS];
+  };
 
 #pragma unroll
   for (int b = 0; b < BS; b++) sum[b] = HybScalar(0);
+  if (AHEAD && lane < len) fetch(lane);
   for (PetscInt k = lane; k < len; k += U * W) {
     HybScalar xv[U], av[U][BS];
+    if (!AHEAD) fetch(k);
 #pragma unroll
     for (int u = 0; u < U; u++) {
-      const bool     in = k + u * W < len;
-      const unsigned e  = (unsigned)(in ? k + u * W : k);
-      xv[u]             = HybLoadVector(x + ((PetscCount)c[e / BS] * BS + e % BS));
+      const unsigned e = entry(k, u);
+      xv[u]            = HybLoadVector(x + ((PetscCount)at[u] * BS + e % BS));
 #pragma unroll
       for (int b = 0; b < BS; b++) av[u][b] = v[(PetscCount)b * len + e];
     }
+    if (AHEAD && k + U * W < len) fetch(k + U * W);
 #pragma unroll
     for (int u = 0; u < U; u++)
       if (k + u * W < len) {
@@ -187,6 +202,13 @@ typedef struct {
 #define BLOCK_LONGEST 4096
 #define BLOCK_MEANS   16
 
+/* threads of a block row, of which there are so many, of so many entries; batch: of a lane's */
+static PetscInt BlockThreads(PetscCount rows, PetscCount entries, int batch)
+{
+  if (rows * HYB_WARP >= BLOCK_FEW || entries <= HYB_WARP * batch) return HYB_WARP;
+  return rows * BLOCK_THREADS < BLOCK_FEW && entries > BLOCK_MANY_ENTRIES ? BLOCK_MANY : BLOCK_THREADS;
+}
+
 /* of a matrix that another method takes */
 static PetscErrorCode BlockFree(HybSpMV *S, Block **b)
 {
@@ -223,7 +245,7 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
     if (lanes > 1)
       b->direct = lanes;
     else if (lanes == 0 && !b->layout.fits)
-      b->direct = rows * HYB_WARP < BLOCK_FEW && A->nnz / A->m > HYB_WARP * BLOCK_DIRECT(b->bs) ? BLOCK_THREADS : HYB_WARP;
+      b->direct = BlockThreads(rows, A->nnz / A->m, BLOCK_DIRECT(b->bs));
   }
   S->data = b;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -271,8 +293,8 @@ static PetscErrorCode BlockLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *
   PetscFunctionBegin;
   if (!RowStreamAligned(A->a)) layout.values = 0; /* no tile fits: the slow way */
   if (b->direct) {
-    PetscCall(HybDispatch((int)b->direct, HybCases<HYB_WARP, BLOCK_THREADS>(), end.mode == ROW_STEP, HybFlags(), [&](auto W, auto STEP) {
-      HYB_LAUNCH_CHAINED(A->nnz, (BlockRowsDirect<BS, W, STEP>), HybBlocks(n, BLOCK_THREADS / W), BLOCK_THREADS, 0, S->exec.stream, end.mode,
+    PetscCall(HybDispatch((int)b->direct, HybCases<HYB_WARP, BLOCK_THREADS, BLOCK_MANY>(), end.mode == ROW_STEP, HybFlags(), [&](auto W, auto STEP) {
+      HYB_LAUNCH_CHAINED(A->nnz, (BlockRowsDirect<BS, W, STEP>), HybBlocks(n, BLOCK_SIZE(W) / W), BLOCK_SIZE(W), 0, S->exec.stream, end.mode,
                          end.step, n, A->i, b->column, A->a, x, end.y, end.z);
       return PETSC_SUCCESS;
     }));

@@ -80,11 +80,11 @@ typedef struct {
   PetscCount    n, nnz;        /* rows of this process, and their nonzeros */
   /* this process's first error: it does nothing any more but what the others wait for */
   PetscErrorCode failed;
-  PetscBool      told;       /* and a sum has told them */
-  PetscInt64     iterations; /* that were begun */
+  PetscBool      told;         /* and a sum has told them */
+  PetscInt64     iterations;   /* that were begun */
   PetscInt       queued, read; /* iterations that were launched, and whose numbers are asked for */
   PetscBool      ahead;        /* the next one may be launched before the numbers are read */
-  PetscReal      steepest;     /* the smallest norm over the one before it */
+  PetscReal      steepest;     /* the least that a norm is expected to be, over the one before it */
   HybArena       work;
   HybVecAccess   b, x, r, z, p;
   HybScalar     *sum;                  /* where x is while it iterates */
@@ -244,7 +244,7 @@ static PetscErrorCode SolveFetch(Solve *s)
 
   PetscFunctionBegin;
   if (s->ahead)
-    SOLVE_DO(s, exec->backend->fetchend((int)(s->read % HYB_FETCHES), s->host, sizeof(s->host)));
+    SOLVE_DO(s, exec->backend->read((int)(s->read % HYB_LETTERS), s->host, sizeof(s->host)));
   else
     SOLVE_DO(s, exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
   if (s->several && s->failed && !s->told) SolveVain(s);
@@ -349,7 +349,7 @@ static void SolveQueue(Solve *s)
     SolveStep(s, exec);
     SolvePrecondition(s);
   }
-  if (s->ahead) SOLVE_DO(s, exec->backend->fetchbegin(exec, (int)(s->queued % HYB_FETCHES), s->cg->numbers.s, sizeof(s->host)));
+  if (s->ahead) SOLVE_DO(s, exec->backend->post(exec, (int)(s->queued % HYB_LETTERS)));
   s->iterations++;
 }
 
@@ -505,6 +505,13 @@ static PetscErrorCode SolveReserve(Solve *s)
     PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CYCLE_TOTALS + HYB_CYCLE_SUMS, sizeof(HybScalar), &cg->sums.s));
     PetscCall(HybArenaAlloc(&cg->keep, HYB_WORK(exec), HYB_CG_NUMBERS + 3 * HYB_KRYLOV_SUMS, sizeof(HybScalar), &cg->numbers.s));
     cg->n = n;
+  }
+  cg->numbers.letters = NULL;
+  if (!s->several) {
+    void *letters;
+
+    PetscCall(exec->backend->letters(exec, &letters));
+    cg->numbers.letters = (HybScalar *)letters;
   }
   PetscCall(exec->backend->zero(exec, cg->numbers.s, HYB_CG_NUMBERS * sizeof(HybScalar)));
   PetscFunctionReturn(PETSC_SUCCESS);
