@@ -64,7 +64,10 @@ typedef struct {
   /* Set by the caller where HybSpMVLeaves() is true, else NULL: where products (HYB_SPMV_SET) leave x z, and steps z y,
      |z|^2 and |y|^2, side by side for each HYB_SPMV_SUMS_ROWS rows */
   HybSpMVSums *left;
-  void        *data;
+  /* Set by the caller where HybSpMVBegins() is true, else NULL: a product (HYB_SPMV_SET) makes this first step of its
+     result y, too */
+  const HybSpMVFirst *first;
+  void               *data;
 } HybSpMV;
 
 struct _HybSpMVMethod {
@@ -81,7 +84,8 @@ struct _HybSpMVMethod {
      second plan, and give it A's values. */
   PetscErrorCode (*orderup)(const HybSpMV *, const HybCSR *A, HybSpMV *ordered, PetscBool *fits);
   PetscErrorCode (*order)(const HybSpMV *, const HybCSR *A, HybSpMV *ordered);
-  PetscBool leaves; /* it leaves sums that are asked for */
+  PetscBool leaves;                     /* it leaves sums that are asked for */
+  PetscBool (*begins)(const HybSpMV *); /* NULL: HybSpMVBegins() is false */
   /* NULL: HybSpMVHasAmend() is false */
   PetscErrorCode (*amend)(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
   /* NULL: 0; see HybSpMVLanes() */
@@ -104,6 +108,8 @@ extern PetscErrorCode HybSpMVOrderUp(const HybSpMV *plan, const HybCSR *A, HybSp
 extern PetscErrorCode HybSpMVOrder(const HybSpMV *plan, const HybCSR *A, HybSpMV *ordered);
 /* Are sums left where the plan's `left` is set? */
 extern PetscBool HybSpMVLeaves(const HybSpMV *);
+/* Is a first step made where the plan's `first` is set? */
+extern PetscBool HybSpMVBegins(const HybSpMV *);
 /* z of a step that was made without the entries of A, another part of its matrix: z -= c[0] dinv (A x) */
 extern PetscBool      HybSpMVHasAmend(const HybSpMV *);
 extern PetscErrorCode HybSpMVAmend(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);

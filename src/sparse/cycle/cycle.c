@@ -55,6 +55,7 @@ typedef struct {
   HybScalar         *x;
   PetscBool          recorded; /* somebody captures all of it */
   PetscErrorCode     failed;   /* the first error of this process: nothing is done any more, and the others are told */
+  PetscInt           begun;    /* the level whose first step the restriction to it has made; 0: none */
 } Visit;
 
 /* what this process does alone, with n entries */
@@ -137,6 +138,23 @@ static HybScalar *CycleFirstTo(const HybCycleLevel *l, const HybCycleSmoother *s
   return s->steps % 2 ? x : l->p;
 }
 
+/* b of level k + 1 = R r. Where that is all of it, the same launch makes the first step of the level's smoother. */
+static void CycleRestrict(Visit *v, PetscInt k, const HybScalar *r, HybScalar *b)
+{
+  HybCycle *const      c    = v->cycle;
+  HybCycleLevel *const l    = &c->level[k];
+  const HybCycleLevel *next = &c->level[k + 1]; /* behind the last one it is not read */
+  HybSpMVFirst         first;
+
+  v->begun = k + 1 < c->n && next->pre.steps && !c->columns && !c->several && l->R.i && HybSpMVBegins(l->restriction) ? k + 1 : 0;
+  if (v->begun) {
+    first                 = (HybSpMVFirst){next->dinv, next->pre.c, CycleFirstTo(next, &next->pre, next->x)};
+    l->restriction->first = &first;
+  }
+  CycleMult(v, k, HYB_CYCLE_R, r, HYB_SPMV_SET, NULL, b);
+  if (v->begun) l->restriction->first = NULL;
+}
+
 /* zero: x is not read */
 static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, const HybScalar *b, HybScalar *x, PetscBool zero)
 {
@@ -150,7 +168,7 @@ static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, con
     HybScalar *const last = from;
 
     if (k == 0 && zero) {
-      if (level || !v->cycle->begun) CycleFirst(v, l, s->c, b, to);
+      if (level ? level != v->begun : !v->cycle->begun) CycleFirst(v, l, s->c, b, to);
     } else {
       const HybSpMVStep step = {b, l->dinv, s->threeterm && k > (zero ? 1 : 0) ? to : NULL, s->c + 3 * k, to};
 
@@ -281,7 +299,7 @@ static PetscErrorCode CycleCapture(Visit *v, HybCycle *c)
   ierr = CycleRecord(c, c->first, v->exec);
   if (!ierr) ierr = v->ops->capture(v->exec, &captured, &may);
   if (may) {
-    Visit inner = {c, &captured, v->ops, v->b, v->x, PETSC_TRUE, PETSC_SUCCESS};
+    Visit inner = {c, &captured, v->ops, v->b, v->x, PETSC_TRUE, PETSC_SUCCESS, v->begun};
 
     CycleFrom(&inner, c->first);
     ierr = v->ops->captured(&captured, inner.failed, &c->graph);
@@ -382,7 +400,7 @@ static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, P
   if (bs != b) CycleZeroSum(v, b);
   CycleSmooth(v, k, &l->pre, bs, x, zero);
   CycleMult(v, k, HYB_CYCLE_A, x, HYB_SPMV_RESIDUAL, b, l->r);
-  CycleMult(v, k, HYB_CYCLE_R, l->r, HYB_SPMV_SET, NULL, bc);
+  CycleRestrict(v, k, l->r, bc);
   if (k + 1 == c->whole && c->several) CycleSum(v, k + 1 < c->n ? c->level[k + 1].A.m : c->m, bc);
   if (k == c->first - 1 && CycleHasGraph(v))
     CycleByGraph(v);
@@ -418,7 +436,7 @@ PetscBool HybCycleIsRecordable(const HybCycle *c)
 PetscErrorCode HybCycleRecord(HybCycle *c, const HybExec *exec, const HybScalar *b, HybScalar *x)
 {
   const HybExec levels = HybCycleLevels(c, exec);
-  Visit         v      = {c, &levels, levels.backend->cycle, b, x, PETSC_TRUE, PETSC_SUCCESS};
+  Visit         v      = {c, &levels, levels.backend->cycle, b, x, PETSC_TRUE, PETSC_SUCCESS, 0};
 
   PetscFunctionBegin;
   CycleAll(&v);
@@ -431,7 +449,7 @@ PetscErrorCode HybCycleApply(HybCycle *c, PetscErrorCode before, const HybScalar
 {
   const PetscBool same   = (PetscBool)(c->several && b == c->lastb && x == c->lastx);
   const HybExec   levels = HybCycleLevels(c, &c->exec);
-  Visit           v      = {c, &levels, levels.backend->cycle, b, x, PETSC_FALSE, before};
+  Visit           v      = {c, &levels, levels.backend->cycle, b, x, PETSC_FALSE, before, 0};
   PetscErrorCode  heard  = HybCycleHeard(c);
 
   PetscFunctionBegin;

@@ -313,7 +313,7 @@ static PetscErrorCode BlockLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *
 static PetscErrorCode HybSpMVApply_BlockCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   PetscFunctionBegin;
-  PetscCall(HybDispatch(((const Block *)S->data)->bs, RowBlocksSizes(), [&](auto BS) { return BlockLaunch<BS>(S, A, x, RowEndingOf(mode, y, z)); }));
+  PetscCall(HybDispatch(((const Block *)S->data)->bs, RowBlocksSizes(), [&](auto BS) { return BlockLaunch<BS>(S, A, x, RowEndingWithFirst(S, mode, y, z)); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -324,13 +324,19 @@ static PetscErrorCode HybSpMVStep_BlockCUDA(HybSpMV *S, const HybCSR *A, const H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscBool HybSpMVBegins_BlockCUDA(const HybSpMV *S)
+{
+  return (PetscBool)(((const Block *)S->data)->direct > 0);
+}
+
 HYB_EXTERN_C_BEGIN
 extern const HybSpMVMethod HYB_PRECISION(HybSpMV_BlockCUDA);
 HYB_EXTERN_C_END
 const HybSpMVMethod HYB_PRECISION(HybSpMV_BlockCUDA) = {
-  .name  = "block",
-  .fits  = HybSpMVFits_BlockCUDA,
-  .setup = HybSpMVSetUp_BlockCUDA,
-  .apply = HybSpMVApply_BlockCUDA,
-  .step  = HybSpMVStep_BlockCUDA,
+  .name   = "block",
+  .fits   = HybSpMVFits_BlockCUDA,
+  .setup  = HybSpMVSetUp_BlockCUDA,
+  .apply  = HybSpMVApply_BlockCUDA,
+  .step   = HybSpMVStep_BlockCUDA,
+  .begins = HybSpMVBegins_BlockCUDA,
 };

@@ -16,6 +16,19 @@ static inline RowEnding RowEndingOf(HybSpMVMode mode, const HybScalar *y, HybSca
   return end;
 }
 
+/* where the plan's `first` is set, too */
+static inline RowEnding RowEndingWithFirst(const HybSpMV *S, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
+{
+  RowEnding end = RowEndingOf(mode, y, z);
+
+  if (S->first) {
+    end.step.dinv  = S->first->dinv;
+    end.step.c     = S->first->c;
+    end.step.first = S->first->z;
+  }
+  return end;
+}
+
 static inline RowEnding RowEndingOfStep(const HybScalar *x, const HybSpMVStep *s)
 {
   RowEnding end = RowEndingOf(HYB_SPMV_STEP, s->y, s->z);

@@ -496,7 +496,7 @@ static PetscErrorCode RowGroupLaunch(HybSpMV *S, const HybCSR *A, const HybScala
 static PetscErrorCode HybSpMVApply_RowGroupCUDA(HybSpMV *S, const HybCSR *A, const HybScalar *x, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   PetscFunctionBegin;
-  PetscCall(RowGroupLaunch(S, A, x, RowEndingOf(mode, y, z)));
+  PetscCall(RowGroupLaunch(S, A, x, RowEndingWithFirst(S, mode, y, z)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -527,6 +527,11 @@ static PetscErrorCode HybSpMVOrder_RowGroupCUDA(const HybSpMV *, const HybCSR *A
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscBool HybSpMVBegins_RowGroupCUDA(const HybSpMV *S)
+{
+  return (PetscBool)(((const RowGroup *)S->data)->way == ROWGROUP_DIRECT);
+}
+
 static int HybSpMVLanes_RowGroupCUDA(const HybSpMV *S)
 {
   const RowGroup *rg = (const RowGroup *)S->data;
@@ -545,6 +550,7 @@ const HybSpMVMethod HYB_PRECISION(HybSpMV_RowGroupCUDA) = {
   .step     = HybSpMVStep_RowGroupCUDA,
   .orderup  = HybSpMVOrderUp_RowGroupCUDA,
   .order    = HybSpMVOrder_RowGroupCUDA,
+  .begins   = HybSpMVBegins_RowGroupCUDA,
   .lanes    = HybSpMVLanes_RowGroupCUDA,
   .fitsonce = HybSpMVFitsOnce_RowGroupCUDA,
 };

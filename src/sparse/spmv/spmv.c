@@ -174,6 +174,11 @@ PetscBool HybSpMVLeaves(const HybSpMV *mv)
   return (PetscBool)(mv->method && mv->method->leaves);
 }
 
+PetscBool HybSpMVBegins(const HybSpMV *mv)
+{
+  return (PetscBool)(mv->method && mv->method->begins && mv->method->begins(mv));
+}
+
 int HybSpMVLanes(const HybSpMV *mv)
 {
   return mv->method && mv->method->lanes ? mv->method->lanes(mv) : 0;

@@ -19,6 +19,7 @@ enum {
 typedef struct {
   const HybScalar *x, *dinv, *w;
   const PetscReal *c;
+  HybScalar       *first; /* of a kernel without steps: NULL, or where c[0] (dinv sum) goes as well */
 } RowStep;
 
 /* how all rows of a launch end */
@@ -65,8 +66,10 @@ static __device__ __forceinline__ void RowEndOr(int mode, const RowStep &step, H
 {
   if (STEP)
     z[r] = RowStepEnd(step, RowStepBase(step, r), step.dinv[r], y[r], sum);
-  else
+  else {
     RowEnd(mode, sum, y, z, r);
+    if (step.first) step.first[r] = (HybScalarReal)step.c[0] * HybMul(step.dinv[r], sum);
+  }
 }
 
 /* lanes for rows of this mean length: each lane has two to four entries of a mean row, short rows one lane each */

@@ -575,9 +575,11 @@ static PetscErrorCode SolveGetArrays(Solve *s)
 
 static PetscErrorCode SolveArrays(Solve *s)
 {
-  KSP            ksp   = s->ksp;
-  const HybExec *exec  = &s->cycle->exec;
-  const size_t   bytes = sizeof(HybScalar) * (size_t)s->n;
+  KSP            ksp    = s->ksp;
+  const HybExec *exec   = &s->cycle->exec;
+  const size_t   bytes  = sizeof(HybScalar) * (size_t)s->n;
+  HybVecAccess  *lent[] = {&s->p, &s->z, &s->r, &s->x, &s->b};
+  PetscBool      begun  = PETSC_FALSE;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -587,19 +589,18 @@ static PetscErrorCode SolveArrays(Solve *s)
   SOLVE_DO(s, SolveGetArrays(s));
   SOLVE_DO(s, SolveLeft(s));
   if (s->several) s->failed = HybAgree(PetscObjectComm((PetscObject)ksp), s->failed, "A solve");
-  PetscCall(s->failed);
-  s->sum = s->cg->x && s->cg->solved ? s->cg->x : (HybScalar *)s->x.there;
-  if (s->sum != (HybScalar *)s->x.there) SOLVE_DO(s, exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE));
-  ierr = SolveIterate(s);
-  if (s->several) ierr = SolveTogether(s, ierr);
-  if (!ierr && s->vain) ierr = HybMGArraysInVain(ksp->pc);
-  if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
-  s->cg->solved = PETSC_TRUE;
-  PetscCall(HybVecRestore(exec, &s->work, &s->p));
-  PetscCall(HybVecRestore(exec, &s->work, &s->z));
-  PetscCall(HybVecRestore(exec, &s->work, &s->r));
-  PetscCall(HybVecRestore(exec, &s->work, &s->x));
-  PetscCall(HybVecRestore(exec, &s->work, &s->b));
+  ierr = s->failed;
+  if (!ierr) { /* of several processes: of all */
+    begun  = PETSC_TRUE;
+    s->sum = s->cg->x && s->cg->solved ? s->cg->x : (HybScalar *)s->x.there;
+    if (s->sum != (HybScalar *)s->x.there) SOLVE_DO(s, exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE));
+    ierr = SolveIterate(s);
+    if (s->several) ierr = SolveTogether(s, ierr);
+    if (!ierr && s->vain) ierr = HybMGArraysInVain(ksp->pc);
+    if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
+    s->cg->solved = PETSC_TRUE;
+  }
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lent); k++) ierr = HybErrorFirst(ierr, begun ? HybVecRestore(exec, &s->work, lent[k]) : HybVecDrop(&s->work, lent[k]));
   PetscCall(ierr);
   /* PETSc's mark of a failed preconditioner, which was made in a vector that was lent */
 #if HYB_HAS_VECFLAG

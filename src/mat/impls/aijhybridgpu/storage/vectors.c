@@ -3,9 +3,36 @@
 */
 #include "where.h"
 
-PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read, PetscBool write, HybVecAccess *d)
+/* room on the device for a vector of the host's, and its entries */
+static PetscErrorCode HybVecStage(const HybExec *x, HybArena *work, HybVecAccess *d)
 {
   PetscInt n;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(d->v, &n));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscScalar), &d->there));
+  if (!d->read) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(x->backend->copy(x, d->there, d->array, sizeof(PetscScalar) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(HybLogToDevice(sizeof(PetscScalar) * (PetscLogDouble)n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybVecGiveBack(HybVecAccess *d)
+{
+  PetscFunctionBegin;
+  if (d->read && d->write)
+    PetscCall(VecRestoreArrayAndMemType(d->v, &d->array));
+  else if (d->write)
+    PetscCall(VecRestoreArrayWriteAndMemType(d->v, &d->array));
+  else
+    PetscCall(VecRestoreArrayReadAndMemType(d->v, (const PetscScalar **)&d->array));
+  d->v = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read, PetscBool write, HybVecAccess *d)
+{
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   d->v     = v;
@@ -31,20 +58,16 @@ PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read
   else
     PetscCall(VecGetArrayReadAndMemType(v, (const PetscScalar **)&d->array, &d->mtype));
   d->there = d->array;
-  if (PetscMemTypeHost(d->mtype)) {
-    PetscCall(VecGetLocalSize(v, &n));
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscScalar), &d->there));
-    if (read) {
-      PetscCall(x->backend->copy(x, d->there, d->array, sizeof(PetscScalar) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
-      PetscCall(HybLogToDevice(sizeof(PetscScalar) * (PetscLogDouble)n));
-    }
-  }
+  if (!PetscMemTypeHost(d->mtype)) PetscFunctionReturn(PETSC_SUCCESS);
+  ierr = HybVecStage(x, work, d);
+  if (ierr) PetscCall(HybErrorFirst(ierr, HybVecGiveBack(d))); /* nobody has it */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *d)
 {
-  PetscInt n;
+  PetscErrorCode ierr = PETSC_SUCCESS; /* the vector is given back all the same */
+  PetscInt       n;
 
   PetscFunctionBegin;
   if (!d->v) PetscFunctionReturn(PETSC_SUCCESS);
@@ -60,17 +83,23 @@ PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *d)
   if (PetscMemTypeHost(d->mtype)) {
     if (d->write) {
       PetscCall(VecGetLocalSize(d->v, &n));
-      PetscCall(x->backend->copy(x, d->array, d->there, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-      PetscCall(HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)n));
+      ierr = x->backend->copy(x, d->array, d->there, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST);
+      if (!ierr) ierr = HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)n);
     }
-    PetscCall(HybArenaFree(work, &d->there));
+    ierr = HybErrorFirst(ierr, HybArenaFree(work, &d->there));
   }
-  if (d->read && d->write)
-    PetscCall(VecRestoreArrayAndMemType(d->v, &d->array));
-  else if (d->write)
-    PetscCall(VecRestoreArrayWriteAndMemType(d->v, &d->array));
-  else
-    PetscCall(VecRestoreArrayReadAndMemType(d->v, (const PetscScalar **)&d->array));
+  PetscCall(HybErrorFirst(ierr, HybVecGiveBack(d)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybVecDrop(HybArena *work, HybVecAccess *d)
+{
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  if (!d->v) PetscFunctionReturn(PETSC_SUCCESS);
+  if (d->there != d->array) ierr = HybArenaFree(work, &d->there);
+  PetscCall(HybErrorFirst(ierr, HybVecGiveBack(d)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
