@@ -92,6 +92,29 @@ static PetscErrorCode OwnResidual(Pair *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* R's first row gets an entry in every column: products with it are planned otherwise */
+static PetscErrorCode FillFirstRow(Mat R)
+{
+  Mat      L;
+  PetscInt m, n, M, N, first;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetSize(R, &M, &N));
+  PetscCall(MatGetLocalSize(R, &m, &n));
+  PetscCall(MatCreate(PetscObjectComm((PetscObject)R), &L));
+  PetscCall(MatSetSizes(L, m, n, M, N));
+  PetscCall(MatSetType(L, ((PetscObject)R)->type_name));
+  PetscCall(MatSetUp(L));
+  PetscCall(MatSetOption(L, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatGetOwnershipRange(L, &first, NULL));
+  for (PetscInt c = 0; !first && c < N; c++) PetscCall(MatSetValue(L, 0, c, 1e-4, INSERT_VALUES));
+  PetscCall(MatAssemblyBegin(L, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(L, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAXPY(R, 1.0, L, DIFFERENT_NONZERO_PATTERN));
+  PetscCall(MatDestroy(&L));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode Restrictions(Pair *p)
 {
   PetscFunctionBeginUser;
@@ -106,6 +129,13 @@ static PetscErrorCode Restrictions(Pair *p)
       PetscCall(MatDestroy(&R[side]));
     }
     PetscCall(Twice(p, MADE, "a restriction of the program's"));
+    SIDES(side) {
+      PetscCall(MatTranspose(P[side], MAT_INITIAL_MATRIX, &R[side]));
+      PetscCall(FillFirstRow(R[side]));
+      PetscCall(PCMGSetRestriction(p->ksp[side]->pc, l, R[side]));
+      PetscCall(MatDestroy(&R[side]));
+    }
+    PetscCall(Twice(p, MADE, "a restriction with a long row"));
     BOTH(PCMGSetRestriction(p->ksp[side]->pc, l, P[side]));
     PetscCall(Twice(p, MADE, "the interpolation's transpose again"));
     SIDES(side) {

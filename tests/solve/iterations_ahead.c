@@ -78,6 +78,19 @@ static unsigned long long Launches(const Step *s, const char *name)
   return n;
 }
 
+/* PETSc's r, which stays in a vector of the solver's */
+static PetscErrorCode Residual(KSP ksp, Vec *r)
+{
+  Vec v, of;
+
+  PetscFunctionBeginUser;
+  PetscCall(KSPGetRhs(ksp, &v));
+  PetscCall(VecDuplicate(v, r));
+  PetscCall(KSPBuildResidual(ksp, NULL, *r, &of));
+  if (of != *r) PetscCall(VecCopy(of, *r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscBool SameBits(const PetscReal *a, const PetscReal *b, PetscInt n)
 {
   return (PetscBool)!memcmp(a, b, (size_t)n * sizeof(*a));
@@ -103,7 +116,7 @@ static PetscErrorCode Case(Mat given, PetscScalar scale, PetscReal rtol, PetscIn
 {
   Mat    A[2];
   KSP    ksp[2];
-  Vec    b[2], x[2], first;
+  Vec    b[2], x[2], first, residual, r;
   Result aij, one, again;
 
   PetscFunctionBeginUser;
@@ -130,6 +143,7 @@ static PetscErrorCode Case(Mat given, PetscScalar scale, PetscReal rtol, PetscIn
     if (!s) {
       PetscCall(VecDuplicate(x[1], &first));
       PetscCall(VecCopy(x[1], first));
+      PetscCall(Residual(ksp[1], &residual));
       Beside(&aij, &one, name);
       continue;
     }
@@ -140,6 +154,10 @@ static PetscErrorCode Case(Mat given, PetscScalar scale, PetscReal rtol, PetscIn
     MatTestCheck(again.applied == one.its + 1, "applications in the log");
     PetscCall(VecEqual(x[1], first, &same));
     MatTestCheck(same || aij.reason == KSP_DIVERGED_NANORINF, "another solve of the same system has other bits");
+    PetscCall(Residual(ksp[1], &r));
+    PetscCall(VecEqual(r, residual, &same));
+    MatTestCheck(same || aij.reason == KSP_DIVERGED_NANORINF, "another residual vector");
+    PetscCall(VecDestroy(&r));
     if (StepEmulator && s > 1) {
       /* the first application is a graph as well, below the finest level */
       const unsigned long long made = Launches(&step, "cudaGraphLaunch"), asked = (unsigned long long)one.its + 1;
@@ -154,6 +172,7 @@ static PetscErrorCode Case(Mat given, PetscScalar scale, PetscReal rtol, PetscIn
     PetscCall(VecDestroy(&b[k]));
   }
   PetscCall(VecDestroy(&first));
+  PetscCall(VecDestroy(&residual));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

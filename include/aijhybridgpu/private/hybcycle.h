@@ -113,6 +113,7 @@ typedef struct {
   void     *graph;   /* the captured launches of all levels from `first` on; NULL: not captured yet */
   PetscBool applied; /* true: there was an application since the last HybCycleMoved() */
   PetscInt  first;   /* the finest level that is captured */
+  PetscInt  made;    /* the level whose first step is not in the graph, since the restriction to it makes it; 0: none */
   PetscInt  same;    /* so many applications had the vectors of the one before */
   PetscBool wander;  /* true: captured vectors were not those of the next application */
   /* the last application's */

@@ -40,15 +40,28 @@ typedef enum {
   HYB_CG_DPIOLD,  /* of the one before */
   /* cgupdate() sets it to 1 where p A p is 0, not finite, or its real part changed its sign, else to 0 */
   HYB_CG_STOPPED,
-  HYB_CG_TURN, /* cgproducts() so far */
+  HYB_CG_TURN, /* the next letter */
+  /* set by the host before the first cgdirection(): the norm at which the iterations end, that at which they diverge,
+     and which norm that is, HybCGNormKind */
+  HYB_CG_GOAL,
+  HYB_CG_MOST,
+  HYB_CG_KIND,
+  /* cgproducts() sets it to 1 where these numbers, or beta, or HYB_CG_STOPPED, end the iterations, else to 0 */
+  HYB_CG_LAST,
   HYB_CG_NUMBERS
 } HybCGNumber;
+typedef enum {
+  HYB_CG_NONE, /* nothing ends the iterations */
+  HYB_CG_NORM_Z,
+  HYB_CG_NORM_R,
+  HYB_CG_NORM_BETA /* real numbers alone: moduli of complex ones are the host's */
+} HybCGNormKind;
 #define HYB_CG_SUMS 3
 typedef struct {
   HybScalar *s;       /* HYB_CG_NUMBERS numbers, then 3 HYB_KRYLOV_SUMS partial sums */
   int       *arrived; /* one counter */
   /* NULL, or a device's letters to the host (HybBackend.letters()): cgproducts() leaves all numbers in letter
-     HYB_CG_TURN % HYB_LETTERS, and then counts */
+     HYB_CG_TURN, which then is the other one */
   HybScalar *letters;
   /* inner products conjugate their second factor, that of a Hermitian matrix; else, of a complex symmetric one, none */
   PetscBool hermitian;
@@ -97,8 +110,9 @@ typedef struct _HybKrylovOps {
      there was none, which betaold = 0 says; then p = z + (beta/betaold) p, or p = z. z NULL: x alone, after the last
      iteration.
      cgcurvature: p w.
-     cgupdate: r -= a w with a = beta/(p w), unless HYB_CG_STOPPED; and, if first is not NULL, its z of y = r.
-     So x is one step behind r, and an iteration that turns out to be one too many leaves x as it should be.
+     cgupdate: r -= a w with a = beta/(p w), unless HYB_CG_STOPPED or HYB_CG_LAST; and, if first is not NULL, its z of
+     y = r. So x is one step behind r. An iteration that turns out to be one too many brings x up to r, and leaves r and
+     what follows from it, z and its products, as they are; p and w are others.
      Of vectors that are distributed over processes the caller adds what cgproducts() left in the HYB_CG_SUMS numbers
      from HYB_CG_BETA on, and what cgcurvature() left in HYB_CG_DPI, over the processes; n may be 0. */
   PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);

@@ -80,8 +80,8 @@ typedef struct {
 } HybVecAccess;
 PETSC_INTERN PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec, PetscBool read, PetscBool write, HybVecAccess *);
 PETSC_INTERN PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *);
-/* the same after an error: of what was to be written nothing is */
-PETSC_INTERN PetscErrorCode HybVecDrop(HybArena *work, HybVecAccess *);
+/* the same after an error: what is staged is not sent back */
+PETSC_INTERN PetscErrorCode HybVecDrop(const HybExec *x, HybArena *work, HybVecAccess *);
 /* From now on operations on matrices of the type, and vectors made for them, stay on the host (on), or are as usual
    again. For the plugin's own small matrices: a first operation on the device would load kernels and libraries. Reports
    leave these operations out. */

@@ -146,7 +146,7 @@ static void CycleRestrict(Visit *v, PetscInt k, const HybScalar *r, HybScalar *b
   const HybCycleLevel *next = &c->level[k + 1]; /* behind the last one it is not read */
   HybSpMVFirst         first;
 
-  v->begun = k + 1 < c->n && next->pre.steps && !c->columns && !c->several && l->R.i && HybSpMVBegins(l->restriction) ? k + 1 : 0;
+  v->begun = HybTuningGet()->restrict_first && k + 1 < c->n && next->pre.steps && !c->columns && !c->several && l->R.i && HybSpMVBegins(l->restriction) ? k + 1 : 0;
   if (v->begun) {
     first                 = (HybSpMVFirst){next->dinv, next->pre.c, CycleFirstTo(next, &next->pre, next->x)};
     l->restriction->first = &first;
@@ -301,6 +301,7 @@ static PetscErrorCode CycleCapture(Visit *v, HybCycle *c)
   if (may) {
     Visit inner = {c, &captured, v->ops, v->b, v->x, PETSC_TRUE, PETSC_SUCCESS, v->begun};
 
+    c->made = v->begun;
     CycleFrom(&inner, c->first);
     ierr = v->ops->captured(&captured, inner.failed, &c->graph);
   }
@@ -351,6 +352,7 @@ static void CycleByGraph(Visit *v)
 {
   HybCycle *const c = v->cycle;
 
+  if (c->graph && c->made != v->begun) CYCLE_DO(v, 1, c->exec.backend->cycle->forget(&c->exec, &c->graph));
   if (!c->graph) CYCLE_DO(v, 1, CycleCapture(v, c));
   if (c->graph && !v->failed) {
     CYCLE_DO(v, 1, CycleLaunch(v, c));

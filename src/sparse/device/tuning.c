@@ -45,6 +45,7 @@ static const HybOption TuningTable[] = {
   NUMBER(ordered, PETSC_TRUE, 3, 0, 0, "Applications of multigrid's cycle with the same values from which on it has a copy of them in the order in which kernels read them, of 4000000 nonzeros and more at once; 0: never"),
   NUMBER(ordered_fewest, PETSC_TRUE, 3000000, 0, 0, "The fewest nonzeros of a matrix without few diagonals of which a cycle has such a copy"),
   NUMBER(sums, PETSC_TRUE, 1000000, 0, 0, "Rows from which on products and a cycle's last step leave the inner products of KSPCG if they can"),
+  FLAG(restrict_first, 1, "Does the launch that restricts to a multigrid level make the first step of its smoother"),
   LIST(iterations_ahead, 1, "0 1 2", "Is an iteration of KSPCG launched before the one before it has ended; 1: where that will hardly be the last one, 2: always"),
   LIST(block_lanes, 0, "0 1 32 128 512", "Threads of a block row; 1: rows are always streamed; 0: rows are streamed if they fit, else by their number"),
   FLAG(rowshape_words, 1, "Are rows grouped by their diagonals if there are few diagonals"),

@@ -415,6 +415,21 @@ static __device__ __forceinline__ bool CGSums(const HybScalar (&mine)[K], HybSca
   return threadIdx.x == 0;
 }
 
+/* will the host end the iterations? PETSc's test, HybCGNorm() and HybCGBegin() */
+static __device__ __forceinline__ bool CGEnds(const HybCG &cg)
+{
+  const int       kind = (int)CGReal(cg.s[HYB_CG_KIND]);
+  const PetscReal beta = CGReal(cg.s[HYB_CG_BETA]);
+
+  if (kind == HYB_CG_NONE) return false;
+  if (cg.s[HYB_CG_STOPPED] != HybScalar(0) || cg.s[HYB_CG_BETA] == HybScalar(0)) return true;
+  if (sizeof(HybScalar) == sizeof(PetscReal) && beta * CGReal(cg.s[HYB_CG_BETAOLD]) < 0) return true;
+  const PetscReal square = kind == HYB_CG_NORM_Z ? CGReal(cg.s[HYB_CG_ZZ]) : kind == HYB_CG_NORM_R ? CGReal(cg.s[HYB_CG_RR])
+                                                                                                   : (beta < 0 ? -beta : beta);
+  const PetscReal norm   = (PetscReal)sqrt(square);
+  return norm <= CGReal(cg.s[HYB_CG_GOAL]) || norm >= CGReal(cg.s[HYB_CG_MOST]);
+}
+
 /* z r, |z|^2 and |r|^2, by one thread */
 static __device__ __forceinline__ void CGKeep(const HybCG &cg, const HybScalar (&total)[3])
 {
@@ -422,12 +437,14 @@ static __device__ __forceinline__ void CGKeep(const HybCG &cg, const HybScalar (
   cg.s[HYB_CG_BETA]    = total[0];
   cg.s[HYB_CG_ZZ]      = total[1];
   cg.s[HYB_CG_RR]      = total[2];
+  cg.s[HYB_CG_LAST]    = HybScalar(CGEnds(cg) ? 1 : 0);
   if (cg.letters) {
+    static_assert(HYB_CG_NUMBERS * sizeof(HybScalar) <= HYB_LETTER_BYTES, "a letter has all numbers");
     const int        turn   = (int)CGReal(cg.s[HYB_CG_TURN]);
-    HybScalar *const letter = cg.letters + (PetscCount)(turn % HYB_LETTERS) * (HYB_LETTER_BYTES / sizeof(HybScalar));
+    HybScalar *const letter = cg.letters + (PetscCount)turn * (HYB_LETTER_BYTES / sizeof(HybScalar));
 #pragma unroll
     for (int q = 0; q < HYB_CG_NUMBERS; q++) letter[q] = cg.s[q];
-    cg.s[HYB_CG_TURN] = HybScalar(turn + 1);
+    cg.s[HYB_CG_TURN] = HybScalar((turn + 1) % HYB_LETTERS);
     __threadfence_system();
   }
 }
@@ -493,8 +510,9 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount 
   HybChainWait();
   const PetscCount i      = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
   const HybScalar  before = cg.s[HYB_CG_BETAOLD];
-  const bool       any = before != HybScalar(0), moves = any && cg.s[HYB_CG_STOPPED] == HybScalar(0);
-  KrylovPack       pp, zz, xx;
+  /* any: there was one */
+  const bool any = before != HybScalar(0), moves = any && cg.s[HYB_CG_STOPPED] == HybScalar(0);
+  KrylovPack pp, zz, xx;
 
   if (i >= n) return;
   if (any) pp = KrylovLoad(p, i, n, aligned);
@@ -543,14 +561,14 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, 
   HybChainWait();
   const PetscCount i    = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
   const HybScalar  a    = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI];
-  const bool       stop = CGStops(cg);
+  const bool       stop = CGStops(cg), keep = stop || cg.s[HYB_CG_LAST] != HybScalar(0);
   KrylovPack       dd;
 
   if (i == 0) cg.s[HYB_CG_STOPPED] = HybScalar(stop ? 1 : 0);
   if (i >= n) return;
   if constexpr (FIRST) dd = KrylovLoad(first.dinv, i, n, aligned);
   KrylovPack rr = KrylovLoad(r, i, n, aligned);
-  if (!stop) {
+  if (!keep) {
     const KrylovPack ww = KrylovLoad(w, i, n, aligned);
 #pragma unroll
     for (int q = 0; q < KRYLOV_PACK; q++) rr.v[q] = rr.v[q] - HybMul(a, ww.v[q]);

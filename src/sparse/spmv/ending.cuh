@@ -16,7 +16,7 @@ static inline RowEnding RowEndingOf(HybSpMVMode mode, const HybScalar *y, HybSca
   return end;
 }
 
-/* where the plan's `first` is set, too */
+/* of HYB_SPMV_SET, where the plan's `first` may be set */
 static inline RowEnding RowEndingWithFirst(const HybSpMV *S, HybSpMVMode mode, const HybScalar *y, HybScalar *z)
 {
   RowEnding end = RowEndingOf(mode, y, z);

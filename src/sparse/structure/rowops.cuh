@@ -15,7 +15,7 @@ enum {
   ROW_STEP     = 3
 };
 
-/* What a row's sum ends by where it is a smoother's step (HybSpMVStep); kernels that have none are given zero bytes */
+/* What a row's sum ends by where it is a smoother's step (HybSpMVStep); of other kernels zero bytes, or `first` */
 typedef struct {
   const HybScalar *x, *dinv, *w;
   const PetscReal *c;

@@ -25,7 +25,7 @@ typedef struct {
   PetscInt     summed; /* sums in the graph */
   void        *graph;
   PetscBool    solved;   /* once at least with this */
-  const void  *names[6]; /* what the graph names: the cycle, r, z, p, the backend, and whether it has sums */
+  const void  *names[7]; /* what the graph names: the cycle, r, z, p, the backend, letters, and whether it has sums */
   uint64_t     stamp;    /* the cycle's */
 } HybCGSolver;
 

@@ -28,7 +28,8 @@
 
   Between two graphs the device would have nothing to do until the host has read the numbers. So the next graph is
   launched before, where the norms so far say that this iteration will hardly be the last. If it is, the next one is in
-  vain: it only does for x what is left to do.
+  vain. The device knows the goal: it does for x what is left to do, keeps r, and applies M to it once more. p and w are
+  other vectors then.
 
   Of several processes each has its part of the vectors, and their cards add the products among themselves
   (HybCommSumApply()), where peer access serves: still one wait. A process that fails goes on to that wait, so that the
@@ -44,9 +45,10 @@
 #include "cgimpl.h"
 
 #define HYB_CG_GRAPH 5000000 /* rows up to which an iteration is a graph */
-/* no iteration is expected to reduce the norm by more: the first, and a later one over the best so far */
-#define HYB_CG_STEEPEST 0.02
-#define HYB_CG_STEEPER  0.5
+/* The first iteration is expected to leave this part of the norm at least, a later one this part of what the best one
+   so far has left */
+#define HYB_CG_FIRST_LEAVES 0.02
+#define HYB_CG_LATER_LEAVES 0.5
 
 PetscErrorCode HybCGGraphForget(HybCGSolver *cg)
 {
@@ -326,10 +328,10 @@ static PetscErrorCode SolveGraph(Solve *s)
 {
   HybCGSolver   *cg       = s->cg;
   const HybExec *exec     = &s->cycle->exec;
-  const void    *names[6] = {s->cycle, s->r.there, s->z.there, s->p.there, exec->backend, NULL};
+  const void    *names[7] = {s->cycle, s->r.there, s->z.there, s->p.there, exec->backend, cg->numbers.letters, NULL};
 
   PetscFunctionBegin;
-  if (s->null) names[5] = &cg->sums;
+  if (s->null) names[6] = &cg->sums;
   if (cg->graph && !memcmp(names, cg->names, sizeof(names)) && cg->stamp == s->cycle->stamp) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybCGGraphForget(cg));
   if (!cg->solved || s->sum != cg->x || !HybCycleIsRecordable(s->cycle)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -368,6 +370,8 @@ static PetscErrorCode SolveIteration(Solve *s)
   const PetscBool graph = (PetscBool)(s->cg->graph != NULL);
 
   PetscFunctionBegin;
+  /* else the one that is on its way has kept r */
+  PetscCheck(s->queued == s->read || s->host[HYB_CG_LAST] == (PetscScalar)0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "KSPCG goes on, and the device took iteration %" PetscInt_FMT " for the last one: -mat_aijhybridgpu_tuning iterations_ahead=0", s->read);
   s->read++;
   if (graph) SOLVE_ALWAYS(s, PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
   if (s->queued < s->read) SolveQueue(s);
@@ -399,7 +403,7 @@ static PetscErrorCode SolveTest(Solve *s, PetscInt its)
   s->vain = (PetscBool)(ksp->normtype == KSP_NORM_UNPRECONDITIONED);
   if (ksp->normtype == KSP_NORM_NATURAL) KSPCheckDot(ksp, s->host[HYB_CG_BETA]);
   KSPCheckNorm(ksp, dp);
-  if (its) s->steepest = PetscMin(its == 1 ? 1 : s->steepest, HYB_CG_STEEPER * dp / ksp->rnorm);
+  if (its) s->steepest = PetscMin(its == 1 ? 1 : s->steepest, HYB_CG_LATER_LEAVES * dp / ksp->rnorm);
   ksp->rnorm = dp;
   PetscCall(KSPLogResidualHistory(ksp, dp));
   if (!its && s->several && HybCGAsksForB(ksp))
@@ -444,7 +448,29 @@ static void SolveNormOfB(Solve *s)
   s->norm = HybCGNorm(s->ksp, s->host, 1);
 }
 
-static PetscErrorCode SolveIterate(Solve *s)
+/* May iterations be launched ahead? Then the device gets to know when PETSc's test ends them. */
+static PetscErrorCode SolveAim(Solve *s)
+{
+  const KSP       ksp     = s->ksp;
+  const PetscBool natural = (PetscBool)(ksp->normtype != KSP_NORM_PRECONDITIONED && ksp->normtype != KSP_NORM_UNPRECONDITIONED);
+  HybScalar       aim[3];
+
+  PetscFunctionBegin;
+  s->ahead = (PetscBool)(s->cg->graph && s->cg->numbers.letters && ksp->chknorm < 0 && !(natural && PetscDefined(USE_COMPLEX)));
+#if HYB_HAS_MIN_IT
+  if (ksp->min_it > 0) s->ahead = PETSC_FALSE;
+#endif
+  if (!s->ahead) PetscFunctionReturn(PETSC_SUCCESS);
+  aim[0] = (HybScalar)ksp->ttol;
+  aim[1] = (HybScalar)(ksp->divtol * ksp->rnorm0);
+  aim[2] = (HybScalar)(natural ? HYB_CG_NORM_BETA : ksp->normtype == KSP_NORM_PRECONDITIONED ? HYB_CG_NORM_Z
+                                                                                             : HYB_CG_NORM_R);
+  PetscCall(s->cycle->exec.backend->copy(&s->cycle->exec, s->cg->numbers.s + HYB_CG_GOAL, aim, sizeof(aim), HYB_COPY_HOST_TO_DEVICE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* all of them; x may lack the last one's part */
+static PetscErrorCode SolveIterations(Solve *s)
 {
   KSP            ksp  = s->ksp;
   const HybExec *exec = &s->cycle->exec;
@@ -452,7 +478,7 @@ static PetscErrorCode SolveIterate(Solve *s)
 
   PetscFunctionBegin;
   ksp->its    = 0;
-  s->steepest = HYB_CG_STEEPEST;
+  s->steepest = HYB_CG_FIRST_LEAVES;
   if (ksp->guess_zero)
     SOLVE_DO(s, exec->backend->copy(exec, s->r.there, s->b.there, sizeof(HybScalar) * (size_t)s->n, HYB_COPY_DEVICE_TO_DEVICE));
   else
@@ -464,7 +490,7 @@ static PetscErrorCode SolveIterate(Solve *s)
   PetscCall(SolveFetch(s));
   PetscCall(SolveTest(s, 0));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  s->ahead = (PetscBool)(s->cg->graph && !s->several && HybTuningGet()->iterations_ahead);
+  PetscCall(SolveAim(s));
   do {
     const PetscScalar beta = s->host[HYB_CG_BETA];
 
@@ -483,8 +509,16 @@ static PetscErrorCode SolveIterate(Solve *s)
     i++;
   } while (i < ksp->max_it);
   if (i >= ksp->max_it) ksp->reason = KSP_DIVERGED_ITS;
-  SolveEnd(s);
-  PetscCall(s->failed);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SolveIterate(Solve *s)
+{
+  const PetscErrorCode ierr = SolveIterations(s);
+
+  PetscFunctionBegin;
+  SolveEnd(s); /* after an error of PETSc's test, too */
+  PetscCall(HybErrorFirst(ierr, s->failed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -507,7 +541,7 @@ static PetscErrorCode SolveReserve(Solve *s)
     cg->n = n;
   }
   cg->numbers.letters = NULL;
-  if (!s->several) {
+  if (!s->several && cg->x && cg->solved && HybTuningGet()->iterations_ahead) { /* there may be a graph */
     void *letters;
 
     PetscCall(exec->backend->letters(exec, &letters));
@@ -600,7 +634,7 @@ static PetscErrorCode SolveArrays(Solve *s)
     if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
     s->cg->solved = PETSC_TRUE;
   }
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lent); k++) ierr = HybErrorFirst(ierr, begun ? HybVecRestore(exec, &s->work, lent[k]) : HybVecDrop(&s->work, lent[k]));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lent); k++) ierr = HybErrorFirst(ierr, begun ? HybVecRestore(exec, &s->work, lent[k]) : HybVecDrop(exec, &s->work, lent[k]));
   PetscCall(ierr);
   /* PETSc's mark of a failed preconditioner, which was made in a vector that was lent */
 #if HYB_HAS_VECFLAG

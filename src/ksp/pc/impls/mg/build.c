@@ -672,7 +672,7 @@ static PetscErrorCode LendParallel(HybMG *h, PetscBool *moved)
 PetscErrorCode HybMGLend(HybMG *h)
 {
   HybCycle *c = &h->cycle;
-  /* the cycle's own graph has nothing of the finest level's */
+  /* the cycle's own graph has nothing of the finest level's, and HybCycle.made says what that makes of the next one */
   PetscBool      moved = PETSC_FALSE, other = PETSC_FALSE, any;
   PetscErrorCode ierr = PETSC_SUCCESS;
 

@@ -17,10 +17,17 @@ static PetscErrorCode HybVecStage(const HybExec *x, HybArena *work, HybVecAccess
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybVecGiveBack(HybVecAccess *d)
+static PetscErrorCode HybVecGiveBack(const HybExec *x, HybVecAccess *d)
 {
   PetscFunctionBegin;
-  if (d->read && d->write)
+  if (!HybExecOnDevice(x)) {
+    if (d->read && d->write)
+      PetscCall(VecRestoreArray(d->v, &d->array));
+    else if (d->write)
+      PetscCall(VecRestoreArrayWrite(d->v, &d->array));
+    else
+      PetscCall(VecRestoreArrayRead(d->v, (const PetscScalar **)&d->array));
+  } else if (d->read && d->write)
     PetscCall(VecRestoreArrayAndMemType(d->v, &d->array));
   else if (d->write)
     PetscCall(VecRestoreArrayWriteAndMemType(d->v, &d->array));
@@ -35,7 +42,7 @@ PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  d->v     = v;
+  d->v     = NULL; /* it is nobody's until it was got */
   d->read  = read;
   d->write = write;
   d->array = d->there = NULL;
@@ -49,6 +56,7 @@ PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read
     else
       PetscCall(VecGetArrayRead(v, (const PetscScalar **)&d->array));
     d->there = d->array;
+    d->v     = v;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (read && write)
@@ -58,9 +66,10 @@ PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read
   else
     PetscCall(VecGetArrayReadAndMemType(v, (const PetscScalar **)&d->array, &d->mtype));
   d->there = d->array;
+  d->v     = v;
   if (!PetscMemTypeHost(d->mtype)) PetscFunctionReturn(PETSC_SUCCESS);
   ierr = HybVecStage(x, work, d);
-  if (ierr) PetscCall(HybErrorFirst(ierr, HybVecGiveBack(d))); /* nobody has it */
+  if (ierr) PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, d))); /* the caller has nothing */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -71,16 +80,7 @@ PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *d)
 
   PetscFunctionBegin;
   if (!d->v) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!HybExecOnDevice(x)) {
-    if (d->read && d->write)
-      PetscCall(VecRestoreArray(d->v, &d->array));
-    else if (d->write)
-      PetscCall(VecRestoreArrayWrite(d->v, &d->array));
-    else
-      PetscCall(VecRestoreArrayRead(d->v, (const PetscScalar **)&d->array));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (PetscMemTypeHost(d->mtype)) {
+  if (HybExecOnDevice(x) && PetscMemTypeHost(d->mtype)) {
     if (d->write) {
       PetscCall(VecGetLocalSize(d->v, &n));
       ierr = x->backend->copy(x, d->array, d->there, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST);
@@ -88,18 +88,18 @@ PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *d)
     }
     ierr = HybErrorFirst(ierr, HybArenaFree(work, &d->there));
   }
-  PetscCall(HybErrorFirst(ierr, HybVecGiveBack(d)));
+  PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, d)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybVecDrop(HybArena *work, HybVecAccess *d)
+PetscErrorCode HybVecDrop(const HybExec *x, HybArena *work, HybVecAccess *d)
 {
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   if (!d->v) PetscFunctionReturn(PETSC_SUCCESS);
   if (d->there != d->array) ierr = HybArenaFree(work, &d->there);
-  PetscCall(HybErrorFirst(ierr, HybVecGiveBack(d)));
+  PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, d)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
