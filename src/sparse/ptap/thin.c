@@ -89,7 +89,6 @@ static void HybThinSort(PetscInt n, PetscInt *restrict cols)
 typedef struct {
   PetscInt  *ptr, *row;            /* of P^T */
   PetscInt  *fine, *coarse, *rows; /* marks, and rows of P that one row of C needs */
-  PetscInt   longest;              /* entries of a row of P */
   HybColSet  set;                  /* for rows of C that are long all the same */
   HybColList list;
 } HybThin;
@@ -97,7 +96,8 @@ typedef struct {
 /* row c of C at the end of the list */
 static PetscErrorCode HybThinRow(HybPtAP *pp, const HybCSR *A, const HybCSR *P, HybThin *t, PetscInt c, PetscInt *count)
 {
-  PetscInt nrows = 0, n = 0, *cols;
+  PetscInt   nrows = 0, n = 0, *cols;
+  PetscCount met = 0;
 
   PetscFunctionBegin;
   for (PetscInt e = t->ptr[c]; e < t->ptr[c + 1]; e++) {
@@ -105,7 +105,8 @@ static PetscErrorCode HybThinRow(HybPtAP *pp, const HybCSR *A, const HybCSR *P, 
 
     nrows = HybThinMeet(A->i[r + 1] - A->i[r], A->j + A->i[r], c, t->fine, nrows, t->rows);
   }
-  PetscCall(HybColListReserve(&pp->work, &t->list, PetscMin((PetscCount)nrows * t->longest, (PetscCount)P->n) + 1));
+  for (PetscInt k = 0; k < nrows; k++) met += P->i[t->rows[k] + 1] - P->i[t->rows[k]];
+  PetscCall(HybColListReserve(&pp->work, &t->list, PetscMin(met, (PetscCount)P->n) + 1));
   cols = HybColListEnd(&t->list);
   for (PetscInt k = 0; k < nrows; k++) {
     const PetscInt lo = P->i[t->rows[k]];
@@ -142,7 +143,6 @@ static PetscErrorCode HybPtAPSymbolic_Thin(HybPtAP *pp, const HybCSR *A, const H
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)P->m + 1, sizeof(PetscInt), &t.rows));
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, P->n, sizeof(PetscInt), &t.coarse));
   PetscCall(HybColSetCreate(work, P->n, &t.set));
-  for (PetscInt r = 0; r < P->m; r++) t.longest = PetscMax(t.longest, P->i[r + 1] - P->i[r]);
   memset(t.fine, -1, (size_t)P->m * sizeof(PetscInt));
   memset(t.coarse, -1, (size_t)P->n * sizeof(PetscInt));
   HybColListInit(&t.list, A->nnz);
