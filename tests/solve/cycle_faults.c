@@ -7,7 +7,7 @@ TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=1 @emulated -every 3
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 17
 TEST np=1 @emulated -solver -every 5
-TEST np=1 @emulated -solves -every 5 -mat_aijhybridgpu_tuning iterations_ahead=2
+TEST np=1 @emulated -solves -every 11 -mat_aijhybridgpu_tuning iterations_ahead=2
 TEST np=1 @emulated -solver -every 9 -mat_aijhybridgpu_tuning ordered=1,ordered_fewest=0,sums=0
 TEST np=1 @emulated -null -every 3
 TEST np=1 @emulated -pc_mg_aijhybridgpu_precision single -every 7

@@ -7,7 +7,7 @@ TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=2 -mat_aijhybridgpu_backend host -few
 TEST np=1 @emulated
 TEST np=1 @emulated -pc_mg_aijhybridgpu_precision single
-TEST np=1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2,restrict_first=0
+TEST np=+1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2,restrict_first=0
 TEST np=2 @emulated -few
 TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning whole=0
 TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning comm_together=0

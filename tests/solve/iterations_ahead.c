@@ -7,8 +7,8 @@
 
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2 -always
-TEST np=1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=0
-TEST np=1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2,sums=0,ordered=1,ordered_fewest=0 -always
+TEST np=+1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=0
+TEST np=+1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2,sums=0,ordered=1,ordered_fewest=0 -always
 TEST np=1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2 -pc_mg_aijhybridgpu_precision single -always
 */
 #include "stepcounts.h"
