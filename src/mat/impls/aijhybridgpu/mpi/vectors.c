@@ -25,19 +25,6 @@ static PetscErrorCode HybMPIVecCreate(Mat A, PetscLayout map, Vec *v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* HybMPIVecCreate() gathers the layout. A process alone that has bound A to the CPU makes its vectors PETSc's way,
-   which does not: it joins in here. */
-static PetscErrorCode HybMPIVecJoin(Mat A, PetscLayout map)
-{
-  PetscLayout same;
-
-  PetscFunctionBegin;
-  PetscCall(PetscLayoutSetUp(map));
-  PetscCall(PetscLayoutCreateFromSizes(PetscObjectComm((PetscObject)A), map->n, map->N, 1, &same));
-  PetscCall(PetscLayoutDestroy(&same));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode MatCreateVecs_MPIAIJHybridGPU(Mat A, Vec *right, Vec *left)
 {
   PetscErrorCode (*const before)(Mat, Vec *, Vec *) = A->ops->getvecs; /* a program's may call this one */
@@ -52,10 +39,6 @@ PetscErrorCode MatCreateVecs_MPIAIJHybridGPU(Mat A, Vec *right, Vec *left)
     if (right) PetscCall(HybMPIVecCreate(A, A->cmap, right));
     if (left) PetscCall(HybMPIVecCreate(A, A->rmap, left));
     PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (size > 1 && A->boundtocpu) {
-    if (right) PetscCall(HybMPIVecJoin(A, A->cmap));
-    if (left) PetscCall(HybMPIVecJoin(A, A->rmap));
   }
   A->ops->getvecs = NULL; /* PETSc's own way */
   ierr            = MatCreateVecs(A, right, left);
