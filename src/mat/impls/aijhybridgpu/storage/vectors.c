@@ -17,9 +17,13 @@ static PetscErrorCode HybVecStage(const HybExec *x, HybArena *work, HybVecAccess
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybVecGiveBack(const HybExec *x, HybVecAccess *d)
+/* not written: the vector is what it was, on all processes, where norms may be known by its state */
+static PetscErrorCode HybVecGiveBack(const HybExec *x, PetscBool written, HybVecAccess *d)
 {
+  PetscObjectState state;
+
   PetscFunctionBegin;
+  PetscCall(PetscObjectStateGet((PetscObject)d->v, &state));
   if (!HybExecOnDevice(x)) {
     if (d->read && d->write)
       PetscCall(VecRestoreArray(d->v, &d->array));
@@ -33,6 +37,7 @@ static PetscErrorCode HybVecGiveBack(const HybExec *x, HybVecAccess *d)
     PetscCall(VecRestoreArrayWriteAndMemType(d->v, &d->array));
   else
     PetscCall(VecRestoreArrayReadAndMemType(d->v, (const PetscScalar **)&d->array));
+  if (!written) PetscCall(PetscObjectStateSet((PetscObject)d->v, state));
   d->v = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -69,7 +74,7 @@ PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read
   d->v     = v;
   if (!PetscMemTypeHost(d->mtype)) PetscFunctionReturn(PETSC_SUCCESS);
   ierr = HybVecStage(x, work, d);
-  if (ierr) PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, d))); /* the caller has nothing */
+  if (ierr) PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, PETSC_FALSE, d))); /* the caller has nothing */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -88,7 +93,7 @@ PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *d)
     }
     ierr = HybErrorFirst(ierr, HybArenaFree(work, &d->there));
   }
-  PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, d)));
+  PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, PETSC_TRUE, d)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -99,7 +104,7 @@ PetscErrorCode HybVecDrop(const HybExec *x, HybArena *work, HybVecAccess *d)
   PetscFunctionBegin;
   if (!d->v) PetscFunctionReturn(PETSC_SUCCESS);
   if (d->there != d->array) ierr = HybArenaFree(work, &d->there);
-  PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, d)));
+  PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, PETSC_FALSE, d)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
