@@ -69,15 +69,6 @@ static PetscErrorCode Solve(KSP ksp, Vec b, Vec x, Result *r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static unsigned long long Launches(const Step *s, const char *name)
-{
-  unsigned long long n = 0;
-
-  for (int k = 0; k < s->n; k++)
-    if (!strcmp(s->of[k].name, name)) n += s->of[k].n;
-  return n;
-}
-
 /* PETSc's r, which stays in a vector of the solver's */
 static PetscErrorCode Residual(KSP ksp, Vec *r)
 {
@@ -160,7 +151,7 @@ static PetscErrorCode Case(Mat given, PetscScalar scale, PetscReal rtol, PetscIn
     PetscCall(VecDestroy(&r));
     if (StepEmulator && s > 1) {
       /* the first application is a graph as well, below the finest level */
-      const unsigned long long made = Launches(&step, "cudaGraphLaunch"), asked = (unsigned long long)one.its + 1;
+      const unsigned long long made = StepFind(&step, "cudaGraphLaunch")->n, asked = (unsigned long long)one.its + 1;
 
       MatTestCheck(made == asked + (Always && one.its && one.its < most ? 1 : 0), "iterations that were launched");
     }

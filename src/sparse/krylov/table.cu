@@ -510,7 +510,7 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount 
   HybChainWait();
   const PetscCount i      = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
   const HybScalar  before = cg.s[HYB_CG_BETAOLD];
-  /* any: there was one */
+  /* any: there was a step before */
   const bool any = before != HybScalar(0), moves = any && cg.s[HYB_CG_STOPPED] == HybScalar(0);
   KrylovPack pp, zz, xx;
 
