@@ -729,6 +729,43 @@ static void Faults(void)
   RefMatDestroy(&FaultA, &FaultP, &FaultC);
 }
 
+/* Bands: the host's "thin" has the columns of a row in one word where they lie in it. Whole, with rows of A and P that
+   are empty, and with one entry far from the others, in a row of A or of P. */
+static void Bands(void)
+{
+  static const PetscInt widths[] = {0, 1, 7, 21, 22, 23, 24, 40, 70};
+  const PetscInt        n        = 230;
+
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(widths); k++) {
+    for (int kind = 0; kind < 4; kind++) {
+      RefMat A, P;
+
+      HybTestBegin("%s: a band of %" PetscInt_FMT " columns on each side, %s", method->name, widths[k], kind == 0 ? "whole" : kind == 1 ? "with empty rows"
+                                                                                                                            : kind == 2 ? "a far entry in A"
+                                                                                                                                        : "a far entry in P");
+      HybTestMatBanded(n, n, widths[k], widths[k], &A);
+      HybTestMatProlongator(n, n / 2, 2, &P);
+      if (kind == 1) {
+        HybTestMatEmptyRows(&A, 0, n, 3);
+        HybTestMatEmptyRows(&P, 1, n, 4);
+      }
+      if (kind == 2) A.csr.j[A.csr.i[n / 2 + 1] - 1] = n - 1; /* behind those of its row */
+      if (kind == 3) P.csr.j[P.csr.i[n / 4 + 1] - 1] = n / 2 - 1;
+      Check(&A, &P, NULL, 0);
+      if (!strcmp(method->name, "thin")) {
+        HybPtAP   pp;
+        PetscBool fits = PETSC_FALSE;
+
+        HybTestCall(Init(&pp));
+        HybTestCall(method->applicable(&pp, &A.csr, &P.csr, &fits));
+        HybTestCheck(fits == (PetscBool)(widths[k] <= 1 || (widths[k] <= 22 && kind != 2)), "%s by its rule", fits ? "taken" : "not taken");
+        HybTestCall(Destroy(&pp));
+      }
+      RefMatDestroy(&A, &P);
+    }
+  }
+}
+
 static PetscErrorCode Body(void)
 {
   const HybExec *exec = HybTestExec();
@@ -738,7 +775,7 @@ static PetscErrorCode Body(void)
   PetscCall(HybTestArenas(exec, &keep, &out));
   for (const HybPtAPMethod *const *table = exec->backend->ptap; table && *table; table++, n++) {
     method = *table;
-    HybTestPieces(Zoo, Edges, Blocks, Shapes, Random, Coarse, Rows, Hub, Sizes, Declined, Unchanged, Waits, Faults);
+    HybTestPieces(Zoo, Edges, Blocks, Shapes, Random, Coarse, Rows, Bands, Hub, Sizes, Declined, Unchanged, Waits, Faults);
   }
   if (!n) {
     HybTestBegin("fused Galerkin product");

@@ -141,6 +141,9 @@ typedef int (*HybGetBackendFn)(const HybStamp *, const HybServices *, const HybB
    function. If it cannot be used, *backend is NULL and message says why. Opening one twice gives the same table. */
 extern PetscErrorCode HybBackendLoad(const char *path, const HybServices *, const HybBackend **, char *message, size_t length);
 
+/* *none: path NULL would find no library, or no driver. Opens neither. */
+extern PetscErrorCode HybBackendNone(PetscBool *none);
+
 /* *method: the method of this name, or PETSC_ERR_ARG_UNKNOWN_TYPE, whose message lists all. methods is a
    NULL-terminated table of pointers to structs whose first member is the name; kind ("SpMV") is for the message. */
 extern PetscErrorCode HybMethodFind(const void *methods, const char *kind, const char *backend, const char *name, const void **method);

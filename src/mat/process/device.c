@@ -188,3 +188,24 @@ PetscErrorCode HybExecRefresh(HybExec *x)
   x->stream = now.stream;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* A PETSc with CUDA knows when it makes the first matrix's vectors. Another one needs no device before the first
+   operation that is large enough; that there can be none is said before. */
+PetscErrorCode HybGlueExpectDevice(void)
+{
+  HybGlue *g = &HybGlueState;
+
+  PetscFunctionBegin;
+  if (!g->deviceexpected && g->devicestatus == HYB_DEVICE_UNKNOWN) {
+    g->deviceexpected = PETSC_TRUE;
+    PetscCall(HybOptionsRead());
+    if (!g->options.cudalibrary[0]) {
+      const HybBackend *device;
+      PetscBool         none;
+
+      PetscCall(HybBackendNone(&none));
+      if (none) PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

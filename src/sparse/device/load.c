@@ -33,6 +33,28 @@ static PetscErrorCode HybFolder(char folder[], size_t length)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The driver's control file is there once the driver is in use. Where it is not, the driver's own library is tried. */
+static PetscBool HybDriverIsMissing(void)
+{
+  void *handle;
+
+  if (!access("/dev/nvidiactl", F_OK)) return PETSC_FALSE;
+  handle = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+  if (handle) dlclose(handle);
+  return (PetscBool)!handle;
+}
+
+PetscErrorCode HybBackendNone(PetscBool *none)
+{
+  char where[PETSC_MAX_PATH_LEN];
+
+  PetscFunctionBegin;
+  PetscCall(HybFolder(where, sizeof(where)));
+  PetscCall(PetscStrlcat(where, HYB_DEVICE_LIBRARY, sizeof(where)));
+  *none = (PetscBool)(access(where, R_OK) || HybDriverIsMissing());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybBackendLoad(const char *path, const HybServices *services, const HybBackend **backend, char *message, size_t length)
 {
   const HybStamp  stamp = HYB_STAMP;
@@ -52,6 +74,10 @@ PetscErrorCode HybBackendLoad(const char *path, const HybServices *services, con
   }
   if (access(where, R_OK)) {
     PetscCall(PetscSNPrintf(message, length, "There is no device library %s (make builds it where CUDA's nvcc is found)", where));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (!(path && path[0]) && HybDriverIsMissing()) {
+    PetscCall(PetscSNPrintf(message, length, "The device library %s cannot be used: this machine has no CUDA driver (libcuda.so.1)", where));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   /* NODELETE: the library holds the card's pools and their contents, and CUDA's own clean-up at exit must find its code

@@ -12,7 +12,9 @@
       for each I in row i of P, each J in row I of C:  C(I,J) += P(i,I) * v(J) if v has a J
   Every entry of C is the sum over ascending i of P(i,I) * v(J), to the last bit as `fused` and the stages have it.
 
-  No branch asks whether a column is new, or whether v has it: neither can be foretold.
+  No branch asks whether a column is new, or whether v has it: neither can be foretold, but in bands.
+  Of matrices with narrow bands, rows K and columns of C(I,:) lie in a window of 64: there they are bits of a word,
+  which also puts them in order.
 
   Memory kept: none. Working memory: the transposed pattern of P, and a mark and an accumulator for each coarse column,
   a mark for each fine one. Time: products of A*P and of the short rows of C with those of P^T.
@@ -22,9 +24,9 @@
 
   Cost rule (applicable). The stages write A*P down, of as many entries as C and A have together, and both read it; what
   a first product of short rows takes is half the pages of that. So scalar problems go here where A and P have no more
-  entries a row in the mean than HYB_THIN_A and HYB_THIN_P (docs/performance.md, Galerkin products). So do those of
-  HYB_THIN_FEW entries in all, which take as long as what the stages begin with. Those of nodes of several components
-  are for `fused`, which is asked first.
+  entries a row in the mean than HYB_THIN_A and HYB_THIN_P (docs/performance.md, Galerkin products), or all rows of A
+  lie in bands of HYB_THIN_BAND columns. So do those of HYB_THIN_FEW entries in all, which take as long as what the
+  stages begin with. Those of nodes of several components are for `fused`, which is asked first.
 
   Counters: "products" (of both kinds, known after a numeric phase).
   Reference: the sparse accumulator of Gilbert, Moler, Schreiber, Sparse matrices in MATLAB, SIMAX 13 (1992); the
@@ -33,15 +35,27 @@
 #include <aijhybridgpu/private/hybptap.h>
 #include "../spgemm/colset.h"
 
-#define HYB_THIN_A     12
-#define HYB_THIN_P     3
-#define HYB_THIN_WALKS 16
-#define HYB_THIN_FEW   500
+#define HYB_THIN_A      12
+#define HYB_THIN_P      3
+#define HYB_THIN_WALKS  16
+#define HYB_THIN_FEW    500
+#define HYB_THIN_MISSES 8
+#define HYB_THIN_BAND   44
+#define HYB_THIN_ASKED  64
+
+/* no row of A, of those that are asked, has entries further from each other than HYB_THIN_BAND columns */
+static PetscBool HybThinBanded(const HybCSR *A, PetscInt step)
+{
+  for (PetscInt r = 0; r < A->m; r += PetscMin(step, A->m - r))
+    if (A->i[r] < A->i[r + 1] && A->j[A->i[r + 1] - 1] - A->j[A->i[r]] > HYB_THIN_BAND) return PETSC_FALSE;
+  return PETSC_TRUE;
+}
 
 static PetscErrorCode HybPtAPApplicable_Thin(const HybPtAP *pp, const HybCSR *A, const HybCSR *P, PetscBool *fits)
 {
   PetscFunctionBegin;
-  *fits = (PetscBool)(P->n <= P->m && ((A->nnz <= (PetscCount)HYB_THIN_A * A->m && P->nnz <= (PetscCount)HYB_THIN_P * P->m) || A->nnz + P->nnz <= HYB_THIN_FEW));
+  *fits = (PetscBool)(P->n <= P->m && A->nnz + P->nnz <= HYB_THIN_FEW);
+  if (!*fits && P->n <= P->m && P->nnz <= (PetscCount)HYB_THIN_P * P->m) *fits = (PetscBool)(A->nnz <= (PetscCount)HYB_THIN_A * A->m || HybThinBanded(A, 1));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -86,12 +100,81 @@ static void HybThinSort(PetscInt n, PetscInt *restrict cols)
   }
 }
 
+#define HYB_THIN_WINDOW 64 /* columns: the bits of a word */
+#define HYB_THIN_BEFORE 16 /* of these stand before the first column met */
+
+/* A set of columns, all of them in one window: met in any order, taken in ascending order, with no marks. */
+typedef struct {
+  PetscInt from;    /* the window's first column */
+  uint64_t columns; /* bit b: column from + b was met */
+  PetscInt outside; /* nonzero: some column was not in the window, and the set is of no use */
+} HybThinSet;
+
+static inline HybThinSet HybThinSetAt(PetscInt column)
+{
+  const HybThinSet s = {column - HYB_THIN_BEFORE, 0, 0};
+
+  return s;
+}
+
+static inline void HybThinSetAdd(HybThinSet *s, PetscInt len, const PetscInt *cols)
+{
+  for (PetscInt k = 0; k < len; k++) {
+    const PetscInt at = cols[k] - s->from;
+
+    s->outside |= at & ~(PetscInt)(HYB_THIN_WINDOW - 1); /* of a negative one as well */
+    s->columns |= (uint64_t)1 << (at & (HYB_THIN_WINDOW - 1));
+  }
+}
+
+/* Its first column, which leaves it. For a set that has one. */
+static inline PetscInt HybThinSetTake(HybThinSet *s)
+{
+  const PetscInt column = s->from + (PetscInt)__builtin_ctzll(s->columns);
+
+  s->columns &= s->columns - 1;
+  return column;
+}
+
 typedef struct {
   PetscInt  *ptr, *row;            /* of P^T */
   PetscInt  *fine, *coarse, *rows; /* marks, and rows of P that one row of C needs */
+  PetscInt   misses;               /* rows of C that no window held, less those that one did */
   HybColSet  set;                  /* for rows of C that are long all the same */
   HybColList list;
 } HybThin;
+
+/* Row c of C at the end of the list, if windows hold its columns and the rows of P that it needs: matrices of narrow
+   bands. *count < 0: they do not. */
+static PetscErrorCode HybThinRowInWindows(HybPtAP *pp, const HybCSR *A, const HybCSR *P, HybThin *t, PetscInt c, PetscInt *count)
+{
+  HybThinSet rows = {0, 0, 0}, cols = {0, 0, 0};
+  PetscInt   n = 0, *to;
+
+  PetscFunctionBegin;
+  *count = -1;
+  for (PetscInt e = t->ptr[c]; e < t->ptr[c + 1]; e++) {
+    const PetscInt lo = A->i[t->row[e]], len = A->i[t->row[e] + 1] - lo;
+
+    if (!len) continue;
+    if (!rows.columns) rows = HybThinSetAt(A->j[lo]);
+    HybThinSetAdd(&rows, len, A->j + lo);
+  }
+  if (rows.outside) PetscFunctionReturn(PETSC_SUCCESS);
+  while (rows.columns) {
+    const PetscInt k = HybThinSetTake(&rows), lo = P->i[k], len = P->i[k + 1] - lo;
+
+    if (!len) continue;
+    if (!cols.columns) cols = HybThinSetAt(P->j[lo]);
+    HybThinSetAdd(&cols, len, P->j + lo);
+  }
+  if (cols.outside) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybColListReserve(&pp->work, &t->list, HYB_THIN_WINDOW));
+  for (to = HybColListEnd(&t->list); cols.columns; n++) to[n] = HybThinSetTake(&cols);
+  t->list.tail->used += n;
+  *count = n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* row c of C at the end of the list */
 static PetscErrorCode HybThinRow(HybPtAP *pp, const HybCSR *A, const HybCSR *P, HybThin *t, PetscInt c, PetscInt *count)
@@ -149,9 +232,13 @@ static PetscErrorCode HybPtAPSymbolic_Thin(HybPtAP *pp, const HybCSR *A, const H
   PetscCall(HybArenaAlloc(out, pp->exec.result, (PetscCount)P->n + 1, sizeof(PetscInt), &C->i));
   C->i[0] = 0;
   for (PetscInt c = 0; c < P->n; c++) {
-    PetscInt n = 0;
+    PetscInt n = -1;
 
-    PetscCall(HybThinRow(pp, A, P, &t, c, &n));
+    if (t.misses < HYB_THIN_MISSES) {
+      PetscCall(HybThinRowInWindows(pp, A, P, &t, c, &n));
+      t.misses += n < 0 ? 1 : -1;
+    }
+    if (n < 0) PetscCall(HybThinRow(pp, A, P, &t, c, &n));
     nnz += n;
     walks += (PetscCount)n * (t.ptr[c + 1] - t.ptr[c]);
     if (walks > HYB_THIN_WALKS * (A->nnz + P->nnz)) {
@@ -167,11 +254,56 @@ static PetscErrorCode HybPtAPSymbolic_Thin(HybPtAP *pp, const HybCSR *A, const H
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* here ? y : HYB_NEUTRAL, by its bits: of numbers compilers make a branch */
+static inline PetscReal HybThinPart(PetscBool here, PetscReal y)
+{
+#if defined(PETSC_USE_REAL_DOUBLE) || defined(PETSC_USE_REAL_SINGLE)
+  #if defined(PETSC_USE_REAL_DOUBLE)
+  typedef uint64_t Bits;
+  #else
+  typedef uint32_t Bits;
+  #endif
+  const PetscReal neutral = (PetscReal)-0.0;
+  const Bits      mask    = (Bits)0 - (Bits)here;
+  Bits            bits, none;
+
+  memcpy(&bits, &y, sizeof(bits));
+  memcpy(&none, &neutral, sizeof(none));
+  bits = (bits & mask) | (none & ~mask);
+  memcpy(&y, &bits, sizeof(bits));
+  return y;
+#else
+  return here ? y : (PetscReal)-0.0;
+#endif
+}
+
+static inline HybScalar HybThinIf(PetscBool here, HybScalar y)
+{
+#if PetscDefined(USE_COMPLEX)
+  return PetscCMPLX(HybThinPart(here, PetscRealPart(y)), HybThinPart(here, PetscImaginaryPart(y)));
+#else
+  return HybThinPart(here, y);
+#endif
+}
+
+/* C(I,:) += x * v, by a branch where its way can be foretold */
+static inline void HybThinAdd(PetscBool branch, PetscInt i, HybScalar x, const PetscInt *restrict mark, const HybScalar *restrict v, PetscInt len, const PetscInt *restrict cj, HybScalar *restrict ca)
+{
+  for (PetscInt t = 0; t < len; t++) {
+    const PetscBool here = (PetscBool)(mark[cj[t]] == i);
+    const HybScalar y    = x * v[cj[t]];
+
+    ca[t] += branch ? (here ? y : HYB_NEUTRAL) : HybThinIf(here, y);
+  }
+}
+
 static PetscErrorCode HybPtAPNumeric_Thin(HybPtAP *pp, const HybCSR *A, const HybCSR *P, HybCSR *C)
 {
-  PetscInt  *mark;
-  HybScalar *v;
-  PetscCount products = 0;
+  /* rows of a band follow each other alike */
+  const PetscBool banded = HybThinBanded(A, A->m / HYB_THIN_ASKED + 1);
+  PetscInt       *mark;
+  HybScalar      *v;
+  PetscCount      products = 0;
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_HOST, P->n, sizeof(HybScalar), &v));
@@ -200,15 +332,12 @@ static PetscErrorCode HybPtAPNumeric_Thin(HybPtAP *pp, const HybCSR *A, const Hy
     }
     products += (PetscCount)n * (hi - lo);
     for (PetscInt e = lo; e < hi; e++) {
-      const HybScalar x   = P->a[e];
-      const PetscInt  end = C->i[P->j[e] + 1];
+      const PetscInt begin = C->i[P->j[e]], len = C->i[P->j[e] + 1] - begin;
 
-      for (PetscInt t = C->i[P->j[e]]; t < end; t++) {
-        const PetscInt  J = C->j[t];
-        const HybScalar y = x * v[J];
-
-        C->a[t] += mark[J] == i ? y : HYB_NEUTRAL;
-      }
+      if (banded)
+        HybThinAdd(PETSC_TRUE, i, P->a[e], mark, v, len, C->j + begin, C->a + begin);
+      else
+        HybThinAdd(PETSC_FALSE, i, P->a[e], mark, v, len, C->j + begin, C->a + begin);
     }
   }
   PetscCall(HybCountersSet(&pp->counters, "products", products));

@@ -33,6 +33,7 @@ typedef struct {
   PetscBool unmade;
   PetscBool ignoreoffproc; /* MAT_IGNORE_OFF_PROC_ENTRIES */
   PetscBool bycolumns;     /* MAT_ROW_ORIENTED was set to false */
+  PetscBool boundcuda;     /* its vectors were CUDA's when MatBindToCPU() bound it */
   /* values came from coordinates, and MatAssemblyBegin() and End() follow: nothing else was inserted */
   PetscBool  assembling;
   HybMPIHalo halo; /* of products with vectors */

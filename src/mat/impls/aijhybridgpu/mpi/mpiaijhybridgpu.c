@@ -110,7 +110,11 @@ PetscErrorCode MatMPIAIJHybridGPUForgetConversions(Mat A)
 #if defined(PETSC_HAVE_DEVICE)
 static PetscErrorCode MatBindToCPU_MPIAIJHybridGPU(Mat A, PetscBool flg)
 {
+  Mat_MPIAIJHybridGPU *hyb = NULL;
+
   PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
+  if (flg) PetscCall(PetscStrcmp(A->defaultvectype, VECCUDA, &hyb->boundcuda));
   if (A->assembled) {
     Mat             blocks[2];
     const PetscInt *garray;

@@ -25,20 +25,39 @@ static PetscErrorCode HybMPIVecCreate(Mat A, PetscLayout map, Vec *v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* HybMPIVecCreate() gathers the layout. A process that alone has bound A to the CPU makes its vectors PETSc's way,
+   which does not: it joins in here, or the others would wait. */
+static PetscErrorCode HybMPIVecJoin(Mat A, PetscLayout map)
+{
+  PetscLayout same;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLayoutSetUp(map));
+  PetscCall(PetscLayoutCreateFromSizes(PetscObjectComm((PetscObject)A), map->n, map->N, 1, &same));
+  PetscCall(PetscLayoutDestroy(&same));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatCreateVecs_MPIAIJHybridGPU(Mat A, Vec *right, Vec *left)
 {
   PetscErrorCode (*const before)(Mat, Vec *, Vec *) = A->ops->getvecs; /* a program's may call this one */
-  PetscMPIInt    size;
-  PetscBool      cuda;
-  PetscErrorCode ierr;
+  PetscMPIInt          size;
+  PetscBool            cuda;
+  PetscErrorCode       ierr;
+  Mat_MPIAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
+  PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
   PetscCall(PetscStrcmp(A->defaultvectype, VECCUDA, &cuda));
   if (size > 1 && cuda && !A->boundtocpu) {
     if (right) PetscCall(HybMPIVecCreate(A, A->cmap, right));
     if (left) PetscCall(HybMPIVecCreate(A, A->rmap, left));
     PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (size > 1 && A->boundtocpu && hyb->boundcuda) {
+    if (right) PetscCall(HybMPIVecJoin(A, A->cmap));
+    if (left) PetscCall(HybMPIVecJoin(A, A->rmap));
   }
   A->ops->getvecs = NULL; /* PETSc's own way */
   ierr            = MatCreateVecs(A, right, left);

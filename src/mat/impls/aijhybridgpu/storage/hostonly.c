@@ -16,6 +16,7 @@ PetscErrorCode HybHostOnlyBegin(Mat A, Mat_SeqAIJHybridGPU *hyb)
 
   PetscFunctionBegin;
   if (hyb->hostonly || HybHashActive(A) || !MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (hyb->choices.backend == HYB_BACKEND_AUTO) PetscCall(HybGlueExpectDevice());
   if (hyb->choices.backend != HYB_BACKEND_HOST && !(hyb->choices.backend == HYB_BACKEND_AUTO && HybGlueState.devicestatus == HYB_DEVICE_NONE)) PetscFunctionReturn(PETSC_SUCCESS);
   if (hyb->lives != HYB_LIVES_HOST || hyb->arrays.blocks || hyb->movedto || hyb->copy.pattern || hyb->readers || hyb->writers || hyb->rows) PetscFunctionReturn(PETSC_SUCCESS);
   hyb->pass = NULL;
