@@ -11,6 +11,7 @@ TEST np=2 @emulated -solves -every 211
 TEST np=+2 @emulated -solves -every 211 -ksp_initial_guess_nonzero
 TEST np=+2 @emulated -every 61 -mat_aijhybridgpu_tuning whole=0
 TEST np=+3 @emulated -solves -every 307
+TEST np=2 @emulated -solves -every 401 -mat_aijhybridgpu_tuning iterations_ahead=2
 
   -every N: the first sixteen, and of the others one in N; -from K: from the K-th on; -solves: solves by KSPCG instead
   of applications; -verbose: says what failed

@@ -2,11 +2,14 @@
   Iterations of KSPCG that are launched before the numbers of the one before are read. Solve after solve of one system,
   which ends by each of the reasons that there are, at the first iteration, the second, and so on: iterations, reasons,
   residuals, solutions and what the smoothers' solvers have counted are those of the first solve, in which nothing is
-  launched ahead, and of MATAIJ; PETSc's log has as many applications. On an emulated device the launches are counted:
-  at most one iteration is in vain, none where nothing is launched ahead, and by the norms none of these solves has any.
+  launched ahead, and of MATAIJ; PETSc's log has as many applications. On one process or several. On an emulated device
+  the launches are counted: at most one iteration is in vain, none where nothing is launched ahead, and by the norms
+  none of these solves has any.
 
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2 -always
+TEST np=2 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2 -always
+TEST np=+3 @emulated
 TEST np=+1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=0
 TEST np=+1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2,sums=0,ordered=1,ordered_fewest=0 -always
 TEST np=1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2 -pc_mg_aijhybridgpu_precision single -always

@@ -46,7 +46,8 @@ typedef enum {
   HYB_CG_GOAL,
   HYB_CG_MOST,
   HYB_CG_KIND,
-  /* cgproducts() sets it to 1 where these numbers, or beta, or HYB_CG_STOPPED, end the iterations, else to 0 */
+  /* cgproducts(), or cgconclude(), sets it to 1 where these numbers, or beta, or HYB_CG_STOPPED, end the iterations,
+     else to 0 */
   HYB_CG_LAST,
   HYB_CG_NUMBERS
 } HybCGNumber;
@@ -65,6 +66,7 @@ typedef struct {
   HybScalar *letters;
   /* inner products conjugate their second factor, that of a Hermitian matrix; else, of a complex symmetric one, none */
   PetscBool hermitian;
+  PetscBool partly; /* cgproducts() has this process's part of the numbers alone, and does not conclude */
 } HybCG;
 
 /*
@@ -114,7 +116,8 @@ typedef struct _HybKrylovOps {
      y = r. So x is one step behind r. An iteration that turns out to be one too many brings x up to r, and leaves r and
      what follows from it, z and its products, as they are; p and w are others.
      Of vectors that are distributed over processes the caller adds what cgproducts() left in the HYB_CG_SUMS numbers
-     from HYB_CG_BETA on, and what cgcurvature() left in HYB_CG_DPI, over the processes; n may be 0. */
+     from HYB_CG_BETA on, and what cgcurvature() left in HYB_CG_DPI, over the processes; n may be 0. cgconclude: what
+     cgproducts() does otherwise once it has the numbers, HYB_CG_LAST and the letter. */
   PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);
   PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p, HybScalar *x);
   PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w);
@@ -123,6 +126,7 @@ typedef struct _HybKrylovOps {
   PetscErrorCode (*cgproductsleft)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r, HybScalar *part);
   PetscErrorCode (*cgcurvatureleft)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *part);
   PetscErrorCode (*cgupdate)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *w, HybScalar *r, const HybSpMVFirst *first);
+  PetscErrorCode (*cgconclude)(const HybExec *, const HybCG *);
   const HybKrylovColumnsOps *columns; /* NULL on the host */
 } HybKrylovOps;
 

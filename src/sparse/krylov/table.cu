@@ -430,14 +430,10 @@ static __device__ __forceinline__ bool CGEnds(const HybCG &cg)
   return norm <= CGReal(cg.s[HYB_CG_GOAL]) || norm >= CGReal(cg.s[HYB_CG_MOST]);
 }
 
-/* z r, |z|^2 and |r|^2, by one thread */
-static __device__ __forceinline__ void CGKeep(const HybCG &cg, const HybScalar (&total)[3])
+/* all numbers are there: by one thread */
+static __device__ __forceinline__ void CGConcludes(const HybCG &cg)
 {
-  cg.s[HYB_CG_BETAOLD] = cg.s[HYB_CG_BETA];
-  cg.s[HYB_CG_BETA]    = total[0];
-  cg.s[HYB_CG_ZZ]      = total[1];
-  cg.s[HYB_CG_RR]      = total[2];
-  cg.s[HYB_CG_LAST]    = HybScalar(CGEnds(cg) ? 1 : 0);
+  cg.s[HYB_CG_LAST] = HybScalar(CGEnds(cg) ? 1 : 0);
   if (cg.letters) {
     static_assert(HYB_CG_NUMBERS * sizeof(HybScalar) <= HYB_LETTER_BYTES, "a letter has all numbers");
     const int        turn   = (int)CGReal(cg.s[HYB_CG_TURN]);
@@ -447,6 +443,22 @@ static __device__ __forceinline__ void CGKeep(const HybCG &cg, const HybScalar (
     cg.s[HYB_CG_TURN] = HybScalar((turn + 1) % HYB_LETTERS);
     __threadfence_system();
   }
+}
+
+static __global__ void CGConclude(HybCG cg)
+{
+  HybChainWait();
+  if (threadIdx.x == 0) CGConcludes(cg);
+}
+
+/* z r, |z|^2 and |r|^2, by one thread */
+static __device__ __forceinline__ void CGKeep(const HybCG &cg, const HybScalar (&total)[3])
+{
+  cg.s[HYB_CG_BETAOLD] = cg.s[HYB_CG_BETA];
+  cg.s[HYB_CG_BETA]    = total[0];
+  cg.s[HYB_CG_ZZ]      = total[1];
+  cg.s[HYB_CG_RR]      = total[2];
+  if (!cg.partly) CGConcludes(cg);
 }
 
 /* p w */
@@ -642,6 +654,13 @@ static PetscErrorCode HybKrylovCGUpdate_CUDA(const HybExec *exec, const HybCG *c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybKrylovCGConclude_CUDA(const HybExec *exec, const HybCG *cg)
+{
+  PetscFunctionBegin;
+  HYB_LAUNCH_CHAINED(1, CGConclude, 1, HYB_WARP, 0, exec->stream, *cg);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 extern const HybKrylovColumnsOps HybKrylovColumnsCUDA;
 extern const HybKrylovOps        HybKrylovCUDA;
 const HybKrylovOps               HybKrylovCUDA = {
@@ -657,5 +676,6 @@ const HybKrylovOps               HybKrylovCUDA = {
                 .cgproductsleft  = HybKrylovCGProductsLeft_CUDA,
                 .cgcurvatureleft = HybKrylovCGCurvatureLeft_CUDA,
                 .cgupdate        = HybKrylovCGUpdate_CUDA,
+                .cgconclude      = HybKrylovCGConclude_CUDA,
                 .columns         = &HybKrylovColumnsCUDA,
 };

@@ -32,7 +32,8 @@
   other vectors then.
 
   Of several processes each has its part of the vectors, and their cards add the products among themselves
-  (HybCommSumApply()), where peer access serves: still one wait. A process that fails goes on to that wait, so that the
+  (HybCommSumApply()), where peer access serves: still one wait. All have the same norms, so the same iterations are
+  launched before it. A process that fails goes on to that wait, so that the
   others hear of it in what they wait for. Of a solve with a first guess the norm of b, which PETSc's first test forms,
   is formed the same way before: one application of M and one wait more.
 */
@@ -83,6 +84,7 @@ typedef struct {
   /* this process's first error: it does nothing any more but what the others wait for */
   PetscErrorCode failed;
   PetscBool      told;         /* and a sum has told them */
+  PetscErrorCode heard;        /* another one's, before the wait at which it is this one's too */
   PetscInt64     iterations;   /* that were begun */
   PetscInt       queued, read; /* iterations that were launched, and whose numbers are asked for */
   PetscBool      ahead;        /* the next one may be launched before the numbers are read */
@@ -198,6 +200,7 @@ static void SolveFollow(Solve *s, const HybExec *exec)
   SOLVE_DO(s, SolveZeroMean(s, exec));
   SOLVE_DO(s, SolveProducts(s, exec, (const HybScalar *)s->z.there, (const HybScalar *)s->r.there));
   SolveSum(s, exec, HYB_CG_BETA, HYB_CG_SUMS);
+  if (s->several && s->cg->numbers.letters) SOLVE_DO(s, exec->backend->krylov->cgconclude(exec, &s->cg->numbers));
 }
 
 /* z = M r, and the products */
@@ -250,13 +253,14 @@ static PetscErrorCode SolveFetch(Solve *s)
   else
     SOLVE_DO(s, exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
   if (s->several && s->failed && !s->told) SolveVain(s);
+  SOLVE_ALWAYS(s, s->heard);
   if (s->several) SOLVE_ALWAYS(s, HybCycleHeard(s->cycle));
   if (s->several) SOLVE_ALWAYS(s, HybCommSumHeard(s->cg->sum));
   PetscCall(s->failed);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The end of several processes' iterations: those that are behind make one in vain, so that their exchanges are the
+/* The end of several processes' iterations: those that are behind make more in vain, so that their exchanges are the
    same in number. before: this process's error, which becomes one of all. */
 static PetscErrorCode SolveTogether(Solve *s, PetscErrorCode before)
 {
@@ -265,7 +269,7 @@ static PetscErrorCode SolveTogether(Solve *s, PetscErrorCode before)
 
   PetscFunctionBegin;
   PetscCall(HybAgreeMax(mpi, PETSC_SUCCESS, "", 2, most));
-  if (s->iterations < most[0]) SolveVain(s);
+  while (s->iterations < most[0]) SolveVain(s);
   if (most[1]) { /* all know of it: the next solve does not hear of it again */
     HybHaloForget(s->cg->sum->halo);
     HybCycleForget(s->cycle);
@@ -355,12 +359,18 @@ static void SolveQueue(Solve *s)
   s->iterations++;
 }
 
-/* an iteration is on its way: will there be another one? */
-static PetscBool SolveGoesOn(const Solve *s)
+/* An iteration is on its way: will there be another one? All processes say the same, but for one that has heard of an
+   error by now: none is to come. */
+static PetscBool SolveGoesOn(Solve *s)
 {
   const KSP ksp = s->ksp;
 
   if (!s->ahead || s->queued >= ksp->max_it) return PETSC_FALSE;
+  if (s->several) {
+    if (!s->heard) s->heard = HybCycleHeard(s->cycle);
+    if (!s->heard) s->heard = HybCommSumHeard(s->cg->sum);
+    if (s->heard) return PETSC_FALSE;
+  }
   return (PetscBool)(HybTuningGet()->iterations_ahead == 2 || ksp->rnorm * s->steepest > ksp->ttol);
 }
 
@@ -449,24 +459,22 @@ static void SolveNormOfB(Solve *s)
 }
 
 /* May iterations be launched ahead? Then the device gets to know when PETSc's test ends them. */
-static PetscErrorCode SolveAim(Solve *s)
+static void SolveAim(Solve *s)
 {
   const KSP       ksp     = s->ksp;
   const PetscBool natural = (PetscBool)(ksp->normtype != KSP_NORM_PRECONDITIONED && ksp->normtype != KSP_NORM_UNPRECONDITIONED);
   HybScalar       aim[3];
 
-  PetscFunctionBegin;
-  s->ahead = (PetscBool)(s->cg->graph && s->cg->numbers.letters && ksp->chknorm < 0 && !(natural && PetscDefined(USE_COMPLEX)));
+  s->ahead = (PetscBool)((s->cg->graph || s->several) && s->cg->numbers.letters && ksp->chknorm < 0 && !(natural && PetscDefined(USE_COMPLEX)));
 #if HYB_HAS_MIN_IT
   if (ksp->min_it > 0) s->ahead = PETSC_FALSE;
 #endif
-  if (!s->ahead) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!s->ahead) return;
   aim[0] = (HybScalar)ksp->ttol;
   aim[1] = (HybScalar)(ksp->divtol * ksp->rnorm0);
   aim[2] = (HybScalar)(natural ? HYB_CG_NORM_BETA : ksp->normtype == KSP_NORM_PRECONDITIONED ? HYB_CG_NORM_Z
                                                                                              : HYB_CG_NORM_R);
-  PetscCall(s->cycle->exec.backend->copy(&s->cycle->exec, s->cg->numbers.s + HYB_CG_GOAL, aim, sizeof(aim), HYB_COPY_HOST_TO_DEVICE));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  SOLVE_DO(s, s->cycle->exec.backend->copy(&s->cycle->exec, s->cg->numbers.s + HYB_CG_GOAL, aim, sizeof(aim), HYB_COPY_HOST_TO_DEVICE));
 }
 
 /* all of them; x may lack the last one's part */
@@ -490,7 +498,8 @@ static PetscErrorCode SolveIterations(Solve *s)
   PetscCall(SolveFetch(s));
   PetscCall(SolveTest(s, 0));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(SolveAim(s));
+  SolveAim(s);
+  if (!s->several) PetscCall(s->failed);
   do {
     const PetscScalar beta = s->host[HYB_CG_BETA];
 
@@ -541,7 +550,8 @@ static PetscErrorCode SolveReserve(Solve *s)
     cg->n = n;
   }
   cg->numbers.letters = NULL;
-  if (!s->several && cg->x && cg->solved && HybTuningGet()->iterations_ahead) { /* there may be a graph */
+  cg->numbers.partly  = s->several;
+  if (cg->x && cg->solved && HybTuningGet()->iterations_ahead) { /* there may be a graph */
     void *letters;
 
     PetscCall(exec->backend->letters(exec, &letters));
@@ -622,7 +632,12 @@ static PetscErrorCode SolveArrays(Solve *s)
   PetscCall(SolveObjective(s));
   SOLVE_DO(s, SolveGetArrays(s));
   SOLVE_DO(s, SolveLeft(s));
-  if (s->several) s->failed = HybAgree(PetscObjectComm((PetscObject)ksp), s->failed, "A solve");
+  if (s->several) {
+    PetscBool letters = (PetscBool)(s->cg->numbers.letters != NULL);
+
+    s->failed = HybAgreeAll(PetscObjectComm((PetscObject)ksp), s->failed, "A solve", &letters);
+    if (!letters) s->cg->numbers.letters = NULL; /* one process has no graph: none goes ahead */
+  }
   ierr = s->failed;
   if (!ierr) { /* of several processes: of all */
     begun  = PETSC_TRUE;
