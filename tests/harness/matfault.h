@@ -55,6 +55,7 @@ static inline PetscErrorCode MatTestOwnCards(PetscBool *own)
 
   PetscFunctionBeginUser;
   *own = PETSC_FALSE;
+  PetscCall(MatTestOpenDevice()); /* as the plugin does: which card it is, is decided there */
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(MatTestHook(NULL, &device));
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);

@@ -141,7 +141,8 @@ typedef int (*HybGetBackendFn)(const HybStamp *, const HybServices *, const HybB
    function. If it cannot be used, *backend is NULL and message says why. Opening one twice gives the same table. */
 extern PetscErrorCode HybBackendLoad(const char *path, const HybServices *, const HybBackend **, char *message, size_t length);
 
-/* *none: path NULL would find no library, or no driver. Opens neither. */
+/* *none: path NULL would find no library, or no driver. Where the driver is not in use yet its library is opened for a
+   moment. */
 extern PetscErrorCode HybBackendNone(PetscBool *none);
 
 /* *method: the method of this name, or PETSC_ERR_ARG_UNKNOWN_TYPE, whose message lists all. methods is a

@@ -190,22 +190,18 @@ PetscErrorCode HybExecRefresh(HybExec *x)
 }
 
 /* A PETSc with CUDA knows when it makes the first matrix's vectors. Another one needs no device before the first
-   operation that is large enough; that there can be none is said before. */
-PetscErrorCode HybGlueExpectDevice(void)
+   operation that is large enough; that there will be none can be said before, unless the program names a library
+   yet. */
+PetscErrorCode HybGlueExpectDevice(PetscBool *none)
 {
   HybGlue *g = &HybGlueState;
 
   PetscFunctionBegin;
-  if (!g->deviceexpected && g->devicestatus == HYB_DEVICE_UNKNOWN) {
-    g->deviceexpected = PETSC_TRUE;
+  if (!g->devicelooked && g->devicestatus == HYB_DEVICE_UNKNOWN) {
+    g->devicelooked = PETSC_TRUE;
     PetscCall(HybOptionsRead());
-    if (!g->options.cudalibrary[0]) {
-      const HybBackend *device;
-      PetscBool         none;
-
-      PetscCall(HybBackendNone(&none));
-      if (none) PetscCall(HybGlueGetDevice(PETSC_FALSE, &device));
-    }
+    if (!g->options.cudalibrary[0]) PetscCall(HybBackendNone(&g->devicehopeless));
   }
+  *none = (PetscBool)(g->devicestatus == HYB_DEVICE_NONE || (g->devicestatus == HYB_DEVICE_UNKNOWN && g->devicehopeless));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -166,8 +166,9 @@ typedef struct {
   PetscLogDouble hostwork;
   PetscBool      toldhostvectors;
   /* device */
-  HybDeviceStatus   devicestatus;
-  PetscBool         deviceexpected; /* HybGlueExpectDevice() has looked */
+  HybDeviceStatus devicestatus;
+  /* HybGlueExpectDevice() has looked; it found that there can be none */
+  PetscBool         devicelooked, devicehopeless;
   const HybBackend *device;
   HybMem            deviceresult; /* kind of memory of the device's results */
   char              whynodevice[512];
@@ -272,8 +273,8 @@ PETSC_INTERN PetscErrorCode HybGlueFinalize(void);
 
 /* device.c: the device library, opened at first use; NULL if there is none (an error if it is required) */
 PETSC_INTERN PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **);
-/* looks whether there can be a device, before anything needs one */
-PETSC_INTERN PetscErrorCode HybGlueExpectDevice(void);
+/* *none: there is no device, or none to come, before anything needs one */
+PETSC_INTERN PetscErrorCode HybGlueExpectDevice(PetscBool *none);
 PETSC_INTERN PetscErrorCode HybGlueDeviceExec(const HybBackend *, HybExec *);
 /* what was kept from an earlier operation, with the stream of now */
 PETSC_INTERN PetscErrorCode HybExecRefresh(HybExec *x);

@@ -32,8 +32,8 @@
   other vectors then.
 
   Of several processes each has its part of the vectors, and their cards add the products among themselves
-  (HybCommSumApply()), where peer access serves: still one wait. All have the same norms, so the same iterations are
-  launched before it. A process that fails goes on to that wait, so that the
+  (HybCommSumApply()), where peer access serves: still one wait. All have the same norms, so they launch the same
+  iterations before it, also one that could not make a graph. A process that fails goes on to that wait, so that the
   others hear of it in what they wait for. Of a solve with a first guess the norm of b, which PETSc's first test forms,
   is formed the same way before: one application of M and one wait more.
 */
@@ -633,10 +633,11 @@ static PetscErrorCode SolveArrays(Solve *s)
   SOLVE_DO(s, SolveGetArrays(s));
   SOLVE_DO(s, SolveLeft(s));
   if (s->several) {
-    PetscBool letters = (PetscBool)(s->cg->numbers.letters != NULL);
+    /* where the host waits within an iteration, on the coarsest level, none goes ahead */
+    PetscBool letters = (PetscBool)(s->cg->numbers.letters && HybCycleIsRecordable(s->cycle));
 
     s->failed = HybAgreeAll(PetscObjectComm((PetscObject)ksp), s->failed, "A solve", &letters);
-    if (!letters) s->cg->numbers.letters = NULL; /* one process has no graph: none goes ahead */
+    if (!letters) s->cg->numbers.letters = NULL;
   }
   ierr = s->failed;
   if (!ierr) { /* of several processes: of all */
@@ -646,6 +647,7 @@ static PetscErrorCode SolveArrays(Solve *s)
     ierr = SolveIterate(s);
     if (s->several) ierr = SolveTogether(s, ierr);
     if (!ierr && s->vain) ierr = HybMGArraysInVain(ksp->pc);
+    if (!ierr && s->queued > s->read && !s->cg->graph) ierr = HybMGArraysInVain(ksp->pc);
     if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
     s->cg->solved = PETSC_TRUE;
   }

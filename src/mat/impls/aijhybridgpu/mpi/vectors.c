@@ -26,7 +26,8 @@ static PetscErrorCode HybMPIVecCreate(Mat A, PetscLayout map, Vec *v)
 }
 
 /* HybMPIVecCreate() gathers the layout. A process that alone has bound A to the CPU makes its vectors PETSc's way,
-   which does not: it joins in here, or the others would wait. */
+   which does not: it joins in here, or the others would wait. No vector is made for that: it would take tags of
+   messages, which the others would not. */
 static PetscErrorCode HybMPIVecJoin(Mat A, PetscLayout map)
 {
   PetscLayout same;

@@ -13,11 +13,12 @@
 PetscErrorCode HybHostOnlyBegin(Mat A, Mat_SeqAIJHybridGPU *hyb)
 {
   const struct _MatOps *own = &HybGlueState.own, *parent = &HybGlueState.seq;
+  PetscBool             none = (PetscBool)(hyb->choices.backend == HYB_BACKEND_HOST);
 
   PetscFunctionBegin;
   if (hyb->hostonly || HybHashActive(A) || !MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (hyb->choices.backend == HYB_BACKEND_AUTO) PetscCall(HybGlueExpectDevice());
-  if (hyb->choices.backend != HYB_BACKEND_HOST && !(hyb->choices.backend == HYB_BACKEND_AUTO && HybGlueState.devicestatus == HYB_DEVICE_NONE)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (hyb->choices.backend == HYB_BACKEND_AUTO) PetscCall(HybGlueExpectDevice(&none));
+  if (!none) PetscFunctionReturn(PETSC_SUCCESS);
   if (hyb->lives != HYB_LIVES_HOST || hyb->arrays.blocks || hyb->movedto || hyb->copy.pattern || hyb->readers || hyb->writers || hyb->rows) PetscFunctionReturn(PETSC_SUCCESS);
   hyb->pass = NULL;
   if (HybFrameKnown() && A->data && HybFrameDoor(A)->getarray) {
