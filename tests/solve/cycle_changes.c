@@ -213,12 +213,13 @@ static PetscErrorCode Odd(Pair *p)
 /* matrices that are none for CG */
 static PetscErrorCode Indefinite(Pair *p)
 {
-  /* by -1 a solve of complex numbers takes fifteen iterations or sixteen, by rounding */
-  const PetscReal by[] = {-0.3, PetscDefined(USE_COMPLEX) ? -0.3 : -1.0, -9.0, 0.0};
+  /* of complex numbers roundings decide when a solve ends that is shifted by -0.2 to -0.4, or by -1: p A p is nearly 0
+     in some iteration */
+  const PetscReal by[] = {PetscDefined(USE_COMPLEX) ? -0.5 : -0.3, PetscDefined(USE_COMPLEX) ? -0.1 : -1.0, -9.0, 0.0};
 
   PetscFunctionBeginUser;
   if (SolveSize > 1) PetscFunctionReturn(PETSC_SUCCESS); /* PETSc's KSPCG on both sides */
-  p->tol = 1e-6;
+  p->tol = PetscDefined(USE_COMPLEX) ? 1e-4 : 1e-6;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(by); k++) {
     char what[48];
 
