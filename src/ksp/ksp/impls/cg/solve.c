@@ -551,11 +551,11 @@ static PetscErrorCode SolveReserve(Solve *s)
   }
   cg->numbers.letters = NULL;
   cg->numbers.partly  = s->several;
-  if (cg->x && cg->solved && HybTuningGet()->iterations_ahead) { /* there may be a graph */
+  if (cg->x && HybTuningGet()->iterations_ahead) { /* the process's first solve makes them */
     void *letters;
 
     PetscCall(exec->backend->letters(exec, &letters));
-    cg->numbers.letters = (HybScalar *)letters;
+    if (cg->solved) cg->numbers.letters = (HybScalar *)letters; /* there may be a graph */
   }
   PetscCall(exec->backend->zero(exec, cg->numbers.s, HYB_CG_NUMBERS * sizeof(HybScalar)));
   PetscFunctionReturn(PETSC_SUCCESS);
