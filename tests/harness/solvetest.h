@@ -286,6 +286,27 @@ static inline PetscErrorCode Went(const Pair *p, Cycle cycle, PetscInt before, c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* of solvers that compute singular values: the extreme ones, and all eigenvalues */
+static inline PetscErrorCode SameEigenvalues(const Pair *p, const char *options)
+{
+  PetscReal most[2], least[2], tol, r[2][HISTORY] = {{0}}, c[2][HISTORY] = {{0}}, worst = 0;
+  PetscInt  n[2];
+  char      why[160];
+
+  PetscFunctionBeginUser;
+  for (int side = 0; side < 2; side++) {
+    PetscCall(KSPComputeExtremeSingularValues(p->ksp[side], &most[side], &least[side]));
+    PetscCall(KSPComputeEigenvalues(p->ksp[side], HISTORY, r[side], c[side], &n[side]));
+  }
+  tol = PetscMax((PetscReal)1e-6, (PetscReal)(Single ? 1e-3 : ANY));
+  for (PetscInt k = 0; k < n[0] && n[0] == n[1]; k++) worst = PetscMax(worst, PetscMax(PetscAbsReal(r[0][k] - r[1][k]), PetscAbsReal(c[1][k])));
+  snprintf(why, sizeof(why), "%g to %g, not %g to %g; %d, not %d eigenvalues, to %.1e", (double)least[1], (double)most[1], (double)least[0], (double)most[0], (int)n[1], (int)n[0], (double)worst);
+  if (!CLOSE_ENOUGH) Check3((PetscBool)(n[0] == n[1]), "as many eigenvalues", options, why, __LINE__);
+  Check3((PetscBool)(worst <= tol * most[0]), "the same eigenvalues", options, why, __LINE__);
+  Check3((PetscBool)(PetscAbsReal(most[0] - most[1]) <= tol * most[0] && PetscAbsReal(least[0] - least[1]) <= tol * most[0]), "the same extreme singular values", options, why, __LINE__);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* a solve by both, for what their vectors hold, and all that is compared */
 static inline PetscErrorCode PairSolve(Pair *p, Cycle cycle, const char *options)
 {
@@ -307,6 +328,7 @@ static inline PetscErrorCode PairSolve(Pair *p, Cycle cycle, const char *options
   if (CLOSE_ENOUGH && (p->ksp[0]->reason < 0 || (!Single && p->ksp[1]->reason < 0))) PetscFunctionReturn(PETSC_SUCCESS);
   if ((p->ksp[0]->reason != KSP_DIVERGED_ITS && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_MAT && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_PC) || strstr(options, "preonly")) PetscCall(SameVec(p->x[0], p->x[1], Single ? 1e-5 : SOLVED, options));
   SameLevels(p, options);
+  if (p->ksp[0]->calc_sings && p->ksp[0]->reason > 0) PetscCall(SameEigenvalues(p, options));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -151,6 +151,23 @@ static PetscErrorCode Watched(Pair *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* PairSolve() compares the singular values */
+static PetscErrorCode SingularValues(Pair *p)
+{
+  PetscFunctionBeginUser;
+  for (int k = 0; k < 2; k++) {
+    BOTH(KSPReset(p->ksp[side]));
+    BOTH(KSPSetComputeSingularValues(p->ksp[side], PETSC_TRUE));
+    BOTH(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
+    PetscCall(One(p, (PetscBool)!PETSC_VERSION_LT(3, 21, 0), "singular values after KSPReset()"));
+    PetscCall(One(p, (PetscBool)!PETSC_VERSION_LT(3, 21, 0), "and again, no KSPReset()"));
+    BOTH(KSPSetTolerances(p->ksp[side], GOAL, PETSC_DEFAULT, PETSC_DEFAULT, 40 + k)); /* PETSc's have this much room */
+  }
+  BOTH(KSPMonitorSet(p->ksp[side], Monitor, NULL, NULL));
+  PetscCall(One(p, PETSC_FALSE, "by PETSc's iterations"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* CG and PCGAMG: the first solve's exchanges make peer access ready, then all are the plugin's */
 static PetscErrorCode Run(const char *name, PetscErrorCode (*run)(Pair *), PetscBool empty)
 {
@@ -201,6 +218,7 @@ int main(int argc, char **argv)
   PetscCall(Run("the same again", Again, PETSC_FALSE));
   PetscCall(Run("norms", Norms, PETSC_FALSE));
   PetscCall(Run("ends", Ends, PETSC_FALSE));
+  PetscCall(Run("singular values", SingularValues, PETSC_FALSE));
   if (!few) {
     PetscCall(Run("first guesses", Guesses, PETSC_FALSE));
     PetscCall(Run("a process without rows", Guesses, PETSC_TRUE));

@@ -12,24 +12,25 @@
 
 #define HYB_DEVICE_LIBRARY "cuda/libaijhybridgpu_cuda.so"
 
-/* the folder that holds the object of this function, with its slash */
-static PetscErrorCode HybFolder(char folder[], size_t length)
+/* the device library beside the object of this function */
+static PetscErrorCode HybLibraryBeside(char where[], size_t length)
 {
   Dl_info info;
   char   *slash;
 
   PetscFunctionBegin;
-  folder[0] = 0;
+  where[0] = 0;
   if (dladdr((void *)&HybBackendLoad, &info) && info.dli_fname) {
     char real[PATH_MAX];
 
-    PetscCall(PetscStrncpy(folder, realpath(info.dli_fname, real) ? real : info.dli_fname, length));
+    PetscCall(PetscStrncpy(where, realpath(info.dli_fname, real) ? real : info.dli_fname, length));
   }
-  slash = strrchr(folder, '/');
+  slash = strrchr(where, '/');
   if (slash)
     slash[1] = 0;
   else
-    folder[0] = 0;
+    where[0] = 0;
+  PetscCall(PetscStrlcat(where, HYB_DEVICE_LIBRARY, length));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -49,8 +50,7 @@ PetscErrorCode HybBackendNone(PetscBool *none)
   char where[PETSC_MAX_PATH_LEN];
 
   PetscFunctionBegin;
-  PetscCall(HybFolder(where, sizeof(where)));
-  PetscCall(PetscStrlcat(where, HYB_DEVICE_LIBRARY, sizeof(where)));
+  PetscCall(HybLibraryBeside(where, sizeof(where)));
   *none = (PetscBool)(access(where, R_OK) || HybDriverIsMissing());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -68,10 +68,8 @@ PetscErrorCode HybBackendLoad(const char *path, const HybServices *services, con
   if (length) message[0] = 0;
   if (path && path[0])
     PetscCall(PetscStrncpy(where, path, sizeof(where)));
-  else {
-    PetscCall(HybFolder(where, sizeof(where)));
-    PetscCall(PetscStrlcat(where, HYB_DEVICE_LIBRARY, sizeof(where)));
-  }
+  else
+    PetscCall(HybLibraryBeside(where, sizeof(where)));
   if (access(where, R_OK)) {
     PetscCall(PetscSNPrintf(message, length, "There is no device library %s (make builds it where CUDA's nvcc is found)", where));
     PetscFunctionReturn(PETSC_SUCCESS);

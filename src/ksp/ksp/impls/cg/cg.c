@@ -2,9 +2,9 @@
   KSPCG on a device with multigrid for a preconditioner: when it is the plugin's (solve.c) and when PETSc's.
 
   It takes over where nothing of a program's is called in between: no monitors, PETSc's own test of convergence, no
-  eigenvalues, no trust region, no null space but constants, on several processes none; and where PCApply() would be the
-  room cycle's (HybMGArraysBegin()). Else PETSc's own function is called. Vectors that live on the host are sent once
-  and come back at the end.
+  trust region, no null space but constants, on several processes none; and where PCApply() would be the room cycle's
+  (HybMGArraysBegin()). Else PETSc's own function is called. Vectors that live on the host are sent once and come back
+  at the end.
 */
 #include <petsc/private/kspimpl.h>
 #include <petsc/private/matimpl.h>
@@ -15,8 +15,6 @@
 #include "cgimpl.h"
 
 PETSC_EXTERN PetscErrorCode KSPCreate_CG(KSP);
-
-#define HYB_CG_KEY "HybCG"
 
 typedef PetscErrorCode (*HybSetRealFn)(KSP, PetscReal);
 
@@ -31,13 +29,6 @@ static struct {
   PetscErrorCode (*getobjective)(KSP, PetscReal *);
 } petsc;
 
-static PetscErrorCode HybCGGet(KSP ksp, HybCGSolver **cg)
-{
-  PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)ksp, HYB_CG_KEY, cg));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* collective: of what belongs to all processes too */
 static PetscErrorCode HybCGReset(HybCGSolver *cg)
 {
@@ -48,10 +39,12 @@ static PetscErrorCode HybCGReset(HybCGSolver *cg)
 
 static PetscErrorCode HybCGFree(void *pointer)
 {
-  const PetscErrorCode ierr = HybCGReset((HybCGSolver *)pointer);
+  HybCGSolver         *cg   = (HybCGSolver *)pointer;
+  const PetscErrorCode ierr = HybCGReset(cg);
 
   PetscFunctionBegin;
-  PetscCall(PetscFree(pointer));
+  PetscCall(HybLanczosFree(&cg->lanczos));
+  PetscCall(PetscFree(cg));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -136,7 +129,7 @@ static PetscErrorCode KSPDestroy_CG_Hyb(KSP ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* is it a solve in which nobody of a program's is called, and nothing asked for but the solution? */
+/* is it a solve in which nobody of a program's is called, and nothing asked for but the solution and eigenvalues? */
 static PetscErrorCode SolveIsPlain(KSP ksp, const HybCGSolver *cg, PetscBool *constants, PetscBool *plain)
 {
   Mat          A;
@@ -144,7 +137,7 @@ static PetscErrorCode SolveIsPlain(KSP ksp, const HybCGSolver *cg, PetscBool *co
   PetscMPIInt  size;
 
   PetscFunctionBegin;
-  *plain = (PetscBool)(!cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && !ksp->calc_sings && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->pc_side == PC_LEFT);
+  *plain = (PetscBool)(!cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && (!ksp->calc_sings || HybTridiagonalMay()) && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->pc_side == PC_LEFT);
   *plain = (PetscBool)(*plain && (ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_UNPRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL));
 #if HYB_HAS_DIAGONALSCALE
   *plain = (PetscBool)(*plain && !ksp->pc->diagonalscale); /* PETSc's says that it cannot */

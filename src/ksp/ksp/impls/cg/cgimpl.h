@@ -9,11 +9,20 @@
 #include "aijhybridgpu/private/hybmat.h"
 #include "../../../smoothers.h"
 
+/* Lanczos' matrix of a solve (eigenvalues.c) */
+typedef struct {
+  PetscBool   noted;
+  PetscInt    n, room; /* rows, and how many there may be */
+  PetscReal  *d, *e;   /* n each: the diagonal; e[i] is beside it in rows i - 1 and i */
+  PetscScalar a, beta; /* of the last row */
+} HybLanczos;
+
 /* of one KSP */
 typedef struct {
-  PetscBool trust;     /* a radius or a target of the objective function was set */
-  PetscBool ours;      /* the last solve was */
-  PetscReal objective; /* x A x / 2 - b x, of it */
+  PetscBool  trust;     /* a radius or a target of the objective function was set */
+  PetscBool  ours;      /* the last solve was */
+  PetscReal  objective; /* x A x / 2 - b x, of it */
+  HybLanczos lanczos;   /* of it */
   /* what stays from one solve to the next, of matrices of so many rows, for a graph */
   HybArena     keep;
   PetscCount   n;
@@ -28,6 +37,14 @@ typedef struct {
   const void  *names[7]; /* what the graph names: the cycle, r, z, p, the backend, letters, and whether it has sums */
   uint64_t     stamp;    /* the cycle's */
 } HybCGSolver;
+
+#define HYB_CG_KEY "HybCG"
+static inline PetscErrorCode HybCGGet(KSP ksp, HybCGSolver **cg)
+{
+  PetscFunctionBegin;
+  PetscCall(HybContainerGet((PetscObject)ksp, HYB_CG_KEY, cg));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* solve.c: a graph is forgotten; and all of keep */
 PETSC_INTERN PetscErrorCode HybCGGraphForget(HybCGSolver *);
@@ -47,5 +64,13 @@ PETSC_INTERN PetscErrorCode HybCGIndefinite(KSP, const PetscScalar *s, PetscInt 
    the test, by an application of the preconditioner and a reduction. */
 PETSC_INTERN PetscBool      HybCGAsksForB(KSP);
 PETSC_INTERN PetscErrorCode HybCGFirstTest(KSP, PetscReal b, PetscReal r);
+/* A solve begins: its rows are noted from now on, if the KSP is to compute singular values. Note: the next row. */
+PETSC_INTERN PetscErrorCode HybLanczosBegin(KSP, HybLanczos *);
+PETSC_INTERN void           HybLanczosNote(HybLanczos *, PetscScalar beta, PetscScalar dpi);
+PETSC_INTERN PetscErrorCode HybLanczosFree(HybLanczos *);
+/* petsc/ksp/tridiagonal.c: eigenvalues of a symmetric tridiagonal matrix, ascending, in d; e, of n - 1, is overwritten.
+   May: is there a LAPACK? */
+PETSC_INTERN PetscBool      HybTridiagonalMay(void);
+PETSC_INTERN PetscErrorCode HybTridiagonalEigenvalues(PetscInt n, PetscReal d[], PetscReal e[]);
 
 #endif

@@ -513,6 +513,7 @@ static PetscErrorCode SolveIterations(Solve *s)
       break;
     }
     s->cg->objective -= PetscRealPart((PetscReal)0.5 * (beta / s->host[HYB_CG_DPI]) * beta);
+    HybLanczosNote(&s->cg->lanczos, beta, s->host[HYB_CG_DPI]);
     PetscCall(SolveTest(s, i + 1));
     if (ksp->reason) break;
     i++;
@@ -606,6 +607,7 @@ static PetscErrorCode SolveGetArrays(Solve *s)
 
   PetscFunctionBegin;
   PetscCall(SolveReserve(s));
+  PetscCall(HybLanczosBegin(ksp, &s->cg->lanczos));
   PetscCall(HybVecGet(exec, &s->work, ksp->vec_rhs, PETSC_TRUE, PETSC_FALSE, &s->b));
   PetscCall(HybVecGet(exec, &s->work, ksp->vec_sol, PETSC_TRUE, PETSC_TRUE, &s->x));
   PetscCall(HybVecGet(exec, &s->work, ksp->work[0], PETSC_FALSE, PETSC_TRUE, &s->r));

@@ -1,0 +1,117 @@
+/*
+  eigenvalues.c: what KSPComputeExtremeSingularValues() and KSPComputeEigenvalues() tell after a solve of solve.c.
+
+  Conjugate gradients are Lanczos' process: with a = beta/dpi and b = beta/betaold of iteration i, the preconditioned
+  matrix in the space so far is tridiagonal,
+
+    e[i] = sqrt(|b|) / a of the iteration before,   d[i] = sqrt(|b|) e[i] + 1/a
+
+  PETSc's solver notes both in data of its own, so a solve of the plugin's notes them in its. PETSc's functions are asked
+  about PETSc's solves. An iteration that ended before it changed x adds no row.
+
+  Memory: two numbers an iteration, up to the limit of iterations. Reference: G. H. Golub, C. F. Van Loan, Matrix
+  Computations, 10.2.
+*/
+#include <petsc/private/kspimpl.h>
+#include "cgimpl.h"
+
+/* PETSc's own, the same for all objects */
+static struct {
+  PetscErrorCode (*extremes)(KSP, PetscReal *, PetscReal *);
+  PetscErrorCode (*eigenvalues)(KSP, PetscInt, PetscReal *, PetscReal *, PetscInt *);
+} petsc;
+
+static PetscErrorCode LanczosEigenvalues(const HybLanczos *l, PetscReal d[])
+{
+  PetscReal *e;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMalloc1(l->n + 1, &e));
+  for (PetscInt i = 0; i < l->n; i++) {
+    d[i] = l->d[i];
+    e[i] = i + 1 < l->n ? l->e[i + 1] : 0;
+  }
+  HybCallBoth(HybTridiagonalEigenvalues(l->n, d, e), PetscFree(e));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPComputeExtremeSingularValues_CG_Hyb(KSP ksp, PetscReal *most, PetscReal *least)
+{
+  HybCGSolver *cg;
+  PetscReal   *d;
+
+  PetscFunctionBegin;
+  PetscCall(HybCGGet(ksp, &cg));
+  if (!cg->ours) {
+    PetscCall((*petsc.extremes)(ksp, most, least));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  *most = *least = 1;
+  if (!cg->lanczos.n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(cg->lanczos.n, &d));
+  PetscCall(LanczosEigenvalues(&cg->lanczos, d));
+  *least = d[0];
+  *most  = d[cg->lanczos.n - 1];
+  PetscCall(PetscFree(d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode KSPComputeEigenvalues_CG_Hyb(KSP ksp, PetscInt room, PetscReal *r, PetscReal *c, PetscInt *n)
+{
+  HybCGSolver *cg;
+
+  PetscFunctionBegin;
+  PetscCall(HybCGGet(ksp, &cg));
+  if (!cg->ours) {
+    PetscCall((*petsc.eigenvalues)(ksp, room, r, c, n));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  *n = cg->lanczos.n;
+  PetscCheck(room >= *n, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_SIZ, "There are %" PetscInt_FMT " eigenvalues and room for %" PetscInt_FMT, *n, room);
+  PetscCall(PetscArrayzero(c, room));
+  PetscCall(LanczosEigenvalues(&cg->lanczos, r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybLanczosBegin(KSP ksp, HybLanczos *l)
+{
+  PetscFunctionBegin;
+  l->n     = 0;
+  l->noted = ksp->calc_sings;
+  if (!l->noted) PetscFunctionReturn(PETSC_SUCCESS);
+  if (l->room < ksp->max_it) {
+    PetscCall(HybLanczosFree(l));
+    PetscCall(PetscMalloc2(ksp->max_it, &l->d, ksp->max_it, &l->e));
+    l->room = ksp->max_it;
+  }
+  /* KSPSetUp() puts PETSc's there */
+  if (ksp->ops->computeextremesingularvalues != KSPComputeExtremeSingularValues_CG_Hyb) {
+    if (ksp->ops->computeextremesingularvalues) petsc.extremes = ksp->ops->computeextremesingularvalues;
+    if (ksp->ops->computeeigenvalues) petsc.eigenvalues = ksp->ops->computeeigenvalues;
+    ksp->ops->computeextremesingularvalues = KSPComputeExtremeSingularValues_CG_Hyb;
+    ksp->ops->computeeigenvalues           = KSPComputeEigenvalues_CG_Hyb;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybLanczosNote(HybLanczos *l, PetscScalar beta, PetscScalar dpi)
+{
+  const PetscInt    i = l->n;
+  const PetscScalar a = beta / dpi;
+  const PetscReal   b = i ? PetscSqrtReal(PetscAbsScalar(beta / l->beta)) : 0;
+
+  if (!l->noted) return;
+  l->e[i] = i ? PetscRealPart(b / l->a) : 0;
+  l->d[i] = PetscRealPart((i ? b * (b / l->a) : 0) + (PetscReal)1 / a);
+  l->a    = a;
+  l->beta = beta;
+  l->n++;
+}
+
+PetscErrorCode HybLanczosFree(HybLanczos *l)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree2(l->d, l->e));
+  l->room = 0;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
