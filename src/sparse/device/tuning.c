@@ -37,7 +37,7 @@ static const HybOption TuningTable[] = {
   WORDS(rowgroup_way, PETSC_TRUE, -1, -1, "auto stream direct bins", "How rowgroup goes through the rows"),
   LIST(rowgroup_lanes, 0, "0 1 2 4 8 16 32", "Lanes of a row; 0: by the mean row, else rowgroup's way is direct"),
   LIST(rowgroup_batch, 0, "0 4 8", "Entries of a lane that are under way together; 0: by the mean row"),
-  WORDS(rowgroup_near, PETSC_TRUE, -1, -1, "auto no yes", "Are columns kept as 16-bit distances if these fit; auto: not if only one product is made"),
+  WORDS(rowgroup_near, PETSC_TRUE, -1, -1, "auto no yes", "Are columns kept in fewer bits, as 16-bit distances if these fit, else in 32 of 64; auto: not if only one product is made"),
   LIST(rowstream_threads, 0, "0 64 128 256", "Threads of a tile of streamed rows; 0: by the mean row"),
   LIST(rowstream_lanes, 0, "0 1 2 4 8 16", "Lanes of a streamed row; 0: by the mean row"),
   NUMBER(rowstream_blocks, PETSC_TRUE, 0, 0, 32, "Blocks of a multiprocessor that stream rows; 0: as many as are resident"),

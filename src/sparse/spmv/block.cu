@@ -53,7 +53,7 @@ struct RowStreamBlock {
   {
     return k / (BS * BS);
   }
-  __device__ __forceinline__ void Prepare(PetscInt *) const
+  __device__ __forceinline__ void Prepare(int *) const
   {
   }
   __device__ __forceinline__ Row Load(PetscCount, bool, PetscCount) const
@@ -61,13 +61,12 @@ struct RowStreamBlock {
     return Row();
   }
   template <int G>
-  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *col, const PetscInt *, const Row &, const HybScalar *x, const PetscInt *, HybScalar sum[]) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, int len, const HybScalar *value, const PetscInt *col, const int *, const Row &, const HybScalar *x, const PetscInt *, HybScalar sum[]) const
   {
     if (ENTRIES) {
-      const PetscInt   len = end - start;
-      const PetscInt  *c   = col + start / (BS * BS);
-      const HybScalar *v0  = value + start;
-      for (PetscInt k = lane; k < len; k += BLOCK_BATCH * G) {
+      const PetscInt  *c  = col + start / (BS * BS);
+      const HybScalar *v0 = value + start;
+      for (int k = lane; k < len; k += BLOCK_BATCH * G) {
         HybScalar xv[BLOCK_BATCH];
         PetscInt  at[BLOCK_BATCH];
         /* no load is asked for whether it is wanted: what lies beyond the row's end reads the last x again */
@@ -88,9 +87,9 @@ struct RowStreamBlock {
       return;
     }
     constexpr int   BATCH = ROWSTREAM_BATCH / BS > 0 ? ROWSTREAM_BATCH / BS : 1;
-    const PetscInt  len = end - start, nb = len / BS;
-    const PetscInt *c = col + start / (BS * BS);
-    for (PetscInt q = lane; q < nb; q += BATCH * G) {
+    const int       nb    = len / BS;
+    const PetscInt *c     = col + start / (BS * BS);
+    for (int q = lane; q < nb; q += BATCH * G) {
       HybScalar xv[BATCH * BS];
 #pragma unroll
       for (int u = 0; u < BATCH; u++) {

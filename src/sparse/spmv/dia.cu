@@ -15,9 +15,9 @@
   when values change. So this is no method that a name asks for: who applies one matrix many times between two changes
   of its values makes such a plan beside CSR's (HybSpMVOrderUp()).
 
-  Fits: square, all rows of a class (structure/rowshape.cuh), up to 32 diagonals, at most an eighth more places than
-  nonzeros, and memory to spare. Memory: 8 bytes a nonzero and zero. Bytes of a product: the same, and x and y. Making
-  the copy: values read and written once.
+  Fits: square, of less than 2^30 rows, all of them of a class (structure/rowshape.cuh), up to 32 diagonals, at most an
+  eighth more places than nonzeros, and memory to spare. Memory: 8 bytes a nonzero and zero. Bytes of a product: the
+  same, and x and y. Making the copy: values read and written once.
 
   Reference: Y. Saad, Iterative methods for sparse linear systems, 2nd ed., SIAM 2003, section 3.4.
 */
@@ -30,7 +30,7 @@
 #define DIA_THREADS SUMS_ROWS
 
 typedef struct {
-  PetscInt o[DIA_MAX];
+  int o[DIA_MAX];
 } DiaOffsets;
 
 typedef struct {
@@ -57,7 +57,7 @@ static constexpr int DiaBatch(int n)
 
 /* rows of a block, which may reach beyond the matrix, or (INSIDE) do not */
 template <int N, bool INSIDE>
-static __device__ __forceinline__ HybScalar DiaSum(int n, const DiaOffsets &d, PetscInt m, PetscCount ld, const HybScalar *__restrict__ a, const HybScalar *x, PetscInt r)
+static __device__ __forceinline__ HybScalar DiaSum(int n, const DiaOffsets &d, int m, PetscCount ld, const HybScalar *__restrict__ a, const HybScalar *x, int r)
 {
   constexpr int B = DiaBatch(N);
   HybScalar     sum(0);
@@ -67,10 +67,10 @@ static __device__ __forceinline__ HybScalar DiaSum(int n, const DiaOffsets &d, P
     HybScalar v[B], xv[B];
 #pragma unroll
     for (int u = 0; u < B; u++) {
-      const bool     in = N ? k0 + u < N : k0 + u < n;
-      const PetscInt c  = in ? r + d.o[N || in ? k0 + u : 0] : 0;
-      v[u]              = in ? HybLoadStream(a + (PetscCount)(k0 + u) * ld + r) : HybScalar(0);
-      xv[u]             = in && (INSIDE || (c >= 0 && c < m)) ? HybLoadVector(x + c) : HybScalar(0);
+      const bool in = N ? k0 + u < N : k0 + u < n;
+      const int  c  = in ? r + d.o[N || in ? k0 + u : 0] : 0;
+      v[u]          = in ? HybLoadStream(a + (PetscCount)(k0 + u) * ld + r) : HybScalar(0);
+      xv[u]         = in && (INSIDE || (c >= 0 && c < m)) ? HybLoadVector(x + c) : HybScalar(0);
     }
 #pragma unroll
     for (int u = 0; u < B; u++)
@@ -81,7 +81,7 @@ static __device__ __forceinline__ HybScalar DiaSum(int n, const DiaOffsets &d, P
 
 /* part: not NULL where SUMS are left */
 template <int N, bool STEP, bool SUMS>
-static __global__ __launch_bounds__(DIA_THREADS) void DiaRows(int n, DiaOffsets d, PetscInt m, PetscCount ld, const HybScalar *__restrict__ a, const HybScalar *x, RowEnding end, HybScalar *part, bool hermitian)
+static __global__ __launch_bounds__(DIA_THREADS) void DiaRows(int n, DiaOffsets d, int m, PetscCount ld, const HybScalar *__restrict__ a, const HybScalar *x, RowEnding end, HybScalar *part, bool hermitian)
 {
   HybChainWait();
   const PetscCount r0 = (PetscCount)blockIdx.x * DIA_THREADS, at = r0 + threadIdx.x;
@@ -91,7 +91,7 @@ static __global__ __launch_bounds__(DIA_THREADS) void DiaRows(int n, DiaOffsets 
   if (!SUMS && !valid) return;
   /* all threads take part in sums: those without a row form the last one's, for nothing, but read nothing of it that is
      written (w may be z) */
-  const PetscInt r = !SUMS || valid ? (PetscInt)at : m - 1;
+  const int r = !SUMS || valid ? (int)at : m - 1;
   if (STEP && (!SUMS || valid)) {
     base = RowStepBase(end.step, r);
     y    = end.y[r];
@@ -138,7 +138,7 @@ static PetscErrorCode DiaLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *x,
   PetscFunctionBegin;
   PetscCall(HybDispatch(DiaCase(dia->n), DiaCases(), end.mode == ROW_STEP, HybFlags(), [&](auto N, auto STEP) {
     return HybDispatch(sums, HybFlags(), [&](auto SUMS) {
-      HYB_LAUNCH_CHAINED(A->nnz, (DiaRows<N, STEP, SUMS>), HybBlocks(A->m, DIA_THREADS), DIA_THREADS, 0, S->exec.stream, dia->n, dia->offset, A->m,
+      HYB_LAUNCH_CHAINED(A->nnz, (DiaRows<N, STEP, SUMS>), HybBlocks(A->m, DIA_THREADS), DIA_THREADS, 0, S->exec.stream, dia->n, dia->offset, (int)A->m,
                          dia->ld, dia->a, x, end, sums ? S->left->part : (HybScalar *)nullptr, sums && S->left->hermitian);
       return PETSC_SUCCESS;
     });
@@ -172,7 +172,7 @@ static const HybSpMVMethod HybSpMV_DiaCUDA = {
 static void DiaFind(const HybRowShapes *shapes, const PetscInt *ptr, const PetscInt *offset, Dia *d, int *place)
 {
   const PetscCount n = shapes->noffsets;
-  PetscInt *const  o = d->offset.o;
+  int *const       o = d->offset.o;
 
   d->n = 0;
   for (PetscCount k = 0; k < n; k++) {
@@ -185,7 +185,7 @@ static void DiaFind(const HybRowShapes *shapes, const PetscInt *ptr, const Petsc
       return;
     }
     for (int q = d->n++; q > at; q--) o[q] = o[q - 1];
-    o[at] = offset[k];
+    o[at] = (int)offset[k];
   }
   for (PetscCount k = 0; k < n; k++)
     for (place[k] = 0; o[place[k]] != offset[k]; place[k]++) {}
@@ -205,7 +205,7 @@ PetscErrorCode HybDiaSetUp(HybSpMV *S, const HybRowShapes *shapes, const HybCSR 
 
   PetscFunctionBegin;
   *fits = PETSC_FALSE;
-  if (A->m != A->n || !A->nnz || !shapes->found || A->m > PETSC_MAX_INT / 2) PetscFunctionReturn(PETSC_SUCCESS);
+  if (A->m != A->n || !A->nnz || !shapes->found || A->m > INT_MAX / 2) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&S->work, HYB_MEM_HOST, shapes->noffsets, sizeof(*offset), &offset));
   PetscCall(HybArenaAlloc(&S->work, HYB_MEM_HOST, shapes->noffsets, sizeof(*place), &place));
   PetscCall(HybArenaAlloc(&S->work, HYB_MEM_HOST, (PetscCount)shapes->nclasses + 1, sizeof(*ptr), &ptr));

@@ -28,8 +28,9 @@
   looked at where the longest row is known; rows of all lengths are declined.
 
   A row's order of addition depends on its length and on the plan alone, so results repeat bit by bit. Plan: 2 bytes a
-  nonzero for stream where the columns are near, else nothing, nothing for direct, three integers a row for bins. Bytes:
-  12 a nonzero (10 where columns are near), 4 a row (bins: 12), and what x and the result cost.
+  nonzero for stream where the columns are near, else nothing, nothing for direct, three integers a row for bins. Where
+  a PetscInt has 64 bits, columns are kept in 32 instead, 4 bytes a nonzero, if there is memory to spare. Bytes: 12 a
+  nonzero (10 where columns are near), 4 a row (bins: 12), and what x and the result cost.
 
   Reference for binning by row length: Y. Lu, W. Liu, DASP: Specific dense matrix multiply-accumulate units accelerated
   general sparse matrix-vector multiplication, SC 2023.
@@ -86,6 +87,7 @@ typedef struct {
   RowStreamLayout layout;
   unsigned short *distance; /* of each entry's column from its tile's base, or NULL */
   PetscInt       *base;
+  unsigned       *column; /* where a PetscInt has 64 bits, or NULL: the columns in 32 */
   int             width, batch;
   RowGroupParts   parts;
   PetscInt       *list, *start, *length;
@@ -148,12 +150,12 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS) void RowGroupFill(PetscInt
 
 /* what lane of W adds to the sum of the entries from..to-1, U of them under way together; CHAINED: the first ones of
    the matrix come before x is there */
-template <int W, int U, bool CHAINED = false>
-static __device__ __forceinline__ HybScalar RowGroupSum(int lane, PetscInt from, PetscInt to, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x)
+template <int W, int U, bool CHAINED = false, class J>
+static __device__ __forceinline__ HybScalar RowGroupSum(int lane, PetscInt from, PetscInt to, const J *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x)
 {
   HybScalar sum(0);
   for (PetscInt k = from + lane; k < to; k += U * W) {
-    PetscInt  c[U];
+    J         c[U];
     HybScalar v[U], xv[U];
 #pragma unroll
     for (int u = 0; u < U; u++) c[u] = k + u * W < to ? HybLoadStream(j + k + u * W) : 0;
@@ -170,8 +172,8 @@ static __device__ __forceinline__ HybScalar RowGroupSum(int lane, PetscInt from,
   return sum;
 }
 
-template <int W, int U, bool STEP>
-static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupRows(int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const HybScalar *y, HybScalar *z)
+template <int W, int U, bool STEP, class J>
+static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupRows(int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const J *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const HybScalar *y, HybScalar *z)
 {
   const PetscCount r     = ((PetscCount)blockIdx.x * ROWGROUP_THREADS + threadIdx.x) / W;
   const int        lane  = HybLane() & (W - 1);
@@ -183,8 +185,8 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGr
 }
 
 /* rows of the list, W lanes each */
-template <int W, int U, bool STEP>
-static __device__ __forceinline__ void RowGroupListed(int mode, const RowStep &step, PetscCount block, PetscInt first, PetscInt rows, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const HybScalar *y, HybScalar *z)
+template <int W, int U, bool STEP, class J>
+static __device__ __forceinline__ void RowGroupListed(int mode, const RowStep &step, PetscCount block, PetscInt first, PetscInt rows, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const J *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const HybScalar *y, HybScalar *z)
 {
   const PetscCount q    = block * (ROWGROUP_THREADS / W) + threadIdx.x / W;
   const int        lane = HybLane() & (W - 1);
@@ -201,8 +203,8 @@ static __device__ __forceinline__ void RowGroupListed(int mode, const RowStep &s
 }
 
 /* U: entries of a lane that are under way together */
-template <int U, bool STEP>
-static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupBinned(RowGroupParts parts, int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const RowGroupPiece *__restrict__ piece, HybScalar *piecesum, int *arrived, const HybScalar *y, HybScalar *z)
+template <int U, bool STEP, class J>
+static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupBinned(RowGroupParts parts, int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const J *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const RowGroupPiece *__restrict__ piece, HybScalar *piecesum, int *arrived, const HybScalar *y, HybScalar *z)
 {
   HybChainWait();
   HYB_SHARED(HybScalar, scratch, HYB_WARP);
@@ -399,6 +401,43 @@ static PetscErrorCode RowGroupSort(HybSpMV *S, const HybCSR *A, RowGroup *rg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static __global__ __launch_bounds__(ROWGROUP_THREADS) void RowGroupNarrow(PetscCount n, const PetscInt *__restrict__ j, unsigned *__restrict__ column)
+{
+  const PetscCount k = (PetscCount)blockIdx.x * ROWGROUP_THREADS + threadIdx.x;
+  if (k < n) column[k] = (unsigned)HybLoadStream(j + k);
+}
+
+static size_t RowGroupColumnBytes(const RowGroup *rg)
+{
+  return rg->distance ? sizeof(*rg->distance) : rg->column ? sizeof(*rg->column)
+                                                           : sizeof(PetscInt);
+}
+
+/* the columns in 32 bits, where that can be and saves anything */
+static PetscErrorCode RowGroupColumns(HybSpMV *S, const HybCSR *A, RowGroup *rg)
+{
+  const HybExec *exec = &S->exec;
+  size_t         spare;
+
+  PetscFunctionBegin;
+  if (sizeof(PetscInt) == sizeof(*rg->column) || S->once || HybDeviceTuning()->rowgroup_near == 0 || !A->nnz || (PetscCount)A->n > (PetscCount)UINT_MAX) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybMemorySpare(exec, &spare));
+  if ((size_t)A->nnz * sizeof(*rg->column) > spare) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->nnz, sizeof(*rg->column), &rg->column));
+  HYB_LAUNCH(RowGroupNarrow, HybBlocks(A->nnz, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, exec->stream, A->nnz, A->j, rg->column);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* launch(j), of the columns in as many bits as they have there */
+template <class F>
+static PetscErrorCode RowGroupWithColumns(const RowGroup *rg, const HybCSR *A, F launch)
+{
+  if constexpr (sizeof(PetscInt) > sizeof(*rg->column)) {
+    if (rg->column) return launch((const unsigned *)rg->column);
+  }
+  return launch((const PetscInt *)A->j);
+}
+
 static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 {
   const HybExec *exec = &S->exec;
@@ -428,14 +467,18 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
     if (host && asked < 0 && HybDeviceTuning()->rowgroup_way < 0 && A->nnz / A->m > ROWGROUP_FAR) {
       rg->way = ROWGROUP_DIRECT;
       if (!HybDeviceTuning()->rowgroup_batch) rg->batch = 8;
+      PetscCall(RowGroupColumns(S, A, rg));
       PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->width));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
-  if (!rg->distance) PetscCall(RowStreamPlan(exec, S->once ? NULL : &S->work, A, rg->look.longest, 1, 1, sizeof(PetscInt), 0, run, RowStreamHeld<RowStreamColumns<PetscInt>>(), 0, &rg->layout));
+  if (!rg->distance) {
+    PetscCall(RowGroupColumns(S, A, rg));
+    PetscCall(RowStreamPlan(exec, S->once ? NULL : &S->work, A, rg->look.longest, 1, 1, RowGroupColumnBytes(rg), 0, run, RowStreamHeld<RowStreamColumns<PetscInt>>(), 0, &rg->layout));
+  }
   PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->layout.lanes));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", rg->layout.rows));
-  PetscCall(HybCountersSet(&S->counters, "bytes a column", rg->distance ? (PetscCount)sizeof(*rg->distance) : (PetscCount)sizeof(PetscInt)));
+  PetscCall(HybCountersSet(&S->counters, "bytes a column", (PetscCount)RowGroupColumnBytes(rg)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -451,9 +494,11 @@ static PetscErrorCode HybSpMVSetUp_RowGroupCUDA(HybSpMV *S, const HybCSR *A)
     PetscCall(RowGroupStream(S, A, rg));
     break;
   case ROWGROUP_DIRECT:
+    PetscCall(RowGroupColumns(S, A, rg));
     PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->width));
     break;
   default:
+    PetscCall(RowGroupColumns(S, A, rg));
     PetscCall(RowGroupSort(S, A, rg));
     PetscCall(HybCountersSet(&S->counters, "binned rows", A->m));
     PetscCall(HybCountersSet(&S->counters, "pieces of long rows", rg->parts.end[0]));
@@ -463,6 +508,12 @@ static PetscErrorCode HybSpMVSetUp_RowGroupCUDA(HybSpMV *S, const HybCSR *A)
 
 using RowGroupBatches = HybCases<4, 8>;
 
+/* do the copy engine's pieces begin where it can read? */
+static bool RowGroupStreams(const RowGroup *rg, const HybCSR *A)
+{
+  return rg->way == ROWGROUP_STREAM && RowStreamAligned(A->a) && (rg->distance || rg->column || RowStreamAligned(A->j));
+}
+
 static PetscErrorCode RowGroupLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *x, const RowEnding &end)
 {
   const RowGroup *rg = (const RowGroup *)S->data;
@@ -471,22 +522,33 @@ static PetscErrorCode RowGroupLaunch(HybSpMV *S, const HybCSR *A, const HybScala
   if (rg->way == ROWGROUP_STREAM && rg->distance && RowStreamAligned(A->a)) {
     const RowStreamColumns<unsigned short> columns = {rg->distance, rg->base};
     PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, end));
-  } else if (rg->way == ROWGROUP_STREAM && !rg->distance && RowStreamAligned(A->a) && RowStreamAligned(A->j)) {
-    const RowStreamColumns<PetscInt> columns = {A->j, NULL};
-    PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, end));
+  } else if (!rg->distance && RowGroupStreams(rg, A)) {
+    PetscCall(RowGroupWithColumns(rg, A, [&](auto j) {
+      const RowStreamColumns<std::remove_const_t<std::remove_pointer_t<decltype(j)>>> columns = {j, NULL};
+
+      return RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, end);
+    }));
   } else if (rg->way == ROWGROUP_BINNED) {
     PetscCall(HybDispatch(rg->batch, RowGroupBatches(), end.mode == ROW_STEP, HybFlags(), [&](auto U, auto STEP) {
-      HYB_LAUNCH_CHAINED(A->nnz, (RowGroupBinned<U, STEP>), rg->parts.end[ROWGROUP_BINS - 1], ROWGROUP_THREADS, 0, S->exec.stream, rg->parts,
-                         end.mode, end.step, A->m, A->i, A->j, A->a, x, rg->list, rg->start, rg->length, rg->piece, rg->sum,
-                         rg->arrived, end.y, end.z);
-      return PETSC_SUCCESS;
+      return RowGroupWithColumns(rg, A, [&](auto j) {
+        using J = std::remove_const_t<std::remove_pointer_t<decltype(j)>>;
+
+        HYB_LAUNCH_CHAINED(A->nnz, (RowGroupBinned<U, STEP, J>), rg->parts.end[ROWGROUP_BINS - 1], ROWGROUP_THREADS, 0, S->exec.stream, rg->parts,
+                           end.mode, end.step, A->m, A->i, j, A->a, x, rg->list, rg->start, rg->length, rg->piece, rg->sum,
+                           rg->arrived, end.y, end.z);
+        return PETSC_SUCCESS;
+      });
     }));
   } else {
     PetscCall(HybDispatch(rg->width, RowWidths(), rg->batch, RowGroupBatches(), [&](auto W, auto U) {
       return HybDispatch(end.mode == ROW_STEP, HybFlags(), [&](auto STEP) {
-        HYB_LAUNCH_CHAINED(A->nnz, (RowGroupRows<W, U, STEP>), HybBlocks((PetscCount)A->m * W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0,
-                           S->exec.stream, end.mode, end.step, A->m, A->i, A->j, A->a, x, end.y, end.z);
-        return PETSC_SUCCESS;
+        return RowGroupWithColumns(rg, A, [&](auto j) {
+          using J = std::remove_const_t<std::remove_pointer_t<decltype(j)>>;
+
+          HYB_LAUNCH_CHAINED(A->nnz, (RowGroupRows<W, U, STEP, J>), HybBlocks((PetscCount)A->m * W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0,
+                             S->exec.stream, end.mode, end.step, A->m, A->i, j, A->a, x, end.y, end.z);
+          return PETSC_SUCCESS;
+        });
       });
     }));
   }
@@ -510,13 +572,13 @@ static PetscErrorCode HybSpMVStep_RowGroupCUDA(HybSpMV *S, const HybCSR *A, cons
 static PetscErrorCode HybSpMVOrderUp_RowGroupCUDA(const HybSpMV *S, const HybCSR *A, HybSpMV *ordered, PetscBool *fits)
 {
   const RowGroup *rg     = (const RowGroup *)S->data;
-  const bool      stream = rg->way == ROWGROUP_STREAM && RowStreamAligned(A->a) && (rg->distance || RowStreamAligned(A->j));
+  const bool      stream = RowGroupStreams(rg, A);
 
   PetscFunctionBegin;
   /* of interpolations and restrictions slices are slower: short rows, and far columns */
   if (rg->way == ROWGROUP_BINNED || A->m != A->n || A->nnz < HybDeviceTuning()->ordered_fewest) PetscFunctionReturn(PETSC_SUCCESS);
   /* as many lanes, so that the bits are the same */
-  PetscCall(HybSellSetUp(ordered, A, stream ? rg->layout.lanes : rg->width, stream ? &rg->layout : NULL, rg->distance ? sizeof(*rg->distance) : sizeof(PetscInt), fits));
+  PetscCall(HybSellSetUp(ordered, A, stream ? rg->layout.lanes : rg->width, stream ? &rg->layout : NULL, RowGroupColumnBytes(rg), fits));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -40,7 +40,9 @@
     Prepare(table)              all threads: copies what every tile needs to shared memory
     Row, Load(r, valid, tile)   what is fetched ahead for a row
     ROWS                        neighbouring rows that G threads sum together, all of one length
-    Sum<G>(...)                 the sums of their products, for lane g of the G
+    Sum<G>(...)                 the sums of their products, for lane g of the G; len: entries of a row
+
+  Numbers within a tile, and of tiles, are 32 bits also where a PetscInt has 64: registers are what a sum lacks.
 */
 #ifndef AIJHYBRIDGPU_ROWSTREAM_CUH
 #define AIJHYBRIDGPU_ROWSTREAM_CUH
@@ -74,7 +76,7 @@ typedef struct {
   PetscInt   rows;           /* of a tile */
   PetscCount ntiles;
   PetscInt   values, indices; /* a stage's room, in entries */
-  PetscInt   table;           /* PetscInts that every tile needs */
+  PetscInt   table;           /* ints that every tile needs */
   PetscBool  fits;            /* a tile of mean rows fits into a stage */
   size_t     bytes;           /* dynamic shared memory */
   PetscCount blocks;
@@ -111,7 +113,7 @@ static __device__ __forceinline__ void RowStreamCopy(uint64_t *bar, T *stage, co
 }
 
 /* the row after the last of a tile */
-static __device__ __forceinline__ PetscCount RowStreamEnd(PetscInt tile, PetscInt rows, PetscInt m)
+static __device__ __forceinline__ PetscCount RowStreamEnd(int tile, PetscInt rows, PetscInt m)
 {
   const PetscCount end = ((PetscCount)tile + 1) * rows;
   return end < m ? end : m;
@@ -126,23 +128,23 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   HYB_SHARED(uint64_t, bar, ROWSTREAM_STAGES);
   HYB_SHARED(PetscInt, begin, ROWSTREAM_STAGES); /* first entry of the tile in the stage, -1 where it does not fit */
   HYB_DYNAMIC_SHARED(HybScalar, value);
-  using Index            = typename COLUMNS::Index;
-  Index *const    index  = reinterpret_cast<Index *>(value + (size_t)ROWSTREAM_STAGES * l.values);
-  PetscInt *const table  = reinterpret_cast<PetscInt *>(index + (size_t)ROWSTREAM_STAGES * l.indices);
-  const int       lane   = (int)(threadIdx.x & (G - 1));
-  constexpr int   R      = COLUMNS::ROWS;
-  const PetscInt  mine   = (PetscInt)(threadIdx.x / G) * R; /* my first row in the tile */
-  const PetscInt  none   = (PetscInt)l.ntiles;
-  const PetscInt  stride = (PetscInt)gridDim.x / l.chunks, chunk = (PetscInt)blockIdx.x % l.chunks;
+  using Index         = typename COLUMNS::Index;
+  Index *const  index = reinterpret_cast<Index *>(value + (size_t)ROWSTREAM_STAGES * l.values);
+  int *const    table = reinterpret_cast<int *>(index + (size_t)ROWSTREAM_STAGES * l.indices);
+  const int     lane  = (int)(threadIdx.x & (G - 1));
+  constexpr int R     = COLUMNS::ROWS;
+  const int     mine  = (int)(threadIdx.x / G) * R; /* my first row in the tile */
+  const int     rows = (int)l.rows, none = (int)l.ntiles, chunks = (int)l.chunks, length = (int)l.run;
+  const int     stride = (int)gridDim.x / chunks, chunk = (int)blockIdx.x % chunks;
   /* my place among the tiles of the chunk: a run, and a tile in it. Divisions on each turn would take a fifth of its
      instructions. */
-  PetscInt run = (PetscInt)blockIdx.x / l.chunks / l.run, in = (PetscInt)blockIdx.x / l.chunks % l.run;
+  int run = (int)blockIdx.x / chunks / length, in = (int)blockIdx.x / chunks % length;
 
   /* this tile, and the place goes on to the next one; l.ntiles and more: there is none */
   const auto tileof = [&]() {
-    const PetscInt t = (run * l.chunks + chunk) * l.run + in;
+    const int t = (run * chunks + chunk) * length + in;
 
-    for (in += stride; in >= l.run; in -= l.run) run++;
+    for (in += stride; in >= length; in -= length) run++;
     return t;
   };
   const auto copy = [&](PetscInt k0, PetscInt k1, int s) {
@@ -163,29 +165,31 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
   };
 
   HybBulkInit(bar, ROWSTREAM_STAGES);
-  PetscInt tile = tileof(), next = tileof(); /* this one and the one after */
+  int tile = tileof(), next = tileof(); /* this one and the one after */
 #if HYB_BULK_ENGINE
   if (threadIdx.x == 0)
 #endif
   {
-    if (tile < none) copy(i[(PetscCount)tile * l.rows], i[RowStreamEnd(tile, l.rows, m)], 0);
-    if (next < none) copy(i[(PetscCount)next * l.rows], i[RowStreamEnd(next, l.rows, m)], 1);
+    if (tile < none) copy(i[(PetscCount)tile * rows], i[RowStreamEnd(tile, rows, m)], 0);
+    if (next < none) copy(i[(PetscCount)next * rows], i[RowStreamEnd(next, rows, m)], 1);
   }
   columns.Prepare(table);
 
-  PetscCount            r     = (PetscCount)tile * l.rows + mine;
-  bool                  valid = mine < l.rows && tile < none && r < m;
-  PetscInt              start = valid ? i[r] : 0, end = valid ? i[r + 1] : 0;
-  typename COLUMNS::Row row = columns.Load(r, valid, tile);
+  PetscCount            r     = (PetscCount)tile * rows + mine;
+  bool                  valid = mine < rows && tile < none && r < m;
+  PetscInt              start = valid ? i[r] : 0;
+  int                   len   = valid ? (int)(i[r + 1] - start) : 0;
+  typename COLUMNS::Row row   = columns.Load(r, valid, tile);
   HybChainWait(); /* the first tiles are under way */
   __syncthreads();
-  for (PetscInt it = 0; tile < none; it++) {
-    const int                   s      = (int)(it % ROWSTREAM_STAGES);
-    const PetscCount            nr     = (PetscCount)next * l.rows + mine;
-    const bool                  nvalid = mine < l.rows && next < none && nr < m;
+  for (int it = 0; tile < none; it++) {
+    const int                   s      = it % ROWSTREAM_STAGES;
+    const PetscCount            nr     = (PetscCount)next * rows + mine;
+    const bool                  nvalid = mine < rows && next < none && nr < m;
     const PetscInt              nstart = nvalid ? i[nr] : 0, nend = nvalid ? i[nr + 1] : 0;
     const typename COLUMNS::Row nrow  = columns.Load(nr, nvalid, next);
-    const PetscInt              after = tileof(), k2 = COLUMNS::AHEAD && after < none ? i[(PetscCount)after * l.rows] : 0, k3 = COLUMNS::AHEAD && after < none ? i[RowStreamEnd(after, l.rows, m)] : 0;
+    const int                   after = tileof();
+    const PetscInt              k2 = COLUMNS::AHEAD && after < none ? i[(PetscCount)after * rows] : 0, k3 = COLUMNS::AHEAD && after < none ? i[RowStreamEnd(after, rows, m)] : 0;
     /* what the rows' ends need besides the sums comes while these wait for their tile. A step needs four numbers a row,
        each in the registers of its one lane. Computing with them before the tile is there would wait for them; it is
        done all the same where R rows would need too many registers. */
@@ -217,7 +221,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
       for (int c = 0; c < R; c++) sum[c] = HybScalar(0);
       if (valid) {
         const PetscInt q0 = COLUMNS::INDEXED ? (PetscInt)(columns.IndexOf(k0) / RowStreamUnit<Index>() * RowStreamUnit<Index>()) : 0;
-        columns.template Sum<G>(lane, r, start, end, value + (size_t)s * l.values - first, index + (size_t)s * l.indices - q0, table, row, x, j, sum);
+        columns.template Sum<G>(lane, r, start, len, value + (size_t)s * l.values - first, index + (size_t)s * l.indices - q0, table, row, x, j, sum);
       }
       /* all lanes of the warp are here; the sums side by side, so that they do not wait for each other */
 #pragma unroll
@@ -239,8 +243,8 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
         }
       }
     } else {
-      const PetscCount r1 = RowStreamEnd(tile, l.rows, m);
-      for (PetscCount w = (PetscCount)tile * l.rows + (PetscInt)(threadIdx.x / HYB_WARP); w < r1; w += (PetscInt)(blockDim.x / HYB_WARP)) {
+      const PetscCount r1 = RowStreamEnd(tile, rows, m);
+      for (PetscCount w = (PetscCount)tile * rows + (PetscInt)(threadIdx.x / HYB_WARP); w < r1; w += (PetscInt)(blockDim.x / HYB_WARP)) {
         HybScalar sum(0);
 #pragma unroll 4
         for (PetscInt k = i[w] + HybLane(); k < i[w + 1]; k += HYB_WARP) sum += a[k] * HybLoadVector(x + j[k]);
@@ -251,7 +255,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
     r     = nr;
     valid = nvalid;
     start = nstart;
-    end   = nend;
+    len   = (int)(nend - nstart);
     row   = nrow;
     tile  = next;
     next  = after;
@@ -263,7 +267,7 @@ static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(R
         if (COLUMNS::AHEAD)
           copy(k2, k3, s);
         else
-          copy(i[(PetscCount)after * l.rows], i[RowStreamEnd(after, l.rows, m)], s);
+          copy(i[(PetscCount)after * rows], i[RowStreamEnd(after, rows, m)], s);
       }
   }
 }
@@ -303,7 +307,7 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
 
 /*
   Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream,
-  0 without one, of indexbytes each; table: PetscInts that every tile needs. HybTuning's rowstream_threads, _lanes,
+  0 without one, of indexbytes each; table: ints that every tile needs. HybTuning's rowstream_threads, _lanes,
   _blocks and _run replace the choice: the tests go through all layouts. Tiles far larger than the mean are left to the
   slow way rather than making room for them everywhere. run: the tiles of a run, 0: all of a multiprocessor's; held:
   threads of the kernel's that a multiprocessor holds (RowStreamHeld()); resident: at most so many blocks of a
@@ -351,14 +355,14 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   stage = PetscMin(largest, 2 * meantile + 64);
   /* never more than a block's memory: two stages, at least one unit of 16 bytes beyond each end */
   {
-    const size_t each = sizeof(HybScalar) + (perindex ? indexbytes : 0), taken = (size_t)l->table * sizeof(PetscInt) + 1024;
+    const size_t each = sizeof(HybScalar) + (perindex ? indexbytes : 0), taken = (size_t)l->table * sizeof(int) + 1024;
     stage = PetscMin(stage, limit / 2 > taken ? (PetscCount)((limit / 2 - taken) / (ROWSTREAM_STAGES * each)) : 0);
   }
   l->fits = stage >= meantile ? PETSC_TRUE : PETSC_FALSE;
   stage += 2 * RowStreamUnit<HybScalar>();
   l->values  = (PetscInt)(stage / 4 * 4 + 4);
   l->indices = perindex ? (PetscInt)((stage / perindex + 2 * (PetscCount)(16 / indexbytes)) / 8 * 8 + 8) : 0;
-  l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * indexbytes) + (size_t)l->table * sizeof(PetscInt);
+  l->bytes   = ROWSTREAM_STAGES * ((size_t)l->values * sizeof(HybScalar) + (size_t)l->indices * indexbytes) + (size_t)l->table * sizeof(int);
   /* just as many as are resident at once: a multiprocessor has a kibibyte more than a block may ask for, and takes one
      for each block. Blocks of a second wave, or room left for another block, cost a tenth (measured) */
   l->blocks = PetscMax(1, PetscMin((PetscCount)((limit + 1024) / (l->bytes + 1024 + 128)), held / l->threads));
@@ -406,14 +410,14 @@ static PetscErrorCode RowStreamApply(const HybExec *exec, const RowStreamLayout 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* CSR's own columns as a second stream, or (16 bits) the distances from the first column of the tile */
+/* CSR's columns as a second stream, or (16 bits) the distances from the first column of the tile */
 template <typename I>
 struct RowStreamColumns {
   using Index                   = I;
   static constexpr int  BLOCKS  = 4;
   static constexpr int  ROWS    = 1;
   static constexpr bool INDEXED = true;
-  static constexpr bool NARROW  = sizeof(I) < sizeof(PetscInt);
+  static constexpr bool NARROW  = sizeof(I) == sizeof(unsigned short);
   static constexpr bool AHEAD   = true;
   const I              *index;
   const PetscInt       *base; /* of each tile, where they are narrow */
@@ -424,7 +428,7 @@ struct RowStreamColumns {
   {
     return k;
   }
-  __device__ __forceinline__ void Prepare(PetscInt *) const
+  __device__ __forceinline__ void Prepare(int *) const
   {
   }
   __device__ __forceinline__ Row Load(PetscCount, bool valid, PetscCount tile) const
@@ -434,17 +438,18 @@ struct RowStreamColumns {
     return row;
   }
   template <int G>
-  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, PetscInt end, const HybScalar *value, const I *col, const PetscInt *, const Row &row, const HybScalar *x, const PetscInt *, HybScalar sum[]) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, int len, const HybScalar *value, const I *col, const int *, const Row &row, const HybScalar *x, const PetscInt *, HybScalar sum[]) const
   {
-    const HybScalar *const xb = HybAddressFrom(x + row.base);
-    for (PetscInt k = start + lane; k < end; k += ROWSTREAM_BATCH * G) {
+    const HybScalar *const xb = HybAddressFrom(x + row.base), *const v = value + start;
+    const I *const c = col + start;
+    for (int k = lane; k < len; k += ROWSTREAM_BATCH * G) {
       HybScalar xv[ROWSTREAM_BATCH];
 #pragma unroll
       for (int u = 0; u < ROWSTREAM_BATCH; u++)
-        if (k + u * G < end) xv[u] = HybLoadVector(xb + col[k + u * G]);
+        if (k + u * G < len) xv[u] = HybLoadVector(xb + c[k + u * G]);
 #pragma unroll
       for (int u = 0; u < ROWSTREAM_BATCH; u++)
-        if (k + u * G < end) sum[0] += value[k + u * G] * xv[u];
+        if (k + u * G < len) sum[0] += v[k + u * G] * xv[u];
     }
   }
 };

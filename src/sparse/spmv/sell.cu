@@ -5,7 +5,7 @@
   of its rows lie side by side, so all that is read of the matrix is coalesced, and comes straight from memory to
   registers; all of a multiprocessor's first-level cache is left for x. A slice is as long as its longest row. So that
   rows of a slice are about equally long, the 256 rows of a window are sorted by their lengths first. Columns are 16-bit
-  distances from the window's first where these reach.
+  distances from the window's first where these reach, else have 32 bits.
 
     set-up:  for each window: rank of each row by length; length of each slice; least and largest column
              where slices begin: a scan
@@ -38,7 +38,7 @@ typedef struct {
   unsigned short *length; /* of each slot's row */
   PetscInt       *base;   /* of each window */
   unsigned short *near;   /* columns less the base, or NULL */
-  PetscInt       *column; /* or NULL */
+  int            *column; /* or NULL */
   HybScalar      *a;
 } Sell;
 
@@ -103,7 +103,7 @@ static __global__ __launch_bounds__(SELL_WINDOW) void SellFill(PetscInt m, int l
     else if (s.near)
       s.near[p] = (unsigned short)(j[start + k] - s.base[w]);
     else
-      s.column[p] = j[start + k];
+      s.column[p] = (int)j[start + k];
   }
 }
 
@@ -125,9 +125,9 @@ static __global__ __launch_bounds__(SELL_WINDOW, 4) void SellRows(PetscInt m, Se
     y = end.y[r];
   const HybScalar *const xb = NEAR ? x + s.base[w] : x, *const a = s.a + p;
   const unsigned short *const near   = NEAR ? s.near + p : nullptr;
-  const PetscInt *const       column = NEAR ? nullptr : s.column + p;
+  const int *const            column = NEAR ? nullptr : s.column + p;
   HybScalar                   v[SELL_BATCH];
-  PetscInt                    c[SELL_BATCH];
+  int                         c[SELL_BATCH];
   /* Values and columns of the next entries are under way while these wait for x. What is beyond a row's end is the
      slice's, or its last one's again, and is not added. */
   const int  last  = n > 0 ? n - 1 : 0;
@@ -135,7 +135,7 @@ static __global__ __launch_bounds__(SELL_WINDOW, 4) void SellRows(PetscInt m, Se
 #pragma unroll
     for (int u = 0; u < SELL_BATCH; u++) {
       const int at = (k + u < last ? k + u : last) * HYB_WARP;
-      c[u]         = NEAR ? (PetscInt)HybLoadStream(near + at) : HybLoadStream(column + at);
+      c[u]         = NEAR ? (int)HybLoadStream(near + at) : HybLoadStream(column + at);
       v[u]         = HybLoadStream(a + at);
     }
   };
@@ -207,7 +207,7 @@ PetscErrorCode HybSellSetUp(HybSpMV *S, const HybCSR *A, int lanes, const RowStr
 
   PetscFunctionBegin;
   *fits = PETSC_FALSE;
-  if (lanes > 8) PetscFunctionReturn(PETSC_SUCCESS);
+  if (lanes > 8 || A->n > INT_MAX) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMemorySpare(exec, &spare));
   if ((size_t)A->nnz * (sizeof(HybScalar) + sizeof(*s.near)) + 4 * (size_t)A->m > spare) PetscFunctionReturn(PETSC_SUCCESS);
   s.lanes = lanes;
@@ -226,7 +226,7 @@ PetscErrorCode HybSellSetUp(HybSpMV *S, const HybCSR *A, int lanes, const RowStr
   PetscCall(exec->backend->sync(exec));
   total *= HYB_WARP;
   if (host[0] || total > A->nnz + A->nnz / 8) PetscFunctionReturn(PETSC_SUCCESS);
-  if ((size_t)total * (sizeof(HybScalar) + (host[1] ? sizeof(PetscInt) : sizeof(*s.near))) > spare) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((size_t)total * (sizeof(HybScalar) + (host[1] ? sizeof(*s.column) : sizeof(*s.near))) > spare) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), total, sizeof(*s.a), &s.a));
   if (host[1])
     PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), total, sizeof(*s.column), &s.column));

@@ -15,8 +15,8 @@
 
   A row without a class (a signature that met another's) reads its columns as any CSR row. Declined are matrices with
   more than 1024 classes, with fewer than 32 rows to a class in the mean, or where the classes' offsets do not fit a
-  table of 8192 entries (32 KiB with 32-bit indices). "auto" declines rows too long for tiles as well, of 450 entries
-  and more in the mean.
+  table of 8192 entries, 32 KiB. So are matrices of 2^31 rows or columns: offsets have 32 bits. "auto" declines rows too
+  long for tiles as well, of 450 entries and more in the mean.
 
   Plan: 2 bytes a row and the table; setting it up reads the pattern twice. Bytes of an application: 8 a nonzero
   (complex: 16), 6 a row, and x and y.
@@ -40,7 +40,7 @@ struct RowStreamShape {
   const PetscInt       *index; /* unused: no stream of indices */
   const HybRowClass    *rowclass;
   const PetscInt       *offsetptr, *offset;
-  PetscInt              nclasses, noffsets;
+  int                   nclasses, noffsets;
   struct Row {
     unsigned c;
   };
@@ -49,10 +49,10 @@ struct RowStreamShape {
     return 0;
   }
   /* table: nclasses+1 places, then the offsets */
-  __device__ __forceinline__ void Prepare(PetscInt *table) const
+  __device__ __forceinline__ void Prepare(int *table) const
   {
-    for (PetscInt k = (PetscInt)threadIdx.x; k <= nclasses; k += (PetscInt)blockDim.x) table[k] = offsetptr[k] + nclasses + 1;
-    for (PetscInt k = (PetscInt)threadIdx.x; k < noffsets; k += (PetscInt)blockDim.x) table[nclasses + 1 + k] = offset[k];
+    for (int k = (int)threadIdx.x; k <= nclasses; k += (int)blockDim.x) table[k] = (int)offsetptr[k] + nclasses + 1;
+    for (int k = (int)threadIdx.x; k < noffsets; k += (int)blockDim.x) table[nclasses + 1 + k] = (int)offset[k];
   }
   __device__ __forceinline__ Row Load(PetscCount r, bool valid, PetscCount) const
   {
@@ -61,13 +61,12 @@ struct RowStreamShape {
     return row;
   }
   template <int G>
-  __device__ __forceinline__ void Sum(int lane, PetscCount r, PetscInt start, PetscInt end, const HybScalar *value, const PetscInt *, const PetscInt *table, const Row &row, const HybScalar *x, const PetscInt *__restrict__ j, HybScalar sum[]) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount r, PetscInt start, int len, const HybScalar *value, const PetscInt *, const int *table, const Row &row, const HybScalar *x, const PetscInt *__restrict__ j, HybScalar sum[]) const
   {
     if (row.c != HYB_ROWSHAPE_NONE) {
-      const PetscInt  *off = table + table[row.c];
+      const int       *off = table + table[row.c];
       const HybScalar *xr = HybAddressFrom(x + r), *v0 = value + start;
-      const PetscInt   len = end - start;
-      PetscInt         k   = lane;
+      int              k = lane;
       /* rows of few shapes have whole batches mostly: no entry of those is asked for */
       for (; k + (BATCH - 1) * G < len; k += BATCH * G) {
         HybScalar xv[BATCH], v[BATCH];
@@ -92,7 +91,7 @@ struct RowStreamShape {
           if (k + u * G < len) sum[0] += v[u] * xv[u];
       }
     } else {
-      for (PetscInt k = start + lane; k < end; k += G) sum[0] += value[k] * HybLoadVector(x + j[k]);
+      for (int k = lane; k < len; k += G) sum[0] += value[start + k] * HybLoadVector(x + j[start + k]);
     }
   }
 };
@@ -131,12 +130,12 @@ static PetscErrorCode ShapeFind(HybSpMV *S, const HybCSR *A, Shape **found)
   *found = NULL;
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*sh), &sh));
   PetscCall(HybRowShapesFind(&S->exec, &S->keep, &S->work, A, maxclasses, &sh->shapes));
-  if (sh->shapes.found && sh->shapes.noffsets + sh->shapes.nclasses + 1 <= SHAPE_MAX_TABLE) {
+  if (sh->shapes.found && sh->shapes.noffsets + sh->shapes.nclasses + 1 <= SHAPE_MAX_TABLE && PetscMax(A->m, A->n) <= INT_MAX) {
     sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7      ? 7
                                               : sh->shapes.maxlength <= 9      ? 9
                                               : A->nnz > 14 * (PetscCount)A->m ? 14
                                                                                : 8;
-    PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(PetscInt), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, 4 * A->nnz > 3 * (PetscCount)A->m * sh->shapes.maxlength ? RowStreamRun(A) : 1, 256 * ShapeBlocks(sh->batch), 0, &sh->layout));
+    PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(int), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, 4 * A->nnz > 3 * (PetscCount)A->m * sh->shapes.maxlength ? RowStreamRun(A) : 1, 256 * ShapeBlocks(sh->batch), 0, &sh->layout));
     *found = sh;
   } else
     PetscCall(ShapeFree(S, &sh));
@@ -180,7 +179,7 @@ static PetscErrorCode ShapeLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *
   if (!RowStreamAligned(A->a)) layout.values = 0; /* no tile fits: the slow way */
   PetscCall(HybDispatch(sh->batch, HybCases<5, 7, 8, 9, 14>(), [&](auto BATCH) {
     const RowStreamShape<BATCH, ShapeBlocks(BATCH)> columns = {
-      NULL, sh->shapes.rowclass, sh->shapes.offsetptr, sh->shapes.offset, sh->shapes.nclasses, (PetscInt)sh->shapes.noffsets};
+      NULL, sh->shapes.rowclass, sh->shapes.offsetptr, sh->shapes.offset, (int)sh->shapes.nclasses, (int)sh->shapes.noffsets};
 
     return RowStreamApply(&S->exec, &layout, A, 0, columns, x, end);
   }));

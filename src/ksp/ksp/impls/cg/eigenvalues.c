@@ -6,8 +6,8 @@
 
     e[i] = sqrt(|b|) / a of the iteration before,   d[i] = sqrt(|b|) e[i] + 1/a
 
-  PETSc's solver notes both in data of its own, so a solve of the plugin's notes them in its. PETSc's functions are asked
-  about PETSc's solves. An iteration that ended before it changed x adds no row.
+  PETSc's solver notes both in data of its own, so a solve of the plugin's notes them in its. PETSc's functions are
+  asked about PETSc's solves. An iteration that ended before it changed x adds no row.
 
   Memory: two numbers an iteration, up to the limit of iterations. Reference: G. H. Golub, C. F. Van Loan, Matrix
   Computations, 10.2.
