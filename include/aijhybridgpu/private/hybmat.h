@@ -71,7 +71,7 @@ PETSC_INTERN PetscErrorCode HybMatParGetMult(Mat A, const HybExec *x, PetscBool 
 PETSC_INTERN PetscErrorCode HybMatParRestoreMult(Mat A, const HybExec *x);
 
 /* A vector's array where x executes (there): the vector's own array, or a copy in work, which HybVecRestore() sends
-   back if write. All members are NULL for no vector. */
+   back if write. All members are NULL for no vector, and after an error of HybVecGet(). */
 typedef struct {
   Vec          v;
   PetscScalar *array, *there;
@@ -79,9 +79,9 @@ typedef struct {
   PetscBool    read, write;
 } HybVecAccess;
 PETSC_INTERN PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec, PetscBool read, PetscBool write, HybVecAccess *);
-PETSC_INTERN PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *);
-/* the same after an error: what is staged is not sent back */
-PETSC_INTERN PetscErrorCode HybVecDrop(const HybExec *x, HybArena *work, HybVecAccess *);
+/* Gives back what was got, if anything. before: the operation's error, if any: then a copy is not sent back, and this
+   is the error that is returned. */
+PETSC_INTERN PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, PetscErrorCode before, HybVecAccess *);
 /* From now on operations on matrices of the type, and vectors made for them, stay on the host (on), or are as usual
    again. For the plugin's own small matrices: a first operation on the device would load kernels and libraries. Reports
    leave these operations out. */

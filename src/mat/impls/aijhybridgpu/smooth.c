@@ -85,15 +85,16 @@ PetscErrorCode HybMatDiagonalZeros(Mat A, PetscBool *known, PetscCount *zeros)
 
 static PetscErrorCode HybMatNoiseIn(const HybExec *x, HybArena *work, Vec v)
 {
-  HybVecAccess d;
-  PetscInt     first, n;
+  HybVecAccess   d;
+  PetscInt       first, n;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(VecGetOwnershipRange(v, &first, NULL));
   PetscCall(VecGetLocalSize(v, &n));
   PetscCall(HybVecGet(x, work, v, PETSC_FALSE, PETSC_TRUE, &d));
-  PetscCall(x->backend->krylov->noise(x, first, n, (HybScalar *)d.there));
-  PetscCall(HybVecRestore(x, work, &d));
+  ierr = x->backend->krylov->noise(x, first, n, (HybScalar *)d.there);
+  PetscCall(HybVecRestore(x, work, ierr, &d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

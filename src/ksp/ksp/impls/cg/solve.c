@@ -626,7 +626,7 @@ static PetscErrorCode SolveArrays(Solve *s)
   const size_t   bytes  = sizeof(HybScalar) * (size_t)s->n;
   HybVecAccess  *lent[] = {&s->p, &s->z, &s->r, &s->x, &s->b};
   PetscBool      begun  = PETSC_FALSE;
-  PetscErrorCode ierr;
+  PetscErrorCode ierr, before;
 
   PetscFunctionBegin;
   if (s->several && !ksp->guess_zero) s->failed = HybAgree(PetscObjectComm((PetscObject)ksp), s->failed, "A solve's matrices");
@@ -653,7 +653,8 @@ static PetscErrorCode SolveArrays(Solve *s)
     if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
     s->cg->solved = PETSC_TRUE;
   }
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lent); k++) ierr = HybErrorFirst(ierr, begun ? HybVecRestore(exec, &s->work, lent[k]) : HybVecDrop(exec, &s->work, lent[k]));
+  before = begun ? PETSC_SUCCESS : ierr; /* what was written is theirs also after an error */
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lent); k++) ierr = HybErrorFirst(ierr, HybVecRestore(exec, &s->work, before, lent[k]));
   PetscCall(ierr);
   /* PETSc's mark of a failed preconditioner, which was made in a vector that was lent */
 #if HYB_HAS_VECFLAG

@@ -138,10 +138,12 @@ static PetscErrorCode HybGAMGGather(const HybExec *x, HybArena *work, PetscInt n
     b += n;
   }
   for (PetscInt k = 0; k < nvec; k++) {
-    HybVecAccess v;
+    HybVecAccess   v;
+    PetscErrorCode ierr;
 
     PetscCall(HybVecGet(x, work, vecs[k], PETSC_TRUE, PETSC_FALSE, &v));
-    HybCallBoth(x->backend->copy(x, b + (size_t)k * n, v.there, (size_t)n * sizeof(*b), HYB_COPY_DEVICE_TO_DEVICE), HybVecRestore(x, work, &v));
+    ierr = x->backend->copy(x, b + (size_t)k * n, v.there, (size_t)n * sizeof(*b), HYB_COPY_DEVICE_TO_DEVICE);
+    PetscCall(HybVecRestore(x, work, ierr, &v));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

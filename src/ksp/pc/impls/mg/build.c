@@ -203,11 +203,8 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   work = HybArenaOn(x);
   ierr = HybVecGet(x, &work, m->smoothd->work[1], PETSC_TRUE, PETSC_FALSE, &d);
-  if (!ierr) {
-    ierr   = HybMGIntoLevel(h, h->A[k]->rmap->n, (const HybScalar *)d.there, PETSC_FALSE, (HybScalar *)l->dinv + begin);
-    second = HybVecRestore(x, &work, &d);
-    if (!ierr) ierr = second;
-  }
+  if (!ierr) ierr = HybMGIntoLevel(h, h->A[k]->rmap->n, (const HybScalar *)d.there, PETSC_FALSE, (HybScalar *)l->dinv + begin);
+  ierr   = HybVecRestore(x, &work, ierr, &d);
   second = HybArenaReset(&work);
   PetscCall(ierr);
   PetscCall(second);
@@ -229,7 +226,7 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   work = HybArenaOn(exec);
   ierr = HybVecGet(exec, &work, m->b, PETSC_FALSE, PETSC_TRUE, &v);
   if (!ierr) ierr = HybMGOutOfLevel(h, n, b, (HybScalar *)v.there);
-  if (!ierr) ierr = HybVecRestore(exec, &work, &v);
+  ierr = HybVecRestore(exec, &work, ierr, &v);
   if (!ierr || h->several) { /* others are about to solve */
     later = KSPSolve(m->smoothd, m->b, m->x);
     if (later) Unlock(m->b);
@@ -238,7 +235,7 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   if (!ierr) ierr = KSPCheckSolve(m->smoothd, h->pc, m->x);
   if (!ierr) ierr = HybVecGet(exec, &work, m->x, PETSC_TRUE, PETSC_FALSE, &v);
   if (!ierr) ierr = HybMGIntoLevel(h, n, (const HybScalar *)v.there, PETSC_TRUE, x);
-  if (!ierr) ierr = HybVecRestore(exec, &work, &v);
+  ierr = HybVecRestore(exec, &work, ierr, &v);
   PetscCall(HybArenaReset(&work));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -112,10 +112,10 @@ static PetscErrorCode HybMGApplyVectors(PC pc, HybMG *h, Vec b, Vec x, HybArena 
   ierr = HybMGLend(h);
   if (!ierr) ierr = HybVecGet(exec, work, b, PETSC_TRUE, PETSC_FALSE, &vb);
   if (!ierr) ierr = HybVecGet(exec, work, x, PETSC_FALSE, PETSC_TRUE, &vx);
-  if (!h->several) PetscCall(ierr);
-  PetscCall(HybMGApply(pc, h, ierr, (const HybScalar *)vb.there, (HybScalar *)vx.there));
-  PetscCall(HybVecRestore(exec, work, &vx));
-  PetscCall(HybVecRestore(exec, work, &vb));
+  if (!ierr || h->several) ierr = HybMGApply(pc, h, ierr, (const HybScalar *)vb.there, (HybScalar *)vx.there);
+  ierr = HybVecRestore(exec, work, ierr, &vx);
+  ierr = HybVecRestore(exec, work, ierr, &vb);
+  PetscCall(ierr);
   PetscCall(HybMGReturn(h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

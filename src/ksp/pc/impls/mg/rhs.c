@@ -56,11 +56,8 @@ static PetscErrorCode Fill(const HybMG *h, const HybScalar *b, Vec v)
   PetscCall(VecGetLocalSize(v, &n));
   work = HybArenaOn(x);
   ierr = HybVecGet(x, &work, v, PETSC_FALSE, PETSC_TRUE, &a);
-  if (!ierr) {
-    ierr   = HybMGOutOfLevel(h, n, b, (HybScalar *)a.there);
-    second = HybVecRestore(x, &work, &a);
-    if (!ierr) ierr = second;
-  }
+  if (!ierr) ierr = HybMGOutOfLevel(h, n, b, (HybScalar *)a.there);
+  ierr   = HybVecRestore(x, &work, ierr, &a);
   second = HybArenaReset(&work);
   PetscCall(ierr);
   PetscCall(second);

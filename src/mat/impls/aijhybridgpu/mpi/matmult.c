@@ -168,11 +168,15 @@ static PetscErrorCode HybMPIMultArrays(HybMPIMult *m, PetscErrorCode ierr, Petsc
 
 static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscErrorCode before, PetscBool transpose, Vec x, HybSpMVMode mode, Vec y, Vec z)
 {
+  PetscErrorCode ierr = before;
+
   PetscFunctionBegin;
-  PetscCall(HybMPIMultArrays(m, before ? before : HybMPIMultVectors(m, x, y, z), transpose, mode));
-  PetscCall(HybVecRestore(&m->x, &m->work, &m->dz));
-  PetscCall(HybVecRestore(&m->x, &m->work, &m->dy));
-  PetscCall(HybVecRestore(&m->x, &m->work, &m->dx));
+  m->dx.v = m->dy.v = m->dz.v = NULL;
+  if (!ierr) ierr = HybMPIMultVectors(m, x, y, z);
+  ierr = HybMPIMultArrays(m, ierr, transpose, mode);
+  ierr = HybVecRestore(&m->x, &m->work, ierr, &m->dz);
+  ierr = HybVecRestore(&m->x, &m->work, ierr, &m->dy);
+  PetscCall(HybVecRestore(&m->x, &m->work, ierr, &m->dx));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

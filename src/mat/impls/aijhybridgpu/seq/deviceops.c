@@ -95,14 +95,15 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
 
 static PetscErrorCode HybDiagonalScaleIn(const HybExec *x, HybArena *work, HybCSR *csr, Vec l, Vec r)
 {
-  HybVecAccess dl, dr;
+  HybVecAccess   dl, dr = {.v = NULL};
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybVecGet(x, work, l, PETSC_TRUE, PETSC_FALSE, &dl));
-  PetscCall(HybVecGet(x, work, r, PETSC_TRUE, PETSC_FALSE, &dr));
-  PetscCall(x->backend->csr->diagonalscale(x, csr, (HybScalar *)dl.there, (HybScalar *)dr.there));
-  PetscCall(HybVecRestore(x, work, &dr));
-  PetscCall(HybVecRestore(x, work, &dl));
+  ierr = HybVecGet(x, work, r, PETSC_TRUE, PETSC_FALSE, &dr);
+  if (!ierr) ierr = x->backend->csr->diagonalscale(x, csr, (HybScalar *)dl.there, (HybScalar *)dr.there);
+  ierr = HybVecRestore(x, work, ierr, &dr);
+  PetscCall(HybVecRestore(x, work, ierr, &dl));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -192,13 +193,14 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
 
 static PetscErrorCode HybGetDiagonalIn(const HybExec *x, HybArena *work, const HybCSR *csr, Vec v, PetscInt n)
 {
-  HybVecAccess d;
+  HybVecAccess   d;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(HybVecGet(x, work, v, PETSC_FALSE, PETSC_TRUE, &d));
-  if (n > PetscMin(csr->m, csr->n)) PetscCall(x->backend->zero(x, d.there, sizeof(PetscScalar) * (size_t)n));
-  PetscCall(x->backend->csr->getdiagonal(x, csr, (HybScalar *)d.there));
-  PetscCall(HybVecRestore(x, work, &d));
+  if (n > PetscMin(csr->m, csr->n)) ierr = x->backend->zero(x, d.there, sizeof(PetscScalar) * (size_t)n);
+  if (!ierr) ierr = x->backend->csr->getdiagonal(x, csr, (HybScalar *)d.there);
+  PetscCall(HybVecRestore(x, work, ierr, &d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -242,12 +244,13 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
 
 static PetscErrorCode HybDiagonalSetIn(const HybExec *x, HybArena *work, HybCSR *csr, Vec v, const PetscScalar *alpha, PetscBool add, PetscCount *missing)
 {
-  HybVecAccess d;
+  HybVecAccess   d;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybVecGet(x, work, v, PETSC_TRUE, PETSC_FALSE, &d));
-  PetscCall(x->backend->csr->diagonalset(x, work, csr, (HybScalar *)d.there, (const HybScalar *)alpha, add, missing));
-  PetscCall(HybVecRestore(x, work, &d));
+  ierr = x->backend->csr->diagonalset(x, work, csr, (HybScalar *)d.there, (const HybScalar *)alpha, add, missing);
+  PetscCall(HybVecRestore(x, work, ierr, &d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -194,17 +194,18 @@ static PetscErrorCode HybMultArrays(HybView *v, PetscBool transpose, PetscBool c
 static PetscErrorCode HybMultOnDevice(HybView *v, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, HybArena *work)
 {
   const HybExec *x = &v->x;
-  HybVecAccess   dx, dy, dz;
+  HybVecAccess   dx, dy = {.v = NULL}, dz = {.v = NULL};
   PetscBool      inplace = (PetscBool)(mode != HYB_SPMV_SET && yy == zz);
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybVecGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
-  PetscCall(HybVecGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy));
-  PetscCall(HybVecGet(x, work, zz, inplace, PETSC_TRUE, &dz));
-  PetscCall(HybMultArrays(v, transpose, conjugate, dx.there, mode, inplace ? dz.there : dy.there, dz.there));
-  PetscCall(HybVecRestore(x, work, &dz));
-  PetscCall(HybVecRestore(x, work, &dy));
-  PetscCall(HybVecRestore(x, work, &dx));
+  ierr = HybVecGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy);
+  if (!ierr) ierr = HybVecGet(x, work, zz, inplace, PETSC_TRUE, &dz);
+  if (!ierr) ierr = HybMultArrays(v, transpose, conjugate, dx.there, mode, inplace ? dz.there : dy.there, dz.there);
+  ierr = HybVecRestore(x, work, ierr, &dz);
+  ierr = HybVecRestore(x, work, ierr, &dy);
+  PetscCall(HybVecRestore(x, work, ierr, &dx));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

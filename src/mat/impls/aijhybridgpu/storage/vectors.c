@@ -74,38 +74,25 @@ PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read
   d->v     = v;
   if (!PetscMemTypeHost(d->mtype)) PetscFunctionReturn(PETSC_SUCCESS);
   ierr = HybVecStage(x, work, d);
-  if (ierr) PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, PETSC_FALSE, d))); /* the caller has nothing */
+  if (ierr) PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, PETSC_FALSE, d)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, HybVecAccess *d)
+PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, PetscErrorCode before, HybVecAccess *d)
 {
-  PetscErrorCode ierr = PETSC_SUCCESS; /* the vector is given back all the same */
+  PetscErrorCode ierr = before; /* the vector is given back all the same */
   PetscInt       n;
 
   PetscFunctionBegin;
-  if (!d->v) PetscFunctionReturn(PETSC_SUCCESS);
-  if (HybExecOnDevice(x) && PetscMemTypeHost(d->mtype)) {
-    if (d->write) {
-      PetscCall(VecGetLocalSize(d->v, &n));
-      ierr = x->backend->copy(x, d->array, d->there, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST);
-      if (!ierr) ierr = HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)n);
-    }
+  if (d->v && HybExecOnDevice(x) && PetscMemTypeHost(d->mtype)) {
+    if (d->write && !ierr) ierr = VecGetLocalSize(d->v, &n);
+    if (d->write && !ierr) ierr = x->backend->copy(x, d->array, d->there, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST);
+    if (d->write && !ierr) ierr = HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)n);
     ierr = HybErrorFirst(ierr, HybArenaFree(work, &d->there));
   }
-  PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, PETSC_TRUE, d)));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybVecDrop(const HybExec *x, HybArena *work, HybVecAccess *d)
-{
-  PetscErrorCode ierr = PETSC_SUCCESS;
-
-  PetscFunctionBegin;
-  if (!d->v) PetscFunctionReturn(PETSC_SUCCESS);
-  if (d->there != d->array) ierr = HybArenaFree(work, &d->there);
-  PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, PETSC_FALSE, d)));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  if (d->v) ierr = HybErrorFirst(ierr, HybVecGiveBack(x, (PetscBool)!before, d));
+  if (!before) PetscCall(ierr);
+  PetscFunctionReturn(ierr);
 }
 
 PetscErrorCode HybVecOfDevice(Vec v, PetscBool *flg)
