@@ -328,7 +328,7 @@ static inline PetscErrorCode PairSolve(Pair *p, Cycle cycle, const char *options
   if (CLOSE_ENOUGH && (p->ksp[0]->reason < 0 || (!Single && p->ksp[1]->reason < 0))) PetscFunctionReturn(PETSC_SUCCESS);
   if ((p->ksp[0]->reason != KSP_DIVERGED_ITS && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_MAT && p->ksp[0]->reason != KSP_DIVERGED_INDEFINITE_PC) || strstr(options, "preonly")) PetscCall(SameVec(p->x[0], p->x[1], Single ? 1e-5 : SOLVED, options));
   SameLevels(p, options);
-  if (p->ksp[0]->calc_sings && p->ksp[0]->reason > 0) PetscCall(SameEigenvalues(p, options));
+  if (p->ksp[0]->calc_sings && (p->ksp[0]->reason > 0 || p->ksp[0]->reason == KSP_DIVERGED_ITS)) PetscCall(SameEigenvalues(p, options));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

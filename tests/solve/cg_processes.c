@@ -4,6 +4,7 @@
   changed; two solves give the same bits; how many solves were the plugin's is counted exactly. Where messages are asked
   for, cards are shared, or there are none, all are PETSc's.
 
+TEST np=1 @emulated -few
 TEST np=2 @emulated
 TEST np=3 @emulated -few
 TEST np=+4 @emulated
@@ -156,15 +157,24 @@ static PetscErrorCode SingularValues(Pair *p)
 {
   PetscFunctionBeginUser;
   for (int k = 0; k < 2; k++) {
+    BOTH(KSPSetTolerances(p->ksp[side], GOAL, PETSC_DEFAULT, PETSC_DEFAULT, 40 + 10 * k)); /* room for more */
     BOTH(KSPReset(p->ksp[side]));
     BOTH(KSPSetComputeSingularValues(p->ksp[side], PETSC_TRUE));
     BOTH(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
     PetscCall(One(p, (PetscBool)!PETSC_VERSION_LT(3, 21, 0), "singular values after KSPReset()"));
     PetscCall(One(p, (PetscBool)!PETSC_VERSION_LT(3, 21, 0), "and again, no KSPReset()"));
-    BOTH(KSPSetTolerances(p->ksp[side], GOAL, PETSC_DEFAULT, PETSC_DEFAULT, 40 + k)); /* PETSc's have this much room */
   }
+  BOTH(KSPSetTolerances(p->ksp[side], GOAL, PETSC_DEFAULT, PETSC_DEFAULT, 3));
+  PetscCall(One(p, PETSC_TRUE, "singular values of three iterations"));
+  BOTH(KSPSetTolerances(p->ksp[side], GOAL, PETSC_DEFAULT, PETSC_DEFAULT, 40));
   BOTH(KSPMonitorSet(p->ksp[side], Monitor, NULL, NULL));
   PetscCall(One(p, PETSC_FALSE, "by PETSc's iterations"));
+  BOTH(KSPMonitorCancel(p->ksp[side]));
+  PetscCall(One(p, PETSC_TRUE, "by the plugin's again"));
+  /* PETSc puts its own function there */
+  BOTH(RightHandSide(p->b[side], 2));
+  BOTH(KSPCGUseSingleReduction(p->ksp[side], PETSC_FALSE));
+  PetscCall(One(p, PETSC_FALSE, "by PETSc's function"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -71,12 +71,14 @@ PETSC_INTERN PetscErrorCode HybMatParGetMult(Mat A, const HybExec *x, PetscBool 
 PETSC_INTERN PetscErrorCode HybMatParRestoreMult(Mat A, const HybExec *x);
 
 /* A vector's array where x executes (there): the vector's own array, or a copy in work, which HybVecRestore() sends
-   back if write. All members are NULL for no vector, and after an error of HybVecGet(). */
+   back if write. All are NULL for no vector; v is NULL after an error of HybVecGet(). */
 typedef struct {
   Vec          v;
   PetscScalar *array, *there;
   PetscMemType mtype;
   PetscBool    read, write;
+  /* given back, the vector is what it was: its state stays, on all processes, where norms may be known by that */
+  PetscBool untouched;
 } HybVecAccess;
 PETSC_INTERN PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec, PetscBool read, PetscBool write, HybVecAccess *);
 /* Gives back what was got, if anything. before: the operation's error, if any: then a copy is not sent back, and this

@@ -29,7 +29,8 @@
 
   A row's order of addition depends on its length and on the plan alone, so results repeat bit by bit. Plan: 2 bytes a
   nonzero for stream where the columns are near, else nothing, nothing for direct, three integers a row for bins. Where
-  a PetscInt has 64 bits, columns are kept in 32 instead, 4 bytes a nonzero, if there is memory to spare. Bytes: 12 a
+  a PetscInt has 64 bits, columns are kept in 32 instead, 4 bytes a nonzero, of matrices that are not very small, nor
+  very large for the card. That depends on nothing that changes, since lanes depend on it. Bytes: 12 a
   nonzero (10 where columns are near), 4 a row (bins: 12), and what x and the result cost.
 
   Reference for binning by row length: Y. Lu, W. Liu, DASP: Specific dense matrix multiply-accumulate units accelerated
@@ -52,6 +53,10 @@
 /* rows of more entries in the mean have their tiles in runs: 27 entries 0.350 instead of 0.366
    ms, with their columns 0.396 instead of 0.421; nine 0.134 instead of 0.129 */
 #define ROWGROUP_STREAM_RUNS 14
+/* entries from which on columns of 64 bits are kept in 32, if these take no more than such a part of the card's
+   memory */
+#define ROWGROUP_NARROW_FROM  65536
+#define ROWGROUP_NARROW_SHARE 16
 /* entries for each multiprocessor up to which bins take eight at a time: twice its 1024 threads of that kernel */
 #define ROWGROUP_FILL (2 * 8 * 1024)
 
@@ -413,16 +418,24 @@ static size_t RowGroupColumnBytes(const RowGroup *rg)
                                                            : sizeof(PetscInt);
 }
 
+/* are fewer bits for columns wanted? */
+static bool RowGroupNear(const HybSpMV *S)
+{
+  const PetscInt asked = HybDeviceTuning()->rowgroup_near;
+
+  return asked >= 0 ? asked == 1 : !S->once;
+}
+
 /* the columns in 32 bits, where that can be and saves anything */
 static PetscErrorCode RowGroupColumns(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 {
-  const HybExec *exec = &S->exec;
-  size_t         spare;
+  const HybExec  *exec = &S->exec;
+  HybMemoryReport report;
 
   PetscFunctionBegin;
-  if (sizeof(PetscInt) == sizeof(*rg->column) || S->once || HybDeviceTuning()->rowgroup_near == 0 || !A->nnz || (PetscCount)A->n > (PetscCount)UINT_MAX) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMemorySpare(exec, &spare));
-  if ((size_t)A->nnz * sizeof(*rg->column) > spare) PetscFunctionReturn(PETSC_SUCCESS);
+  if (sizeof(PetscInt) == sizeof(*rg->column) || !RowGroupNear(S) || A->nnz < ROWGROUP_NARROW_FROM || (PetscCount)A->n > (PetscCount)UINT_MAX) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(exec->backend->memory(&report));
+  if ((size_t)A->nnz * sizeof(*rg->column) > report.total_bytes / ROWGROUP_NARROW_SHARE) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->nnz, sizeof(*rg->column), &rg->column));
   HYB_LAUNCH(RowGroupNarrow, HybBlocks(A->nnz, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, exec->stream, A->nnz, A->j, rg->column);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -442,10 +455,9 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 {
   const HybExec *exec = &S->exec;
   const PetscInt run = A->nnz > (PetscCount)ROWGROUP_STREAM_RUNS * A->m ? RowStreamRun(A) : 1, asked = HybDeviceTuning()->rowgroup_near;
-  const bool     near = asked >= 0 ? asked == 1 : !S->once;
 
   PetscFunctionBegin;
-  if (near && sizeof(PetscInt) > sizeof(unsigned short)) {
+  if (RowGroupNear(S)) {
     int *wide, host = 0;
 
     PetscCall(RowStreamPlan(exec, &S->work, A, rg->look.longest, 1, 1, sizeof(unsigned short), 0, run, RowStreamHeld<RowStreamColumns<unsigned short>>(), 0, &rg->layout));

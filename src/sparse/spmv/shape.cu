@@ -128,9 +128,10 @@ static PetscErrorCode ShapeFind(HybSpMV *S, const HybCSR *A, Shape **found)
 
   PetscFunctionBegin;
   *found = NULL;
+  if (PetscMax(A->m, A->n) > INT_MAX) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*sh), &sh));
   PetscCall(HybRowShapesFind(&S->exec, &S->keep, &S->work, A, maxclasses, &sh->shapes));
-  if (sh->shapes.found && sh->shapes.noffsets + sh->shapes.nclasses + 1 <= SHAPE_MAX_TABLE && PetscMax(A->m, A->n) <= INT_MAX) {
+  if (sh->shapes.found && sh->shapes.noffsets + sh->shapes.nclasses + 1 <= SHAPE_MAX_TABLE) {
     sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7      ? 7
                                               : sh->shapes.maxlength <= 9      ? 9
                                               : A->nnz > 14 * (PetscCount)A->m ? 14
@@ -162,7 +163,7 @@ static PetscErrorCode HybSpMVSetUp_ShapeCUDA(HybSpMV *S, const HybCSR *A)
   PetscFunctionBegin;
   if (!sh) {
     PetscCall(ShapeFind(S, A, &sh));
-    PetscCheck(sh, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method shape cannot run: the rows of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", have too many shapes", A->m, A->n);
+    PetscCheck(sh, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method shape cannot run: the rows of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", have too many shapes, or it has 2^31 rows or columns", A->m, A->n);
     S->data = sh;
   }
   PetscCall(HybCountersSet(&S->counters, "classes", sh->shapes.nclasses));

@@ -15,23 +15,26 @@
 #include <petsc/private/kspimpl.h>
 #include "cgimpl.h"
 
-/* PETSc's own, the same for all objects */
-static struct {
-  PetscErrorCode (*extremes)(KSP, PetscReal *, PetscReal *);
-  PetscErrorCode (*eigenvalues)(KSP, PetscInt, PetscReal *, PetscReal *, PetscInt *);
-} petsc;
+/* was the last solve the plugin's? KSPCGUseSingleReduction() may have put another function there since */
+static PetscBool LanczosKnows(KSP ksp, const HybCGSolver *cg)
+{
+  return (PetscBool)(cg->ours && ksp->ops->solve == cg->lanczos.solve);
+}
 
-static PetscErrorCode LanczosEigenvalues(const HybLanczos *l, PetscReal d[])
+/* of one row at least; ascending */
+static PetscErrorCode LanczosEigenvalues(const HybLanczos *l, PetscReal d[], PetscReal *most, PetscReal *least)
 {
   PetscReal *e;
 
   PetscFunctionBegin;
-  PetscCall(PetscMalloc1(l->n + 1, &e));
+  PetscCall(PetscMalloc1(l->n, &e));
   for (PetscInt i = 0; i < l->n; i++) {
     d[i] = l->d[i];
     e[i] = i + 1 < l->n ? l->e[i + 1] : 0;
   }
   HybCallBoth(HybTridiagonalEigenvalues(l->n, d, e), PetscFree(e));
+  *least = d[0];
+  *most  = d[l->n - 1];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -42,34 +45,34 @@ static PetscErrorCode KSPComputeExtremeSingularValues_CG_Hyb(KSP ksp, PetscReal 
 
   PetscFunctionBegin;
   PetscCall(HybCGGet(ksp, &cg));
-  if (!cg->ours) {
-    PetscCall((*petsc.extremes)(ksp, most, least));
+  if (!LanczosKnows(ksp, cg)) {
+    *most = *least = -1; /* KSPSetUp() was not told: PETSc says so too */
+    if (cg->lanczos.extremes) PetscCall((*cg->lanczos.extremes)(ksp, most, least));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   *most = *least = 1;
   if (!cg->lanczos.n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc1(cg->lanczos.n, &d));
-  PetscCall(LanczosEigenvalues(&cg->lanczos, d));
-  *least = d[0];
-  *most  = d[cg->lanczos.n - 1];
-  PetscCall(PetscFree(d));
+  HybCallBoth(LanczosEigenvalues(&cg->lanczos, d, most, least), PetscFree(d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode KSPComputeEigenvalues_CG_Hyb(KSP ksp, PetscInt room, PetscReal *r, PetscReal *c, PetscInt *n)
 {
   HybCGSolver *cg;
+  PetscReal    most, least;
 
   PetscFunctionBegin;
   PetscCall(HybCGGet(ksp, &cg));
-  if (!cg->ours) {
-    PetscCall((*petsc.eigenvalues)(ksp, room, r, c, n));
+  *n = 0;
+  if (!LanczosKnows(ksp, cg)) {
+    if (cg->lanczos.eigenvalues) PetscCall((*cg->lanczos.eigenvalues)(ksp, room, r, c, n));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCheck(room >= cg->lanczos.n, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_SIZ, "There are %" PetscInt_FMT " eigenvalues and room for %" PetscInt_FMT, cg->lanczos.n, room);
   *n = cg->lanczos.n;
-  PetscCheck(room >= *n, PetscObjectComm((PetscObject)ksp), PETSC_ERR_ARG_SIZ, "There are %" PetscInt_FMT " eigenvalues and room for %" PetscInt_FMT, *n, room);
   PetscCall(PetscArrayzero(c, room));
-  PetscCall(LanczosEigenvalues(&cg->lanczos, r));
+  if (*n) PetscCall(LanczosEigenvalues(&cg->lanczos, r, &most, &least));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -84,10 +87,11 @@ PetscErrorCode HybLanczosBegin(KSP ksp, HybLanczos *l)
     PetscCall(PetscMalloc2(ksp->max_it, &l->d, ksp->max_it, &l->e));
     l->room = ksp->max_it;
   }
-  /* KSPSetUp() puts PETSc's there */
+  l->solve = ksp->ops->solve;
+  /* KSPSetUp() puts PETSc's there, if it knew that they are wanted */
   if (ksp->ops->computeextremesingularvalues != KSPComputeExtremeSingularValues_CG_Hyb) {
-    if (ksp->ops->computeextremesingularvalues) petsc.extremes = ksp->ops->computeextremesingularvalues;
-    if (ksp->ops->computeeigenvalues) petsc.eigenvalues = ksp->ops->computeeigenvalues;
+    l->extremes                            = ksp->ops->computeextremesingularvalues;
+    l->eigenvalues                         = ksp->ops->computeeigenvalues;
     ksp->ops->computeextremesingularvalues = KSPComputeExtremeSingularValues_CG_Hyb;
     ksp->ops->computeeigenvalues           = KSPComputeEigenvalues_CG_Hyb;
   }

@@ -654,7 +654,10 @@ static PetscErrorCode SolveArrays(Solve *s)
     s->cg->solved = PETSC_TRUE;
   }
   before = begun ? PETSC_SUCCESS : ierr; /* what was written is theirs also after an error */
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lent); k++) ierr = HybErrorFirst(ierr, HybVecRestore(exec, &s->work, before, lent[k]));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lent); k++) {
+    lent[k]->untouched = (PetscBool)!begun;
+    ierr               = HybErrorFirst(ierr, HybVecRestore(exec, &s->work, before, lent[k]));
+  }
   PetscCall(ierr);
   /* PETSc's mark of a failed preconditioner, which was made in a vector that was lent */
 #if HYB_HAS_VECFLAG

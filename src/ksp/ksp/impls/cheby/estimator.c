@@ -65,8 +65,8 @@ static PetscErrorCode EstimatorArnoldi(KSP e, Mat A, const HybExec *x, HybArena 
   PetscCall((*ops->reciprocal)(x, work, csr.m, dinv, 1.0, dinv, NULL)); /* PCJACOBI takes 1 for a zero */
   PetscCall(HybVecGet(x, work, e->vec_rhs, PETSC_TRUE, PETSC_FALSE, &b));
   ierr = HybKrylovArnoldi(mult, work, &csr, dinv, (const HybScalar *)b.there, Estimate.steps, (HybScalar *)Estimate.H, done);
-  PetscCall(HybVecRestore(x, work, ierr, &b));
-  PetscCall(HybMatRestoreCSR(A, x, &csr));
+  ierr = HybVecRestore(x, work, ierr, &b);
+  PetscCall(HybErrorFirst(ierr, HybMatRestoreCSR(A, x, &csr)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -17,28 +17,28 @@ static PetscErrorCode HybVecStage(const HybExec *x, HybArena *work, HybVecAccess
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* not written: the vector is what it was, on all processes, where norms may be known by its state */
-static PetscErrorCode HybVecGiveBack(const HybExec *x, PetscBool written, HybVecAccess *d)
+static PetscErrorCode HybVecGiveBack(const HybExec *x, HybVecAccess *d)
 {
+  Vec              v = d->v;
   PetscObjectState state;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectStateGet((PetscObject)d->v, &state));
+  d->v = NULL; /* also if that fails */
+  PetscCall(PetscObjectStateGet((PetscObject)v, &state));
   if (!HybExecOnDevice(x)) {
     if (d->read && d->write)
-      PetscCall(VecRestoreArray(d->v, &d->array));
+      PetscCall(VecRestoreArray(v, &d->array));
     else if (d->write)
-      PetscCall(VecRestoreArrayWrite(d->v, &d->array));
+      PetscCall(VecRestoreArrayWrite(v, &d->array));
     else
-      PetscCall(VecRestoreArrayRead(d->v, (const PetscScalar **)&d->array));
+      PetscCall(VecRestoreArrayRead(v, (const PetscScalar **)&d->array));
   } else if (d->read && d->write)
-    PetscCall(VecRestoreArrayAndMemType(d->v, &d->array));
+    PetscCall(VecRestoreArrayAndMemType(v, &d->array));
   else if (d->write)
-    PetscCall(VecRestoreArrayWriteAndMemType(d->v, &d->array));
+    PetscCall(VecRestoreArrayWriteAndMemType(v, &d->array));
   else
-    PetscCall(VecRestoreArrayReadAndMemType(d->v, (const PetscScalar **)&d->array));
-  if (!written) PetscCall(PetscObjectStateSet((PetscObject)d->v, state));
-  d->v = NULL;
+    PetscCall(VecRestoreArrayReadAndMemType(v, (const PetscScalar **)&d->array));
+  if (d->untouched) PetscCall(PetscObjectStateSet((PetscObject)v, state));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -47,9 +47,10 @@ PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  d->v     = NULL; /* it is nobody's until it was got */
-  d->read  = read;
-  d->write = write;
+  d->v         = NULL; /* it is nobody's until it was got */
+  d->read      = read;
+  d->write     = write;
+  d->untouched = PETSC_FALSE;
   d->array = d->there = NULL;
   d->mtype            = PETSC_MEMTYPE_HOST;
   if (!v) PetscFunctionReturn(PETSC_SUCCESS);
@@ -74,7 +75,10 @@ PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read
   d->v     = v;
   if (!PetscMemTypeHost(d->mtype)) PetscFunctionReturn(PETSC_SUCCESS);
   ierr = HybVecStage(x, work, d);
-  if (ierr) PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, PETSC_FALSE, d)));
+  if (ierr) {
+    d->untouched = PETSC_TRUE;
+    PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, d)));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -89,8 +93,9 @@ PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, PetscErrorCode be
     if (d->write && !ierr) ierr = x->backend->copy(x, d->array, d->there, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST);
     if (d->write && !ierr) ierr = HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)n);
     ierr = HybErrorFirst(ierr, HybArenaFree(work, &d->there));
+    if (before) d->untouched = PETSC_TRUE;
   }
-  if (d->v) ierr = HybErrorFirst(ierr, HybVecGiveBack(x, (PetscBool)!before, d));
+  if (d->v) ierr = HybErrorFirst(ierr, HybVecGiveBack(x, d));
   if (!before) PetscCall(ierr);
   PetscFunctionReturn(ierr);
 }
