@@ -28,7 +28,9 @@ CUDA_GENCODE = $(foreach a,$(CUDA_ARCH),-gencode arch=compute_$(a),code=sm_$(a))
 cuda_comma := ,
 # NVCCFLAGS=-lineinfo is for profilers: it makes what is loaded at the start twice as large.
 # -fmad=false: a product and its addition are rounded like the host's, so that host and device give the same bits
-CUDA_FLAGS = -std=c++17 -O3 -fmad=false -ccbin $(PETSC_CXX) $(CUDA_GENCODE) -cudart static -Iinclude -Isrc/sparse/device $(patsubst -I%,-isystem %,$(filter -I% -D%,$(filter-out -D_FORTIFY_SOURCE%,$(PETSC_CFLAGS)))) \
+# Complex: else each product looks whether it is no number, in as many registers as kernels have in all
+CUDA_COMPLEX = $(if $(findstring complex,$(PETSC_ID)),-DLIBCUDACXX_ENABLE_SIMPLIFIED_COMPLEX_MULTIPLICATION)
+CUDA_FLAGS = -std=c++17 -O3 -fmad=false $(CUDA_COMPLEX) -ccbin $(PETSC_CXX) $(CUDA_GENCODE) -cudart static -Iinclude -Isrc/sparse/device $(patsubst -I%,-isystem %,$(filter -I% -D%,$(filter-out -D_FORTIFY_SOURCE%,$(PETSC_CFLAGS)))) \
   --expt-relaxed-constexpr --expt-extended-lambda -Xcompiler -fPIC$(cuda_comma)-fvisibility=hidden$(cuda_comma)-Wall$(cuda_comma)-Wextra$(cuda_comma)-Wno-unused-parameter$(cuda_comma)-Wno-missing-field-initializers -Xptxas -v $(if $(filter 1,$(WERROR)),-Werror all-warnings) $(NVCCFLAGS)
 
 ifeq ($(CUDA),1)
