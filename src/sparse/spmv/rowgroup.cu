@@ -41,7 +41,11 @@
 #include "ordered.cuh"
 
 #define ROWGROUP_THREADS 256
-#define ROWGROUP_PIECE   4096 /* entries of a row that a block takes */
+/* blocks of a multiprocessor, for the registers of a lane that has U entries under way: complex numbers take twice
+   those */
+#define ROWGROUP_BLOCKS(U) (sizeof(HybScalar) > 8 ? ((U) == 4 ? 4 : 2) : (U) == 4 ? 6 \
+                                                                                  : 4)
+#define ROWGROUP_PIECE 4096 /* entries of a row that a block takes */
 /* the bins, in the order of the launch: pieces of rows; a block a row; a warp, 16, 8, 4, 2 lanes, one lane */
 #define ROWGROUP_BINS  8
 #define ROWGROUP_SHORT 8 /* the longest row of the last bin */
@@ -178,7 +182,7 @@ static __device__ __forceinline__ HybScalar RowGroupSum(int lane, PetscInt from,
 }
 
 template <int W, int U, bool STEP, class J>
-static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupRows(int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const J *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const HybScalar *y, HybScalar *z)
+static __global__ __launch_bounds__(ROWGROUP_THREADS, ROWGROUP_BLOCKS(U)) void RowGroupRows(int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const J *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const HybScalar *y, HybScalar *z)
 {
   const PetscCount r     = ((PetscCount)blockIdx.x * ROWGROUP_THREADS + threadIdx.x) / W;
   const int        lane  = HybLane() & (W - 1);
@@ -209,7 +213,7 @@ static __device__ __forceinline__ void RowGroupListed(int mode, const RowStep &s
 
 /* U: entries of a lane that are under way together */
 template <int U, bool STEP, class J>
-static __global__ __launch_bounds__(ROWGROUP_THREADS, U == 4 ? 6 : 4) void RowGroupBinned(RowGroupParts parts, int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const J *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const RowGroupPiece *__restrict__ piece, HybScalar *piecesum, int *arrived, const HybScalar *y, HybScalar *z)
+static __global__ __launch_bounds__(ROWGROUP_THREADS, ROWGROUP_BLOCKS(U)) void RowGroupBinned(RowGroupParts parts, int mode, RowStep step, PetscInt m, const PetscInt *__restrict__ i, const J *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, const PetscInt *__restrict__ list, const PetscInt *__restrict__ rowstart, const PetscInt *__restrict__ rowlength, const RowGroupPiece *__restrict__ piece, HybScalar *piecesum, int *arrived, const HybScalar *y, HybScalar *z)
 {
   HybChainWait();
   HYB_SHARED(HybScalar, scratch, HYB_WARP);

@@ -29,6 +29,7 @@
 
 #define SELL_WINDOW 256
 #define SELL_BATCH  4 /* entries of a lane under way together, and as many of x for those before */
+#define SELL_BLOCKS (sizeof(HybScalar) > 8 ? 2 : 4)
 
 typedef struct {
   int             lanes;
@@ -108,7 +109,7 @@ static __global__ __launch_bounds__(SELL_WINDOW) void SellFill(PetscInt m, int l
 }
 
 template <int S, bool NEAR, bool STEP>
-static __global__ __launch_bounds__(SELL_WINDOW, 4) void SellRows(PetscInt m, Sell s, const HybScalar *x, RowEnding end)
+static __global__ __launch_bounds__(SELL_WINDOW, SELL_BLOCKS) void SellRows(PetscInt m, Sell s, const HybScalar *x, RowEnding end)
 {
   HybChainWait();
   const PetscCount id = (PetscCount)blockIdx.x * SELL_WINDOW + threadIdx.x, slot = id / S, w = slot / SELL_WINDOW, r = w * SELL_WINDOW + s.row[slot];
