@@ -324,18 +324,20 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   int              sms;
   const HybTuning *tuning = HybDeviceTuning();
   const int        most   = blockrows > 1 ? 16 : 8; /* lanes: RowStreamLanes */
+  /* threads of a multiprocessor that shall have work: of complex numbers each has twice as much on its way */
+  const PetscCount busy = sizeof(HybScalar) > 8 && blockrows == 1 ? 256 : 512 * (PetscCount)blockrows;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
   memset(l, 0, sizeof(*l));
-  /* short rows get tiles of 256. Long rows fill shared memory with few rows, so several lanes take each, until 512
+  /* short rows get tiles of 256. Long rows fill shared memory with few rows, so several lanes take each, until enough
      threads of a multiprocessor have work; so do rows whose strides of 4 and 8 entries would meet in the same banks:
      short rows only where all are of one length */
   l->threads = mean <= 14 ? 256 : 128;
   l->lanes   = mean <= 8 && A->nnz % PetscMax(1, A->m) ? 1 : mean % 8 == 0 ? 4
                                                            : mean % 4 == 0 ? 2
                                                                            : 1;
-  while (l->lanes < most && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? indexbytes / (size_t)perindex : 0))) * l->lanes < 512 * blockrows) l->lanes *= 2;
+  while (l->lanes < most && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? indexbytes / (size_t)perindex : 0))) * l->lanes < busy) l->lanes *= 2;
   if (tuning->rowstream_threads) l->threads = (int)tuning->rowstream_threads;
   if (tuning->rowstream_lanes) l->lanes = PetscMin((int)tuning->rowstream_lanes, most);
   if (tuning->rowstream_run >= 0) run = tuning->rowstream_run;
