@@ -152,18 +152,10 @@ static PetscErrorCode Watched(Pair *p)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PairSolve() compares the singular values */
+/* PairSolve() compares the singular values. Run() has asked for them before the first solve. */
 static PetscErrorCode SingularValues(Pair *p)
 {
   PetscFunctionBeginUser;
-  for (int k = 0; k < 2; k++) {
-    BOTH(KSPSetTolerances(p->ksp[side], GOAL, PETSC_DEFAULT, PETSC_DEFAULT, 40 + 10 * k)); /* room for more */
-    BOTH(KSPReset(p->ksp[side]));
-    BOTH(KSPSetComputeSingularValues(p->ksp[side], PETSC_TRUE));
-    BOTH(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
-    PetscCall(One(p, (PetscBool)!PETSC_VERSION_LT(3, 21, 0), "singular values after KSPReset()"));
-    PetscCall(One(p, (PetscBool)!PETSC_VERSION_LT(3, 21, 0), "and again, no KSPReset()"));
-  }
   BOTH(KSPSetTolerances(p->ksp[side], GOAL, PETSC_DEFAULT, PETSC_DEFAULT, 3));
   PetscCall(One(p, PETSC_TRUE, "singular values of three iterations"));
   BOTH(KSPSetTolerances(p->ksp[side], GOAL, PETSC_DEFAULT, PETSC_DEFAULT, 40));
@@ -171,6 +163,13 @@ static PetscErrorCode SingularValues(Pair *p)
   PetscCall(One(p, PETSC_FALSE, "by PETSc's iterations"));
   BOTH(KSPMonitorCancel(p->ksp[side]));
   PetscCall(One(p, PETSC_TRUE, "by the plugin's again"));
+  /* PETSc's PCGAMG of older releases has lost its levels after KSPReset() */
+  if (!PETSC_VERSION_LT(3, 21, 0)) {
+    BOTH(KSPSetTolerances(p->ksp[side], GOAL, PETSC_DEFAULT, PETSC_DEFAULT, 50)); /* room for more */
+    BOTH(KSPReset(p->ksp[side]));
+    BOTH(KSPSetOperators(p->ksp[side], p->A[side], p->A[side]));
+    for (int k = 0; k < 2; k++) PetscCall(One(p, PETSC_TRUE, "singular values after KSPReset()"));
+  }
   /* PETSc puts its own function there */
   BOTH(RightHandSide(p->b[side], 2));
   BOTH(KSPCGUseSingleReduction(p->ksp[side], PETSC_FALSE));
@@ -204,6 +203,7 @@ static PetscErrorCode Run(const char *name, PetscErrorCode (*run)(Pair *), Petsc
   }
   PetscCall(MatSetOption(S, MAT_SYMMETRIC, PETSC_TRUE));
   PetscCall(PairCreate(S, &p));
+  SIDES(side) PetscCall(KSPSetComputeSingularValues(p.ksp[side], (PetscBool)(run == SingularValues)));
   PetscCall(One(&p, PETSC_TRUE, "first"));
   PetscCall(One(&p, PETSC_TRUE, "second"));
   PetscCall((*run)(&p));
