@@ -173,6 +173,7 @@ static PetscErrorCode SingularValues(Pair *p)
   /* PETSc puts its own function there */
   BOTH(RightHandSide(p->b[side], 2));
   BOTH(KSPCGUseSingleReduction(p->ksp[side], PETSC_FALSE));
+  PetscCall(SameEigenvalues(p, "still of the plugin's solve"));
   PetscCall(One(p, PETSC_FALSE, "by PETSc's function"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

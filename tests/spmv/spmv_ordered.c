@@ -44,8 +44,7 @@ static PetscErrorCode TestBy(const char *method, const char *name, RefMat *A, Pe
   HybTestBegin("%s: %s", method, name);
   PetscCall(HybTestUpload(&arena, &A->csr, &there));
   PetscCall(Make(method, &there, &mv, &ordered, &fits));
-  /* of complex numbers a card's multiprocessor holds half as many rows, so that rows may have more lanes */
-  HybTestCheck(fits == expected || (PetscDefined(USE_COMPLEX) && expected), "%s", fits ? "there is a plan" : "there is no plan");
+  HybTestCheck(fits == expected, "%s", fits ? "there is a plan" : "there is no plan");
   if (fits) {
     PetscCall(HybTestUploadArray(&arena, A->csr.n, sizeof(PetscScalar), hx, &x));
     PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hy, &y));

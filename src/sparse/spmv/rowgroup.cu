@@ -61,7 +61,8 @@
    memory */
 #define ROWGROUP_NARROW_FROM  65536
 #define ROWGROUP_NARROW_SHARE 16
-/* entries for each multiprocessor up to which bins take eight at a time: twice its 1024 threads of that kernel */
+/* entries for each multiprocessor up to which bins take eight at a time: twice the 1024 threads of that kernel, of real
+   numbers */
 #define ROWGROUP_FILL (2 * 8 * 1024)
 
 /* what the row lengths say */

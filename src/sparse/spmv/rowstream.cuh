@@ -120,8 +120,8 @@ static __device__ __forceinline__ PetscCount RowStreamEnd(int tile, PetscInt row
 }
 
 /* One kernel of more than 100 lines: every step of a tile works on the stages, barriers and registers that the steps
-   before have set up, and would need them all as arguments. The bounds leave 64 or 80 registers, which the batch of
-   loads needs; without them ptxas aims at 32. */
+   before have set up, and would need them all as arguments. The bounds leave 64 or 80 registers, of complex numbers
+   128, which the batch of loads needs; without them ptxas aims at 32. */
 template <class COLUMNS, int G, bool STEP>
 static __global__ __launch_bounds__(256, COLUMNS::BLOCKS) void RowStreamKernel(RowStreamLayout l, int mode, PetscInt m, PetscCount nnz, PetscCount nindex, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, const HybScalar *x, RowStep step, const HybScalar *y, HybScalar *z, COLUMNS columns)
 {
@@ -305,6 +305,15 @@ static __global__ void RowStreamTileSizes(PetscInt m, PetscInt rows, PetscCount 
   }
 }
 
+/* entries of a stage: never more than a block's memory takes, two stages, at least one unit of 16 bytes beyond each
+   end */
+static inline PetscCount RowStreamRoom(size_t limit, PetscInt table, size_t indexbytes)
+{
+  const size_t each = sizeof(HybScalar) + indexbytes, taken = (size_t)table * sizeof(int) + 1024;
+
+  return limit / 2 > taken ? (PetscCount)((limit / 2 - taken) / (ROWSTREAM_STAGES * each)) : 0;
+}
+
 /*
   Chooses tile and stage. blockrows: rows that are summed together; perindex: values to each entry of the index stream,
   0 without one, of indexbytes each; table: ints that every tile needs. HybTuning's rowstream_threads, _lanes,
@@ -338,6 +347,8 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
                                                            : mean % 4 == 0 ? 2
                                                                            : 1;
   while (l->lanes < most && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? indexbytes / (size_t)perindex : 0))) * l->lanes < busy) l->lanes *= 2;
+  /* tiles of complex numbers are large: also one of rows somewhat longer than the mean shall fit into a stage */
+  while (sizeof(HybScalar) > 8 && l->lanes < most && (PetscCount)(l->threads / l->lanes) * blockrows * PetscMin(longest, mean + mean / 4 + 1) > RowStreamRoom(limit, table, perindex ? indexbytes : 0)) l->lanes *= 2;
   if (tuning->rowstream_threads) l->threads = (int)tuning->rowstream_threads;
   if (tuning->rowstream_lanes) l->lanes = PetscMin((int)tuning->rowstream_lanes, most);
   if (tuning->rowstream_run >= 0) run = tuning->rowstream_run;
@@ -354,12 +365,8 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
     PetscCall(HybReduceMax(exec, work, l->ntiles, size, &largest));
     PetscCall(HybArenaFree(work, &size));
   }
-  stage = PetscMin(largest, 2 * meantile + 64);
-  /* never more than a block's memory: two stages, at least one unit of 16 bytes beyond each end */
-  {
-    const size_t each = sizeof(HybScalar) + (perindex ? indexbytes : 0), taken = (size_t)l->table * sizeof(int) + 1024;
-    stage = PetscMin(stage, limit / 2 > taken ? (PetscCount)((limit / 2 - taken) / (ROWSTREAM_STAGES * each)) : 0);
-  }
+  stage   = PetscMin(largest, 2 * meantile + 64);
+  stage   = PetscMin(stage, RowStreamRoom(limit, l->table, perindex ? indexbytes : 0));
   l->fits = stage >= meantile ? PETSC_TRUE : PETSC_FALSE;
   stage += 2 * RowStreamUnit<HybScalar>();
   l->values  = (PetscInt)(stage / 4 * 4 + 4);

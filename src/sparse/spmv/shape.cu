@@ -12,7 +12,7 @@
   Tiles are taken in runs (rowstream.cuh) where that is good for x and rows are of about one length, so that the runs
   are alike. What a thread has under way of x, 5, 7, 9 or 14 loads, is chosen by the longest row, so that rows are one
   batch, or two of 27 entries; of a whole batch no entry is asked whether it is there. Of complex numbers it is 5 or 7,
-  which is as many bytes.
+  since each takes the registers of two.
 
   A row without a class (a signature that met another's) reads its columns as any CSR row. Declined are matrices with
   more than 1024 classes, with fewer than 32 rows to a class in the mean, or where the classes' offsets do not fit a
@@ -212,7 +212,7 @@ static PetscErrorCode HybSpMVOrderUp_ShapeCUDA(const HybSpMV *S, const HybCSR *A
 
   PetscFunctionBegin;
   /* more lanes, and tiles that are not copied, add in another order */
-  if (sh->layout.lanes == 1 && RowStreamAligned(A->a)) PetscCall(HybDiaSetUp(ordered, &sh->shapes, A, fits));
+  if (sh->layout.lanes == 1 && RowStreamAligned(A->a) && sh->shapes.maxlength * (PetscCount)sh->layout.rows + RowStreamUnit<HybScalar>() <= sh->layout.values) PetscCall(HybDiaSetUp(ordered, &sh->shapes, A, fits));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -12,10 +12,10 @@
 /* Lanczos' matrix of a solve (eigenvalues.c) */
 typedef struct {
   PetscBool   noted;
-  PetscInt    n, room;          /* rows, and how many there may be */
-  PetscReal  *d, *e;            /* n each: the diagonal; e[i] is beside it in rows i - 1 and i */
-  PetscScalar a, beta;          /* of the last row */
-  PetscErrorCode (*solve)(KSP); /* what made them */
+  PetscInt    n, room; /* rows, and how many there may be */
+  PetscReal  *d, *e;   /* n each: the diagonal; e[i] is beside it in rows i - 1 and i */
+  PetscScalar a, beta; /* of the last row */
+  PetscInt    before;  /* iterations of all solves before */
   /* what PETSc had set to tell of its own, or NULL */
   PetscErrorCode (*extremes)(KSP, PetscReal *, PetscReal *);
   PetscErrorCode (*eigenvalues)(KSP, PetscInt, PetscReal *, PetscReal *, PetscInt *);

@@ -15,10 +15,11 @@
 #include <petsc/private/kspimpl.h>
 #include "cgimpl.h"
 
-/* was the last solve the plugin's? KSPCGUseSingleReduction() may have put another function there since */
+/* was the last solve the plugin's? After KSPCGUseSingleReduction() PETSc's function is called without a word here, but
+   its iterations are counted. */
 static PetscBool LanczosKnows(KSP ksp, const HybCGSolver *cg)
 {
-  return (PetscBool)(cg->ours && ksp->ops->solve == cg->lanczos.solve);
+  return (PetscBool)(cg->ours && ksp->totalits == cg->lanczos.before + ksp->its);
 }
 
 /* of one row at least; ascending */
@@ -87,7 +88,7 @@ PetscErrorCode HybLanczosBegin(KSP ksp, HybLanczos *l)
     PetscCall(PetscMalloc2(ksp->max_it, &l->d, ksp->max_it, &l->e));
     l->room = ksp->max_it;
   }
-  l->solve = ksp->ops->solve;
+  l->before = ksp->totalits;
   /* KSPSetUp() puts PETSc's there, if it knew that they are wanted */
   if (ksp->ops->computeextremesingularvalues != KSPComputeExtremeSingularValues_CG_Hyb) {
     l->extremes                            = ksp->ops->computeextremesingularvalues;

@@ -93,7 +93,6 @@ PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, PetscErrorCode be
     if (d->write && !ierr) ierr = x->backend->copy(x, d->array, d->there, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST);
     if (d->write && !ierr) ierr = HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)n);
     ierr = HybErrorFirst(ierr, HybArenaFree(work, &d->there));
-    if (before) d->untouched = PETSC_TRUE;
   }
   if (d->v) ierr = HybErrorFirst(ierr, HybVecGiveBack(x, d));
   if (!before) PetscCall(ierr);
