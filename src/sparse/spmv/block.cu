@@ -43,7 +43,7 @@
 template <int BS, bool ENTRIES>
 struct RowStreamBlock {
   using Index                   = PetscInt;
-  static constexpr int  BLOCKS  = sizeof(HybScalar) > 8 ? 2 : 3; /* complex numbers take twice the registers */
+  static constexpr int  BLOCKS  = RowWide ? 2 : 3; /* complex numbers take twice the registers */
   static constexpr int  ROWS    = BS;
   static constexpr bool INDEXED = true;
   static constexpr bool AHEAD   = false;

@@ -43,8 +43,8 @@
 #define ROWGROUP_THREADS 256
 /* blocks of a multiprocessor, for the registers of a lane that has U entries under way: complex numbers take twice
    those */
-#define ROWGROUP_BLOCKS(U) (sizeof(HybScalar) > 8 ? ((U) == 4 ? 4 : 2) : (U) == 4 ? 6 \
-                                                                                  : 4)
+#define ROWGROUP_BLOCKS(U) (RowWide ? ((U) == 4 ? 4 : 2) : (U) == 4 ? 6 \
+                                                                    : 4)
 #define ROWGROUP_PIECE 4096 /* entries of a row that a block takes */
 /* the bins, in the order of the launch: pieces of rows; a block a row; a warp, 16, 8, 4, 2 lanes, one lane */
 #define ROWGROUP_BINS  8
@@ -536,10 +536,10 @@ static PetscErrorCode RowGroupLaunch(HybSpMV *S, const HybCSR *A, const HybScala
   const RowGroup *rg = (const RowGroup *)S->data;
 
   PetscFunctionBegin;
-  if (rg->way == ROWGROUP_STREAM && rg->distance && RowStreamAligned(A->a)) {
+  if (rg->distance && RowGroupStreams(rg, A)) {
     const RowStreamColumns<unsigned short> columns = {rg->distance, rg->base};
     PetscCall(RowStreamApply(&S->exec, &rg->layout, A, A->nnz, columns, x, end));
-  } else if (!rg->distance && RowGroupStreams(rg, A)) {
+  } else if (RowGroupStreams(rg, A)) {
     PetscCall(RowGroupWithColumns(rg, A, [&](auto j) {
       const RowStreamColumns<std::remove_const_t<std::remove_pointer_t<decltype(j)>>> columns = {j, NULL};
 

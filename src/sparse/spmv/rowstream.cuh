@@ -50,6 +50,9 @@
 #include "../device/hybchain.cuh"
 #include "../structure/rowops.cuh"
 
+/* complex numbers of double precision: a load is two numbers, and so are its registers */
+static constexpr bool RowWide = sizeof(HybScalar) > 8;
+
 #define ROWSTREAM_STAGES 2
 #define ROWSTREAM_BATCH  8 /* loads of x in flight for a thread */
 
@@ -334,7 +337,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
   const HybTuning *tuning = HybDeviceTuning();
   const int        most   = blockrows > 1 ? 16 : 8; /* lanes: RowStreamLanes */
   /* threads of a multiprocessor that shall have work: of complex numbers each has twice as much on its way */
-  const PetscCount busy = sizeof(HybScalar) > 8 && blockrows == 1 ? 256 : 512 * (PetscCount)blockrows;
+  const PetscCount busy = RowWide && blockrows == 1 ? 256 : 512 * (PetscCount)blockrows;
 
   PetscFunctionBegin;
   PetscCall(HybDeviceLimits(&limit, &sms));
@@ -348,7 +351,7 @@ static inline PetscErrorCode RowStreamPlan(const HybExec *exec, HybArena *work, 
                                                                            : 1;
   while (l->lanes < most && (PetscCount)limit / (ROWSTREAM_STAGES * mean * (PetscCount)(sizeof(HybScalar) + (perindex ? indexbytes / (size_t)perindex : 0))) * l->lanes < busy) l->lanes *= 2;
   /* tiles of complex numbers are large: also one of rows somewhat longer than the mean shall fit into a stage */
-  while (sizeof(HybScalar) > 8 && l->lanes < most && (PetscCount)(l->threads / l->lanes) * blockrows * PetscMin(longest, mean + mean / 4 + 1) > RowStreamRoom(limit, table, perindex ? indexbytes : 0)) l->lanes *= 2;
+  while (RowWide && l->lanes < most && (PetscCount)(l->threads / l->lanes) * blockrows * PetscMin(longest, mean + mean / 4 + 1) > RowStreamRoom(limit, table, perindex ? indexbytes : 0)) l->lanes *= 2;
   if (tuning->rowstream_threads) l->threads = (int)tuning->rowstream_threads;
   if (tuning->rowstream_lanes) l->lanes = PetscMin((int)tuning->rowstream_lanes, most);
   if (tuning->rowstream_run >= 0) run = tuning->rowstream_run;

@@ -29,7 +29,7 @@
 
 #define SELL_WINDOW 256
 #define SELL_BATCH  4 /* entries of a lane under way together, and as many of x for those before */
-#define SELL_BLOCKS (sizeof(HybScalar) > 8 ? 2 : 4)
+#define SELL_BLOCKS (RowWide ? 2 : 4)
 
 typedef struct {
   int             lanes;

@@ -103,15 +103,12 @@ typedef struct {
   PetscInt        batch;
 } Shape;
 
-/* complex numbers of double precision: a load is two numbers, and so are its registers */
-static constexpr bool ShapeWide = sizeof(HybScalar) > 8;
-
 /* the kernel's launch bound: blocks of 256 threads on a multiprocessor with so many loads of x under way */
 static constexpr int ShapeBlocks(PetscInt batch)
 {
-  return ShapeWide ? (batch <= 5 ? 3 : 2) : batch <= 7  ? 5
-                                          : batch == 14 ? 3
-                                                        : 4;
+  return RowWide ? (batch <= 5 ? 3 : 2) : batch <= 7  ? 5
+                                        : batch == 14 ? 3
+                                                      : 4;
 }
 
 /* the tables of a matrix that another method takes; all of them are there or none */
@@ -137,10 +134,10 @@ static PetscErrorCode ShapeFind(HybSpMV *S, const HybCSR *A, Shape **found)
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*sh), &sh));
   PetscCall(HybRowShapesFind(&S->exec, &S->keep, &S->work, A, maxclasses, &sh->shapes));
   if (sh->shapes.found && sh->shapes.noffsets + sh->shapes.nclasses + 1 <= SHAPE_MAX_TABLE) {
-    sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7 || ShapeWide ? 7
-                                              : sh->shapes.maxlength <= 9              ? 9
-                                              : A->nnz > 14 * (PetscCount)A->m         ? 14
-                                                                                       : 8;
+    sh->batch = sh->shapes.maxlength <= 5 ? 5 : sh->shapes.maxlength <= 7 || RowWide ? 7
+                                              : sh->shapes.maxlength <= 9            ? 9
+                                              : A->nnz > 14 * (PetscCount)A->m       ? 14
+                                                                                     : 8;
     PetscCall(RowStreamPlan(&S->exec, &S->work, A, sh->shapes.maxlength, 1, 0, sizeof(int), sh->shapes.nclasses + 1 + (PetscInt)sh->shapes.noffsets, 4 * A->nnz > 3 * (PetscCount)A->m * sh->shapes.maxlength ? RowStreamRun(A) : 1, 256 * ShapeBlocks(sh->batch), 0, &sh->layout));
     *found = sh;
   } else

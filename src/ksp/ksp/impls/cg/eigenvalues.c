@@ -101,11 +101,13 @@ PetscErrorCode HybLanczosBegin(KSP ksp, HybLanczos *l)
 
 void HybLanczosNote(HybLanczos *l, PetscScalar beta, PetscScalar dpi)
 {
-  const PetscInt    i = l->n;
-  const PetscScalar a = beta / dpi;
-  const PetscReal   b = i ? PetscSqrtReal(PetscAbsScalar(beta / l->beta)) : 0;
+  const PetscInt i = l->n;
+  PetscScalar    a;
+  PetscReal      b;
 
   if (!l->noted) return;
+  a       = beta / dpi;
+  b       = i ? PetscSqrtReal(PetscAbsScalar(beta / l->beta)) : 0;
   l->e[i] = i ? PetscRealPart(b / l->a) : 0;
   l->d[i] = PetscRealPart((i ? b * (b / l->a) : 0) + (PetscReal)1 / a);
   l->a    = a;
