@@ -96,61 +96,67 @@ struct MaskArgs {
   HybScalar           *ca;
 };
 
+/* I: int where that counts all entries of A and B, else PetscInt */
+
 /* an entry of A: 64 bits of its mask, and where the entry of B lies that the first of these counts for */
+template <class I>
 struct MaskEntry {
   unsigned  lo, hi;
-  PetscInt  from;
+  I         from;
   HybScalar a;
 };
 
 /* a row of A, and how its masks lie */
+template <class I>
 struct MaskRow {
-  PetscInt begin, end; /* entries that are taken */
-  PetscInt first;      /* word of the first one */
-  PetscInt stride;     /* from word to word of a mask */
-  int      words;      /* of a mask */
-  bool     more;       /* sums go on from what C has */
+  I    begin, end; /* entries that are taken */
+  I    first;      /* word of the first one */
+  I    stride;     /* from word to word of a mask */
+  int  words;      /* of a mask */
+  bool more;       /* sums go on from what C has */
 };
 
 /* what is asked for rounds before MaskLoad() needs it: no load then waits for another. First the entry's column, and
    its place or where its value is; then, FAR, where its row of B begins, and where its value is. */
+template <class I>
 struct MaskAhead {
-  PetscInt where, value;
+  I where, value;
 };
 
 /* FAR: masks of several words, values that do not come in turn, or parts of B */
-template <bool FAR>
-static __device__ __forceinline__ MaskAhead MaskLook(const MaskArgs &x, const MaskRow &row, PetscInt k)
+template <bool FAR, class I>
+static __device__ __forceinline__ MaskAhead<I> MaskLook(const MaskArgs &x, const MaskRow<I> &row, I k)
 {
-  MaskAhead ahead;
+  MaskAhead<I> ahead;
 
-  ahead.where = k < row.end ? x.aj[k] : 0;
-  ahead.value = !FAR || k >= row.end ? k : x.place ? (PetscInt)x.place[k]
-                                         : x.perm  ? x.perm[k]
+  ahead.where = k < row.end ? (I)x.aj[k] : 0;
+  ahead.value = !FAR || k >= row.end ? k : x.place ? (I)x.place[k]
+                                         : x.perm  ? (I)x.perm[k]
                                                    : k;
   return ahead;
 }
 
-static __device__ __forceinline__ MaskAhead MaskReach(const MaskArgs &x, const MaskRow &row, PetscInt k, MaskAhead ahead)
+template <class I>
+static __device__ __forceinline__ MaskAhead<I> MaskReach(const MaskArgs &x, const MaskRow<I> &row, I k, MaskAhead<I> ahead)
 {
   if (k < row.end) {
-    if (x.place) ahead.value += x.ti[ahead.where];
-    ahead.where = x.bi[ahead.where] - x.bbegin;
+    if (x.place) ahead.value += (I)x.ti[ahead.where];
+    ahead.where = (I)(x.bi[ahead.where] - x.bbegin);
   }
   return ahead;
 }
 
 /* of the pieces from entry first of C's row on; none of its bits is set where there is no such entry of A */
-template <int N, int R, bool FAR>
-static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, const MaskRow &row, PetscInt k, int first, const MaskAhead &ahead)
+template <int N, int R, bool FAR, class I>
+static __device__ __forceinline__ MaskEntry<I> MaskLoad(const MaskArgs &x, const MaskRow<I> &row, I k, int first, const MaskAhead<I> &ahead)
 {
-  MaskEntry e;
+  MaskEntry<I> e;
 
   e.lo = e.hi = 0;
   e.from      = 0;
   e.a         = HybScalar();
   if (k < row.end) {
-    e.from = FAR ? ahead.where : x.bi[ahead.where];
+    e.from = FAR ? ahead.where : (I)x.bi[ahead.where];
     e.a    = x.aa[ahead.value];
     if (x.shorts)
       e.lo = ((const unsigned short *)x.masks)[k];
@@ -178,28 +184,28 @@ static __device__ __forceinline__ MaskEntry MaskLoad(const MaskArgs &x, const Ma
 
 /* R pieces of the rows of a warp, from entry first of each; entries: of the longest row of A; BATCH rows of B are on
    their way together */
-template <int N, int R, int BATCH, bool FAR>
-static __device__ __forceinline__ void MaskSums(const MaskArgs &x, const MaskRow &row, int entries, int first, int len, HybScalar *c)
+template <int N, int R, int BATCH, bool FAR, class I>
+static __device__ __forceinline__ void MaskSums(const MaskArgs &x, const MaskRow<I> &row, int entries, int first, int len, HybScalar *c)
 {
-  const int      lane = HybLane() & (N - 1);
-  const PetscInt mine = row.begin + lane;
-  HybScalar      sum[R];
-  MaskAhead      now0 = MaskLook<FAR>(x, row, mine), ahead = MaskLook<FAR>(x, row, mine + N);
+  const int    lane = HybLane() & (N - 1);
+  const I      mine = row.begin + lane, last = (I)x.last;
+  HybScalar    sum[R];
+  MaskAhead<I> now0 = MaskLook<FAR>(x, row, mine), ahead = MaskLook<FAR, I>(x, row, mine + N);
 
   if (FAR) {
     now0  = MaskReach(x, row, mine, now0);
-    ahead = MaskReach(x, row, mine + N, ahead);
+    ahead = MaskReach<I>(x, row, mine + N, ahead);
   }
-  MaskEntry next = MaskLoad<N, R, FAR>(x, row, mine, first, now0);
+  MaskEntry<I> next = MaskLoad<N, R, FAR>(x, row, mine, first, now0);
 
 #pragma unroll
   for (int r = 0; r < R; r++) sum[r] = FAR && row.more && first + r * N + lane < len ? c[first + r * N + lane] : HybNegativeZero();
   for (int k0 = 0; k0 < entries; k0 += N) {
-    const MaskEntry now = next;
+    const MaskEntry<I> now = next;
 
     if (k0 + N < entries) {
-      next  = MaskLoad<N, R, FAR>(x, row, mine + k0 + N, first, ahead);
-      ahead = MaskLook<FAR>(x, row, mine + k0 + 2 * N);
+      next  = MaskLoad<N, R, FAR, I>(x, row, mine + k0 + N, first, ahead);
+      ahead = MaskLook<FAR, I>(x, row, mine + k0 + 2 * N);
     }
 #pragma unroll 1
     for (int j = 0; j < N && k0 + j < entries; j += BATCH) {
@@ -208,7 +214,7 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, const MaskRow
 
 #pragma unroll
       for (int u = 0; u < BATCH; u++) {
-        PetscInt from[2];
+        I from[2];
 
         from[0]    = HybShfl(HYB_FULL_MASK, now.from, j + u, N);
         word[u][0] = HybShfl(HYB_FULL_MASK, now.lo, j + u, N);
@@ -221,7 +227,7 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, const MaskRow
           const unsigned below = (1u << (r * N % 32 + lane)) - 1u;
 
           /* whether the bit is set or not: loads without conditions are on their way together */
-          b[u][r] = x.ba[HybMin()(from[w] + (PetscInt)__popc(word[u][w] & below), x.last)];
+          b[u][r] = x.ba[HybMin()(from[w] + (I)__popc(word[u][w] & below), last)];
         }
       }
 #pragma unroll
@@ -232,7 +238,7 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, const MaskRow
         }
       }
       /* a row ends before the middle only where no round follows */
-      if (FAR && j == (N / BATCH - 1) / 2 * BATCH && k0 + N < entries) ahead = MaskReach(x, row, mine + k0 + 2 * N, ahead);
+      if (FAR && j == (N / BATCH - 1) / 2 * BATCH && k0 + N < entries) ahead = MaskReach<I>(x, row, mine + k0 + 2 * N, ahead);
     }
   }
 #pragma unroll
@@ -241,24 +247,24 @@ static __device__ __forceinline__ void MaskSums(const MaskArgs &x, const MaskRow
   }
 }
 
-template <int N, bool FAR>
+template <int N, bool FAR, class I>
 __global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 8 || (FAR && N > 4) ? 5
                                                                                                     : 6) MaskKernel(MaskArgs x)
 {
   const PetscCount r      = ((PetscCount)blockIdx.x * MASK_THREADS + threadIdx.x) / N;
-  MaskRow          row    = {0, 0, 0, 0, 0, false};
+  MaskRow<I>       row    = {0, 0, 0, 0, 0, false};
   PetscInt         cbegin = 0;
   int              len    = 0;
 
   if (r < x.m) {
     cbegin = x.ci[r];
     len    = (int)(x.ci[r + 1] - cbegin);
-    row    = {x.ai[r], x.ai[r + 1], FAR && x.first ? x.first[r] : x.ai[r], x.ai[r + 1] - x.ai[r], (len + 31) / 32, false};
+    row    = {(I)x.ai[r], (I)x.ai[r + 1], (I)(FAR && x.first ? x.first[r] : x.ai[r]), (I)(x.ai[r + 1] - x.ai[r]), (len + 31) / 32, false};
     cbegin -= x.cbegin;
     if (FAR && x.inner && row.begin < row.end) {
-      const PetscInt begin = x.aj[row.begin] >= x.low ? row.begin : RowLowerBound(x.aj, row.begin, row.end, x.low);
+      const I begin = x.aj[row.begin] >= x.low ? row.begin : (I)RowLowerBound(x.aj, row.begin, row.end, x.low);
 
-      if (x.aj[row.end - 1] >= x.high) row.end = RowLowerBound(x.aj, begin, row.end, x.high);
+      if (x.aj[row.end - 1] >= x.high) row.end = (I)RowLowerBound(x.aj, begin, row.end, x.high);
       row.more = begin > row.begin;
       row.first += begin - row.begin;
       row.begin = begin;
@@ -271,13 +277,13 @@ __global__ void __launch_bounds__(MASK_THREADS, sizeof(HybScalar) > 8 ? 3 : N > 
     const int left = longest - first;
 
     if (left > 3 * N)
-      MaskSums<N, 4, 2, FAR>(x, row, entries, first, len, x.ca + cbegin);
+      MaskSums<N, 4, 2, FAR, I>(x, row, entries, first, len, x.ca + cbegin);
     else if (left > 2 * N)
-      MaskSums<N, 3, MASK_BATCH, FAR>(x, row, entries, first, len, x.ca + cbegin);
+      MaskSums<N, 3, MASK_BATCH, FAR, I>(x, row, entries, first, len, x.ca + cbegin);
     else if (left > N)
-      MaskSums<N, 2, MASK_BATCH, FAR>(x, row, entries, first, len, x.ca + cbegin);
+      MaskSums<N, 2, MASK_BATCH, FAR, I>(x, row, entries, first, len, x.ca + cbegin);
     else
-      MaskSums<N, 1, MASK_BATCH, FAR>(x, row, entries, first, len, x.ca + cbegin);
+      MaskSums<N, 1, MASK_BATCH, FAR, I>(x, row, entries, first, len, x.ca + cbegin);
   }
 }
 
@@ -515,11 +521,15 @@ PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   const HybExec   *exec = &mm->exec;
   const MaskArgs   x    = MaskArguments(mm, A, B, rows, C);
   const PetscCount grid = HybBlocks((PetscCount)x.m * rows->lanes, MASK_THREADS);
+  /* lanes count beyond a row's end */
+  const bool small = PetscMax(PetscMax(A->nnz, B->nnz), PetscMax(rows->words, (PetscCount)PetscMax(A->n, B->m))) < INT_MAX - 2 * MASK_ENTRIES;
 
   PetscFunctionBegin;
   PetscCall(HybDispatch(rows->lanes, HybCases<4, 8, 16>(), x.first || x.perm || x.place || x.inner, HybFlags(), [&](auto N, auto FAR) {
-    HYB_LAUNCH((MaskKernel<N, FAR>), grid, MASK_THREADS, 0, exec->stream, x);
-    return PETSC_SUCCESS;
+    return HybDispatch(small, HybFlags(), [&](auto SMALL) {
+      HYB_LAUNCH((MaskKernel<N, FAR, std::conditional_t<SMALL, int, PetscInt>>), grid, MASK_THREADS, 0, exec->stream, x);
+      return PETSC_SUCCESS;
+    });
   }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
