@@ -55,6 +55,14 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* PETSc forgets what it was told of an older pattern, but for a duplicate that is assembled for the first time */
+static void HybForgetSymmetry(Mat A, Mat_SeqAIJHybridGPU *hyb)
+{
+  if (!hyb->symmetrictold || hyb->symmetrictold == A->nonzerostate + 1) return;
+  hyb->symmetrictold = 0;
+  if (!A->structural_symmetry_eternal) A->structurally_symmetric = PETSC_BOOL3_UNKNOWN;
+}
+
 static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -67,6 +75,7 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (hyb->hostonly) {
     PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
+    HybForgetSymmetry(A, hyb);
     HybHostOnlyAssembled(A, hyb, state);
     hyb->coopattern = PETSC_FALSE;
     HybGlueState.counts.assemblies += mode == MAT_FINAL_ASSEMBLY;
@@ -79,6 +88,7 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
     hyb->copy.mark.step  = PETSC_FALSE;
   } else {
     PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
+    HybForgetSymmetry(A, hyb);
     /* the parent has chosen again */
     if (hyb->inodesleft || hyb->arrays.blocks) PetscCall(HybInodesLend(A, PETSC_TRUE));
     /* MatConvert() from MATNEST holds the values of what is used again, which the host made as a rule, and writes its

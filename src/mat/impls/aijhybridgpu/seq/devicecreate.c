@@ -355,6 +355,26 @@ static PetscErrorCode HybTransposeOfParent(Mat A, MatReuse reuse, Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A and its new transpose on the host: if they have the same pattern, PETSc is told. It would not look: MatAXPY() of
+   the two, which makes GAMG's graphs symmetric, then adds values to values and makes no new matrix. */
+static PetscErrorCode HybTransposeTellSymmetry(Mat A, Mat B)
+{
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  const PetscInt      *ai, *aj, *bi, *bj;
+  const PetscInt       m = A->rmap->n;
+  PetscMemType         mtype;
+
+  PetscFunctionBegin;
+  if (m != A->cmap->n || A->structurally_symmetric != PETSC_BOOL3_UNKNOWN || !A->assembled || !B->assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &ai, &aj, NULL, &mtype));
+  PetscCall(MatSeqAIJGetCSRAndMemType(B, &bi, &bj, NULL, &mtype));
+  if (!ai || !bi || memcmp(ai, bi, ((size_t)m + 1) * sizeof(*ai)) || memcmp(aj, bj, (size_t)ai[m] * sizeof(*aj))) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  A->structurally_symmetric = PETSC_BOOL3_TRUE;
+  hyb->symmetrictold        = A->nonzerostate + 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B)
 {
   HybExec        x;
@@ -385,6 +405,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
     choices   = hyb->choices;
     adoptions = hyb->adoptions;
     PetscCall(HybTransposeOfParent(A, reuse, B));
+    if (reuse == MAT_INITIAL_MATRIX) PetscCall(HybTransposeTellSymmetry(A, *B));
     if (reuse == MAT_INPLACE_MATRIX) { /* it is another matrix's data now */
       PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
       hyb->choices   = choices;

@@ -183,6 +183,8 @@ typedef struct {
     PetscObjectId id;
     HybPatternKey own, other;
   } transposed; /* a matrix whose transpose the host has written here */
+  /* 1 + the nonzerostate at which PETSc was told that the pattern is symmetric; 0: it was not */
+  PetscObjectState symmetrictold;
 
   PetscObjectState assembledstate; /* when the host alone assembled it last */
   PetscObjectState assembling;     /* of values from coordinates that MatAssemblyEnd() is about to count once more */
