@@ -86,7 +86,7 @@ static PetscErrorCode Report(const char *operation, PetscLogDouble seconds, cons
 static PetscErrorCode CheckMult(Mat A0, Vec x, Vec y, const char *what)
 {
   Vec       x0, y0;
-  PetscReal error;
+  PetscReal error, norm;
 
   PetscFunctionBeginUser;
   PetscCall(MatCreateVecs(A0, &x0, &y0));
@@ -95,7 +95,8 @@ static PetscErrorCode CheckMult(Mat A0, Vec x, Vec y, const char *what)
   PetscCall(VecCopy(y, x0));
   PetscCall(VecAXPY(x0, -1.0, y0));
   PetscCall(VecNorm(x0, NORM_2, &error));
-  PetscCheck(error < 1e-8, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s is wrong by %g", what, (double)error);
+  PetscCall(VecNorm(y0, NORM_2, &norm));
+  PetscCheck(error <= BENCH_TOLERANCE * norm, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s is wrong by %g", what, (double)(error / norm));
   PetscCall(VecDestroy(&x0));
   PetscCall(VecDestroy(&y0));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -228,7 +229,7 @@ static PetscErrorCode Product(const char *name, Mat A, Mat P, Mat A0)
   if (P) PetscCall(MatConvert(P, MATAIJ, MAT_INITIAL_MATRIX, &P0));
   PetscCall(CheckProduct(A0, P0, C, &error));
   PetscCall(MatDestroy(&P0));
-  PetscCheck(error < 1e-10, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s is wrong by %g", name, (double)error);
+  PetscCheck(error < BENCH_TOLERANCE, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s is wrong by %g", name, (double)error);
   PetscCall(PetscSNPrintf(text, sizeof(text), "relative error %.1e%s%s", (double)error, bus[0] ? "; " : "", bus));
   PetscCall(PetscSNPrintf(operation, sizeof(operation), "%s again", name));
   PetscCall(Report(operation, best, text));

@@ -84,7 +84,7 @@ static PetscErrorCode Check(Mat C0, Mat C, const char *what)
   PetscCall(VecCopy(y, x0));
   PetscCall(VecAXPY(x0, -1.0, y0));
   PetscCall(VecNorm(x0, NORM_2, &error));
-  PetscCheck(error <= 1e-10 * norm, PETSC_COMM_WORLD, PETSC_ERR_PLIB, "%s is wrong by %g", what, (double)(error / norm));
+  PetscCheck(error <= BENCH_TOLERANCE * norm, PETSC_COMM_WORLD, PETSC_ERR_PLIB, "%s is wrong by %g", what, (double)(error / norm));
   PetscCall(VecDestroy(&x0));
   PetscCall(VecDestroy(&y0));
   PetscCall(VecDestroy(&x));
