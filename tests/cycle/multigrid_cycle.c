@@ -58,7 +58,7 @@ static PetscErrorCode TestStep(const char *method, RefMat *A)
       PetscBool    close = PETSC_TRUE;
 
       PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), z, hz));
-      for (PetscInt k = 0; k < m; k++) close = (PetscBool)(close && PetscAbsScalar(hz[k] - hr[k]) <= 1e-13 * (1 + PetscAbsScalar(hr[k])));
+      for (PetscInt k = 0; k < m; k++) close = (PetscBool)(close && PetscAbsScalar(hz[k] - hr[k]) <= ROUNDED(1e-13) * (1 + PetscAbsScalar(hr[k])));
       HybTestCheck(close, "%s: the step differs from its residual's, way %d", mv.method->name, way);
       free(hz);
     } else

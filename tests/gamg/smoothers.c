@@ -298,7 +298,9 @@ static PetscBool SameNumbers(PetscInt n, const PetscReal a[], const PetscReal b[
     worst   = PetscMax(worst, PetscAbsReal(a[k] - b[k]));
     if (a[k] != a[k] || b[k] != b[k]) return PETSC_FALSE;
   }
-  return (PetscBool)(worst <= (Device ? 1e-8 : 0) * largest);
+  return (PetscBool)(worst <= (!Device ? 0 : PetscDefined(USE_REAL_SINGLE) ? 1e-3
+                                                                           : 1e-8) *
+                                largest);
 }
 
 static PetscErrorCode TestCase(const Case *c)

@@ -26,7 +26,11 @@
 #ifndef AIJHYBRIDGPU_TESTS_HYBTEST_H
 #define AIJHYBRIDGPU_TESTS_HYBTEST_H
 #include <aijhybridgpu/private/hyb.h>
+#include "rounding.h"
 #include "reference/ref.h"
+
+/* "tile" multiplies real numbers of double precision alone */
+#define HYBTEST_TILES (PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX))
 
 extern int HybTestMain(int argc, char **argv, PetscErrorCode (*body)(void)); /* the three below in one */
 #define HYB_TEST_MAIN(body)               \

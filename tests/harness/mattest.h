@@ -5,6 +5,7 @@
 #ifndef MATTEST_H
 #define MATTEST_H
 #include <petscksp.h>
+#include "rounding.h"
 #include <dlfcn.h>
 
 #if PETSC_VERSION_LT(3, 19, 0) && !defined(PETSC_SUCCESS)
@@ -235,8 +236,8 @@ static inline PetscErrorCode MatTestSame(Mat A, Mat B, const char *what, const c
 
   PetscFunctionBeginUser;
   PetscCall(MatTestDifference(A, B, &d));
-  if (!(d < 1e-12)) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "difference %g\n", (double)d));
-  MatTestCount((PetscBool)(d < 1e-12), what, file, line);
+  if (!(d < ROUNDED(1e-12))) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "difference %g\n", (double)d));
+  MatTestCount((PetscBool)(d < ROUNDED(1e-12)), what, file, line);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #define MatTestCheckSame(A, B, what) PetscCall(MatTestSame(A, B, what, __FILE__, __LINE__))
@@ -253,8 +254,8 @@ static inline PetscErrorCode VecTestSame(Vec x, Vec y, const char *what, const c
   PetscCall(VecAXPY(d, -1.0, y));
   PetscCall(VecNorm(d, NORM_2, &e));
   PetscCall(VecDestroy(&d));
-  if (!(e <= 1e-12 * (n > 0 ? n : 1))) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "difference %g of %g\n", (double)e, (double)n));
-  MatTestCount((PetscBool)(e <= 1e-12 * (n > 0 ? n : 1)), what, file, line);
+  if (!(e <= ROUNDED(1e-12) * (n > 0 ? n : 1))) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "difference %g of %g\n", (double)e, (double)n));
+  MatTestCount((PetscBool)(e <= ROUNDED(1e-12) * (n > 0 ? n : 1)), what, file, line);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #define VecTestCheckSame(x, y, what) PetscCall(VecTestSame(x, y, what, __FILE__, __LINE__))

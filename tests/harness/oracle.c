@@ -31,7 +31,7 @@ static void CheckDense(const RefMat *A, const PetscScalar *d)
       PetscBool   stored;
       PetscScalar v = RefGet(A, r, c, &stored), w = d[(PetscCount)r * A->csr.n + c];
 
-      HybTestCheck(PetscAbsScalar(v - w) < 1e-12, "(%" PetscInt_FMT ",%" PetscInt_FMT ") is %g, expected %g", r, c, (double)PetscRealPart(v), (double)PetscRealPart(w));
+      HybTestCheck(PetscAbsScalar(v - w) < ROUNDED(1e-12), "(%" PetscInt_FMT ",%" PetscInt_FMT ") is %g, expected %g", r, c, (double)PetscRealPart(v), (double)PetscRealPart(w));
       HybTestCheck(stored || w == (PetscScalar)0.0, "(%" PetscInt_FMT ",%" PetscInt_FMT ") is missing", r, c);
     }
   }
@@ -65,7 +65,7 @@ static PetscErrorCode Body(void)
       RefPtAP(&C, &A, &D);
       RefMatDestroy(&D);
       RefSpMV(&A, x, -1, y, z, NULL, NULL);
-      for (PetscInt r = 0; r < A.csr.m; r++) HybTestCheck(PetscAbsScalar(z[r] - (y[r] - ax[r])) < 1e-12, "y - A x, row %" PetscInt_FMT, r);
+      for (PetscInt r = 0; r < A.csr.m; r++) HybTestCheck(PetscAbsScalar(z[r] - (y[r] - ax[r])) < ROUNDED(1e-12), "y - A x, row %" PetscInt_FMT, r);
       HybTestBegin("sum with %s", name);
       RefAdd(2.0, &A, -1.0, &A, &D);
       CheckDense(&D, a);

@@ -61,7 +61,7 @@ typedef struct {
 
 /* with the first the second tells whether all checks so far have passed, and nothing is counted */
 static PetscBool PairsQuiet, PairsAgreed;
-static PetscReal PairsTolerance = 1e-11;
+static PetscReal PairsTolerance = ROUNDED(1e-11);
 static PetscBool PairsVerbose, PairsTrail PETSC_UNUSED; /* tell of equal errors, too; print what is done before it is */
 /* compare these counts, too; block size, and room in each row of either block, of matrices that are made */
 static PetscBool PairsCounts;

@@ -150,7 +150,7 @@ static void Operands(const RefMat *A, const RefMat *P, PetscBool whole, PetscBoo
     const int       gone = hash || !strcmp(name, "block") || !strcmp(name, "diagonal") ? HYB_GONE_ALL : !strcmp(name, "binned") || !strcmp(name, "segmerge") || !strcmp(name, "tile") ? HYB_GONE_NONE
                                                                                                                                                                                       : HYB_GONE_SOME;
 
-    if (!strcmp(name, "tile") && !(PetscDefined(USE_REAL_DOUBLE) && !PetscDefined(USE_COMPLEX))) continue;
+    if (!strcmp(name, "tile") && !HYBTEST_TILES) continue;
     if ((!strcmp(name, "block") && !whole) || (!strcmp(name, "diagonal") && !diagonals) || !strcmp(name, "shape")) continue;
     /* masks read the columns of the left factor */
     Product(HYB_PRODUCT_PTAP, name, A, P, &R, hash ? HYB_GONE_W : gone);

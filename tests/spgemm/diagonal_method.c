@@ -76,7 +76,7 @@ static void Stencils(size_t o, PetscBool runs)
     HybTestBegin("%s: %" PetscInt_FMT " points squared, layout %zu", method->name, points[k], o);
     HybTestMatStencil(points[k], HybTestSize(61, 45), k == 0 || k == 2 ? HybTestSize(43, 13) : 5, k == 0 || k == 2 ? 1 : HybTestSize(9, 5), &A);
     /* 27 single diagonals take more shared memory than a block has */
-    ByDiagonals(&A, &A, (PetscBool)(points[k] != 27 || runs));
+    ByDiagonals(&A, &A, (PetscBool)(points[k] != 27 || runs || PetscDefined(USE_REAL_SINGLE)));
     RefMatDestroy(&A);
   }
   for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(pairs); k++) {
@@ -157,7 +157,7 @@ static void FullBlocks(void)
     for (PetscInt q = 0; q < 64; q++) all[q] = 2 * q - 30;
     Diagonals(200, 200, full[k][0], all, 100, &A);
     Diagonals(200, 200, full[k][1], all, 100, &B);
-    ByDiagonals(&A, &B, PETSC_FALSE);
+    ByDiagonals(&A, &B, (PetscBool)PetscDefined(USE_REAL_SINGLE)); /* of values of 8 bytes */
     RefMatDestroy(&A, &B);
   }
 }
@@ -240,7 +240,7 @@ static void Declined(void)
     /* long rows are sampled for blocks alone */
     if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(MultiplyWithin(&mm, &DA, &DA, n > 27 ? 4 : 3, &DC))) {
       if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-      HybTestCheck(!strcmp(mm.method->name, "diagonal") == (kind == 0 || kind == 5), "%s", mm.method->name);
+      HybTestCheck(!strcmp(mm.method->name, "diagonal") == (kind == 0 || kind == 5 || (kind == 4 && PetscDefined(USE_REAL_SINGLE))), "%s", mm.method->name);
       /* wide stencils must not lose the look for shapes */
       if (kind == 2) HybTestCheck(!strcmp(mm.method->name, "shape"), "%s", mm.method->name);
     }

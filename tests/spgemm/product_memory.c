@@ -264,7 +264,8 @@ static void Chunked(void)
 {
   HybExec exec = *HybTestExec();
 
-  if (!exec.backend->device || !Is("rowmerge")) return;
+  /* its bytes are those of double */
+  if (!exec.backend->device || !Is("rowmerge") || PetscDefined(USE_REAL_SINGLE)) return;
   CountingBegin(&exec);
   counting.memory = CountingMemory;
   for (int kind = 0; kind < 3; kind++) {
@@ -315,7 +316,7 @@ static void Tiles(void)
 {
   HybExec exec = *HybTestExec();
 
-  if (!exec.backend->device || !Is("tile") || PetscDefined(USE_COMPLEX)) return;
+  if (!exec.backend->device || !Is("tile") || !HYBTEST_TILES) return;
   CountingBegin(&exec);
   for (int kind = 0; kind < 3; kind++) {
     PetscCount tiles = 0, most;

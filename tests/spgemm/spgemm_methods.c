@@ -481,7 +481,7 @@ static void Special(void)
           HybTestCheck(!PetscIsInfOrNanScalar(found.csr.a[k]) == !PetscIsInfOrNanScalar(expected[k]), "entry %td is %g, expected %g", k, (double)f, (double)e);
         } else {
           HybTestCheck(PetscIsNanReal(e) ? PetscIsNanReal(f) : PetscIsInfReal(e) ? f == e
-                                                                                 : PetscAbsReal(f - e) <= 1e-12 * C.mag[k],
+                                                                                 : PetscAbsReal(f - e) <= ROUNDED(1e-12) * C.mag[k],
                        "entry %td is %g, expected %g", k, (double)f, (double)e);
           if (e == 0 && f == 0) HybTestCheck(!signbit(f) == !signbit(e), "entry %td is %g, expected %g", k, (double)f, (double)e);
         }

@@ -42,6 +42,8 @@ typedef struct {
   PetscBool transpose;
   PetscInt  captured[2]; /* products in a launch of the cycle's graph, and of a caller's (HybCycleRecordBegin()) */
 } HybCycleBlocks;
+/* is a product of it one launch with its exchange? By the plan that forms each row's sum by lanes. */
+extern PetscBool HybCycleBlocksTogether(const HybCycleBlocks *);
 
 /* A level above the coarsest. All arrays belong to the caller and live where the backend executes. */
 typedef struct {
@@ -206,7 +208,8 @@ extern void           HybCycleRecordEnd(HybCycle *);
 extern PetscErrorCode HybCycleReplay(HybCycle *, const HybExec *);
 extern void           HybCycleReplayed(HybCycle *);
 /* The first step of an application to x, if that is a pass over its right-hand side: whoever writes that may make it,
-   and says so by `begun` */
+   and says so by `begun`. Of several processes only where it is recorded: else the finest level may be in the cycle's
+   own graph, with that step. */
 extern PetscBool HybCycleFirst(const HybCycle *, HybScalar *x, HybSpMVFirst *);
 /* Is there a last step that leaves sums? */
 extern PetscBool HybCycleLeaves(const HybCycle *);

@@ -11,7 +11,7 @@
 */
 #include "cycleimpl.h"
 
-static PetscBool BlocksTogether(const HybCycleBlocks *m)
+PetscBool HybCycleBlocksTogether(const HybCycleBlocks *m)
 {
   /* own rows of few nonzeros take no longer than to start a kernel: nothing is gained by entries that come meanwhile */
   m->halo->early = (PetscBool)(m->D.nnz < HybTuningGet()->comm_together);
@@ -24,7 +24,7 @@ PetscBool HybCycleBlocksRecordable(const HybCycleBlocks *m)
 {
   const PetscBool others = (PetscBool)(HybSpMVHasStep(m->others) || (!m->transpose && HybSpMVLanes(m->others)));
 
-  return (PetscBool)(BlocksTogether(m) || (HybHaloRecordable(m->halo, m->transpose) && HybSpMVHasStep(m->own) && others));
+  return (PetscBool)(HybCycleBlocksTogether(m) || (HybHaloRecordable(m->halo, m->transpose) && HybSpMVHasStep(m->own) && others));
 }
 
 /* what a product with others' entries ends in: z = M x, y + M x or y - M x, or a smoother's step */
@@ -121,7 +121,7 @@ static PetscErrorCode BlocksMult(const HybCycleBlocks *m, const HybExec *exec, P
     HybHaloAbandon(m->halo, exec, sizeof(HybScalar), m->transpose, before);
     PetscFunctionReturn(before);
   }
-  if (BlocksTogether(m))
+  if (HybCycleBlocksTogether(m))
     PetscCall(BlocksInOne(m, exec, x, e));
   else if (m->transpose)
     PetscCall(BlocksReverse(m, exec, x, e));
@@ -163,7 +163,7 @@ PetscErrorCode HybCycleBlocksMult(HybCycleBlocks *m, const HybExec *exec, PetscE
 
 PetscBool HybCycleBlocksHasStep(const HybCycleBlocks *m)
 {
-  return (PetscBool)(m->halo && (BlocksTogether(m) || (HybSpMVHasStep(m->own) && HybSpMVHasAmend(m->others))));
+  return (PetscBool)(m->halo && (HybCycleBlocksTogether(m) || (HybSpMVHasStep(m->own) && HybSpMVHasAmend(m->others))));
 }
 
 PetscErrorCode HybCycleBlocksStep(HybCycleBlocks *m, const HybExec *exec, PetscErrorCode before, const HybScalar *x, const HybSpMVStep *step)

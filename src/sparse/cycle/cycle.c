@@ -512,7 +512,7 @@ PetscBool HybCycleFirst(const HybCycle *c, HybScalar *x, HybSpMVFirst *first)
 {
   const HybCycleLevel *l = &c->level[0];
 
-  if (c->several || c->single || c->zerosum || c->columns || !l->pre.steps) return PETSC_FALSE;
+  if (c->single || c->zerosum || c->columns || !l->pre.steps) return PETSC_FALSE;
   *first = (HybSpMVFirst){l->dinv, l->pre.c, CycleFirstTo(l, &l->pre, x)};
   return PETSC_TRUE;
 }

@@ -298,8 +298,8 @@ static PetscErrorCode CaseExact(void)
       if (ok && p.out[0]) PetscCall(PairsCompare(p.out[0], p.out[1], NULL, Exact[what]));
       PairsTolerance = 1e-6;
       if (ok && p.x[0]) PetscCall(PairsVectors(p.x[0], p.x[1], Exact[what], "what it makes"));
-      PairsTolerance = 1e-11;
-      same           = (PetscBool)(PetscAbsReal(p.found[0] - p.found[1]) < 1e-8);
+      PairsTolerance = ROUNDED(1e-11);
+      same           = (PetscBool)(PetscAbsReal(p.found[0] - p.found[1]) < ROUNDED(1e-8));
       /* in parallel MatAIJGetLocalMat() takes what is not MATMPIAIJ by name for a sequential matrix: docs/differs.md */
       if (ok && (what != 1 || PairsSize() == 1)) PetscCall(PairsCount(same, Exact[what], "what it finds"));
       PetscCall(PairDestroy(&p));
@@ -322,7 +322,7 @@ static PetscErrorCode CasePreconditioners(void)
       PetscCall(PairApply(&p, Precondition, Preconditioners[type], &ok));
       PairsTolerance = 1e-6; /* bounds of eigenvalues are estimated */
       if (ok) PetscCall(PairsVectors(p.x[0], p.x[1], Preconditioners[type], "PCApply"));
-      PairsTolerance = 1e-11;
+      PairsTolerance = ROUNDED(1e-11);
       PetscCall(PairDestroy(&p));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -396,8 +396,8 @@ static PetscErrorCode CasePromised(void)
     PetscCall(PairTry(&p, AsPromised, name, &ok));
     PairsTolerance = 1e-6;
     if (ok && p.x[0]) PetscCall(PairsVectors(p.x[0], p.x[1], name, "what it makes"));
-    PairsTolerance = 1e-11;
-    if (ok) PetscCall(PairsCount((PetscBool)(PetscAbsReal(p.found[0] - p.found[1]) < 1e-8), name, "what it finds"));
+    PairsTolerance = ROUNDED(1e-11);
+    if (ok) PetscCall(PairsCount((PetscBool)(PetscAbsReal(p.found[0] - p.found[1]) < ROUNDED(1e-8)), name, "what it finds"));
     PetscCall(PairDestroy(&p));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -178,7 +178,7 @@ static PetscErrorCode CheckOperations(Mat A, Mat H, PetscBool square)
   for (int k = 0; k < 3; k++) {
     PetscCall(MatNorm(A, norms[k], &na));
     PetscCall(MatNorm(H, norms[k], &nh));
-    MatTestCheck(PetscAbsReal(na - nh) <= 1e-12 * na, "MatNorm");
+    MatTestCheck(PetscAbsReal(na - nh) <= ROUNDED(1e-12) * na, "MatNorm");
   }
   PetscCall(MatCreateVecs(A, &r, &l));
   MatTestBoth(VecSetRandom, l, r, NULL);
@@ -259,10 +259,10 @@ static PetscErrorCode CheckLaidOver(void)
     PetscCall(VecSet(y, 4.0));
     PetscCall(MatMultHermitianTransposeAdd(A, x, y, z));
     PetscCall(VecSum(z, &sum));
-    MatTestCheck(PetscAbsScalar(sum - 35.0) < 1e-12, types[k]);
+    MatTestCheck(PetscAbsScalar(sum - 35.0) < ROUNDED(1e-12), types[k]);
     PetscCall(MatMultHermitianTranspose(A, x, z));
     PetscCall(VecSum(z, &sum));
-    MatTestCheck(PetscAbsScalar(sum - 15.0) < 1e-12, types[k]);
+    MatTestCheck(PetscAbsScalar(sum - 15.0) < ROUNDED(1e-12), types[k]);
     PetscCall(MatTestDestroy(&x, &y, &z, &A));
   }
   PetscCall(PetscOptionsClearValue(NULL, "-mat_seqaij_type"));

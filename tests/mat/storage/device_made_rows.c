@@ -336,7 +336,7 @@ static PetscErrorCode Derived(Mat A, Mat H, const Facts *f)
     PetscCall(MatMatMult(A, A, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &a));
     PetscCall(MatMatMult(H, H, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &h));
     PetscCall(MatTestDifference(h, a, &difference));
-    MatTestCheck(difference < 1e-12, "product");
+    MatTestCheck(difference < ROUNDED(1e-12), "product");
     PetscCall(MatSeqAIJGetMaxRowNonzeros(a, &expected));
     PetscCall(MatSeqAIJGetMaxRowNonzeros(h, &longest));
     MatTestCheck(longest == expected, "the longest row of a product");

@@ -14,7 +14,7 @@ TEST np=2 @emulated -mat_aijhybridgpu_lock_min 200000 -mat_aijhybridgpu_lock_aft
 #include "mattest.h"
 #include <petsc/private/petscimpl.h> /* PetscObjectState */
 
-#define N   3000
+#define N   (24000 / (PetscInt)sizeof(PetscReal)) /* as many bytes of values in each precision */
 #define ROW 9
 
 static PetscBool device, never; /* may values move in this run? */

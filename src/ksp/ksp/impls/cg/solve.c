@@ -217,7 +217,8 @@ static void SolveStep(Solve *s, const HybExec *exec)
   const HybKrylovOps *ops = exec->backend->krylov;
   HybScalar          *r = (HybScalar *)s->r.there, *z = (HybScalar *)s->z.there, *p = (HybScalar *)s->p.there;
   HybSpMVFirst        first;
-  const PetscBool     begins = HybCycleFirst(s->cycle, z, &first);
+  /* of several processes the finest level may be in the cycle's own graph, which has its first step */
+  const PetscBool begins = (PetscBool)((!s->several || !SolveRuns(s, exec)) && HybCycleFirst(s->cycle, z, &first));
 
   SOLVE_DO(s, ops->cgdirection(exec, &s->cg->numbers, s->n, z, p, s->sum));
   SolveMult(s, exec, s->p.there, HYB_SPMV_SET, NULL, s->z.there); /* w is where z was, as PETSc's is */

@@ -610,11 +610,15 @@ static PetscErrorCode LendSeveral(HybMG *h, PetscInt k, PetscBool *moved)
 
   PetscFunctionBegin;
   for (int part = 0; part < HYB_CYCLE_PARTS; part++) {
-    const HybCycleBlocks old = m[part];
-    HybCSR               csr[2];
-    HybSpMV             *plan[2];
+    HybMGOrdered *const o = &h->ordered[k][part];
+    HybCycleBlocks      old;
+    HybCSR              csr[2];
+    HybSpMV            *plan[2];
+    Mat                 own;
 
     if (!HybCycleShares(&h->cycle, k, (HybCyclePart)part)) continue;
+    HybMGOrderedReturn(o, &m[part].own);
+    old = m[part];
     PetscCall(HybMatParGetMult(M[part], &h->cycle.exec, m[part].transpose, csr, plan));
     m[part].D      = csr[0];
     m[part].O      = csr[1];
@@ -622,6 +626,10 @@ static PetscErrorCode LendSeveral(HybMG *h, PetscInt k, PetscBool *moved)
     m[part].others = plan[1];
     for (int b = 0; b < 2; b++)
       if (LoanMoved(b ? &old.O : &old.D, &csr[b], b ? old.others : old.own, plan[b], &h->blockplan[k][part][b])) *moved = PETSC_TRUE;
+    /* what is one launch with its exchange is short */
+    if (!h->cycle.exec.backend->device || HybCycleBlocksTogether(&m[part])) continue;
+    PetscCall(MatMPIAIJGetSeqAIJ(M[part], &own, NULL, NULL));
+    PetscCall(HybMGOrderedLend(h, o, own, &csr[0], &m[part].own, moved));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
