@@ -108,7 +108,12 @@ static void HybNarrowPut(Mat T, size_t at, PetscCount value)
   memcpy((char *)T->data + at, &v, sizeof(v));
 }
 
-static PetscInt *HybNarrowArray(Mat T, int k)
+int HybNarrowArrays(void)
+{
+  return HybGlueState.narrow.known ? HybGlueState.narrow.n : 0;
+}
+
+PetscInt *HybNarrowArray(Mat T, int k)
 {
   void *array;
 

@@ -83,7 +83,10 @@ typedef struct {
 PETSC_INTERN PetscErrorCode HybNarrowFind(Mat);
 PETSC_INTERN PetscBool      HybNarrowTakes(PetscInt m);
 PETSC_INTERN PetscBool      HybNarrowTakesDiagonal(void);
-PETSC_INTERN PetscBool      HybNarrowTakesList(PetscInt m, PetscCount nonempty);
+/* the arrays that a MATSEQAIJ's data has with a number for each row, k of them, each allocated alone; 0: not known */
+PETSC_INTERN int       HybNarrowArrays(void);
+PETSC_INTERN PetscInt *HybNarrowArray(Mat, int k);
+PETSC_INTERN PetscBool HybNarrowTakesList(PetscInt m, PetscCount nonempty);
 /* *T = MatCreateSeqAIJWithArrays() round csr, on the host, no inodes looked for; NULL where its loops must run */
 PETSC_INTERN PetscErrorCode HybNarrowCreate(const HybExec *, const HybCSR *csr, const HybRowLengths *, Mat *T);
 

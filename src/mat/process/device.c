@@ -83,6 +83,7 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
     services.mirror           = o->mirror ? 1 : 0;
     services.device           = (int)id;
     services.processes        = size;
+    HybGlueState.processes    = size;
     services.rank             = rank;
 #if defined(PETSC_HAVE_CUDA)
     { /* PETSc's own device: its vectors are there, and its stream */

@@ -53,8 +53,9 @@ typedef struct {
   PetscInt lockafter;
   /* bytes; fewer bytes of values do not move */
   PetscInt  lockmin;
-  PetscInt  planmin;   /* nonzeros; larger patterns get a plan at their second product with a vector */
-  PetscInt  narrowmin; /* rows; a device's larger results become AIJ's without loops over rows */
+  PetscInt  planmin;      /* nonzeros; larger patterns get a plan at their second product with a vector */
+  PetscInt  narrowmin;    /* rows; a device's larger results become AIJ's without loops over rows */
+  PetscInt  rowblocksmin; /* bytes of a block of rows that is kept for the next matrix; 0: by malloc() */
   PetscInt  viewmemory, unknownoptions, ahead, smoothers, parallelproducts;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
@@ -102,6 +103,13 @@ struct _HybWatcher {
   HybWatcher *below;
 };
 #define HYB_WATCHED 16
+/* blocks with a number for each row of a matrix (petsc/storage/rowblocks.c) */
+typedef struct {
+  void  *at;
+  size_t bytes;
+} HybRowBlock;
+#define HYB_ROWBLOCKS_KEPT  8
+#define HYB_ROWBLOCKS_NOTED 4 /* of one matrix */
 
 /* Groups of options of MatSetOption() that AIJ keeps in its data; options of a group share a word there
    (petsc/frame.c) */
@@ -171,6 +179,7 @@ typedef struct {
   PetscBool         devicelooked, devicehopeless;
   const HybBackend *device;
   HybMem            deviceresult; /* kind of memory of the device's results */
+  PetscMPIInt       processes;    /* of this node, once the device was asked for */
   char              whynodevice[512];
   PetscBool         streamknown;
   void             *stream;        /* stream of the last operation on the device */
@@ -230,6 +239,13 @@ typedef struct {
       size_t bytes;
     } block[HYB_WATCHED];
   } watch;
+  struct { /* blocks of matrices that went, kept for the next ones (petsc/storage/rowblocks.c) */
+    HybRowBlock kept[HYB_ROWBLOCKS_KEPT], noted[HYB_ROWBLOCKS_NOTED];
+    int         n;                                                   /* kept */
+    size_t      bytes;                                               /* of these */
+    PetscCount  taken;                                               /* so many went to a matrix */
+    PetscErrorCode (*free)(void *, int, const char[], const char[]); /* PETSc's, while a matrix goes */
+  } rowblocks;
 } HybGlue;
 
 PETSC_INTERN HybGlue HybGlueState;

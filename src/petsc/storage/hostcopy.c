@@ -44,17 +44,21 @@
 static PetscErrorCode HybWatchMalloc(HybWatcher *w, size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array)
 {
   const PetscBool large = (PetscBool)(bytes >= HYB_HOST_TOUCH_MIN);
-  PetscErrorCode  ierr  = HybMallocBelow(w, bytes, large ? PETSC_FALSE : clear, line, function, file, array);
+  PetscErrorCode  ierr  = PETSC_SUCCESS;
 
-  if (ierr || !*array) return ierr;
-  if (large) {
-    HybAskLargePages(*array, bytes);
-    if (bytes <= HybGlueState.watch.touched && HybGlueState.device) {
-      const HybExec x = {HybGlueState.device, NULL, HYB_MEM_HOST};
+  *array = clear ? NULL : HybRowBlocksTake(bytes);
+  if (!*array) {
+    ierr = HybMallocBelow(w, bytes, large ? PETSC_FALSE : clear, line, function, file, array);
+    if (ierr || !*array) return ierr;
+    if (large) {
+      HybAskLargePages(*array, bytes);
+      if (bytes <= HybGlueState.watch.touched && HybGlueState.device) {
+        const HybExec x = {HybGlueState.device, NULL, HYB_MEM_HOST};
 
-      (void)HybGlueState.device->touch(&x, *array, bytes);
+        (void)HybGlueState.device->touch(&x, *array, bytes);
+      }
+      if (clear) memset(*array, 0, bytes);
     }
-    if (clear) memset(*array, 0, bytes);
   }
   if (bytes >= HybGlueState.watch.least && HybGlueState.watch.n < HYB_WATCHED) {
     HybGlueState.watch.block[HybGlueState.watch.n].at      = (char *)*array;

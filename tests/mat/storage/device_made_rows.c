@@ -12,6 +12,8 @@ TEST np=+1 @emulated -mat_aijhybridgpu_narrow_min 0 -malloc_debug
 TEST np=1 @emulated -mat_aijhybridgpu_narrow_min 0 -mat_no_inode
 TEST np=1 @emulated -mat_aijhybridgpu_narrow_min 0 -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_narrow_min 0 -mat_seqaij_type seqaijhybridgpu
+TEST np=1 @emulated -mat_aijhybridgpu_narrow_min 0 -mat_aijhybridgpu_row_blocks_min 1
+TEST np=+1 @emulated -mat_aijhybridgpu_narrow_min 0 -mat_aijhybridgpu_row_blocks_min 1 -malloc_debug
 TEST np=1 @emulated -hyb_test_frame_unknown
 */
 #define _GNU_SOURCE
@@ -454,9 +456,38 @@ static PetscErrorCode Shape(size_t s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The blocks of a matrix that went are the next one's (petsc/storage/rowblocks.c), and nobody else's: what is allocated
+   between the two, of as many bytes, lies elsewhere. Not if they are small. */
+static PetscErrorCode Kept(size_t s, PetscBool kept)
+{
+  const PetscInt *i[2], *j;
+  PetscInt        m;
+  PetscBool       done;
+  void           *between[8];
+
+  PetscFunctionBeginUser;
+  MatTestName = "kept blocks";
+  for (int k = 0; k < 2; k++) {
+    Mat   A, H;
+    Facts f;
+
+    PetscCall(Make(s, &A, &H, &f));
+    PetscCall(CheckSame(A, H, &f, k ? "the second matrix" : "the first matrix"));
+    PetscCall(MatGetRowIJ(H, 0, PETSC_FALSE, PETSC_FALSE, &m, &i[k], &j, &done));
+    PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "No rows");
+    MatTestCheck(!k || !kept || i[0] == i[1], "the second matrix has the first one's row offsets");
+    for (int b = 0; k && b < 8; b++) MatTestCheck((const char *)between[b] + (m + 1) * sizeof(PetscInt) <= (const char *)i[1] || (const char *)(i[1] + m + 1) <= (const char *)between[b], "a block of its own");
+    PetscCall(MatTestDestroy(&A, &H));
+    for (int b = 0; !k && b < 8; b++) PetscCall(PetscMalloc((m + 1) * sizeof(PetscInt), &between[b]));
+  }
+  for (int b = 0; b < 8; b++) PetscCall(PetscFree(between[b]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
-  char backend[64] = "";
+  char     backend[64] = "";
+  PetscInt blocks      = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
@@ -464,11 +495,13 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetString(NULL, NULL, "-mat_aijhybridgpu_backend", backend, sizeof(backend), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-hyb_test_frame_unknown", &unknown, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_narrow_min", &least, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-mat_aijhybridgpu_row_blocks_min", &blocks, NULL));
   device = (PetscBool)!strcmp(backend, "cuda");
   if (PetscDefined(USE_DEBUG) || PetscDefined(HAVE_THREADSAFETY)) unknown = PETSC_TRUE;
   for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(shapes); s++) {
     PetscCall(Shape(s));
     PetscCall(InPlace(s));
+    if (shapes[s].m == 6000) PetscCall(Kept(s, (PetscBool)(device && !unknown && blocks == 1)));
   }
   return MatTestEnd();
 }

@@ -21,7 +21,10 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
   HybArena             arrays;
-  PetscErrorCode       ierr = PETSC_SUCCESS; /* the first error is reported when all else is done */
+  const PetscInt      *i     = NULL;
+  PetscBool            began = PETSC_FALSE;
+  /* the first error is reported when all else is done */
+  PetscErrorCode ierr = PETSC_SUCCESS, parents = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   if (hyb) {
@@ -34,17 +37,20 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     ierr                                                    = HybErrorFirst(ierr, HybStorageDropMoved(A, hyb));
     ierr                                                    = HybErrorFirst(ierr, HybStorageFreeRetired(hyb));
     arrays                                                  = hyb->arrays;
+    i                                                       = hyb->adopted;
     PetscCall(PetscFree(hyb->preallocated));
     PetscCall(PetscFree(A->spptr));
   }
   /* where nobody has A any more, and where MatHeaderMerge() empties a header, which has no type's name then, they go
      by themselves */
   if (((PetscObject)A)->type_name && ((PetscObject)A)->refct > 0) PetscCall((*HybGlueState.compose)(A, PETSC_TRUE, PETSC_FALSE));
+  ierr = HybErrorFirst(ierr, HybRowBlocksBegin(A, i, &began));
   /* none is left where an error ended the first attempt */
-  if (A->data) PetscCall((*HybGlueState.seq.destroy)(A));
+  if (A->data) parents = (*HybGlueState.seq.destroy)(A);
   /* the base class used them until now */
-  if (hyb)
-    ierr = HybErrorFirst(ierr, HybArenaReset(&arrays));
+  if (hyb && !parents) ierr = HybErrorFirst(ierr, HybArenaReset(&arrays));
+  if (began) HybRowBlocksEnd();
+  PetscCall(parents);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

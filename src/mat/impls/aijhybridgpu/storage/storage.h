@@ -453,6 +453,11 @@ PETSC_INTERN PetscErrorCode HybGivenTake(Mat);
 /* hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not
    even zeroed where A is large. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B);
+/* rowblocks.c: between Begin and End A goes, and its large blocks of row numbers are kept, i among them; Take gives one
+   of so many bytes or some more, or NULL */
+PETSC_INTERN PetscErrorCode HybRowBlocksBegin(Mat A, const PetscInt *i, PetscBool *began);
+PETSC_INTERN void           HybRowBlocksEnd(void);
+PETSC_INTERN void          *HybRowBlocksTake(size_t bytes);
 /* between these, what PETSc allocates for a matrix of so many rows gets large pages where it is large */
 PETSC_INTERN void HybLargePagesBegin(PetscInt rows);
 PETSC_INTERN void HybLargePagesEnd(void);
