@@ -208,6 +208,7 @@ typedef struct {
     PetscBool asked, found, known;
     int       n; /* arrays of a number for each row: two of lengths, and in some releases the diagonal's places */
     size_t    array[3], longest, nonempty;
+    size_t    more;      /* bytes that such an array has beside the rows' numbers */
     PetscBool listknown; /* where the rows that have entries are listed, if few have */
     size_t    list;
     struct { /* who asks the allocator for so many bytes gets more, and where these are is noted */

@@ -2,9 +2,9 @@
   The large blocks of a matrix's rows, kept for the next matrix.
 
   A matrix that the device has made has three arrays with a number for each row on the host (row offsets, and twice the
-  rows' lengths; in some releases the diagonal's places). From 32 MiB on glibc takes such a block from the system and
-  gives it back at once, however often that happens, so the next matrix has fresh pages: to clear them takes as long as
-  the device needs for the matrix. A second solver makes the same matrices again, and so does every product of a loop.
+  rows' lengths; in some releases the diagonal's places). Where these are some 64 MiB together glibc gives their pages
+  back to the system as they are freed, so the next matrix has fresh ones: to clear them takes as long as the device
+  needs for the matrix. A second solver makes the same matrices again, and so does every product of a loop.
 
     Begin(A)   notes A's blocks, if they are that large; makes room; PetscTrFree becomes a function of ours
     A goes     a block that was noted is kept, all else is freed
@@ -19,8 +19,9 @@
 #include "../../mat/impls/aijhybridgpu/storage/storage.h"
 #include <unistd.h>
 
-/* bytes of a block from which on glibc gives it back to the system, whatever was freed before */
-#define HYB_ROWBLOCKS_MIN (((size_t)32 << 20) - ((size_t)64 << 10))
+/* Bytes of a block. Free ends of the heap that are twice as large as what glibc takes from there go back to the system
+   (hostcopy.c). */
+#define HYB_ROWBLOCKS_MIN ((size_t)16 << 20)
 
 static size_t HybRowBlocksLeast(void)
 {
@@ -89,7 +90,7 @@ PetscErrorCode HybRowBlocksBegin(Mat A, const PetscInt *i, PetscBool *began)
   if (ai != i) PetscFunctionReturn(PETSC_SUCCESS); /* the parent has others by now */
   PetscCall(PetscMemzero(noted, sizeof(HybGlueState.rowblocks.noted)));
   noted[0] = (HybRowBlock){(void *)i, bytes + sizeof(PetscInt)};
-  for (int k = 0; k < HybNarrowArrays(); k++) noted[n++] = (HybRowBlock){HybNarrowArray(A, k), bytes};
+  for (int k = 0; k < HybNarrowArrays(); k++) noted[n++] = (HybRowBlock){HybNarrowArray(A, k), bytes + HybGlueState.narrow.more};
   while (HybGlueState.rowblocks.n && (HybGlueState.rowblocks.n > HYB_ROWBLOCKS_KEPT - n || HybGlueState.rowblocks.bytes > HybRowBlocksMost() - (size_t)n * (bytes + sizeof(PetscInt)))) {
     void *block = HybRowBlocksRelease(0);
 
