@@ -238,12 +238,13 @@ static __device__ __forceinline__ int BinOf(const BinLimits &bins, Cost cost)
 template <bool PLACE, int EACH, typename Cost>
 __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__restrict__ cost, BinLimits bins, PetscInt *__restrict__ counters, PetscInt *__restrict__ order, PetscInt *__restrict__ binptr, HybPlanScan scan)
 {
-  HYB_SHARED(PetscInt, met, HYB_PLAN_MAX_BINS);
+  HYB_SHARED(unsigned, met, HYB_PLAN_MAX_BINS); /* of 32 bits: those of 64 are added one after the other */
+  HYB_SHARED(PetscInt, begin, HYB_PLAN_MAX_BINS);
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
   PetscInt *const total = counters, *const taken = counters + bins.nbins;
   const PetscCount first = (PetscCount)blockIdx.x * (EACH * 256) + threadIdx.x;
   int              bin[EACH];
-  PetscInt         rank[EACH];
+  unsigned         rank[EACH];
 
   if (threadIdx.x < (unsigned)bins.nbins) met[threadIdx.x] = 0;
   __syncthreads();
@@ -252,20 +253,20 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
     const PetscCount r = first + k * 256;
 
     bin[k] = r < m ? BinOf(bins, cost[r]) : -1;
-    if (bin[k] >= 0) rank[k] = HybAtomicAdd(met + bin[k], 1);
+    if (bin[k] >= 0) rank[k] = HybAtomicAdd(met + bin[k], 1u);
   }
   __syncthreads();
   if (threadIdx.x < (unsigned)bins.nbins) {
-    const PetscInt b = (PetscInt)threadIdx.x, n = met[b];
+    const PetscInt b = (PetscInt)threadIdx.x, n = (PetscInt)met[b];
 
     if (!PLACE && n) HybAtomicAdd(total + b, n);
     if (PLACE) {
-      PetscInt begin = 0;
+      PetscInt before = 0;
 
-      for (PetscInt q = 0; q < b; q++) begin += total[q];
-      if (n) met[b] = begin + HybAtomicAdd(taken + b, n);
+      for (PetscInt q = 0; q < b; q++) before += total[q];
+      if (n) begin[b] = before + HybAtomicAdd(taken + b, n);
       if (blockIdx.x == 0) {
-        binptr[b] = begin;
+        binptr[b] = before;
         if (b == bins.nbins - 1) binptr[bins.nbins] = m;
       }
     }
@@ -274,7 +275,7 @@ __global__ void __launch_bounds__(256) AnyOrderKernel(PetscInt m, const Cost *__
     __syncthreads();
 #pragma unroll
     for (int k = 0; k < EACH; k++) {
-      if (bin[k] >= 0) order[met[bin[k]] + rank[k]] = (PetscInt)(first + k * 256);
+      if (bin[k] >= 0) order[begin[bin[k]] + rank[k]] = (PetscInt)(first + k * 256);
     }
   }
   if (scan.count) {

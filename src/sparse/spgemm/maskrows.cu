@@ -330,29 +330,30 @@ __global__ void __launch_bounds__(256) MaskPlaces(PetscCount nnz, const PetscInt
   if (k < nnz) place[k] = (unsigned char)(perm[k] - ti[aj[k]]);
 }
 
-/* eight lanes a row, an entry of A each */
+/* eight lanes a row, an entry of A each; I counts C's entries and columns as well */
+template <class I>
 __global__ void __launch_bounds__(MASK_THREADS) MaskPlan(MaskArgs x, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ bj, const PetscInt *__restrict__ cj, unsigned *__restrict__ masks)
 {
   const PetscCount row = ((PetscCount)blockIdx.x * MASK_THREADS + threadIdx.x) / 8;
 
   if (row >= x.m) return;
-  const PetscInt cbegin = x.ci[row], cend = x.ci[row + 1], abegin = x.ai[row], stride = x.ai[row + 1] - abegin;
-  const int      words = (int)(cend - cbegin + 31) / 32;
+  const I   cbegin = (I)x.ci[row], cend = (I)x.ci[row + 1], abegin = (I)x.ai[row], aend = (I)x.ai[row + 1], stride = aend - abegin;
+  const int words = (int)(cend - cbegin + 31) / 32;
 
-  for (PetscInt k = abegin + (HybLane() & 7); k < x.ai[row + 1]; k += 8) {
-    const PetscInt r = x.aj[k], end = bi[r + 1];
-    PetscInt       lo   = cbegin;
-    unsigned       bits = 0, *to = masks + (x.first ? x.first[row] : abegin) + (k - abegin);
-    int            w = 0;
+  for (I k = abegin + (HybLane() & 7); k < aend; k += 8) {
+    const I  r = (I)x.aj[k], end = (I)bi[r + 1];
+    I        lo   = cbegin;
+    unsigned bits = 0, *to = masks + (x.first ? (I)x.first[row] : abegin) + (k - abegin);
+    int      w = 0;
 
-    for (PetscInt p = bi[r]; p < end; p++, lo++) {
-      const PetscInt column = bj[p];
-      PetscInt       hi     = cend;
+    for (I p = (I)bi[r]; p < end; p++, lo++) {
+      const I column = (I)bj[p];
+      I       hi     = cend;
 
       while (lo < hi) {
-        const PetscInt mid = lo + (hi - lo) / 2;
+        const I mid = lo + (hi - lo) / 2;
 
-        if (cj[mid] < column)
+        if ((I)cj[mid] < column)
           lo = mid + 1;
         else
           hi = mid;
@@ -374,6 +375,14 @@ __global__ void __launch_bounds__(MASK_THREADS) MaskPlan(MaskArgs x, const Petsc
       }
     }
   }
+}
+
+/* Do 32 bits count all entries, and so many more? Lanes count beyond a row's end. */
+static bool MaskSmall(const HybCSR *A, const HybCSR *B, const HybCSR *C, PetscCount words)
+{
+  const PetscCount most = PetscMax(PetscMax(A->nnz, B->nnz), PetscMax(C->nnz, words)), n = PetscMax(PetscMax(A->n, B->n), B->m);
+
+  return PetscMax(most, n) < INT_MAX - 2 * MASK_ENTRIES;
 }
 
 static MaskArgs MaskArguments(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, const HybMaskRows *rows, const HybCSR *C)
@@ -491,7 +500,10 @@ static PetscErrorCode MaskRowsPlan(HybSpGEMM *mm, const HybCSR *A, const HybCSR 
     PetscCall(HybScanCounts(exec, &mm->work, C->m, rows->first, rows->first, NULL, NULL));
   }
   PetscCall(HybArenaAlloc(&mm->keep, HYB_MEM_DEVICE, (PetscCount)masks, 1, &rows->masks));
-  HYB_LAUNCH(MaskPlan, HybBlocks((PetscCount)A->m * 8, MASK_THREADS), MASK_THREADS, 0, exec->stream, MaskArguments(mm, A, B, rows, C), B->i, B->j, C->j, rows->masks);
+  PetscCall(HybDispatch(MaskSmall(A, B, C, rows->words), HybFlags(), [&](auto SMALL) {
+    HYB_LAUNCH((MaskPlan<std::conditional_t<SMALL, int, PetscInt>>), HybBlocks((PetscCount)A->m * 8, MASK_THREADS), MASK_THREADS, 0, exec->stream, MaskArguments(mm, A, B, rows, C), B->i, B->j, C->j, rows->masks);
+    return PETSC_SUCCESS;
+  }));
   PetscCall(HybCountersSet(&mm->counters, "masks", A->nnz));
   PetscCall(HybCountersSet(&mm->counters, "mask bytes", (PetscCount)masks));
   mm->reads    = HYB_SPGEMM_READS_A;
@@ -521,12 +533,9 @@ PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   const HybExec   *exec = &mm->exec;
   const MaskArgs   x    = MaskArguments(mm, A, B, rows, C);
   const PetscCount grid = HybBlocks((PetscCount)x.m * rows->lanes, MASK_THREADS);
-  /* lanes count beyond a row's end */
-  const bool small = PetscMax(PetscMax(A->nnz, B->nnz), PetscMax(rows->words, (PetscCount)PetscMax(A->n, B->m))) < INT_MAX - 2 * MASK_ENTRIES;
-
   PetscFunctionBegin;
   PetscCall(HybDispatch(rows->lanes, HybCases<4, 8, 16>(), x.first || x.perm || x.place || x.inner, HybFlags(), [&](auto N, auto FAR) {
-    return HybDispatch(small, HybFlags(), [&](auto SMALL) {
+    return HybDispatch(MaskSmall(A, B, C, rows->words), HybFlags(), [&](auto SMALL) {
       HYB_LAUNCH((MaskKernel<N, FAR, std::conditional_t<SMALL, int, PetscInt>>), grid, MASK_THREADS, 0, exec->stream, x);
       return PETSC_SUCCESS;
     });
