@@ -4,7 +4,7 @@
   A matrix is multiplied a tenth to a fifth faster where its values lie by diagonals or slices. The copy is made again
   for new values, and takes the time of two or three products, and some waits. Of a large matrix that is less than an
   application of the cycle: it is made at once. Of others it is made when these values have been applied for a while,
-  and at once where those before them were.
+  and at once where those before them were. Of several processes each has copies of its own columns' values.
 
   Memory: 8 to 12 bytes a nonzero, from what is to spare.
 */
