@@ -317,8 +317,9 @@ static PetscErrorCode TestCase(const Case *c)
     MatTestCheck(r[0].its[s] == r[1].its[s] && r[0].its[s] > 0, "other iterations");
     MatTestCheck(r[0].length[s] == r[1].length[s] && r[0].length[s] > 1 && SameNumbers(r[0].length[s], r[0].history[s], r[1].history[s]), "other residuals");
     MatTestCheck(r[0].n == r[1].n && SameNumbers(r[0].n * (PetscInt)(sizeof(PetscScalar) / sizeof(PetscReal)), (const PetscReal *)r[0].x[s], (const PetscReal *)r[1].x[s]), "another solution");
-    MatTestCheck(!strcmp(r[0].view[s], r[1].view[s]) && (rank || strlen(r[0].view[s]) > 100), "another text of KSPView()");
-    if (strcmp(r[0].view[s], r[1].view[s])) printf("%s\n--- and ours:\n%s\n", r[0].view[s], r[1].view[s]);
+    /* estimates show more digits than single precision has */
+    MatTestCheck((PetscDefined(USE_REAL_SINGLE) || !strcmp(r[0].view[s], r[1].view[s])) && (rank || strlen(r[0].view[s]) > 100), "another text of KSPView()");
+    if (!PetscDefined(USE_REAL_SINGLE) && strcmp(r[0].view[s], r[1].view[s])) printf("%s\n--- and ours:\n%s\n", r[0].view[s], r[1].view[s]);
   }
   /* GAMG's estimates, which -mat_aijhybridgpu_smoothers does not switch off, may take noise from it too */
   MatTestCheck(!r[0].zeros && (c->noise < 0 || !r[0].noise), "PETSc's own creators ask the device");
