@@ -62,7 +62,7 @@ static PetscErrorCode HybNarrowMalloc(HybWatcher *w, size_t bytes, PetscBool cle
   const PetscErrorCode ierr = HybMallocBelow(w, rows ? bytes - HybGlueState.narrow.room.asked + HybGlueState.narrow.room.given : bytes, clear, line, function, file, array);
 
   if (!ierr && rows) HybGlueState.narrow.room.at[HybGlueState.narrow.room.n++] = *array;
-  if (!ierr && rows) HybGlueState.narrow.more = bytes - HybGlueState.narrow.room.asked;
+  if (!ierr && rows && HybGlueState.narrow.room.asked == sizeof(PetscInt)) HybGlueState.narrow.more = bytes - HybGlueState.narrow.room.asked;
   if (!ierr && function && !strcmp(function, "MatCheckCompressedRow")) HybGlueState.narrow.room.list = *array;
   return ierr;
 }

@@ -91,7 +91,7 @@ static inline PetscErrorCode PairsFound(Pair *p, const char *name)
 {
   PetscFunctionBeginUser;
   if (PairsVerbose && p->found[0] != p->found[1]) PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: %g by MATAIJ, %g by ours\n", name, (double)p->found[0], (double)p->found[1]));
-  PetscCall(PairsCount((PetscBool)(PetscAbsReal(p->found[0] - p->found[1]) < ROUNDED(1e-9)), name, "what is found"));
+  PetscCall(PairsCount((PetscBool)(PetscAbsReal(p->found[0] - p->found[1]) < (PetscDefined(USE_REAL_SINGLE) ? 1e-3 : 1e-9)), name, "what is found"));
   if (p->x[0] && p->x[1]) PetscCall(PairsVectors(p->x[0], p->x[1], name, "the vector"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

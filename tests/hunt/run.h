@@ -45,7 +45,7 @@ static inline PetscErrorCode CompareFound(Hunt *h, const char *name)
     if (PairsVerbose) printf("[%d] result %d: MATAIJ %g, ours %g\n", Rank, (int)q, (double)PetscRealPart(h->result[0][q]), (double)PetscRealPart(h->result[1][q]));
   }
   if (PairsVerbose && h->found[0] != h->found[1]) printf("[%d] %s: %g by MATAIJ, %g by ours\n", Rank, name, (double)h->found[0], (double)h->found[1]);
-  if (!(PetscAbsReal(h->found[0] - h->found[1]) < ROUNDED(1e-9))) same = PETSC_FALSE;
+  if (!(PetscAbsReal(h->found[0] - h->found[1]) < (PetscDefined(USE_REAL_SINGLE) ? 1e-3 : 1e-9))) same = PETSC_FALSE;
   PetscCall(PairsCount(same, name, "what it finds"));
   if (h->x[0] && h->x[1]) PetscCall(PairsVectors(h->x[0], h->x[1], name, "the vector"));
   PetscFunctionReturn(PETSC_SUCCESS);

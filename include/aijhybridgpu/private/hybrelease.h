@@ -14,6 +14,7 @@
 #define HYB_HAS_NEG_CURVE      PETSC_VERSION_GE(3, 19, 0) /* KSP.converged_neg_curve */
 #define HYB_HAS_VECFLAG        PETSC_VERSION_GE(3, 22, 0) /* in the place of VecSetInf() */
 #define HYB_HAS_MIN_IT         PETSC_VERSION_GE(3, 20, 0) /* KSP.min_it */
+#define HYB_GRAPH_AS_318       PETSC_VERSION_LT(3, 19, 0) /* the arguments of _MatOps.creategraph */
 #define HYB_HAS_ELIMINATEZEROS PETSC_VERSION_GE(3, 20, 0) /* MatEliminateZeros() */
 #define HYB_HAS_DENSE_MEMTYPE  PETSC_VERSION_GE(3, 20, 0) /* MatDenseGetArrayReadAndMemType() and its relatives */
 #define HYB_HAS_PROPAGATE      PETSC_VERSION_GE(3, 20, 0) /* MatPropagateSymmetryOptions() */

@@ -49,7 +49,7 @@ static const HybOption list[] = {
   {.name = "-mat_aijhybridgpu_narrow_min", .tuning = PETSC_TRUE, .kind = HYB_OPTION_NUMBER, .at = AT(narrowmin), .value = 4096, .words = "a number of rows",
    .text = "Results of the device with fewer rows become AIJ's by PETSc's own loops over rows"},
   {.name = "-mat_aijhybridgpu_row_blocks_min", .tuning = PETSC_TRUE, .kind = HYB_OPTION_NUMBER, .at = AT(rowblocksmin), .value = 0, .words = "a number of bytes",
-   .text = "The smallest block of row numbers of a device's result that is kept for the next one; 0: the smallest that malloc() gives back to the system each time"},
+   .text = "The smallest block of row numbers of a device's result that is kept for the next one; 0: 16 MiB"},
   {.name = "-mat_aijhybridgpu_ahead", .tuning = PETSC_TRUE, .kind = HYB_OPTION_FLAG, .at = AT(ahead), .value = 1,
    .text = "One more thread loads kernels as soon as a card is in use"},
   {.name = "-mat_aijhybridgpu_smoothers", .kind = HYB_OPTION_FLAG, .at = AT(smoothers), .value = 1,

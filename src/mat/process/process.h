@@ -180,6 +180,7 @@ typedef struct {
   const HybBackend *device;
   HybMem            deviceresult; /* kind of memory of the device's results */
   PetscMPIInt       processes;    /* of this node, once the device was asked for */
+  int               graphs;       /* calls of MatCreateGraph() that are under way */
   char              whynodevice[512];
   PetscBool         streamknown;
   void             *stream;        /* stream of the last operation on the device */
@@ -208,7 +209,7 @@ typedef struct {
     PetscBool asked, found, known;
     int       n; /* arrays of a number for each row: two of lengths, and in some releases the diagonal's places */
     size_t    array[3], longest, nonempty;
-    size_t    more;      /* bytes that such an array has beside the rows' numbers */
+    size_t    more;      /* bytes that such an array has beside the rows' numbers where PETSc is told of one row */
     PetscBool listknown; /* where the rows that have entries are listed, if few have */
     size_t    list;
     struct { /* who asks the allocator for so many bytes gets more, and where these are is noted */

@@ -48,7 +48,13 @@ static PetscErrorCode HybWatchMalloc(HybWatcher *w, size_t bytes, PetscBool clea
 
   *array = clear ? NULL : HybRowBlocksTake(bytes);
   if (!*array) {
-    ierr = HybMallocBelow(w, bytes, large ? PETSC_FALSE : clear, line, function, file, array);
+    PetscBool any = PETSC_FALSE;
+
+    if (HybGlueState.rowblocks.n && large) { /* what is kept is no reason to fail */
+      ierr = HYB_QUIETLY(HybMallocBelow(w, bytes, PETSC_FALSE, line, function, file, array));
+      if (ierr) PetscCall(HybRowBlocksDrop(&any));
+    }
+    if (any || !*array) ierr = HybMallocBelow(w, bytes, large ? PETSC_FALSE : clear, line, function, file, array);
     if (ierr || !*array) return ierr;
     if (large) {
       HybAskLargePages(*array, bytes);

@@ -2,9 +2,10 @@
   The large blocks of a matrix's rows, kept for the next matrix.
 
   A matrix that the device has made has three arrays with a number for each row on the host (row offsets, and twice the
-  rows' lengths; in some releases the diagonal's places). Where these are some 64 MiB together glibc gives their pages
-  back to the system as they are freed, so the next matrix has fresh ones: to clear them takes as long as the device
-  needs for the matrix. A second solver makes the same matrices again, and so does every product of a loop.
+  rows' lengths; in some releases the diagonal's places). As these are freed, glibc gives their pages back to the system
+  where together they are more than 64 MiB, and those of larger blocks always. So the next matrix has fresh pages, and
+  to clear them takes as long as the device needs for the matrix. A second solver makes the same matrices again, and so
+  does every product of a loop.
 
     Begin(A)   notes A's blocks, if they are that large; makes room; PetscTrFree becomes a function of ours
     A goes     a block that was noted is kept, all else is freed
@@ -12,16 +13,18 @@
     Take       while a matrix is made: the smallest kept block that is large enough, and not much too large
 
   Blocks were PetscMalloc()'s and are PetscFree()'s: whoever gets one need not know. Kept are 8 blocks at most, and a
-  64th of the host's memory for all processes of this machine; the oldest ones go first, all of them in PetscFinalize().
+  64th of the host's memory or 2 GiB for all processes of this machine; the oldest ones go first, all of them where an
+  allocation fails for want of memory, and in PetscFinalize(). The lengths' blocks are kept if narrow.c made them, which
+  knows how large they are.
 
   Memory: what is kept. Work: none but looking at 8 numbers.
 */
 #include "../../mat/impls/aijhybridgpu/storage/storage.h"
 #include <unistd.h>
 
-/* Bytes of a block. Free ends of the heap that are twice as large as what glibc takes from there go back to the system
-   (hostcopy.c). */
-#define HYB_ROWBLOCKS_MIN ((size_t)16 << 20)
+/* bytes of a block: with four of them, 64 MiB are free at once */
+#define HYB_ROWBLOCKS_MIN  ((size_t)16 << 20)
+#define HYB_ROWBLOCKS_MOST ((size_t)2 << 30)
 
 static size_t HybRowBlocksLeast(void)
 {
@@ -32,7 +35,7 @@ static size_t HybRowBlocksMost(void)
 {
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
 
-  return pages > 0 && page > 0 ? (size_t)pages * (size_t)page / 64 / (size_t)PetscMax(1, HybGlueState.processes) : 0;
+  return pages > 0 && page > 0 ? PetscMin((size_t)pages * (size_t)page / 64, HYB_ROWBLOCKS_MOST) / (size_t)PetscMax(1, HybGlueState.processes) : 0;
 }
 
 /* the kept block k is no longer kept */
@@ -60,6 +63,18 @@ void *HybRowBlocksTake(size_t bytes)
   return HybRowBlocksRelease(best);
 }
 
+PetscErrorCode HybRowBlocksDrop(PetscBool *any)
+{
+  PetscFunctionBegin;
+  *any = (PetscBool)(HybGlueState.rowblocks.n > 0);
+  while (HybGlueState.rowblocks.n) {
+    void *block = HybRowBlocksRelease(0);
+
+    PetscCall(PetscFree(block));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybRowBlocksFree(void *block, int line, const char function[], const char file[])
 {
   HybRowBlock *noted = HybGlueState.rowblocks.noted;
@@ -75,12 +90,13 @@ static PetscErrorCode HybRowBlocksFree(void *block, int line, const char functio
 }
 
 /* i: A's row offsets, where they are of an arena of ours */
-PetscErrorCode HybRowBlocksBegin(Mat A, const PetscInt *i, PetscBool *began)
+PetscErrorCode HybRowBlocksBegin(Mat A, const PetscInt *i, PetscBool narrow, PetscBool *began)
 {
   const size_t bytes = (size_t)A->rmap->n * sizeof(PetscInt);
   HybRowBlock *noted = HybGlueState.rowblocks.noted;
   PetscInt    *ai, *aj;
-  int          n = 1;
+  size_t       all = 0;
+  int          n   = 1;
 
   PetscFunctionBegin;
   *began = PETSC_FALSE;
@@ -90,8 +106,9 @@ PetscErrorCode HybRowBlocksBegin(Mat A, const PetscInt *i, PetscBool *began)
   if (ai != i) PetscFunctionReturn(PETSC_SUCCESS); /* the parent has others by now */
   PetscCall(PetscMemzero(noted, sizeof(HybGlueState.rowblocks.noted)));
   noted[0] = (HybRowBlock){(void *)i, bytes + sizeof(PetscInt)};
-  for (int k = 0; k < HybNarrowArrays(); k++) noted[n++] = (HybRowBlock){HybNarrowArray(A, k), bytes + HybGlueState.narrow.more};
-  while (HybGlueState.rowblocks.n && (HybGlueState.rowblocks.n > HYB_ROWBLOCKS_KEPT - n || HybGlueState.rowblocks.bytes > HybRowBlocksMost() - (size_t)n * (bytes + sizeof(PetscInt)))) {
+  for (int k = 0; narrow && k < HybNarrowArrays(); k++) noted[n++] = (HybRowBlock){HybNarrowArray(A, k), bytes + HybGlueState.narrow.more};
+  for (int k = 0; k < n; k++) all += noted[k].bytes;
+  while (HybGlueState.rowblocks.n && (HybGlueState.rowblocks.n > HYB_ROWBLOCKS_KEPT - n || HybGlueState.rowblocks.bytes + all > HybRowBlocksMost())) {
     void *block = HybRowBlocksRelease(0);
 
     PetscCall(PetscFree(block));

@@ -96,7 +96,7 @@ struct MaskArgs {
   HybScalar           *ca;
 };
 
-/* I: int where that counts all entries of A and B, else PetscInt */
+/* I: int where that counts all entries of A, B and C, their columns and all words of masks, else PetscInt */
 
 /* an entry of A: 64 bits of its mask, and where the entry of B lies that the first of these counts for */
 template <class I>

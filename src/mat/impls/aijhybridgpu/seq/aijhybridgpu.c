@@ -21,8 +21,8 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
   HybArena             arrays;
-  const PetscInt      *i     = NULL;
-  PetscBool            began = PETSC_FALSE;
+  const PetscInt      *i      = NULL;
+  PetscBool            narrow = PETSC_FALSE, began = PETSC_FALSE;
   /* the first error is reported when all else is done */
   PetscErrorCode ierr = PETSC_SUCCESS, parents = PETSC_SUCCESS;
 
@@ -38,13 +38,14 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     ierr                                                    = HybErrorFirst(ierr, HybStorageFreeRetired(hyb));
     arrays                                                  = hyb->arrays;
     i                                                       = hyb->adopted;
+    narrow                                                  = hyb->narrow;
     PetscCall(PetscFree(hyb->preallocated));
     PetscCall(PetscFree(A->spptr));
   }
   /* where nobody has A any more, and where MatHeaderMerge() empties a header, which has no type's name then, they go
      by themselves */
   if (((PetscObject)A)->type_name && ((PetscObject)A)->refct > 0) PetscCall((*HybGlueState.compose)(A, PETSC_TRUE, PETSC_FALSE));
-  ierr = HybErrorFirst(ierr, HybRowBlocksBegin(A, i, &began));
+  ierr = HybErrorFirst(ierr, HybRowBlocksBegin(A, i, narrow, &began));
   /* none is left where an error ended the first attempt */
   if (A->data) parents = (*HybGlueState.seq.destroy)(A);
   /* the base class used them until now */
@@ -53,14 +54,6 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
   PetscCall(parents);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* PETSc forgets what it was told of an older pattern, but for a duplicate that is assembled for the first time */
-static void HybForgetSymmetry(Mat A, Mat_SeqAIJHybridGPU *hyb)
-{
-  if (!hyb->symmetrictold || hyb->symmetrictold == A->nonzerostate + 1) return;
-  hyb->symmetrictold = 0;
-  if (!A->structural_symmetry_eternal) A->structurally_symmetric = PETSC_BOOL3_UNKNOWN;
 }
 
 static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode)
@@ -75,7 +68,6 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (hyb->hostonly) {
     PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
-    HybForgetSymmetry(A, hyb);
     HybHostOnlyAssembled(A, hyb, state);
     hyb->coopattern = PETSC_FALSE;
     HybGlueState.counts.assemblies += mode == MAT_FINAL_ASSEMBLY;
@@ -88,7 +80,6 @@ static PetscErrorCode MatAssemblyEnd_SeqAIJHybridGPU(Mat A, MatAssemblyType mode
     hyb->copy.mark.step  = PETSC_FALSE;
   } else {
     PetscCall((*HybGlueState.seq.assemblyend)(A, mode));
-    HybForgetSymmetry(A, hyb);
     /* the parent has chosen again */
     if (hyb->inodesleft || hyb->arrays.blocks) PetscCall(HybInodesLend(A, PETSC_TRUE));
     /* MatConvert() from MATNEST holds the values of what is used again, which the host made as a rule, and writes its

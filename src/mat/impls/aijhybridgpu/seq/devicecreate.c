@@ -355,25 +355,44 @@ static PetscErrorCode HybTransposeOfParent(Mat A, MatReuse reuse, Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A and its new transpose on the host: if they have the same pattern, PETSc is told. It would not look: MatAXPY() of
-   the two, which makes GAMG's graphs symmetric, then adds values to values and makes no new matrix. */
+#if HYB_GRAPH_AS_318
+/* MatCreateGraph() adds a graph's transpose to it, in a new matrix, where PETSc does not know that the pattern is
+   symmetric. It does not look. So here it is told, of its own matrix, which it calls symmetric when it is done. */
 static PetscErrorCode HybTransposeTellSymmetry(Mat A, Mat B)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  const PetscInt      *ai, *aj, *bi, *bj;
-  const PetscInt       m = A->rmap->n;
-  PetscMemType         mtype;
+  const PetscInt *ai, *aj, *bi, *bj;
+  const PetscInt  m = A->rmap->n;
+  PetscMemType    mtype;
 
   PetscFunctionBegin;
-  if (m != A->cmap->n || A->structurally_symmetric != PETSC_BOOL3_UNKNOWN || !A->assembled || !B->assembled) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybGlueState.graphs || m != A->cmap->n || A->structurally_symmetric != PETSC_BOOL3_UNKNOWN || !A->assembled || !B->assembled) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJGetCSRAndMemType(A, &ai, &aj, NULL, &mtype));
   PetscCall(MatSeqAIJGetCSRAndMemType(B, &bi, &bj, NULL, &mtype));
   if (!ai || !bi || memcmp(ai, bi, ((size_t)m + 1) * sizeof(*ai)) || memcmp(aj, bj, (size_t)ai[m] * sizeof(*aj))) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   A->structurally_symmetric = PETSC_BOOL3_TRUE;
-  hyb->symmetrictold        = A->nonzerostate + 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+static PetscErrorCode MatCreateGraph_SeqAIJHybridGPU(Mat A, PetscBool sym, PetscBool scale, PetscReal filter, Mat *G)
+{
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  HybLeaveIfOverlaid(A, creategraph, A, sym, scale, filter, G);
+  HybGlueState.graphs++;
+  ierr = (*HYB_PARENT.creategraph)(A, sym, scale, filter, G);
+  HybGlueState.graphs--;
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#else
+static PetscErrorCode HybTransposeTellSymmetry(Mat A, Mat B)
+{
+  (void)A;
+  (void)B;
+  return PETSC_SUCCESS;
+}
+#endif
 
 static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B)
 {
@@ -648,8 +667,11 @@ static PetscErrorCode MatCreateSubMatrices_SeqAIJHybridGPU(Mat A, PetscInt n, co
 void MatSeqAIJHybridGPUSetCreateOps(Mat A, PetscBool on)
 {
   static const struct _MatOps ours = {
-    .duplicate         = MatDuplicate_SeqAIJHybridGPU,
-    .transpose         = MatTranspose_SeqAIJHybridGPU,
+    .duplicate = MatDuplicate_SeqAIJHybridGPU,
+    .transpose = MatTranspose_SeqAIJHybridGPU,
+#if HYB_GRAPH_AS_318
+    .creategraph = MatCreateGraph_SeqAIJHybridGPU,
+#endif
     .createsubmatrices = MatCreateSubMatrices_SeqAIJHybridGPU,
   };
 

@@ -80,6 +80,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   Mat_SeqAIJHybridGPU *hyb = NULL;
   PetscObjectState     state;
   HybArena             old;
+  PetscBool            narrow;
 
   PetscFunctionBegin;
   /* the table goes, and the operations that lie over C's */
@@ -90,6 +91,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   PetscCall(PetscLayoutSetUp(C->rmap));
   PetscCall(PetscLayoutSetUp(C->cmap));
   PetscCall(HybNarrowCreate(x, csr, rows, &T));
+  narrow = (PetscBool)(T != NULL);
   if (!T) PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, csr->i, csr->j, (PetscScalar *)csr->a, &T));
   PetscCall(MatSetOption(T, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE)); /* as after a product of the parent's */
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
@@ -100,6 +102,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   hyb->arrays         = *arrays;
   hyb->pass           = NULL;
   hyb->adopted        = csr->i;
+  hyb->narrow         = narrow;
   hyb->stored         = PETSC_FALSE;
   hyb->aspreallocated = hyb->inodesleft = hyb->neverpreallocated = PETSC_FALSE;
   PetscCall(PetscFree(hyb->preallocated));

@@ -137,6 +137,7 @@ typedef struct {
   /* i, j, a that the base class uses and this object owns (a result of ours); freed after the parent's destroy */
   HybArena        arrays;
   const PetscInt *adopted; /* the i that the base class got with them */
+  PetscBool       narrow;  /* and its data are narrow.c's, whose arrays are as large as that says */
   /* values in page-locked or managed memory, that AIJ's pointer names while movedto is not NULL */
   HybArena     moved;
   PetscScalar *former, *movedto; /* AIJ's own array of values, put aside (NULL where there are none), and ours */
@@ -183,8 +184,6 @@ typedef struct {
     PetscObjectId id;
     HybPatternKey own, other;
   } transposed; /* a matrix whose transpose the host has written here */
-  /* 1 + the nonzerostate at which PETSc was told that the pattern is symmetric; 0: it was not */
-  PetscObjectState symmetrictold;
 
   PetscObjectState assembledstate; /* when the host alone assembled it last */
   PetscObjectState assembling;     /* of values from coordinates that MatAssemblyEnd() is about to count once more */
@@ -453,11 +452,12 @@ PETSC_INTERN PetscErrorCode HybGivenTake(Mat);
 /* hostcopy.c: *B = A on the host, by the parent's duplicate but for who copies. Without values the new ones are not
    even zeroed where A is large. */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostDuplicate(Mat A, PetscBool values, Mat *B);
-/* rowblocks.c: between Begin and End A goes, and its large blocks of row numbers are kept, i among them; Take gives one
-   of so many bytes or some more, or NULL */
-PETSC_INTERN PetscErrorCode HybRowBlocksBegin(Mat A, const PetscInt *i, PetscBool *began);
+/* rowblocks.c: between Begin and End A goes, and its large blocks of row numbers are kept: i, and the others if they
+   are narrow.c's; Take gives one of so many bytes or some more, or NULL */
+PETSC_INTERN PetscErrorCode HybRowBlocksBegin(Mat A, const PetscInt *i, PetscBool narrow, PetscBool *began);
 PETSC_INTERN void           HybRowBlocksEnd(void);
 PETSC_INTERN void          *HybRowBlocksTake(size_t bytes);
+PETSC_INTERN PetscErrorCode HybRowBlocksDrop(PetscBool *any); /* none is kept any more; any: there were some */
 /* between these, what PETSc allocates for a matrix of so many rows gets large pages where it is large */
 PETSC_INTERN void HybLargePagesBegin(PetscInt rows);
 PETSC_INTERN void HybLargePagesEnd(void);
