@@ -55,7 +55,7 @@ typedef struct {
   PetscInt  lockmin;
   PetscInt  planmin;      /* nonzeros; larger patterns get a plan at their second product with a vector */
   PetscInt  narrowmin;    /* rows; a device's larger results become AIJ's without loops over rows */
-  PetscInt  rowblocksmin; /* bytes of a block of rows that is kept for the next matrix; 0: by malloc() */
+  PetscInt  rowblocksmin; /* bytes of a block of rows that is kept for the next matrix; 0: 16 MiB */
   PetscInt  viewmemory, unknownoptions, ahead, smoothers, parallelproducts;
   PetscReal managedlimit, memorylimit, locklimit;
 } HybOptions;
@@ -245,7 +245,6 @@ typedef struct {
     HybRowBlock kept[HYB_ROWBLOCKS_KEPT], noted[HYB_ROWBLOCKS_NOTED];
     int         n;                                                   /* kept */
     size_t      bytes;                                               /* of these */
-    PetscCount  taken;                                               /* so many went to a matrix */
     PetscErrorCode (*free)(void *, int, const char[], const char[]); /* PETSc's, while a matrix goes */
   } rowblocks;
 } HybGlue;

@@ -58,9 +58,7 @@ void *HybRowBlocksTake(size_t bytes)
 
     if (has >= bytes && has - bytes <= bytes / 8 && (best < 0 || has < HybGlueState.rowblocks.kept[best].bytes)) best = k;
   }
-  if (best < 0) return NULL;
-  HybGlueState.rowblocks.taken++;
-  return HybRowBlocksRelease(best);
+  return best < 0 ? NULL : HybRowBlocksRelease(best);
 }
 
 PetscErrorCode HybRowBlocksDrop(PetscBool *any)
