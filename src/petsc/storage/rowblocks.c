@@ -61,15 +61,20 @@ void *HybRowBlocksTake(size_t bytes)
   return best < 0 ? NULL : HybRowBlocksRelease(best);
 }
 
+static PetscErrorCode HybRowBlocksFreeOldest(void)
+{
+  void *block = HybRowBlocksRelease(0);
+
+  PetscFunctionBegin;
+  PetscCall(PetscFree(block));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybRowBlocksDrop(PetscBool *any)
 {
   PetscFunctionBegin;
   *any = (PetscBool)(HybGlueState.rowblocks.n > 0);
-  while (HybGlueState.rowblocks.n) {
-    void *block = HybRowBlocksRelease(0);
-
-    PetscCall(PetscFree(block));
-  }
+  while (HybGlueState.rowblocks.n) PetscCall(HybRowBlocksFreeOldest());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -106,11 +111,7 @@ PetscErrorCode HybRowBlocksBegin(Mat A, const PetscInt *i, PetscBool narrow, Pet
   noted[0] = (HybRowBlock){(void *)i, bytes + sizeof(PetscInt)};
   for (int k = 0; narrow && k < HybNarrowArrays(); k++) noted[n++] = (HybRowBlock){HybNarrowArray(A, k), bytes + HybGlueState.narrow.more};
   for (int k = 0; k < n; k++) all += noted[k].bytes;
-  while (HybGlueState.rowblocks.n && (HybGlueState.rowblocks.n > HYB_ROWBLOCKS_KEPT - n || HybGlueState.rowblocks.bytes + all > HybRowBlocksMost())) {
-    void *block = HybRowBlocksRelease(0);
-
-    PetscCall(PetscFree(block));
-  }
+  while (HybGlueState.rowblocks.n && (HybGlueState.rowblocks.n > HYB_ROWBLOCKS_KEPT - n || HybGlueState.rowblocks.bytes + all > HybRowBlocksMost())) PetscCall(HybRowBlocksFreeOldest());
   HybGlueState.rowblocks.free = PetscTrFree;
   PetscTrFree                 = HybRowBlocksFree;
   *began                      = PETSC_TRUE;

@@ -533,6 +533,7 @@ PetscErrorCode HybMaskRowsNumeric(HybSpGEMM *mm, const HybCSR *A, const HybCSR *
   const HybExec   *exec = &mm->exec;
   const MaskArgs   x    = MaskArguments(mm, A, B, rows, C);
   const PetscCount grid = HybBlocks((PetscCount)x.m * rows->lanes, MASK_THREADS);
+
   PetscFunctionBegin;
   PetscCall(HybDispatch(rows->lanes, HybCases<4, 8, 16>(), x.first || x.perm || x.place || x.inner, HybFlags(), [&](auto N, auto FAR) {
     return HybDispatch(MaskSmall(A, B, C, rows->words), HybFlags(), [&](auto SMALL) {

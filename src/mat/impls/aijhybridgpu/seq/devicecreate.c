@@ -355,7 +355,6 @@ static PetscErrorCode HybTransposeOfParent(Mat A, MatReuse reuse, Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#if HYB_GRAPH_AS_318
 /* MatCreateGraph() adds a graph's transpose to it, in a new matrix, where PETSc does not know that the pattern is
    symmetric. It does not look. So here it is told, of its own matrix, which it calls symmetric when it is done. */
 static PetscErrorCode HybTransposeTellSymmetry(Mat A, Mat B)
@@ -373,6 +372,7 @@ static PetscErrorCode HybTransposeTellSymmetry(Mat A, Mat B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#if HYB_GRAPH_AS_318
 static PetscErrorCode MatCreateGraph_SeqAIJHybridGPU(Mat A, PetscBool sym, PetscBool scale, PetscReal filter, Mat *G)
 {
   PetscErrorCode ierr;
@@ -384,13 +384,6 @@ static PetscErrorCode MatCreateGraph_SeqAIJHybridGPU(Mat A, PetscBool sym, Petsc
   HybGlueState.graphs--;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-#else
-static PetscErrorCode HybTransposeTellSymmetry(Mat A, Mat B)
-{
-  (void)A;
-  (void)B;
-  return PETSC_SUCCESS;
 }
 #endif
 
