@@ -24,6 +24,15 @@ PETSC_INTERN void           HybWatchEnd(void);
 PETSC_INTERN PetscErrorCode HybMallocBelow(HybWatcher *, size_t bytes, PetscBool clear, int line, const char function[], const char file[], void **array);
 #define HybMayWatch() (!PetscDefined(HAVE_THREADSAFETY))
 
+/* names.c */
+typedef struct {
+  const char *name;
+  void (*function)(void);
+} HybComposeName;
+PETSC_INTERN PetscErrorCode HybComposeAdd(PetscObject, size_t n, const HybComposeName named[], size_t *usual);
+/* puts a function over the parent's of that name, which is kept in *parents, or the parent's back */
+PETSC_INTERN PetscErrorCode HybComposeOver(PetscObject, const char *name, void (*ours)(void), void (**parents)(void), PetscBool on);
+
 /* frame.c */
 PETSC_INTERN PetscErrorCode HybFrameFind(void);
 PETSC_INTERN size_t         HybFrameBytes(void); /* of a MATSEQAIJ's data */

@@ -1,5 +1,5 @@
 /*
-  Data of ours that PETSc keeps by name on an object, and functions of ours over the parent's.
+  Data of ours that PETSc keeps by name on an object, and operations of ours over the parent's.
 */
 #include "process.h"
 
@@ -71,15 +71,6 @@ PetscErrorCode HybContainerGet(PetscObject object, const char *name, void *point
   PetscCall(PetscObjectQuery(object, name, (PetscObject *)&container));
   if (container) PetscCall(PetscContainerGetPointer(container, (void **)&c));
   *(void **)pointer = c ? c->pointer : NULL;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Puts a function over the parent's of that name, which is kept in *parents, or the parent's back */
-PetscErrorCode HybComposeOver(PetscObject object, const char *name, void (*ours)(void), void (**parents)(void), PetscBool on)
-{
-  PetscFunctionBegin;
-  if (!*parents && on) PetscCall(PetscObjectQueryFunction(object, name, parents));
-  if (*parents) PetscCall(PetscObjectComposeFunction(object, name, on ? ours : *parents));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

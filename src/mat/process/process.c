@@ -117,6 +117,7 @@ PetscErrorCode HybGlueFinalize(void)
   }
   if (g->report.end) PetscCall((*g->report.end)());
   PetscCall(HybCommRestore(&g->world));
+  PetscCall(PetscFree(g->spare));
   for (; g->rowblocks.n; g->rowblocks.n--) PetscCall(PetscFree(g->rowblocks.kept[g->rowblocks.n - 1].at));
   if (g->given.kept) PetscCall(HybArenaReset(&g->given.arrays));
   if (g->given.kept) PetscCall(HybArenaReset(&g->given.moved));

@@ -190,6 +190,12 @@ typedef struct {
     HybMallocFn before;
     HybWatcher *top;
   } allocator;
+  /* a sequential matrix's private data, kept for the next one: the allocator takes long over a block of that size */
+  void *spare;
+  struct { /* are an object's functions by name a list of nodes? (petsc/names.c) */
+    PetscBool asked, nodes;
+    size_t    usual[2]; /* how many a MATMPIAIJ and a MATSEQAIJ have, 0: not known */
+  } names;
   /* places in AIJ's data that were found (petsc/frame.c, narrow.c), in bytes from A->data */
   struct {
     PetscBool hidden; /* a test has switched the search off */
@@ -266,10 +272,8 @@ static inline PetscErrorCode HybLogToHost(PetscLogDouble bytes)
   return PetscLogGpuToCpu(bytes);
 }
 
-/* container.c, besides what hybmat.h has: puts a function over the parent's of that name, which is kept in *parents, or
-   the parent's back */
-PETSC_INTERN PetscErrorCode HybComposeOver(PetscObject, const char *name, void (*ours)(void), void (**parents)(void), PetscBool on);
-PETSC_INTERN void           HybOpsOver(Mat A, const struct _MatOps *ours, const struct _MatOps *parents, PetscBool on);
+/* container.c, besides what hybmat.h has */
+PETSC_INTERN void HybOpsOver(Mat A, const struct _MatOps *ours, const struct _MatOps *parents, PetscBool on);
 
 /* options.c */
 PETSC_INTERN PetscErrorCode HybOptionsRead(void);

@@ -9,31 +9,28 @@
 #include "seq/coo.h"
 
 typedef void (*HybFn)(void);
-typedef struct {
-  const char *name;
-  HybFn       function;
-} HybNamed;
 
-static const HybNamed HybOursSeq[] = {
+static const HybComposeName HybOursSeq[] = {
   {.name = "MatConvert_seqaijhybridgpu_seqaij_C", .function = (HybFn)MatConvert_SeqAIJHybridGPU_SeqAIJ    },
   {.name = "MatProductSetFromOptions_anytype_C",  .function = (HybFn)MatProductSetFromOptions_AnyHybridGPU}
 };
-static const HybNamed HybOursMPI[] = {
+static const HybComposeName HybOursMPI[] = {
   {.name = "MatConvert_mpiaijhybridgpu_mpiaij_C", .function = (HybFn)MatConvert_MPIAIJHybridGPU_MPIAIJ    },
   {.name = "MatProductSetFromOptions_anytype_C",  .function = (HybFn)MatProductSetFromOptions_AnyHybridGPU}
 };
 
-static PetscErrorCode MatAIJHybridGPUComposeNamed(Mat A, const HybNamed named[], size_t n, PetscBool on)
+static PetscErrorCode MatAIJHybridGPUComposeNamed(Mat A, size_t n, const HybComposeName named[], PetscBool seq, PetscBool on)
 {
   PetscFunctionBegin;
-  for (size_t k = 0; k < n; k++) PetscCall(PetscObjectComposeFunction((PetscObject)A, named[k].name, on ? named[k].function : NULL));
+  if (on) PetscCall(HybComposeAdd((PetscObject)A, n, named, &HybGlueState.names.usual[seq]));
+  for (size_t k = 0; k < n && !on; k++) PetscCall(PetscObjectComposeFunction((PetscObject)A, named[k].name, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatMPIAIJHybridGPUComposeAll(Mat A, PetscBool on)
 {
   PetscFunctionBegin;
-  PetscCall(MatAIJHybridGPUComposeNamed(A, HybOursMPI, PETSC_STATIC_ARRAY_LENGTH(HybOursMPI), on));
+  PetscCall(MatAIJHybridGPUComposeNamed(A, PETSC_STATIC_ARRAY_LENGTH(HybOursMPI), HybOursMPI, PETSC_FALSE, on));
   if (!on) PetscCall(MatMPIAIJHybridGPUForgetConversions(A));
   PetscCall(MatMPIAIJHybridGPUComposeCOO(A, on));
   PetscCall(MatMPIAIJHybridGPUComposePreallocation(A, on));
@@ -50,7 +47,7 @@ PetscErrorCode MatAIJHybridGPUCompose(Mat A, PetscBool seq, PetscBool on)
     PetscCall(MatMPIAIJHybridGPUComposeAll(A, on));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatAIJHybridGPUComposeNamed(A, HybOursSeq, PETSC_STATIC_ARRAY_LENGTH(HybOursSeq), on));
+  PetscCall(MatAIJHybridGPUComposeNamed(A, PETSC_STATIC_ARRAY_LENGTH(HybOursSeq), HybOursSeq, PETSC_TRUE, on));
   PetscCall(MatSeqAIJHybridGPUComposeConversions(A, on));
   PetscCall(MatSeqAIJHybridGPUComposeCOO(A, on));
   PetscCall(MatSeqAIJHybridGPUComposeOver(A, on));

@@ -40,7 +40,12 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     i                                                       = hyb->adopted;
     narrow                                                  = hyb->narrow;
     PetscCall(PetscFree(hyb->preallocated));
-    PetscCall(PetscFree(A->spptr));
+    if (HybGlueState.spare)
+      PetscCall(PetscFree(A->spptr));
+    else {
+      HybGlueState.spare = A->spptr;
+      A->spptr           = NULL;
+    }
   }
   /* where nobody has A any more, and where MatHeaderMerge() empties a header, which has no type's name then, they go
      by themselves */

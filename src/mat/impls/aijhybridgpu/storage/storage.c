@@ -171,7 +171,12 @@ PetscErrorCode HybStorageMake(Mat A, Mat_SeqAIJHybridGPU **data)
     HybExec x = {&HybBackendHost, NULL, HYB_MEM_HOST};
 
     PetscCall(HybGivenDrop());
-    PetscCall(PetscNew(&hyb));
+    if (HybGlueState.spare) {
+      hyb                = (Mat_SeqAIJHybridGPU *)HybGlueState.spare;
+      HybGlueState.spare = NULL;
+      PetscCall(PetscMemzero(hyb, sizeof(*hyb)));
+    } else
+      PetscCall(PetscNew(&hyb));
     A->spptr    = hyb;
     hyb->owner  = A;
     hyb->made   = ++HybGlueState.made;

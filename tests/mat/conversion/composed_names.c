@@ -1,0 +1,108 @@
+/*
+  Functions that a matrix has by name (src/petsc/names.c): after a conversion to our type and back it has the ones that
+  it had, each name once, also where a program has composed some of its own before, under names of the plugin's too,
+  or has taken one away.
+
+TEST np=1,2
+*/
+#include "mattest.h"
+#include <petsc/private/matimpl.h>
+
+#define NAMES 16
+
+/* names that the plugin composes, or puts its own over */
+static const char *const Names[NAMES] = {"MatProductSetFromOptions_anytype_C", "MatConvert_seqaijhybridgpu_seqaij_C", "MatConvert_mpiaijhybridgpu_mpiaij_C", "MatStoreValues_C", "MatRetrieveValues_C", "MatSeqAIJSetPreallocation_C", "MatResetPreallocation_C", "MatSeqAIJSetColumnIndices_C", "MatSeqAIJKron_C", "MatSetPreallocationCOO_C", "MatSetValuesCOO_C", "MatMPIAIJSetPreallocation_C", "MatGetMultPetscSF_C", "MatResetHash_C", "MatSeqAIJSetPreallocationCSR_C", "MatIsTranspose_C"};
+
+static PetscErrorCode OfPrograms(Mat A)
+{
+  return A ? PETSC_SUCCESS : PETSC_ERR_ARG_NULL;
+}
+
+static PetscErrorCode Look(Mat A, void (*f[])(void))
+{
+  PetscFunctionBeginUser;
+  for (int k = 0; k < NAMES; k++) {
+    f[k] = NULL;
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, Names[k], &f[k]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* no name twice: a function taken away by name is gone */
+static PetscErrorCode CheckOnce(Mat A)
+{
+  PetscFunctionBeginUser;
+  for (int k = 0; k < NAMES; k++) {
+    void (*f)(void) = NULL, (*none)(void) = NULL;
+
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, Names[k], &f));
+    if (!f) continue;
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, Names[k], NULL));
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, Names[k], &none));
+    MatTestCheck(!none, "no name stands there twice");
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, Names[k], f));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* bits of before: 1 a name of the program's own, 2 one of ours, 4 one of the parent's is its own, 8 one is taken away */
+static PetscErrorCode RunCase(PetscInt before, PetscBool twice)
+{
+  Mat  A;
+  void (*f[NAMES])(void), (*g[NAMES])(void);
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, &A));
+  PetscCall(MatSetSizes(A, 3, 3, PETSC_DETERMINE, PETSC_DETERMINE));
+  if (before & 1) PetscCall(PetscObjectComposeFunction((PetscObject)A, "OfPrograms_C", OfPrograms));
+  PetscCall(MatSetType(A, MATAIJ));
+  PetscCall(MatSetUp(A));
+  if (before & 2) PetscCall(PetscObjectComposeFunction((PetscObject)A, Names[0], OfPrograms));
+  if (before & 4) PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSetValuesCOO_C", OfPrograms));
+  if (before & 8) PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatIsTranspose_C", NULL));
+  for (PetscInt i = A->rmap->rstart; i < A->rmap->rend; i++) PetscCall(MatSetValue(A, i, i, 2, INSERT_VALUES));
+  PetscCall(MatTestAssemble(A));
+  PetscCall(Look(A, f));
+  for (int k = 0; k <= (int)twice; k++) {
+    PetscCall(MatConvert(A, "aijhybridgpu", MAT_INPLACE_MATRIX, &A));
+    PetscCall(Look(A, g));
+    MatTestCheck(g[0] && g[0] != (void (*)(void))OfPrograms, "products find ours");
+    MatTestCheck(g[9] && g[9] != f[9], "coordinates find ours");
+    PetscCall(CheckOnce(A));
+    PetscCall(MatConvert(A, MATAIJ, MAT_INPLACE_MATRIX, &A));
+    PetscCall(Look(A, g));
+    for (int n = 0; n < NAMES; n++) {
+      /* what ours was composed over, under a name that is ours alone, is not kept */
+      if ((before & 2) && !n)
+        MatTestCheck(!g[n] || g[n] == (void (*)(void))OfPrograms, "nothing of ours is left on a MATAIJ");
+      else if ((before & 4) && n == 10)
+        MatTestCheck(!!g[n], "a name is there as before");
+      else
+        MatTestCheck(g[n] == f[n], "a function is what it was");
+    }
+    PetscCall(CheckOnce(A));
+  }
+  if (before & 1) {
+    void (*own)(void) = NULL;
+
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, "OfPrograms_C", &own));
+    MatTestCheck(own == (void (*)(void))OfPrograms, "the program's function is there");
+  }
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscInitialize(&argc, &argv, NULL, "Functions by name\n"));
+  for (PetscInt before = 0; before < 16; before++)
+    for (int twice = 0; twice < 2; twice++) {
+      char name[64];
+
+      PetscCall(PetscSNPrintf(name, sizeof(name), "case %" PetscInt_FMT "%s", before, twice ? ", twice" : ""));
+      MatTestName = name;
+      PetscCall(RunCase(before, (PetscBool)twice));
+    }
+  return MatTestEnd();
+}
