@@ -17,9 +17,15 @@ struct HybNameNode {
   HybNameNode *next;
 };
 
-static void HybNameFirst(void) { }
-static void HybNameSecond(void) { }
-static void HybNameThird(void) { }
+static void HybNameFirst(void)
+{
+}
+static void HybNameSecond(void)
+{
+}
+static void HybNameThird(void)
+{
+}
 
 /* Is list, of two names, kept so? A table of a later release has no function as its first word. */
 static PetscBool HybNamesAreNodes(PetscFunctionList list)

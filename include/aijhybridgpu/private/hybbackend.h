@@ -91,6 +91,9 @@ struct _HybBackend {
   /* Another thread prepares for copies of so many bytes between host and device, or, bytes = 0, for operations of any
      kind. NULL on the host. */
   PetscErrorCode (*expect)(size_t bytes);
+  /* Is what is launched now recorded in a graph of the caller's (stream capture), which may be run again later? NULL on
+     the host. */
+  PetscBool (*recording)(const HybExec *);
 };
 
 extern const HybBackend HybBackendHost;

@@ -34,6 +34,9 @@ PETSC_INTERN PetscErrorCode HybMatGetMultExec(Mat A, Vec x, Vec b, HybExec *exec
 /* As HybMatGetCSR(), for products with vectors: csr are A's arrays or, on a device alone, those of its transpose; *plan
    belongs to A and is valid until A's pattern moves. HybMatRestoreCSR() of A ends the access. */
 PETSC_INTERN PetscErrorCode HybMatGetMult(Mat A, const HybExec *x, PetscBool transpose, HybCSR *csr, HybSpMV **plan);
+/* what A has besides, where csr and plan are what HybMatGetMult() gave: the plan with a copy of the values, of now; or
+   NULL. Valid as plan, and until the values are others. */
+PETSC_INTERN PetscErrorCode HybMatGetOrdered(Mat A, const HybCSR *csr, const HybSpMV *plan, HybSpMV **ordered);
 /* how often its values may have become others while A's state stood, as where a program holds them to write; after
    HybMatGetMult() */
 PETSC_INTERN PetscErrorCode HybMatGetMoves(Mat A, PetscCount *moves);

@@ -54,6 +54,7 @@ typedef struct {
   /* bytes; fewer bytes of values do not move */
   PetscInt  lockmin;
   PetscInt  planmin;      /* nonzeros; larger patterns get a plan at their second product with a vector */
+  PetscInt  multordered;  /* products with a vector after which a large matrix has a copy of its values; 0: never */
   PetscInt  narrowmin;    /* rows; a device's larger results become AIJ's without loops over rows */
   PetscInt  rowblocksmin; /* bytes of a block of rows that is kept for the next matrix; 0: 16 MiB */
   PetscInt  viewmemory, unknownoptions, ahead, smoothers, parallelproducts;

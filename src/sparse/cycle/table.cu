@@ -266,16 +266,9 @@ static bool CycleChains(void)
 
 static PetscErrorCode HybCycleCapture_CUDA(const HybExec *exec, HybExec *captured, PetscBool *may)
 {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-
   PetscFunctionBegin;
   *may = PETSC_FALSE;
-  /* of the default stream the question is an error where another one is being captured */
-  if (cudaStreamIsCapturing((cudaStream_t)exec->stream, &status) != cudaSuccess) {
-    (void)cudaGetLastError();
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  if (status != cudaStreamCaptureStatusNone) PetscFunctionReturn(PETSC_SUCCESS);
+  if (exec->backend->recording(exec)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybDeviceSideStream(false, &capturing_));
   HybCallCUDA(cudaStreamBeginCapture(capturing_, cudaStreamCaptureModeThreadLocal));
   *captured        = *exec;

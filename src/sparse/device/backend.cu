@@ -98,7 +98,8 @@ static const HybBackend HybBackendCUDA = {
 #if defined(PETSC_USE_REAL_DOUBLE)
   .single = &HybBackendCUDASingle,
 #endif
-  .expect = HybDeviceExpect,
+  .expect    = HybDeviceExpect,
+  .recording = HybDeviceRecording,
 };
 
 /* the same memory and streams, and of the rooms two */

@@ -62,6 +62,7 @@ extern PetscErrorCode      HybDeviceMark(const HybExec *, int k, PetscBool end);
 extern PetscErrorCode      HybDeviceElapsed(int k, PetscBool wait, double *seconds);
 extern PetscErrorCode      HybDeviceTouch(const HybExec *, void *, size_t);
 extern PetscErrorCode      HybDeviceExpect(size_t);
+extern PetscBool           HybDeviceRecording(const HybExec *);
 extern PetscErrorCode      HybDeviceLock(const HybExec *, void *, size_t, PetscBool);
 extern PetscErrorCode      HybDevicePrefetch(const HybExec *, const void *, size_t, PetscBool);
 extern PetscErrorCode      HybDeviceMemory(HybMemoryReport *);

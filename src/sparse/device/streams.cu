@@ -36,6 +36,16 @@ extern "C" bool HybDeviceChains(void)
   return chains_;
 }
 
+PetscBool HybDeviceRecording(const HybExec *exec)
+{
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+
+  /* of the default stream the question is an error where another one is being captured */
+  if (cudaStreamIsCapturing((cudaStream_t)exec->stream, &status) == cudaSuccess) return (PetscBool)(status != cudaStreamCaptureStatusNone);
+  (void)cudaGetLastError();
+  return PETSC_TRUE;
+}
+
 extern "C" PetscErrorCode HybDeviceSideStream(bool first, cudaStream_t *stream)
 {
   int least, greatest;

@@ -45,10 +45,11 @@ static PetscErrorCode CheckOnce(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* bits of before: 1 a name of the program's own, 2 one of ours, 4 one of the parent's is its own, 8 one is taken away */
+/* bits of before: 1 a name of the program's own, 2 one of ours, 4 one of the parent's is its own, 8 one is taken
+   away */
 static PetscErrorCode RunCase(PetscInt before, PetscBool twice)
 {
-  Mat  A;
+  Mat A;
   void (*f[NAMES])(void), (*g[NAMES])(void);
 
   PetscFunctionBeginUser;

@@ -88,7 +88,8 @@ typedef struct {
   HybSpMV          plan;
   PetscBool        asked, planned; /* whether there may be a plan was asked, and there is one */
   PetscBool        worth;          /* the values before these were applied often */
-  PetscBool        filled, lent;   /* the plan has these values; it was lent last */
+  PetscBool        filled, lent;   /* the plan has these values; it, or the matrix's own, was lent last */
+  uint64_t         own;            /* number of the matrix's own plan, where that was lent last; or 0 */
 } HybMGOrdered;
 
 /* A matrix of several processes that this one has whole, or its rows of */

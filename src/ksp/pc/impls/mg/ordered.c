@@ -6,6 +6,8 @@
   application of the cycle: it is made at once. Of others it is made when these values have been applied for a while,
   and at once where those before them were. Of several processes each has copies of its own columns' values.
 
+  Where the matrix has a copy, for products outside of cycles, that one serves (mat/impls/aijhybridgpu/seq/ordered.c).
+
   Memory: 8 to 12 bytes a nonzero, from what is to spare.
 */
 #include "mgimpl.h"
@@ -70,6 +72,22 @@ PetscErrorCode HybMGOrderedLend(HybMG *h, HybMGOrdered *o, Mat A, const HybCSR *
 
   PetscFunctionBegin;
   o->lent = PETSC_FALSE;
+  if (!h->cycle.single) {
+    HybSpMV *own; /* the matrix's, which has been multiplied outside of cycles too */
+
+    PetscCall(HybMatGetOrdered(A, csr, *plan, &own));
+    if (own) {
+      if (!was || o->own != own->number) *moved = PETSC_TRUE;
+      PetscCall(OrderedForget(o));
+      o->source = *plan;
+      o->own    = own->number;
+      o->lent   = PETSC_TRUE;
+      *plan     = own;
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+    if (o->own) *moved = PETSC_TRUE;
+    o->own = 0;
+  }
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   PetscCall(HybMatGetMoves(A, &moves));
   if (o->source != *plan || o->number != (*plan)->number) PetscCall(OrderedForget(o));

@@ -50,7 +50,8 @@ static PetscErrorCode HybMultPlanSetUp(const HybView *v, const HybCSR *csr, cons
   PetscFunctionBegin;
   if (p->ready && HybPatternKeyEqual(key, &p->key)) {
     p->plan.exec.stream = x->stream;
-    if (!p->onceonly || !HybMultPlanPays(p, csr->nnz)) PetscFunctionReturn(PETSC_SUCCESS);
+    /* a plan waits, which the recording of a graph does not bear */
+    if (!p->onceonly || x->backend->recording(x) || !HybMultPlanPays(p, csr->nnz)) PetscFunctionReturn(PETSC_SUCCESS);
     again = PETSC_TRUE;
   }
   p->spent = 0;
@@ -177,13 +178,19 @@ static PetscErrorCode HybMultLogFlops(const HybMultPlan *plan, PetscCount nnz, H
 static PetscErrorCode HybMultArrays(HybView *v, PetscBool transpose, PetscBool conjugate, const PetscScalar *xx, HybSpMVMode mode, const PetscScalar *yy, PetscScalar *zz)
 {
   HybMultPlan *plan = NULL;
+  HybSpMV     *by;
   HybCSR       csr;
 
   PetscFunctionBegin;
   PetscCall(HybMultPrepare(v, transpose, conjugate, &csr, &plan));
+  if (transpose)
+    by = &plan->plan;
+  else
+    PetscCall(HybMultOrderedNext(v, &csr, plan, &by));
+  plan->by = by;
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], v->A));
   PetscCall(PetscLogGpuTimeBegin());
-  HybCallBoth(HybSpMVApply(&plan->plan, &csr, (const HybScalar *)xx, mode, (const HybScalar *)yy, (HybScalar *)zz), PetscLogGpuTimeEnd());
+  HybCallBoth(HybSpMVApply(by, &csr, (const HybScalar *)xx, mode, (const HybScalar *)yy, (HybScalar *)zz), PetscLogGpuTimeEnd());
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], v->A));
   PetscCall(HybMultLogFlops(plan, csr.nnz, mode));
   PetscCall(MatSeqAIJHybridGPUReadEnd(v->A, &v->x));
@@ -304,10 +311,9 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
   if (parents && *parents) PetscFunctionReturn(PETSC_SUCCESS);
   HybGlueState.counts.mults++;
   if (HybRecording()) {
-    const HybMultPlan *plan = !HybExecOnDevice(&v.x) ? &v.hyb->host : transpose ? &v.hyb->transpose.mult
-                                                                                : &v.hyb->device;
+    const HybSpMV *by = HybExecOnDevice(&v.x) ? (transpose ? &v.hyb->transpose.mult : &v.hyb->device)->by : &v.hyb->host.plan;
 
-    PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, &v.x, plan->plan.method->name, "", 2.0 * v.host.nnz, HybMultBytes(&v.host, mode)));
+    PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, &v.x, by->method->name, "", 2.0 * v.host.nnz, HybMultBytes(&v.host, mode)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -351,7 +357,7 @@ PetscErrorCode MatSeqAIJHybridGPUMultArrays(Mat A, const HybExec *x, PetscBool t
   v.x = *x;
   PetscCall(HybMultArrays(&v, transpose, PETSC_FALSE, xx, mode, yy, zz));
   HybGlueState.counts.mults++;
-  if (HybRecording()) PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, x, (transpose ? &v.hyb->transpose.mult : &v.hyb->device)->plan.method->name, "", 2.0 * v.csr.nnz, HybMultBytes(&v.csr, mode)));
+  if (HybRecording()) PetscCall(HybRecordEnd(HybMultRecord(transpose, mode), A, x, (transpose ? &v.hyb->transpose.mult : &v.hyb->device)->by->method->name, "", 2.0 * v.csr.nnz, HybMultBytes(&v.csr, mode)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -452,11 +452,16 @@ PetscErrorCode MatSeqAIJHybridGPUMove(Mat A, PetscBool values, PetscBool todevic
 
 PetscErrorCode HybMultPlanDestroy(HybMultPlan *p)
 {
+  PetscErrorCode ierr = PETSC_SUCCESS;
+
   PetscFunctionBegin;
+  if (p->ordered && p->ordered->planned) ierr = HybSpMVDestroy(&p->ordered->plan);
+  PetscCall(PetscFree(p->ordered));
   if (p->ready) {
     p->ready = PETSC_FALSE;
-    PetscCall(HybSpMVDestroy(&p->plan));
+    ierr     = HybErrorFirst(ierr, HybSpMVDestroy(&p->plan));
   }
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -76,6 +76,17 @@ typedef PetscErrorCode (*HybLendFn)(Mat, PetscInt, PetscBool, PetscBool, PetscIn
 typedef struct _HybRetired *HybRetired;
 
 /* A plan of the spmv room, for one pattern on one backend */
+/* A copy of a matrix's values in the order of the product's kernel (seq/ordered.c) */
+typedef struct {
+  HybSpMV          plan;
+  PetscObjectState state;    /* of the values when they were looked at last */
+  PetscCount       moves;    /* and their HybMatGetMoves() */
+  PetscInt         products; /* that were done with them */
+  PetscBool        worth;    /* those before them were applied often */
+  PetscBool        asked;    /* whether there may be a plan */
+  PetscBool        planned, filled;
+} HybMultOrdered;
+
 typedef struct {
   PetscBool     ready;
   PetscBool     onceonly; /* of a method that plans nothing, for the first products */
@@ -83,6 +94,9 @@ typedef struct {
   HybSpMV       plan;
   HybPatternKey key;
   PetscCount    nonemptyrows;
+  /* beside it, on the device, or NULL; not of a transpose */
+  HybMultOrdered *ordered;
+  const HybSpMV  *by; /* that did the last product there */
 } HybMultPlan;
 
 /* An explicit transpose on the device, refreshed by one gather when the values moved */
