@@ -43,7 +43,7 @@ static const HybOption TuningTable[] = {
   NUMBER(rowstream_blocks, PETSC_TRUE, 0, 0, 32, "Blocks of a multiprocessor that stream rows; 0: as many as are resident"),
   NUMBER(rowstream_run, PETSC_TRUE, -1, -1, 0, "Tiles of a run; 0: all tiles of a multiprocessor; -1: by the second-level cache"),
   NUMBER(ordered, PETSC_TRUE, 3, 0, 0, "Applications of multigrid's cycle with the same values from which on it has a copy of them in the order in which kernels read them, of 4000000 nonzeros and more at once; 0: never"),
-  NUMBER(ordered_fewest, PETSC_TRUE, 3000000, 0, 0, "The fewest nonzeros of a matrix without few diagonals of which a cycle has such a copy"),
+  NUMBER(ordered_fewest, PETSC_TRUE, 3000000, 0, 0, "The fewest nonzeros of a matrix without few diagonals of which a cycle has such a copy, and of any matrix of which products outside of cycles have one"),
   NUMBER(sums, PETSC_TRUE, 1000000, 0, 0, "Rows from which on products and a cycle's last step leave the inner products of KSPCG if they can"),
   FLAG(restrict_first, 1, "Does the launch that restricts to a multigrid level make the first step of its smoother"),
   LIST(iterations_ahead, 1, "0 1 2", "Is an iteration of KSPCG launched before the one before it has ended; 1: where that will hardly be the last one, 2: always"),
