@@ -101,9 +101,9 @@ static PetscBool HybNamesThere(PetscObject object, size_t n, const HybComposeNam
 }
 
 /*
-  Adds names to an object of one type, whose creator gives each the same ones: *usual is how many objects of that type
-  had before, 0 at first. A name is never taken from a list, its function is. So where as many are there as usual, and
-  all with functions, they are the usual ones.
+  Adds names to an object of one type, whose creator gives each the same ones: *usual is the fewest that one without
+  these names had, 0 at first. A name is never taken from a list, its function is. So where as many are there as usual,
+  and all with functions, they are the usual ones.
 */
 PetscErrorCode HybComposeAdd(PetscObject object, size_t n, const HybComposeName named[], size_t *usual)
 {
@@ -116,9 +116,9 @@ PetscErrorCode HybComposeAdd(PetscObject object, size_t n, const HybComposeName 
   if (HybGlueState.names.nodes && object->qlist) {
     (void)HybNamesThere(object, n, named, PETSC_FALSE, &last, &count);
     as = (PetscBool)(count && count == *usual);
-    if (count && !*usual) {
+    if (count && !as) {
       as = (PetscBool)!HybNamesThere(object, n, named, PETSC_TRUE, &last, &count);
-      if (as) *usual = count;
+      if (as && (!*usual || count < *usual)) *usual = count;
     }
   }
   for (size_t k = 0; k < n; k++) {
