@@ -85,51 +85,58 @@ static PetscErrorCode HybNameReplace(PetscObject object, const char *name, void 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Has object's list one of these names? *last: its last node, *count: of how many; 0: a function was taken away */
-static PetscBool HybNamesThere(PetscObject object, size_t n, const HybComposeName named[], PetscBool compare, HybNameNode **last, size_t *count)
+/* The last node of object's list, and of how many; 0: a function was taken away */
+static HybNameNode *HybNamesLast(PetscObject object, size_t *count)
 {
-  PetscBool there = PETSC_FALSE, taken = PETSC_FALSE;
+  HybNameNode *last  = NULL;
+  PetscBool    taken = PETSC_FALSE;
 
-  *last  = NULL;
   *count = 0;
-  for (HybNameNode *at = (HybNameNode *)object->qlist; at; *last = at, at = at->next, ++*count) {
-    taken = (PetscBool)(taken || !at->function);
-    for (size_t k = 0; compare && !there && k < n; k++) there = (PetscBool)!strcmp(at->name, named[k].name);
-  }
+  for (HybNameNode *at = (HybNameNode *)object->qlist; at; last = at, at = at->next, ++*count) taken = (PetscBool)(taken || !at->function);
   if (taken) *count = 0;
-  return there;
+  return last;
+}
+
+static PetscBool HybNamesHave(PetscObject object, const char *name)
+{
+  for (const HybNameNode *at = (const HybNameNode *)object->qlist; at; at = at->next)
+    if (!strcmp(at->name, name)) return PETSC_TRUE;
+  return PETSC_FALSE;
 }
 
 /*
-  Adds names to an object of one type, whose creator gives each the same ones: *usual is the fewest that one without
-  these names had, 0 at first. A name is never taken from a list, its function is. So where as many are there as usual,
-  and all with functions, they are the usual ones.
+  Adds names to an object of one type, whose creator gives each the same ones. usual: the shortest list without these
+  names that was seen, and its last name. A name is never taken from a list, its function is. So a list that is as long,
+  ends alike and has all functions is the creator's.
 */
-PetscErrorCode HybComposeAdd(PetscObject object, size_t n, const HybComposeName named[], size_t *usual)
+PetscErrorCode HybComposeAdd(PetscObject object, size_t n, const HybComposeName named[], HybNamesUsual *usual)
 {
   HybNameNode *last  = NULL;
   size_t       count = 0;
-  PetscBool    as    = PETSC_FALSE; /* usual */
+  PetscBool    as    = PETSC_FALSE; /* it has none of them */
 
   PetscFunctionBegin;
   if (!HybGlueState.names.asked) PetscCall(HybNamesFind());
-  if (HybGlueState.names.nodes && object->qlist) {
-    (void)HybNamesThere(object, n, named, PETSC_FALSE, &last, &count);
-    as = (PetscBool)(count && count == *usual);
-    if (count && !as) {
-      as = (PetscBool)!HybNamesThere(object, n, named, PETSC_TRUE, &last, &count);
-      if (as && (!*usual || count < *usual)) *usual = count;
+  if (HybGlueState.names.nodes) last = HybNamesLast(object, &count);
+  if (count) {
+    as = (PetscBool)(count == usual->n && !strcmp(last->name, usual->last));
+    if (!as) {
+      as = PETSC_TRUE;
+      for (size_t k = 0; k < n; k++) as = (PetscBool)(as && !HybNamesHave(object, named[k].name));
+      if (as && (!usual->n || count < usual->n)) {
+        PetscCall(PetscStrncpy(usual->last, last->name, sizeof(usual->last)));
+        usual->n = count;
+      }
     }
   }
   for (size_t k = 0; k < n; k++) {
     PetscFunctionList tail = (PetscFunctionList)last;
 
-    if (!as) {
+    if (as) {
+      PetscCall(PetscFunctionListAdd(&tail, named[k].name, named[k].function));
+      last = last->next;
+    } else
       PetscCall(PetscObjectComposeFunction(object, named[k].name, named[k].function));
-      continue;
-    }
-    PetscCall(PetscFunctionListAdd(&tail, named[k].name, named[k].function));
-    last = last->next;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -47,7 +47,7 @@ static const HybOption list[] = {
   {.name = "-mat_aijhybridgpu_plan_min", .tuning = PETSC_TRUE, .kind = HYB_OPTION_NUMBER, .at = AT(planmin), .value = 1000000, .words = "a number of nonzeros",
    .text = "Patterns with this many nonzeros or more get their plan after some products with a vector, others at the first"},
   {.name = "-mat_aijhybridgpu_mult_ordered", .tuning = PETSC_TRUE, .kind = HYB_OPTION_NUMBER, .at = AT(multordered), .value = 24, .words = "a number of products",
-   .text = "Products with a vector with the same values from which on a large matrix has a copy of them in the order in which kernels read them; 0: never"},
+   .text = "Products with a vector with the same values after which a large matrix has a copy of them in the order in which kernels read them; 0: never"},
   {.name = "-mat_aijhybridgpu_narrow_min", .tuning = PETSC_TRUE, .kind = HYB_OPTION_NUMBER, .at = AT(narrowmin), .value = 4096, .words = "a number of rows",
    .text = "Results of the device with fewer rows become AIJ's by PETSc's own loops over rows"},
   {.name = "-mat_aijhybridgpu_row_blocks_min", .tuning = PETSC_TRUE, .kind = HYB_OPTION_NUMBER, .at = AT(rowblocksmin), .value = 0, .words = "a number of bytes",

@@ -686,6 +686,7 @@ PetscErrorCode HybMGLend(HybMG *h)
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
+  h->recorded = (PetscBool)(c->exec.backend->device && c->exec.backend->recording(&c->exec));
   if (h->several) ierr = LendParallel(h, &moved);
   other = moved;
   for (PetscInt k = 0; k < c->n && !h->several; k++) {

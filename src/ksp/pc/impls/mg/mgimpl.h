@@ -138,8 +138,9 @@ typedef struct {
   HybCommSum   restricted;                             /* adds the first one's right-hand side */
   HybMGSingle  narrow[HYB_MG_LEVELS][HYB_CYCLE_PARTS]; /* where the cycle is in single precision */
   HybMGOrdered ordered[HYB_MG_LEVELS][HYB_CYCLE_PARTS];
-  PetscCount   applied; /* applications by the plans */
-  PetscBool    unread;  /* who borrows the matrices reads no plans */
+  PetscCount   applied;  /* applications by the plans */
+  PetscBool    unread;   /* who borrows the matrices reads no plans */
+  PetscBool    recorded; /* the caller records what is launched in a graph */
   /* there a flag where it executes: a number that it cannot have */
   int         *beyond;
   PetscReal   *c;       /* numbers of all smoothers, where the cycle executes */

@@ -6,7 +6,8 @@
   application of the cycle: it is made at once. Of others it is made when these values have been applied for a while,
   and at once where those before them were. Of several processes each has copies of its own columns' values.
 
-  Where the matrix has a copy, for products outside of cycles, that one serves (mat/impls/aijhybridgpu/seq/ordered.c).
+  Where the matrix has a copy, for products outside of cycles, that one serves a cycle of the same precision
+  (mat/impls/aijhybridgpu/seq/ordered.c).
 
   Memory: 8 to 12 bytes a nonzero, from what is to spare.
 */
@@ -72,6 +73,10 @@ PetscErrorCode HybMGOrderedLend(HybMG *h, HybMGOrdered *o, Mat A, const HybCSR *
 
   PetscFunctionBegin;
   o->lent = PETSC_FALSE;
+  if (h->recorded) { /* a graph of the caller's may be run with other values, and meanwhile no copy is made */
+    if (was) *moved = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (!h->cycle.single) {
     HybSpMV *own; /* the matrix's, which has been multiplied outside of cycles too */
 

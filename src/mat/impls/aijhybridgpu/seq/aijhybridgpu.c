@@ -40,12 +40,11 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
     i                                                       = hyb->adopted;
     narrow                                                  = hyb->narrow;
     PetscCall(PetscFree(hyb->preallocated));
-    if (HybGlueState.spare)
-      PetscCall(PetscFree(A->spptr));
-    else {
+    if (HybMayWatch() && HybGlueState.registered && !HybGlueState.spare) {
       HybGlueState.spare = A->spptr;
       A->spptr           = NULL;
-    }
+    } else
+      PetscCall(PetscFree(A->spptr));
   }
   /* where nobody has A any more, and where MatHeaderMerge() empties a header, which has no type's name then, they go
      by themselves */

@@ -457,6 +457,7 @@ PetscErrorCode HybMultPlanDestroy(HybMultPlan *p)
   PetscFunctionBegin;
   if (p->ordered && p->ordered->planned) ierr = HybSpMVDestroy(&p->ordered->plan);
   PetscCall(PetscFree(p->ordered));
+  p->by = NULL;
   if (p->ready) {
     p->ready = PETSC_FALSE;
     ierr     = HybErrorFirst(ierr, HybSpMVDestroy(&p->plan));
