@@ -109,7 +109,7 @@ static PetscBool HybNamesHave(PetscObject object, const char *name)
   names that was seen, and its last name. A name is never taken from a list, its function is. So a list that is as long,
   ends alike and has all functions is the creator's.
 */
-PetscErrorCode HybComposeAdd(PetscObject object, size_t n, const HybComposeName named[], HybNamesUsual *usual)
+PetscErrorCode HybComposeAdd(PetscObject object, size_t n, const HybComposeName named[], HybComposeUsual *usual)
 {
   HybNameNode *last  = NULL;
   size_t       count = 0;

@@ -29,7 +29,7 @@ typedef struct {
   const char *name;
   void (*function)(void);
 } HybComposeName;
-PETSC_INTERN PetscErrorCode HybComposeAdd(PetscObject, size_t n, const HybComposeName named[], HybNamesUsual *usual);
+PETSC_INTERN PetscErrorCode HybComposeAdd(PetscObject, size_t n, const HybComposeName named[], HybComposeUsual *usual);
 /* puts a function over the parent's of that name, which is kept in *parents, or the parent's back */
 PETSC_INTERN PetscErrorCode HybComposeOver(PetscObject, const char *name, void (*ours)(void), void (**parents)(void), PetscBool on);
 

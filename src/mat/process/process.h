@@ -64,7 +64,7 @@ typedef struct {
 typedef struct {
   size_t n; /* how many names an object has, 0: not known */
   char   last[128];
-} HybNamesUsual;
+} HybComposeUsual;
 
 typedef enum {
   HYB_DEVICE_UNKNOWN, /* not asked yet */
@@ -199,8 +199,8 @@ typedef struct {
   /* a sequential matrix's private data, kept for the next one: the allocator takes long over a block of that size */
   void *spare;
   struct { /* are an object's functions by name a list of nodes? (petsc/names.c) */
-    PetscBool     asked, nodes;
-    HybNamesUsual usual[2]; /* of a MATMPIAIJ and a MATSEQAIJ */
+    PetscBool       asked, nodes;
+    HybComposeUsual usual[2]; /* of a MATMPIAIJ and a MATSEQAIJ */
   } names;
   /* places in AIJ's data that were found (petsc/frame.c, narrow.c), in bytes from A->data */
   struct {
