@@ -40,11 +40,11 @@ PETSC_INTERN PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *, HybArena
   r is the vector that it will be applied to. Lend, not collective: *cycle is there until End, with A's own arrays and
   plan where one process has all of it (mult NULL: who asks reads no plans of the cycle), and nothing that it consists
   of may change. After an error it is there as well. Apply is collective; before: an error of this process's, which is
-  returned.
+  returned; columns: 0, or below.
 */
 PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, PetscBool willing, PetscBool *may);
 PETSC_INTERN PetscErrorCode HybMGArraysLend(PC, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult);
-PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, PetscErrorCode before, const PetscScalar *b, PetscScalar *x);
+PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, PetscInt columns, PetscErrorCode before, const PetscScalar *b, PetscScalar *x);
 /* an application was made by others, from HybCycleRecord() */
 PETSC_INTERN PetscErrorCode HybMGArraysApplied(PC);
 /* the last one is one that PETSc would not have made: the levels' solvers do not count it */
@@ -52,12 +52,11 @@ PETSC_INTERN PetscErrorCode HybMGArraysInVain(PC);
 PETSC_INTERN PetscErrorCode HybMGArraysEnd(PC);
 /*
   The same for K interleaved columns (HybColumnsOps), between Begin and End. May: can it be, as far as is known without
-  a look? ColumnsBegin: may it be? An application leaves sums where left says; `columns` of them are counted.
+  a look? ColumnsBegin: may it be? An application leaves sums where left says; `columns`, one at least, are counted.
   ColumnsEnd: all is as after an application to column `last`.
 */
 PETSC_INTERN PetscErrorCode HybMGColumnsMay(PC, PetscBool *may);
 PETSC_INTERN PetscErrorCode HybMGColumnsBegin(PC, PetscInt K, HybColumnsSums *left, HybCycle **cycle, PetscBool *may);
-PETSC_INTERN PetscErrorCode HybMGColumnsApply(PC, PetscInt columns, const PetscScalar *b, PetscScalar *x);
 PETSC_INTERN PetscErrorCode HybMGColumnsEnd(PC, PetscInt last);
 /* memory of the cycle of a PC that is built on PCMG is given back, until an application makes it again */
 PETSC_INTERN PetscErrorCode HybMGForget(PC);

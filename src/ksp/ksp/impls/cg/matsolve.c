@@ -155,7 +155,7 @@ static PetscErrorCode BatchPrecondition(Batch *s)
   const PetscCount           n   = s->A->m;
 
   PetscFunctionBegin;
-  PetscCall(HybMGColumnsApply(s->ksp->pc, s->active, (const PetscScalar *)s->r, (PetscScalar *)s->z));
+  PetscCall(HybMGArraysApply(s->ksp->pc, s->active, PETSC_SUCCESS, (const PetscScalar *)s->r, (PetscScalar *)s->z));
   if (!HybCycleLeaves(s->cycle)) PetscCall(ops->products(&s->exec, s->K, n, s->z, s->r, &s->sums));
   PetscCall(ops->norms(&s->exec, s->K, &s->numbers, &s->sums));
   PetscCall(PetscLogGpuFlops(6.0 * n * s->active));

@@ -206,7 +206,7 @@ static void SolveFollow(Solve *s, const HybExec *exec)
 /* z = M r, and the products */
 static void SolvePrecondition(Solve *s)
 {
-  if (!s->failed || s->several) SOLVE_ALWAYS(s, HybMGArraysApply(s->ksp->pc, s->failed, s->r.there, s->z.there));
+  if (!s->failed || s->several) SOLVE_ALWAYS(s, HybMGArraysApply(s->ksp->pc, 0, s->failed, s->r.there, s->z.there));
   SolveFollow(s, &s->cycle->exec);
   SOLVE_DO(s, PetscLogGpuFlops(6.0 * s->n));
 }
@@ -447,7 +447,7 @@ static void SolveNormOfB(Solve *s)
 
   numbers.hermitian = PETSC_TRUE; /* PETSc's norm is, whatever products its iterations form */
   if (s->ksp->normtype != KSP_NORM_UNPRECONDITIONED) {
-    SOLVE_ALWAYS(s, HybMGArraysApply(s->ksp->pc, s->failed, s->b.there, s->z.there));
+    SOLVE_ALWAYS(s, HybMGArraysApply(s->ksp->pc, 0, s->failed, s->b.there, s->z.there));
     z = (const HybScalar *)s->z.there;
   }
   SOLVE_DO(s, exec->backend->krylov->cgproducts(exec, &numbers, s->n, z, b));

@@ -74,10 +74,7 @@ PetscErrorCode HybMGColumnsBegin(PC pc, PetscInt K, HybColumnsSums *left, HybCyc
 {
   HybMG        *h = NULL;
   HybMGColumns *m;
-  HybCycle     *c;
-  void         *graph;
-  PetscInt      first;
-  PetscBool     applied;
+  HybCycle     *c, was;
 
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
@@ -88,13 +85,11 @@ PetscErrorCode HybMGColumnsBegin(PC pc, PetscInt K, HybColumnsSums *left, HybCyc
   PetscCall(ColumnsReserve(h, K));
   /* the graph names vectors, matrices and kernels */
   if (c->stamp != h->cycle.stamp || c->columns != K) PetscCall(HybCycleMoved(c));
-  graph      = c->graph;
-  first      = c->first;
-  applied    = c->applied;
+  was        = *c;
   *c         = h->cycle;
-  c->graph   = graph;
-  c->first   = first;
-  c->applied = applied;
+  c->graph   = was.graph;
+  c->first   = was.first;
+  c->applied = was.applied;
   c->wander  = PETSC_FALSE;
   c->columns = K;
   c->left    = left;

@@ -83,9 +83,10 @@ static PetscErrorCode HybMGApplied(PC pc, HybMG *h)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The matrices are lent; arrays where the cycle executes. Of several processes all come here, and one that failed
-   before tells the others in the cycle's products. What is known is no reason for its failure. */
-static PetscErrorCode HybMGApply(PC pc, HybMG *h, PetscErrorCode before, const HybScalar *b, HybScalar *x)
+/* The matrices are lent; arrays where the cycle executes, of so many columns, 0: one vector. Of several processes all
+   come here, and one that failed before tells the others in the cycle's products. What is known is no reason for its
+   failure. */
+static PetscErrorCode HybMGApply(PC pc, HybMG *h, PetscInt columns, PetscErrorCode before, const HybScalar *b, HybScalar *x)
 {
   PetscErrorCode ierr;
 
@@ -93,12 +94,12 @@ static PetscErrorCode HybMGApply(PC pc, HybMG *h, PetscErrorCode before, const H
   h->pc = pc;
   /* a solver on the coarsest level may want to time its own */
   if (h->cycle.inverse) before = HybErrorFirst(before, PetscLogGpuTimeBegin());
-  ierr = HybCycleApply(&h->cycle, before, b, x);
+  ierr = HybCycleApply(columns ? &h->columns.cycle : &h->cycle, before, b, x);
   if (h->cycle.inverse) PetscCall(PetscLogGpuTimeEnd());
   if (ierr && !h->several) h->known = PETSC_FALSE;
   PetscCall(ierr);
-  h->applied++;
-  PetscCall(HybMGApplied(pc, h));
+  if (!columns) h->applied++; /* that of columns reads no plans */
+  for (PetscInt c = 0; c < PetscMax(columns, 1); c++) PetscCall(HybMGApplied(pc, h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -112,7 +113,7 @@ static PetscErrorCode HybMGApplyVectors(PC pc, HybMG *h, Vec b, Vec x, HybArena 
   ierr = HybMGLend(h);
   if (!ierr) ierr = HybVecGet(exec, work, b, PETSC_TRUE, PETSC_FALSE, &vb);
   if (!ierr) ierr = HybVecGet(exec, work, x, PETSC_FALSE, PETSC_TRUE, &vx);
-  if (!ierr || h->several) ierr = HybMGApply(pc, h, ierr, (const HybScalar *)vb.there, (HybScalar *)vx.there);
+  if (!ierr || h->several) ierr = HybMGApply(pc, h, 0, ierr, (const HybScalar *)vb.there, (HybScalar *)vx.there);
   ierr = HybVecRestore(exec, work, ierr, &vx);
   ierr = HybVecRestore(exec, work, ierr, &vb);
   PetscCall(ierr);
@@ -185,7 +186,7 @@ PetscErrorCode HybMGArraysLend(PC pc, HybCycle **cycle, const HybCSR **csr, HybS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGArraysApply(PC pc, PetscErrorCode before, const PetscScalar *b, PetscScalar *x)
+PetscErrorCode HybMGArraysApply(PC pc, PetscInt columns, PetscErrorCode before, const PetscScalar *b, PetscScalar *x)
 {
   HybMG         *h = NULL;
   PetscErrorCode ierr;
@@ -193,27 +194,9 @@ PetscErrorCode HybMGArraysApply(PC pc, PetscErrorCode before, const PetscScalar 
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
   before = HybErrorFirst(before, PetscLogEventBegin(PC_Apply, pc, 0, 0, 0));
-  ierr   = HybMGApply(pc, h, before, (const HybScalar *)b, (HybScalar *)x);
+  ierr   = HybMGApply(pc, h, columns, before, (const HybScalar *)b, (HybScalar *)x);
   PetscCall(PetscLogEventEnd(PC_Apply, pc, 0, 0, 0));
   PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybMGColumnsApply(PC pc, PetscInt columns, const PetscScalar *b, PetscScalar *x)
-{
-  HybMG         *h = NULL;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  PetscCall(PetscLogEventBegin(PC_Apply, pc, 0, 0, 0));
-  PetscCall(PetscLogGpuTimeBegin());
-  ierr = HybCycleApply(&h->columns.cycle, PETSC_SUCCESS, (const HybScalar *)b, (HybScalar *)x);
-  PetscCall(PetscLogGpuTimeEnd());
-  if (ierr) h->known = PETSC_FALSE;
-  PetscCall(ierr);
-  for (PetscInt c = 0; c < columns; c++) PetscCall(HybMGApplied(pc, h));
-  PetscCall(PetscLogEventEnd(PC_Apply, pc, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
