@@ -72,9 +72,5 @@ PETSC_INTERN PetscErrorCode HybCGFirstTest(KSP, PetscReal b, PetscReal r);
 PETSC_INTERN PetscErrorCode HybLanczosBegin(KSP, HybLanczos *);
 PETSC_INTERN void           HybLanczosNote(HybLanczos *, PetscScalar beta, PetscScalar dpi);
 PETSC_INTERN PetscErrorCode HybLanczosFree(HybLanczos *);
-/* petsc/ksp/tridiagonal.c: eigenvalues of a symmetric tridiagonal matrix, ascending, in d; e, of n - 1, is overwritten.
-   May: is there a LAPACK? */
-PETSC_INTERN PetscBool      HybTridiagonalMay(void);
-PETSC_INTERN PetscErrorCode HybTridiagonalEigenvalues(PetscInt n, PetscReal d[], PetscReal e[]);
 
 #endif

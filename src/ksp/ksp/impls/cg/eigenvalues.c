@@ -33,7 +33,7 @@ static PetscErrorCode LanczosEigenvalues(const HybLanczos *l, PetscReal d[], Pet
     d[i] = l->d[i];
     e[i] = i + 1 < l->n ? l->e[i + 1] : 0;
   }
-  HybCallBoth(HybTridiagonalEigenvalues(l->n, d, e), PetscFree(e));
+  HybCallBoth(HybLapackTridiagonal(l->n, d, e), PetscFree(e));
   *least = d[0];
   *most  = d[l->n - 1];
   PetscFunctionReturn(PETSC_SUCCESS);

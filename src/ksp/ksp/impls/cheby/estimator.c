@@ -9,24 +9,12 @@
   as PETSc's do. Where the process breaks down, or a step leaves hardly more than rounding, PETSc's own functions do
   it all, as they do for estimators that are not plain GMRES: other options, CG for matrices known to be SPD.
 */
-#define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <petsc/private/kspimpl.h>
 #include <petsc/private/matimpl.h>
 #include <petsc/private/pcimpl.h>
-#include <petscblaslapack.h>
-#include <dlfcn.h>
 #include "aijhybridgpu/private/hybkrylov.h"
 #include "aijhybridgpu/private/hybmat.h"
 #include "../../../smoothers.h"
-
-#define NAME_(x) #x
-#define NAME(x)  NAME_(x)
-
-#if PetscDefined(USE_COMPLEX)
-typedef void (*HybGeev)(const char *, const char *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscScalar *, PetscScalar *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscReal *, PetscBLASInt *);
-#else
-typedef void (*HybGeev)(const char *, const char *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscScalar *, PetscScalar *, PetscScalar *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscScalar *, const PetscBLASInt *, PetscBLASInt *);
-#endif
 
 /* the estimate that is under way: one at a time */
 static struct {
@@ -38,16 +26,6 @@ static struct {
   PetscInt       steps;
   PetscScalar    H[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS];
 } Estimate;
-
-static HybGeev Geev(void)
-{
-  static PetscBool looked;
-  static HybGeev   geev;
-
-  if (!looked) geev = (HybGeev)dlsym(RTLD_DEFAULT, NAME(LAPACKgeev_));
-  looked = PETSC_TRUE;
-  return geev;
-}
 
 static PetscErrorCode EstimatorArnoldi(KSP e, Mat A, const HybExec *x, HybArena *work, PetscInt *done)
 {
@@ -110,35 +88,14 @@ static PetscErrorCode EstimatorSetUp(KSP e)
 
 static PetscErrorCode EstimatorEigenvalues(KSP e, PetscInt nmax, PetscReal *r, PetscReal *c, PetscInt *neig)
 {
-  const PetscInt n  = Estimate.steps;
-  PetscBLASInt   bn = (PetscBLASInt)n, lwork = 5 * (HYB_KRYLOV_STEPS + 1), one = 1, info = 0;
-  PetscScalar    square[HYB_KRYLOV_STEPS * HYB_KRYLOV_STEPS], work[5 * (HYB_KRYLOV_STEPS + 1)], none = 0;
-#if PetscDefined(USE_COMPLEX)
-  PetscScalar found[HYB_KRYLOV_STEPS];
-  PetscReal   rwork[2 * HYB_KRYLOV_STEPS];
-#endif
-
   PetscFunctionBegin;
   if (!Estimate.found) {
     PetscCall((*Estimate.ops.computeeigenvalues)(e, nmax, r, c, neig));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCheck(nmax >= n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Room for %" PetscInt_FMT " eigenvalues, not for %" PetscInt_FMT, nmax, n);
-  for (PetscInt q = 0; q < n; q++)
-    for (PetscInt k = 0; k < n; k++) square[q * n + k] = Estimate.H[q * (n + 1) + k];
-  PetscCall(PetscFPTrapPush(PETSC_FP_TRAP_OFF));
-#if PetscDefined(USE_COMPLEX)
-  (*Geev())("N", "N", &bn, square, &bn, found, &none, &one, &none, &one, work, &lwork, rwork, &info);
-  for (PetscInt k = 0; k < n; k++) {
-    r[k] = PetscRealPart(found[k]);
-    c[k] = PetscImaginaryPart(found[k]);
-  }
-#else
-  (*Geev())("N", "N", &bn, square, &bn, r, c, &none, &one, &none, &one, work, &lwork, &info);
-#endif
-  PetscCall(PetscFPTrapPop());
-  PetscCheck(!info, PETSC_COMM_SELF, PETSC_ERR_LIB, "LAPACK's eigenvalues of a Hessenberg matrix of %" PetscInt_FMT " rows: geev returned %" PetscBLASInt_FMT, n, info);
-  *neig = n;
+  PetscCheck(nmax >= Estimate.steps, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Room for %" PetscInt_FMT " eigenvalues, not for %" PetscInt_FMT, nmax, Estimate.steps);
+  PetscCall(HybLapackHessenberg(Estimate.steps, Estimate.H, r, c));
+  *neig = Estimate.steps;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -179,7 +136,7 @@ static PetscErrorCode EstimatorSuits(KSP ksp, PetscBool *suits)
   PetscFunctionBegin;
   *suits = PETSC_FALSE;
   PetscCall(KSPGetOperators(ksp, &A, &P));
-  if (A != P || !Geev()) PetscFunctionReturn(PETSC_SUCCESS);
+  if (A != P || !HybLapackKnown()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetLocal(A, &local));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
   PetscCall(MatIsSPDKnown(P, &set, &spd));

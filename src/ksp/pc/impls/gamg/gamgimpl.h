@@ -147,7 +147,7 @@ PETSC_INTERN PetscErrorCode HybGAMGCreateDefaultData(PC, Mat);
 PETSC_INTERN PetscErrorCode HybGAMGDataToHost(PC, HybGAMG *, PetscInt rows);
 PETSC_INTERN PetscErrorCode HybGAMGDataDummy(PC, HybGAMG *, PetscInt rows, PetscInt cellrows, PetscInt cellcols);
 PETSC_INTERN PetscErrorCode HybGAMGSend(PC, HybGAMG *, PetscInt rows);
-/* factor.c: PETSc's LAPACK for blocks of vertices of *ctx, a PetscInt, unknowns; NULL where this process has none */
+/* lapack.c: PETSc's LAPACK for blocks of vertices of *ctx, a PetscInt, unknowns; NULL where this process has none */
 PETSC_INTERN HybAggFactor HybGAMGGetFactor(void);
 /* level.c: the functions that stand in the places of PETSc's */
 PETSC_INTERN PetscErrorCode HybGAMGCreateGraph(PC, Mat, Mat *);
