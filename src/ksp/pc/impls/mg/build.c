@@ -627,7 +627,7 @@ static PetscErrorCode LendSeveral(HybMG *h, PetscInt k, PetscBool *moved)
     for (int b = 0; b < 2; b++)
       if (LoanMoved(b ? &old.O : &old.D, &csr[b], b ? old.others : old.own, plan[b], &h->blockplan[k][part][b])) *moved = PETSC_TRUE;
     /* what is one launch with its exchange is short, and others wait for exchanges */
-    if (!h->cycle.exec.backend->device || h->unread || csr[0].nnz < HybTuningGet()->ordered_fewest || HybCycleBlocksTogether(&m[part])) {
+    if (csr[0].nnz < HybTuningGet()->ordered_fewest || HybCycleBlocksTogether(&m[part])) {
       if (o->lent) *moved = PETSC_TRUE;
       o->lent = PETSC_FALSE;
       continue;

@@ -8,12 +8,11 @@
 /* Not collective: C's blocks become empty ones of the type, with C's rows and as many columns as they have */
 static PetscErrorCode HybFromBlocksEmpty(Mat C, const PetscObjectState was[2])
 {
-  Mat             block[2], empty;
-  const PetscInt *garray;
-  PetscErrorCode  ierr = PETSC_SUCCESS;
+  Mat            block[2], empty;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], NULL));
   for (int k = 0; k < 2 && !ierr; k++) {
     PetscCall(MatCreate(PETSC_COMM_SELF, &empty));
     ierr = MatSetSizes(empty, C->rmap->n, block[k]->cmap->n, C->rmap->n, block[k]->cmap->n);
@@ -139,11 +138,10 @@ PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *x, HybArena o
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
   Mat                  block[2];
-  const PetscInt      *garray;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
-  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &garray));
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], NULL));
   for (int k = 0; k < 2; k++) {
     const HybCSR        *part  = k ? &csr->O : &csr->D;
     Mat_SeqAIJHybridGPU *b     = NULL;

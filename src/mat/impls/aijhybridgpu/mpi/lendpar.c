@@ -24,14 +24,13 @@ PetscErrorCode HybMatGetParExec(Mat A, HybExec *x)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
   Mat                  block[2];
-  const PetscInt      *garray;
   HybExec              can    = {&HybBackendHost, NULL, HYB_MEM_HOST}, want;
   PetscBool            device = PETSC_FALSE;
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   ierr = MatMPIAIJHybridGPUGetData(A, &hyb);
-  if (!ierr) ierr = MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray);
+  if (!ierr) ierr = MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL);
   if (!ierr) ierr = MatSeqAIJHybridGPUDeriveExec(block[0], &want, &device);
   if (!ierr) ierr = HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, &can);
   PetscCall(HybWhereTogether(PetscObjectComm((PetscObject)A), ierr, "Using a part of a parallel matrix", &can, device, x));

@@ -243,44 +243,40 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscErrorCode before, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatMult_MPIAIJHybridGPU(Mat A, Vec x, Vec y)
+/* z = A x, or y + A x, or the same of A^T; y NULL: nothing is added */
+static PetscErrorCode HybMPIMultOrParents(Mat A, PetscBool transpose, Vec x, Vec y, Vec z)
 {
-  PetscBool done = PETSC_FALSE;
+  const struct _MatOps *parent = &HybGlueState.mpi;
+  PetscBool             done   = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_SUCCESS, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &done));
-  if (!done) PetscCall((*HybGlueState.mpi.mult)(A, x, y));
+  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_SUCCESS, transpose, x, y ? HYB_SPMV_ADD : HYB_SPMV_SET, y, z, &done));
+  if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  if (y)
+    PetscCall((*(transpose ? parent->multtransposeadd : parent->multadd))(A, x, y, z));
+  else
+    PetscCall((*(transpose ? parent->multtranspose : parent->mult))(A, x, z));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatMult_MPIAIJHybridGPU(Mat A, Vec x, Vec y)
+{
+  return HybMPIMultOrParents(A, PETSC_FALSE, x, NULL, y);
 }
 
 PetscErrorCode MatMultAdd_MPIAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
 {
-  PetscBool done = PETSC_FALSE;
-
-  PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_SUCCESS, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &done));
-  if (!done) PetscCall((*HybGlueState.mpi.multadd)(A, x, y, z));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybMPIMultOrParents(A, PETSC_FALSE, x, y, z);
 }
 
 PetscErrorCode MatMultTranspose_MPIAIJHybridGPU(Mat A, Vec x, Vec y)
 {
-  PetscBool done = PETSC_FALSE;
-
-  PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_SUCCESS, PETSC_TRUE, x, HYB_SPMV_SET, NULL, y, &done));
-  if (!done) PetscCall((*HybGlueState.mpi.multtranspose)(A, x, y));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybMPIMultOrParents(A, PETSC_TRUE, x, NULL, y);
 }
 
 PetscErrorCode MatMultTransposeAdd_MPIAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
 {
-  PetscBool done = PETSC_FALSE;
-
-  PetscFunctionBegin;
-  PetscCall(MatMPIAIJHybridGPUMult(A, PETSC_SUCCESS, PETSC_TRUE, x, HYB_SPMV_ADD, y, z, &done));
-  if (!done) PetscCall((*HybGlueState.mpi.multtransposeadd)(A, x, y, z));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybMPIMultOrParents(A, PETSC_TRUE, x, y, z);
 }
 
 /* r = b - A x, in one pass over r for each block; a program's own product comes first */

@@ -116,10 +116,9 @@ static PetscErrorCode MatBindToCPU_MPIAIJHybridGPU(Mat A, PetscBool flg)
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   if (flg) PetscCall(PetscStrcmp(A->defaultvectype, VECCUDA, &hyb->boundcuda));
   if (A->assembled) {
-    Mat             blocks[2];
-    const PetscInt *garray;
+    Mat blocks[2];
 
-    PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], NULL));
     for (PetscInt k = 0; k < 2; k++) PetscCall(MatBindToCPU(blocks[k], flg));
   }
   PetscCall(MatAIJHybridGPUSetVecType(A));
@@ -132,15 +131,14 @@ static PetscErrorCode MatBindToCPU_MPIAIJHybridGPU(Mat A, PetscBool flg)
    host's. */
 static PetscErrorCode MatNorm_MPIAIJHybridGPU(Mat A, NormType type, PetscReal *norm)
 {
-  char            host[] = VECSTANDARD;
-  Mat             m[3];
-  VecType         vectype[3];
-  const PetscInt *garray;
-  PetscErrorCode  ierr;
+  char           host[] = VECSTANDARD;
+  Mat            m[3];
+  VecType        vectype[3];
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   m[0] = A;
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &m[1], &m[2], &garray));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &m[1], &m[2], NULL));
   for (int k = 0; k < 3; k++) {
     vectype[k]           = m[k]->defaultvectype;
     m[k]->defaultvectype = host;
@@ -244,13 +242,12 @@ static PetscErrorCode MatMPIAIJHybridGPUTakeOptions(Mat A, Mat_MPIAIJHybridGPU *
 /* Of blocks that PETSc's type copies to: where both have its function it does so array by array */
 static PetscErrorCode HybMPITakeValues(Mat B, Mat A)
 {
-  Mat             block[2] = {NULL, NULL};
-  const PetscInt *garray;
-  PetscErrorCode  ierr;
+  Mat            block[2] = {NULL, NULL};
+  PetscErrorCode ierr;
   PetscErrorCode (*own[2])(Mat, Mat, MatStructure);
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(B, &block[0], &block[1], &garray));
+  PetscCall(MatMPIAIJGetSeqAIJ(B, &block[0], &block[1], NULL));
   for (int k = 0; k < 2 && block[k]; k++) {
     own[k] = block[k]->ops->copy;
     if (MatIsSeqAIJHybridGPU(block[k])) block[k]->ops->copy = HybGlueState.seq.copy;

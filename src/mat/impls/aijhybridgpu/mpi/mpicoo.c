@@ -188,11 +188,10 @@ static PetscErrorCode HybMPICOOHostFree(HybMPICOOHost *h)
 /* The blocks of T get the arrays; the off-diagonal one's columns are those that T has made of them, in j */
 static PetscErrorCode HybMPICOOAdoptBlocks(Mat T, const HybChoices *choices, const HybExec *x, const PetscInt *j, HybArena arrays[2], HybCSR csr[2])
 {
-  Mat             block[2];
-  const PetscInt *garray;
+  Mat block[2];
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(T, &block[0], &block[1], &garray));
+  PetscCall(MatMPIAIJGetSeqAIJ(T, &block[0], &block[1], NULL));
   PetscCall(x->backend->copy(x, csr[1].j, j, sizeof(PetscInt) * (size_t)csr[1].nnz, HYB_COPY_HOST_TO_DEVICE));
   csr[1].n = block[1]->cmap->n;
   for (int k = 0; k < 2; k++) {
@@ -212,12 +211,11 @@ static PetscErrorCode HybMPICOOAdoptBlocks(Mat T, const HybChoices *choices, con
 /* Not collective: the lists go to A, in any case, and its new blocks get the options that the old ones had */
 static PetscErrorCode HybMPICOOAdopted(Mat A, HybMPICOO *c, const HybAsked asked[2][HYB_LEFT])
 {
-  Mat             block[2];
-  const PetscInt *garray;
-  PetscErrorCode  ierr;
+  Mat            block[2];
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
   c->block[1].n = block[1]->cmap->n; /* no longer all columns */
   ierr          = HybContainerCompose((PetscObject)A, "HybMPICOO", c, HybMPICOODestroy);
   /* after an error too: assemblies go by them, on all processes alike */
@@ -392,11 +390,10 @@ static const HybAskedGroup left[HYB_LEFT] = {HYB_ASKED_NEW_NONZEROS, HYB_ASKED_U
 
 PetscErrorCode MatMPIAIJHybridGPULeftOptions(Mat A, HybAsked asked[2][HYB_LEFT])
 {
-  Mat             block[2];
-  const PetscInt *garray;
+  Mat block[2];
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
   for (int k = 0; k < 2; k++)
     for (int g = 0; g < HYB_LEFT; g++) asked[k][g].said = (PetscBool)(block[k] && HybFrameOption(block[k], left[g], &asked[k][g].op, &asked[k][g].flg));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -404,11 +401,10 @@ PetscErrorCode MatMPIAIJHybridGPULeftOptions(Mat A, HybAsked asked[2][HYB_LEFT])
 
 PetscErrorCode MatMPIAIJHybridGPUSetLeftOptions(Mat A, const HybAsked asked[2][HYB_LEFT])
 {
-  Mat             block[2];
-  const PetscInt *garray;
+  Mat block[2];
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
   for (int k = 0; k < 2; k++)
     for (int g = 0; g < HYB_LEFT; g++)
       if (asked[k][g].said)
@@ -542,11 +538,10 @@ static PetscErrorCode HybMPICOOValuesOnHost(Mat block[2], HybMPICOO *c, const Pe
 /* Not collective: both blocks can be written, and where */
 static PetscErrorCode HybMPICOOValuesBegin(Mat A, HybMPICOO *c, const PetscScalar *v, Mat block[2], PetscBool *device, PetscBool *vdevice)
 {
-  const PetscInt *garray;
-  PetscBool       on;
+  PetscBool on;
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], &garray));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &block[0], &block[1], NULL));
   PetscCall(HybExecRefresh(&c->arena.exec));
   *device = PETSC_TRUE;
   for (int k = 0; k < 2; k++) {

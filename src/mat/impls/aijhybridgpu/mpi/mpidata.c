@@ -57,12 +57,11 @@ PetscErrorCode MatMPIAIJHybridGPUUnmade(Mat C)
    assembly would tell of another pattern. As HybAgree() besides. */
 PetscErrorCode MatMPIAIJHybridGPUSumStates(Mat C, PetscErrorCode before, const char *what)
 {
-  Mat             blocks[2];
-  const PetscInt *garray;
-  PetscInt64      sum[2];
+  Mat        blocks[2];
+  PetscInt64 sum[2];
 
   PetscFunctionBegin;
-  PetscCall(MatMPIAIJGetSeqAIJ(C, &blocks[0], &blocks[1], &garray));
+  PetscCall(MatMPIAIJGetSeqAIJ(C, &blocks[0], &blocks[1], NULL));
   sum[0] = (PetscInt64)(blocks[0]->nonzerostate + blocks[1]->nonzerostate);
   PetscCall(HybAgreeSum(PetscObjectComm((PetscObject)C), before, what, 1, sum));
   C->nonzerostate = C->ass_nonzerostate = (PetscObjectState)sum[0];
@@ -96,13 +95,12 @@ PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *m)
 PetscErrorCode MatMPIAIJHybridGPUSetBlocks(Mat A)
 {
   Mat                  blocks[2];
-  const PetscInt      *garray;
   Mat_MPIAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   hyb->halo.setups++; /* also where one process fails below: all count alike */
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], &garray));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], NULL));
   for (PetscInt k = 0; k < 2; k++) {
     Mat_SeqAIJHybridGPU *block;
 

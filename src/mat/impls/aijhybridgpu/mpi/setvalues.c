@@ -89,35 +89,29 @@ static HYB_SELDOM PetscErrorCode HybSetValuesTold(Mat A, PetscInt m, const Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a block with nothing to be told: none, or not ours yet */
-static HYB_SELDOM PetscBool HybBlockIsNotOurs(Mat block)
+/* Need nobody be told that the parent writes this block? *shut: its door was shut for that. */
+static inline PetscBool HybBlockPasses(Mat block, PetscBool *shut)
 {
-  return (PetscBool)(!block || !block->spptr || !MatIsSeqAIJHybridGPU(block));
+  if (!block || HybHostOnly(block)) return PETSC_TRUE;
+  *shut = HybDoorPass(block);
+  return (PetscBool)(*shut || !block->spptr || !MatIsSeqAIJHybridGPU(block));
 }
 
 /* one block or both may be held by somebody, or live on a device */
 static HYB_SELDOM PetscErrorCode HybSetValuesByDoors(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], const PetscScalar v[], InsertMode mode)
 {
   PetscErrorCode ierr;
-  PetscBool      passed = PETSC_FALSE;
+  PetscBool      passed = PETSC_FALSE, shut[2] = {PETSC_FALSE, PETSC_FALSE};
+  Mat            block[2];
 
   PetscFunctionBegin;
   if (PetscLikely(A->preallocated && HybFrameBlocksKnown())) {
-    const Mat       own = HybFrameBlock(A, 0), others = HybFrameBlock(A, 1);
-    const PetscBool free[2] = {(PetscBool)(own && HybHostOnly(own)), (PetscBool)(others && HybHostOnly(others))};
-
-    if (PetscLikely(own && others && (free[0] || HybDoorPass(own)))) {
-      passed = (PetscBool)(free[1] || HybDoorPass(others));
-      if (PetscLikely(passed)) {
-        ierr = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);
-        /* the parent makes another block of others' columns where it meets a new one */
-        if (PetscLikely(!free[1] && HybFrameBlock(A, 1) == others)) HybDoorPassed(others);
-      }
-      if (!free[0]) HybDoorPassed(own);
-    } else if (HybBlockIsNotOurs(own) && HybBlockIsNotOurs(others)) {
-      passed = PETSC_TRUE;
-      ierr   = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);
-    }
+    for (int k = 0; k < 2; k++) block[k] = HybFrameBlock(A, k);
+    passed = (PetscBool)(HybBlockPasses(block[0], &shut[0]) && HybBlockPasses(block[1], &shut[1]));
+    if (PetscLikely(passed)) ierr = (*HybGlueState.mpi.setvalues)(A, m, rows, n, cols, v, mode);
+    /* the parent makes another block of others' columns where it meets a new one */
+    for (int k = 0; k < 2; k++)
+      if (shut[k] && HybFrameBlock(A, k) == block[k]) HybDoorPassed(block[k]);
   }
   if (PetscUnlikely(!passed)) ierr = HybSetValuesTold(A, m, rows, n, cols, v, mode);
   PetscCall(ierr);

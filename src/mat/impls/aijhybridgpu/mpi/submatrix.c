@@ -12,14 +12,13 @@
 */
 PetscErrorCode HybMPIInPlaceBlocks(Mat B, Mat blocks[2])
 {
-  const PetscInt *garray;
-  PetscBool       mpi;
+  PetscBool mpi;
 
   PetscFunctionBegin;
   blocks[0] = B;
   blocks[1] = NULL;
   PetscCall(PetscObjectTypeCompare((PetscObject)B, MATMPIAIJHYBRIDGPU, &mpi));
-  if (mpi && B->preallocated) PetscCall(MatMPIAIJGetSeqAIJ(B, &blocks[0], &blocks[1], &garray));
+  if (mpi && B->preallocated) PetscCall(MatMPIAIJGetSeqAIJ(B, &blocks[0], &blocks[1], NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -25,11 +25,10 @@ PetscErrorCode HybMatProductChoices(Mat C, int blocks, HybChoices **choices)
 /* Not collective: C's blocks have the pattern that they have after the symbolic phase */
 PetscErrorCode HybResultNote(Mat C, HybMatProduct *mp)
 {
-  Mat             block[2];
-  const PetscInt *garray;
+  Mat block[2];
 
   PetscFunctionBegin;
-  PetscCall(HybMatProductBlocks(C, mp->blocks, block, &garray));
+  PetscCall(HybMatProductBlocks(C, mp->blocks, block, NULL));
   for (int b = 0; b < mp->blocks; b++) {
     Mat_SeqAIJHybridGPU *hyb = NULL;
     HybLent              l;
@@ -51,11 +50,10 @@ PetscErrorCode HybResultNote(Mat C, HybMatProduct *mp)
    where it ran? C may have been bound to the CPU since. work: the operands' nonzeros. */
 PetscErrorCode HybResultSame(Mat C, HybMatProduct *mp, PetscCount work, PetscBool *same)
 {
-  Mat             block[2];
-  const PetscInt *garray;
+  Mat block[2];
 
   PetscFunctionBegin;
-  PetscCall(HybMatProductBlocks(C, mp->blocks, block, &garray));
+  PetscCall(HybMatProductBlocks(C, mp->blocks, block, NULL));
   *same = (PetscBool)(HybPatternIsWhole(C, mp->blocks) || (mp->pending && C->preallocated && C->insertmode == NOT_SET_VALUES));
   for (int b = 0; b < mp->blocks && *same; b++) {
     Mat_SeqAIJHybridGPU *hyb      = NULL;
