@@ -443,33 +443,21 @@ static PetscErrorCode MatCopy_SeqAIJHybridGPU(Mat A, Mat B, MatStructure str)
 }
 
 /* Does Y know that the entries of X are among its own, the two having these patterns? */
-static PetscErrorCode HybPatternsAmong(Mat Y, Mat X, const HybPatternKey *own, const HybPatternKey *other, PetscBool *among)
+static PetscBool HybPatternsAmong(const Mat_SeqAIJHybridGPU *yd, Mat X, const HybPatternKey *own, const HybPatternKey *other)
 {
-  Mat_SeqAIJHybridGPU *yd = NULL;
-  PetscObjectId        id;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
-  PetscCall(PetscObjectGetId((PetscObject)X, &id));
-  *among = (PetscBool)(id == yd->among.id && HybPatternKeyEqual(other, &yd->among.other) && HybPatternKeyEqual(own, &yd->among.own));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return (PetscBool)(((PetscObject)X)->id == yd->among.id && HybPatternKeyEqual(other, &yd->among.other) && HybPatternKeyEqual(own, &yd->among.own));
 }
 
-static PetscErrorCode HybPatternsKeep(Mat Y, Mat X, const HybPatternKey *own, const HybPatternKey *other)
+static void HybPatternsKeep(Mat_SeqAIJHybridGPU *yd, Mat X, const HybPatternKey *own, const HybPatternKey *other)
 {
-  Mat_SeqAIJHybridGPU *yd = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
-  PetscCall(PetscObjectGetId((PetscObject)X, &yd->among.id));
+  yd->among.id    = ((PetscObject)X)->id;
   yd->among.own   = *own;
   yd->among.other = *other;
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* X's entries are among those of Y, a result in arrays of ours, both on the host. AIJ sets them entry by entry. *done:
    not where one of them is missing, or rows do not ascend. */
-static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, PetscScalar alpha, Mat X, PetscBool *done)
+static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, Mat_SeqAIJHybridGPU *yd, PetscScalar alpha, Mat X, PetscBool *done)
 {
   const HybExec  host = {&HybBackendHost, NULL, HYB_MEM_HOST};
   Mat            M[2] = {X, Y};
@@ -493,14 +481,14 @@ static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, PetscScalar alpha, Mat X, Petsc
     if (!csr[k].a) missing = 1;
   }
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybPatternsAmong(Y, X, &key[1], &key[0], &among));
+  among = HybPatternsAmong(yd, X, &key[1], &key[0]);
   PetscCall(MatSeqAIJGetArray(Y, &a));
   csr[1].a = (HybScalar *)a;
   ierr     = HybBackendHost.csr->axpysubset(&host, NULL, (HybScalar *)&alpha, &csr[0], &csr[1], among ? NULL : &missing);
   PetscCall(MatSeqAIJRestoreArray(Y, &a));
   PetscCall(ierr);
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!among) PetscCall(HybPatternsKeep(Y, X, &key[1], &key[0]));
+  if (!among) HybPatternsKeep(yd, X, &key[1], &key[0]);
   PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
   PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)csr[0].nnz));
@@ -516,38 +504,12 @@ static PetscErrorCode HybAXPYOnHost(Mat Y, PetscScalar alpha, Mat X, MatStructur
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
-  if (str == SUBSET_NONZERO_PATTERN && X != Y && hyb->lives == HYB_LIVES_HOST && hyb->arrays.blocks && MatIsSeqAIJHybridGPU(X)) PetscCall(HybAXPYSubsetOnHost(Y, alpha, X, &done));
+  if (str == SUBSET_NONZERO_PATTERN && X != Y && hyb->lives == HYB_LIVES_HOST && hyb->arrays.blocks && MatIsSeqAIJHybridGPU(X)) PetscCall(HybAXPYSubsetOnHost(Y, hyb, alpha, X, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUHostWrites(Y));
   PetscCall((*HYB_PARENT.axpy)(Y, alpha, X, str));
   PetscCall(MatSeqAIJHybridGPUGetData(Y, &hyb));
   if (!HybBorn(hyb)) MatSeqAIJHybridGPUSetBornOps(Y, PETSC_FALSE);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Does Y know that the entries of X, both on the device, are among its own? And that it has no others? */
-static PetscErrorCode HybPatternsKnown(Mat Y, Mat X, PetscBool *among, PetscBool *equal)
-{
-  Mat_SeqAIJHybridGPU *xd = NULL, *yd = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
-  PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
-  PetscCall(HybPatternsAmong(Y, X, &yd->copy.key, &xd->copy.key, among));
-  *equal = (PetscBool)(*among && xd->copy.key.nnz == yd->copy.key.nnz);
-  if (xd->copy.key.i == yd->copy.key.i && xd->copy.key.j == yd->copy.key.j && xd->copy.key.nnz == yd->copy.key.nnz) *equal = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Can the patterns be equal, by what is known of them without a look at them? */
-static PetscErrorCode HybPatternsMayBeEqual(Mat Y, Mat X, PetscBool *may)
-{
-  Mat_SeqAIJHybridGPU *xd = NULL, *yd = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
-  PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
-  *may = (PetscBool)(xd->copy.key.nnz == yd->copy.key.nnz && xd->copy.nonemptyrows == yd->copy.nonemptyrows && xd->copy.longest == yd->copy.longest);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -624,17 +586,23 @@ static PetscErrorCode HybAXPYUnion(Mat Y, PetscScalar alpha, const HybExec *x, c
 */
 static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStructure str, const HybExec *x, PetscBool *done)
 {
-  HybCSR     xc, yc;
-  HybArena   work;
-  PetscBool  among = PETSC_FALSE, equal = PETSC_FALSE, may = PETSC_FALSE, ascend = PETSC_FALSE;
-  PetscCount missing = 1;
+  Mat_SeqAIJHybridGPU *xd = NULL, *yd = NULL;
+  const HybPatternKey *xkey, *ykey;
+  HybCSR               xc, yc;
+  HybArena             work;
+  PetscBool            among, equal, ascend = PETSC_FALSE;
+  PetscCount           missing = 1;
 
   PetscFunctionBegin;
   *done = PETSC_TRUE;
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(X, x, PETSC_TRUE, &xc));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(Y, x, PETSC_TRUE, &yc));
-  PetscCall(HybPatternsKnown(Y, X, &among, &equal));
-  PetscCall(HybPatternsMayBeEqual(Y, X, &may));
+  PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
+  PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
+  xkey  = &xd->copy.key;
+  ykey  = &yd->copy.key;
+  among = HybPatternsAmong(yd, X, ykey, xkey);
+  equal = (PetscBool)(xkey->nnz == ykey->nnz && (among || (xkey->i == ykey->i && xkey->j == ykey->j)));
   if (str == SAME_NONZERO_PATTERN) {
     PetscCheck(xc.nnz == yc.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "Number of nonzeros in the two matrices differ: %" PetscInt64_FMT " and %" PetscInt64_FMT ", though SAME_NONZERO_PATTERN was said", (PetscInt64)xc.nnz, (PetscInt64)yc.nnz);
     if (!PetscDefined(USE_DEBUG)) equal = PETSC_TRUE; /* the caller's word is taken */
@@ -653,17 +621,11 @@ static PetscErrorCode HybAXPYOnDevice(Mat Y, PetscScalar alpha, Mat X, MatStruct
       PetscFunctionReturn(PETSC_SUCCESS);
     }
     /* as many entries, and all of X's among Y's: the same pattern, and the sum is there */
-    if (str == SUBSET_NONZERO_PATTERN || (str != DIFFERENT_NONZERO_PATTERN && may)) {
+    if (str == SUBSET_NONZERO_PATTERN || (str != DIFFERENT_NONZERO_PATTERN && xkey->nnz == ykey->nnz && xd->copy.nonemptyrows == yd->copy.nonemptyrows && xd->copy.longest == yd->copy.longest)) {
       work = HybArenaOn(x);
       HybCallBoth(x->backend->csr->axpysubset(x, &work, (HybScalar *)&alpha, &xc, &yc, &missing), HybArenaReset(&work));
     }
-    if (!missing) {
-      Mat_SeqAIJHybridGPU *xd = NULL, *yd = NULL;
-
-      PetscCall(MatSeqAIJHybridGPUGetData(X, &xd));
-      PetscCall(MatSeqAIJHybridGPUGetData(Y, &yd));
-      PetscCall(HybPatternsKeep(Y, X, &yd->copy.key, &xd->copy.key));
-    }
+    if (!missing) HybPatternsKeep(yd, X, ykey, xkey);
   }
   if (missing) {
     PetscCheck(str != SAME_NONZERO_PATTERN, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The patterns of the two matrices differ, though SAME_NONZERO_PATTERN was said");

@@ -41,11 +41,12 @@ static PetscBool HybMultPlanPays(HybMultPlan *p, PetscCount nnz)
 */
 static PetscErrorCode HybMultPlanSetUp(const HybView *v, const HybCSR *csr, const HybPatternKey *key, PetscBool transpose, HybMultPlan *p)
 {
-  const HybExec             *x     = &v->x;
-  const Mat_SeqAIJHybridGPU *hyb   = v->hyb;
-  const Mat                  A     = v->A;
-  PetscInt                   bs    = 1;
-  PetscBool                  again = PETSC_FALSE;
+  const HybExec             *x      = &v->x;
+  const Mat_SeqAIJHybridGPU *hyb    = v->hyb;
+  const Mat                  A      = v->A;
+  const char                *method = "auto";
+  PetscInt                   bs     = 1;
+  PetscBool                  again  = PETSC_FALSE;
 
   PetscFunctionBegin;
   if (p->ready && HybPatternKeyEqual(key, &p->key)) {
@@ -57,22 +58,13 @@ static PetscErrorCode HybMultPlanSetUp(const HybView *v, const HybCSR *csr, cons
   p->spent = 0;
   PetscCall(HybMultPlanDestroy(p));
   if (!transpose) PetscCall(HybMultBlockSize(A, &bs));
-  {
-    /* a method that only the other side has: this side chooses for itself */
-    const char *method = "auto";
-
-    for (const HybSpMVMethod *const *m = x->backend->spmv; m && *m; m++) {
-      PetscBool flg;
-
-      PetscCall(PetscStrcmp(hyb->choices.spmv, (*m)->name, &flg));
-      if (flg) method = hyb->choices.spmv;
-    }
-    PetscCall(PetscStrcmp(hyb->choices.spmv, "auto", &p->onceonly));
-    p->onceonly = (PetscBool)(p->onceonly && !again && !transpose && HybExecOnDevice(x) && csr->nnz >= HybGlueState.options.planmin);
-    PetscCall(HybSpMVInit(&p->plan, x, method, bs));
-    p->plan.once = p->onceonly;
-    if (!transpose && HybExecOnDevice(x)) p->plan.longest = hyb->copy.longest;
-  }
+  /* a method that only the other side has: this side chooses for itself */
+  for (const HybSpMVMethod *const *m = x->backend->spmv; m && *m; m++)
+    if (!strcmp(hyb->choices.spmv, (*m)->name)) method = hyb->choices.spmv;
+  p->onceonly = (PetscBool)(!strcmp(hyb->choices.spmv, "auto") && !again && !transpose && HybExecOnDevice(x) && csr->nnz >= HybGlueState.options.planmin);
+  PetscCall(HybSpMVInit(&p->plan, x, method, bs));
+  p->plan.once = p->onceonly;
+  if (!transpose && HybExecOnDevice(x)) p->plan.longest = hyb->copy.longest;
   p->ready = PETSC_TRUE; /* from here on there is something to destroy */
   PetscCall(PetscMemzero(&p->key, sizeof(p->key)));
   PetscCall(HybSpMVSetUp(&p->plan, csr));
@@ -116,23 +108,13 @@ PetscErrorCode HybViewTranspose(const HybView *v, PetscBool conjugate, HybDevice
     work     = HybArenaOn(&w);
     t->ready = PETSC_TRUE; /* from here on there is something to free */
     PetscCall(PetscMemzero(&t->key, sizeof(t->key)));
-    {
-      PetscErrorCode ierr = x->backend->csr->transpose(&w, &t->arena, &work, csr, conjugate, &t->csr, &t->perm);
-
-      PetscCall(HybArenaReset(&work));
-      PetscCall(ierr);
-    }
-    t->key        = hyb->copy.key;
-    t->state      = hyb->copy.mark.state;
-    t->conjugated = conjugate;
-    t->stale      = PETSC_FALSE;
-  }
-  if (t->stale || t->state != hyb->copy.mark.state || t->conjugated != conjugate) {
+    HybCallBoth(x->backend->csr->transpose(&w, &t->arena, &work, csr, conjugate, &t->csr, &t->perm), HybArenaReset(&work));
+    t->key = hyb->copy.key;
+  } else
     PetscCall(x->backend->csr->gather(x, t->csr.nnz, t->perm, conjugate, csr->a, t->csr.a));
-    t->state      = hyb->copy.mark.state;
-    t->conjugated = conjugate;
-    t->stale      = PETSC_FALSE;
-  }
+  t->state      = hyb->copy.mark.state;
+  t->conjugated = conjugate;
+  t->stale      = PETSC_FALSE;
   PetscCall(HybEventEnd(HybGlueState.event.transpose, v->A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
