@@ -34,13 +34,6 @@ PetscErrorCode HybGivenParallel(PetscBool young)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static void HybGivenMove(HybArena *from, HybArena *to)
-{
-  *to          = *from;
-  from->blocks = NULL;
-  from->bytes  = 0;
-}
-
 /* are these, of T, the arrays that are kept? */
 static PetscBool HybGivenHas(Mat T)
 {
@@ -89,8 +82,8 @@ PetscErrorCode HybGivenKeep(Mat A, Mat_SeqAIJHybridGPU *hyb)
   HybGlueState.given.a      = HybFrameValues(A);
   HybGlueState.given.former = hyb->movedto ? hyb->former : NULL;
   HybGlueState.given.ours   = ours;
-  HybGivenMove(&hyb->arrays, &HybGlueState.given.arrays);
-  HybGivenMove(&hyb->moved, &HybGlueState.given.moved);
+  HybArenaGive(&hyb->arrays, &HybGlueState.given.arrays);
+  HybArenaGive(&hyb->moved, &HybGlueState.given.moved);
   /* who destroys A frees its own array of values, unless it was given away */
   if (hyb->movedto) {
     HybFrameSetValues(A, hyb->former);

@@ -73,7 +73,7 @@ PetscErrorCode HybMatCreateFromCSR(Mat A, const HybExec *x, HybArena *arrays, co
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUCreateLike(A, csr->m, csr->n, rbs, cbs, C));
-  ierr = HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(*C, x, arrays, csr) : MatSeqAIJHybridGPUAdopt(*C, arrays, csr);
+  ierr = MatSeqAIJHybridGPUAdopt(*C, x, PETSC_FALSE, arrays, csr);
   if (ierr) (void)MatDestroy(C);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

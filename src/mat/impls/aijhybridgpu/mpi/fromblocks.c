@@ -102,19 +102,19 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscErrorCode before, PetscInt
   Mat_MPIAIJHybridGPU *hyb     = NULL;
   void                *lent[2] = {NULL, NULL}, *data;
   HybComm              comm;
-  Mat                  T = NULL, block[2];
-  const PetscInt      *old;
+  Mat                  T      = NULL, block[2];
   PetscObjectState     was[2] = {0, 0};
   PetscErrorCode       ierr   = before, later;
 
   PetscFunctionBegin;
   PetscCall(HybCommGet(PetscObjectComm((PetscObject)C), &comm)); /* there is one: it is looked up */
   if (!ierr) ierr = MatMPIAIJHybridGPUGetData(C, &hyb);
-  if (!ierr) ierr = MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], &old);
+  if (!ierr) ierr = MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], NULL);
   for (int k = 0; k < 2 && !ierr; k++)
     if (block[k]) was[k] = block[k]->nonzerostate;
-  later = HybMPIHoldWorld(PetscObjectComm((PetscObject)C)); /* so that what its products open stays */
-  ierr  = HybFromBlocksMake(comm, ierr ? ierr : later, C, ncols, garray, lent, &T);
+  /* so that what its products open stays */
+  ierr  = HybErrorFirst(ierr, HybMPIHoldWorld(PetscObjectComm((PetscObject)C)));
+  ierr  = HybFromBlocksMake(comm, ierr, C, ncols, garray, lent, &T);
   *made = (PetscBool)(T != NULL);
   if (T) {
     if (!ierr) ierr = MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc);
@@ -125,8 +125,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscErrorCode before, PetscInt
     later   = MatDestroy(&T);
     if (later) (void)MatDestroy(&T); /* the rest of it */
     if (!ierr) ierr = later;
-    later = HybFromBlocksEmpty(C, was); /* which stop using what is lent before it goes */
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, HybFromBlocksEmpty(C, was)); /* which stop using what is lent before it goes */
   }
   for (int k = 0; k < 2; k++) PetscCall(PetscFree(lent[k]));
   PetscCall(HybCommRestore(&comm));
@@ -143,16 +142,13 @@ PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *x, HybArena o
   PetscCall(MatMPIAIJHybridGPUGetData(C, &hyb));
   PetscCall(MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], NULL));
   for (int k = 0; k < 2; k++) {
-    const HybCSR        *part  = k ? &csr->O : &csr->D;
-    Mat_SeqAIJHybridGPU *b     = NULL;
-    PetscBool            taken = PETSC_FALSE;
+    Mat_SeqAIJHybridGPU *b = NULL;
 
     PetscCall(MatSetBlockSizes(block[k], PetscAbs(C->rmap->bs), k ? 1 : PetscAbs(C->cmap->bs)));
     PetscCall(MatSeqAIJHybridGPUGetData(block[k], &b));
     b->choices = hyb->choices;
     b->block   = PETSC_TRUE;
-    if (!HybExecOnDevice(x)) PetscCall(MatSeqAIJHybridGPUTakeSmall(block[k], &out[k], part, &taken));
-    if (!taken) PetscCall(HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(block[k], x, &out[k], part) : MatSeqAIJHybridGPUAdopt(block[k], &out[k], part));
+    PetscCall(MatSeqAIJHybridGPUAdopt(block[k], x, PETSC_TRUE, &out[k], k ? &csr->O : &csr->D));
     block[k]->num_ass    = 1; /* as the parent's, which preallocates them */
     b->aspreallocated    = PETSC_TRUE;
     b->neverpreallocated = PETSC_FALSE;

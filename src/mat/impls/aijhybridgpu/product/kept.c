@@ -49,12 +49,10 @@ PetscErrorCode HybKeptReset(HybKept *k)
 
 void HybKeptSet(HybKept *k, HybArena *arrays, const HybCSR *csr)
 {
-  k->padded      = PETSC_TRUE;
-  k->arena       = *arrays;
-  k->csr         = *csr;
-  k->j           = NULL;
-  arrays->blocks = NULL;
-  arrays->bytes  = 0;
+  k->padded = PETSC_TRUE;
+  k->csr    = *csr;
+  k->j      = NULL;
+  HybArenaGive(arrays, &k->arena);
 }
 
 /* The union of the product's pattern and the diagonal, if the product lacks any of it: then *sum's arrays are in

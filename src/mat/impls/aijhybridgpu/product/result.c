@@ -80,15 +80,9 @@ PetscErrorCode HybResultSame(Mat C, HybMatProduct *mp, PetscCount work, PetscBoo
 
 static PetscErrorCode HybResultAdopt(Mat C, HybMatProduct *mp, PetscBool again, HybArena *arrays, HybCSR *result)
 {
-  const HybExec *x     = &mp->exec;
-  PetscBool      taken = PETSC_FALSE;
-
   PetscFunctionBegin;
-  if (C->force_diagonals)
-    PetscCall(HybKeptForceDiagonal(x, &mp->block[0].kept, arrays, result));
-  else if (!again && !HybExecOnDevice(x))
-    PetscCall(MatSeqAIJHybridGPUTakeSmall(C, arrays, result, &taken));
-  if (!taken) PetscCall(HybExecOnDevice(x) ? MatSeqAIJHybridGPUAdoptDevice(C, x, arrays, result) : MatSeqAIJHybridGPUAdopt(C, arrays, result));
+  if (C->force_diagonals) PetscCall(HybKeptForceDiagonal(&mp->exec, &mp->block[0].kept, arrays, result));
+  PetscCall(MatSeqAIJHybridGPUAdopt(C, &mp->exec, (PetscBool)(!C->force_diagonals && !again), arrays, result));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -30,6 +30,21 @@ static PetscErrorCode HybDenseIsOnDevice(Mat M, PetscBool *flg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* between the array and its copy */
+static PetscErrorCode HybDeviceDenseMove(const HybExec *x, const HybDeviceDense *d, PetscBool todevice)
+{
+  const PetscInt m = d->M->rmap->n, p = d->M->cmap->n;
+  const PetscInt columns = d->lda == m ? p : 1; /* that go in one */
+
+  PetscFunctionBegin;
+  for (PetscInt c = 0; c < p; c += columns) {
+    PetscScalar *const host = d->array + (size_t)d->lda * c, *const device = d->device + (size_t)m * c;
+
+    PetscCall(x->backend->copy(x, todevice ? device : host, todevice ? host : device, sizeof(PetscScalar) * (size_t)m * (size_t)columns, todevice ? HYB_COPY_HOST_TO_DEVICE : HYB_COPY_DEVICE_TO_HOST));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybDeviceDenseGet(const HybExec *x, HybArena *work, Mat M, PetscBool write, HybDeviceDense *d)
 {
   const PetscInt m = M->rmap->n, p = M->cmap->n;
@@ -56,10 +71,7 @@ static PetscErrorCode HybDeviceDenseGet(const HybExec *x, HybArena *work, Mat M,
     d->ld = m;
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)m * p, sizeof(PetscScalar), &d->device));
     if (!write) {
-      if (d->lda == m)
-        PetscCall(x->backend->copy(x, d->device, d->array, sizeof(PetscScalar) * (size_t)m * (size_t)p, HYB_COPY_HOST_TO_DEVICE));
-      else
-        for (PetscInt c = 0; c < p; c++) PetscCall(x->backend->copy(x, d->device + (size_t)m * c, d->array + (size_t)d->lda * c, sizeof(PetscScalar) * (size_t)m, HYB_COPY_HOST_TO_DEVICE));
+      PetscCall(HybDeviceDenseMove(x, d, PETSC_TRUE));
       PetscCall(HybLogToDevice(sizeof(PetscScalar) * (PetscLogDouble)m * p));
     }
   }
@@ -73,10 +85,7 @@ static PetscErrorCode HybDeviceDenseRestore(const HybExec *x, HybDeviceDense *d,
 
   PetscFunctionBegin;
   if (ok && d->write && d->device != d->array) {
-    if (d->lda == m)
-      PetscCall(x->backend->copy(x, d->array, d->device, sizeof(PetscScalar) * (size_t)m * (size_t)p, HYB_COPY_DEVICE_TO_HOST));
-    else
-      for (PetscInt c = 0; c < p; c++) PetscCall(x->backend->copy(x, d->array + (size_t)d->lda * c, d->device + (size_t)m * c, sizeof(PetscScalar) * (size_t)m, HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(HybDeviceDenseMove(x, d, PETSC_FALSE));
     PetscCall(x->backend->sync(x));
     PetscCall(HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)m * p));
   }

@@ -142,14 +142,12 @@ static PetscErrorCode HybDerivedKeep(Mat A, Mat B, HybArena *keep, PetscInt *per
   PetscCall(HybDerivedDestroy(&b->derived));
   PetscCall(HybIndicesKeep(rows, &b->derived.is[0]));
   PetscCall(HybIndicesKeep(cols, &b->derived.is[1]));
-  b->derived.arena     = *keep;
+  HybArenaGive(keep, &b->derived.arena);
+  b->derived.parent    = ((PetscObject)A)->id;
   b->derived.perm      = perm;
   b->derived.ready     = PETSC_TRUE;
   b->derived.parentkey = a->copy.key;
   b->derived.key       = b->copy.key;
-  keep->blocks         = NULL;
-  keep->bytes          = 0;
-  PetscCall(PetscObjectGetId((PetscObject)A, &b->derived.parent));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -160,16 +158,13 @@ static PetscErrorCode HybDerivedRefresh(Mat A, Mat B, const HybExec *x, IS rows,
   HybExec              xb;
   HybCSR               ac, bc;
   PetscBool            device, same;
-  PetscObjectId        id;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
   if (!MatIsSeqAIJHybridGPU(B)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(A, &a));
   PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
-  if (!b->derived.ready) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscObjectGetId((PetscObject)A, &id));
-  if (id != b->derived.parent) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!b->derived.ready || ((PetscObject)A)->id != b->derived.parent) PetscFunctionReturn(PETSC_SUCCESS);
   for (int k = 0; k < 2; k++) {
     PetscCall(HybIndicesSame(k ? cols : rows, &b->derived.is[k], &same));
     if (!same) PetscFunctionReturn(PETSC_SUCCESS);
@@ -206,9 +201,10 @@ static PetscErrorCode MatSeqAIJHybridGPUCloneOnDevice(Mat A, const HybExec *x, P
 
 static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op, Mat *B)
 {
-  Mat_SeqAIJHybridGPU *a = NULL;
+  Mat_SeqAIJHybridGPU *a = NULL, *b = NULL;
   HybExec              x;
-  PetscBool            device = PETSC_FALSE;
+  PetscBool            device = PETSC_FALSE, ended;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, duplicate, A, op, B);
@@ -216,8 +212,7 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   if (op != MAT_SHARE_NONZERO_PATTERN && !a->hostcopy && (a->lives != HYB_LIVES_PROMOTED || a->optionsknown)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(A, &x, &device));
   if (device) PetscCall(MatSeqAIJHybridGPUBirthExec(A, &x, &device));
   if (!device) {
-    const int      readers = a->readers; /* before 3.26 the parent gets the values twice, and restores them once */
-    PetscErrorCode ierr;
+    const int readers = a->readers; /* before 3.26 the parent gets the values twice, and restores them once */
 
     if (op == MAT_COPY_VALUES)
       ierr = MatSeqAIJHybridGPUHostDuplicate(A, PETSC_TRUE, B);
@@ -231,8 +226,6 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     PetscCall(ierr);
     PetscCall(MatSeqAIJHybridGPUShare(A, *B));
     if (a->neverpreallocated && MatIsSeqAIJHybridGPU(*B)) {
-      Mat_SeqAIJHybridGPU *b = NULL;
-
       PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
       b->neverpreallocated = PETSC_TRUE;
     }
@@ -242,31 +235,22 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
   PetscCall(MatSeqAIJHybridGPUCreateLike(A, A->rmap->n, A->cmap->n, A->rmap->bs, A->cmap->bs, B));
   PetscCall(PetscLayoutReference(A->rmap, &(*B)->rmap));
   PetscCall(PetscLayoutReference(A->cmap, &(*B)->cmap));
-  {
-    PetscErrorCode ierr = MatSeqAIJHybridGPUCloneOnDevice(A, &x, (PetscBool)(op == MAT_COPY_VALUES), *B);
-
-    if (ierr) (void)MatDestroy(B);
-    PetscCall(ierr);
-  }
+  ierr = MatSeqAIJHybridGPUCloneOnDevice(A, &x, (PetscBool)(op == MAT_COPY_VALUES), *B);
+  if (ierr) (void)MatDestroy(B);
+  PetscCall(ierr);
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DUPLICATE], A));
   PetscCall(MatSeqAIJHybridGPUShare(A, *B));
   (*B)->num_ass = 0; /* a duplicate was never assembled itself */
-  {
-    Mat_SeqAIJHybridGPU *b = NULL;
-    PetscBool            ended;
-
-    PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
-    /* the number by which a pattern is known goes with it, as AIJ's does: MatHeaderReplace() by a duplicate is no
-       news */
-    (*B)->nonzerostate = (*B)->ass_nonzerostate = A->nonzerostate;
-    b->copy.key.nonzerostate = b->checkkey.nonzerostate = A->nonzerostate;
-    if (!a->inodesleft) {
-      PetscCall(HybInodesEnded(A, &ended));
-      if (ended) b->inodesleft = PETSC_FALSE;
-    }
-    for (int k = 0; k < HYB_ASKED_GROUPS; k++)
-      if (b->asked[k].said) PetscCall((*HYB_PARENT.setoption)(*B, b->asked[k].op, b->asked[k].flg));
+  PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
+  /* the number by which a pattern is known goes with it, as AIJ's does: MatHeaderReplace() by a duplicate is no news */
+  (*B)->nonzerostate = (*B)->ass_nonzerostate = A->nonzerostate;
+  b->copy.key.nonzerostate = b->checkkey.nonzerostate = A->nonzerostate;
+  if (!a->inodesleft) {
+    PetscCall(HybInodesEnded(A, &ended));
+    if (ended) b->inodesleft = PETSC_FALSE;
   }
+  for (int k = 0; k < HYB_ASKED_GROUPS; k++)
+    if (b->asked[k].said) PetscCall((*HYB_PARENT.setoption)(*B, b->asked[k].op, b->asked[k].flg));
   PetscCall(PetscFunctionListDuplicate(((PetscObject)A)->qlist, &((PetscObject)(*B))->qlist));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -289,27 +273,10 @@ static PetscErrorCode HybTransposeOnDevice(Mat A, const HybExec *x, HybArena *ar
 static PetscErrorCode HybDerivedChanged(Mat A, Mat B, PetscBool *changed)
 {
   Mat_SeqAIJHybridGPU *b = NULL;
-  PetscObjectId        id;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(B, &b));
-  PetscCall(PetscObjectGetId((PetscObject)A, &id));
-  *changed = (PetscBool)(b->derived.ready && id == b->derived.parent && A->nonzerostate != b->derived.parentkey.nonzerostate);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybTransposeKeys(Mat A, Mat B, PetscObjectId *id, HybPatternKey *own, HybPatternKey *other)
-{
-  HybLent l;
-
-  PetscFunctionBegin;
-  PetscCall(PetscObjectGetId((PetscObject)A, id));
-  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
-  PetscCall(HybPatternKeyGet(A, &l.csr, other));
-  PetscCall(HybLentRestore(A, &l));
-  PetscCall(HybLentGet(B, PETSC_FALSE, &l));
-  PetscCall(HybPatternKeyGet(B, &l.csr, own));
-  PetscCall(HybLentRestore(B, &l));
+  *changed = (PetscBool)(b->derived.ready && ((PetscObject)A)->id == b->derived.parent && A->nonzerostate != b->derived.parentkey.nonzerostate);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -336,22 +303,24 @@ static PetscErrorCode HybTransposeOfParent(Mat A, MatReuse reuse, Mat *B)
 {
   Mat_SeqAIJHybridGPU *b     = NULL;
   PetscBool            known = PETSC_FALSE;
-  PetscObjectId        id;
   HybPatternKey        own, other;
   HybInPlace           w;
 
   PetscFunctionBegin;
   if (reuse == MAT_REUSE_MATRIX && MatIsSeqAIJHybridGPU(*B) && (*B)->assembled) {
     PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
-    PetscCall(HybTransposeKeys(A, *B, &id, &own, &other));
-    known = (PetscBool)(id == b->transposed.id && HybPatternKeyEqual(&own, &b->transposed.own) && HybPatternKeyEqual(&other, &b->transposed.other));
+    PetscCall(HybPatternKeyNow(A, &other));
+    PetscCall(HybPatternKeyNow(*B, &own));
+    known = (PetscBool)(((PetscObject)A)->id == b->transposed.id && HybPatternKeyEqual(&own, &b->transposed.own) && HybPatternKeyEqual(&other, &b->transposed.other));
     if (known) PetscCall(MatSeqAIJHybridGPUHostWrites(*B));
   }
   PetscCall(HybInPlaceBegin(reuse == MAT_REUSE_MATRIX && !known ? *B : NULL, &w));
   HybCallBoth(reuse == MAT_INITIAL_MATRIX ? HybNewTransposeOfParent(A, B) : (*HYB_PARENT.transpose)(A, reuse, B), HybInPlaceEnd(reuse == MAT_REUSE_MATRIX && !known ? *B : NULL, &w));
   if (reuse == MAT_INPLACE_MATRIX || known || !MatIsSeqAIJHybridGPU(*B)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
-  PetscCall(HybTransposeKeys(A, *B, &b->transposed.id, &b->transposed.own, &b->transposed.other));
+  b->transposed.id = ((PetscObject)A)->id;
+  PetscCall(HybPatternKeyNow(A, &b->transposed.other));
+  PetscCall(HybPatternKeyNow(*B, &b->transposed.own));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -393,20 +362,19 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
   HybArena       arrays, keep;
   HybCSR         csr;
   PetscInt      *perm = NULL;
-  PetscBool      device, done = PETSC_FALSE, changed = PETSC_FALSE;
+  PetscBool      device, again, done = PETSC_FALSE, changed = PETSC_FALSE;
   PetscErrorCode ierr;
-  Mat            T;
+  Mat            T = NULL;
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, transpose, A, reuse, B);
   PetscCall(MatSeqAIJHybridGPUBirthExec(A, &x, &device));
   /* a result that the host made, or that lives on the host now, is the host's to write */
   if (device && reuse == MAT_REUSE_MATRIX) {
-    PetscBool ondevice = PETSC_FALSE;
-    HybExec   xb;
+    HybExec xb;
 
-    if (MatIsSeqAIJHybridGPU(*B)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(*B, &xb, &ondevice));
-    device = ondevice;
+    device = MatIsSeqAIJHybridGPU(*B);
+    if (device) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(*B, &xb, &device));
   }
   if (!device) {
     Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -431,22 +399,14 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
     arrays = HybArenaOn(&x);
     keep   = HybArenaOn(&x);
     ierr   = HybTransposeOnDevice(A, &x, &arrays, &keep, &csr, &perm);
+    if (!ierr && reuse == MAT_REUSE_MATRIX) ierr = HybDerivedChanged(A, *B, &changed);
+    again = (PetscBool)(reuse == MAT_REUSE_MATRIX && !changed);
+    if (!ierr && !again) ierr = MatSeqAIJHybridGPUCreateLike(A, A->cmap->n, A->rmap->n, A->cmap->bs, A->rmap->bs, &T);
+    if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(again ? *B : T, &x, &arrays, &csr);
     if (ierr) {
       (void)HybArenaReset(&arrays);
       (void)HybArenaReset(&keep);
-    }
-    PetscCall(ierr);
-    if (reuse == MAT_REUSE_MATRIX) PetscCall(HybDerivedChanged(A, *B, &changed));
-    T = *B;
-    if (reuse != MAT_REUSE_MATRIX || changed) {
-      T    = NULL;
-      ierr = MatSeqAIJHybridGPUCreateLike(A, A->cmap->n, A->rmap->n, A->cmap->bs, A->rmap->bs, &T);
-    }
-    if (!ierr) ierr = MatSeqAIJHybridGPUAdoptDevice(T, &x, &arrays, &csr);
-    if (ierr) {
-      (void)HybArenaReset(&arrays);
-      (void)HybArenaReset(&keep);
-      if (reuse != MAT_REUSE_MATRIX || changed) (void)MatDestroy(&T);
+      (void)MatDestroy(&T);
     }
     PetscCall(ierr);
     if (reuse == MAT_INPLACE_MATRIX) {
@@ -455,11 +415,11 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
       PetscCall(HybHeaderMerge(A, &T));
       PetscCall(MatSeqAIJHybridGPUForgetCOO(A));
     } else {
-      PetscCall(HybDerivedKeep(A, T, &keep, perm, NULL, NULL));
+      PetscCall(HybDerivedKeep(A, again ? *B : T, &keep, perm, NULL, NULL));
       if (changed) {
         PetscCall(HybHeaderMerge(*B, &T));
         PetscCall(MatTransposeSetPrecursor(A, *B));
-      } else
+      } else if (!again)
         *B = T;
     }
   }

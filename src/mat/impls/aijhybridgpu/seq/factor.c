@@ -49,10 +49,9 @@ static PetscErrorCode HybFactorGet(Mat F, HybFactor **f)
 /* f->A = A as aijcusparse, its values at least */
 static PetscErrorCode HybFactorConvert(HybFactor *f, Mat A)
 {
-  PetscObjectId id;
+  const PetscObjectId id = ((PetscObject)A)->id;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectGetId((PetscObject)A, &id));
   if (f->A && (id != f->id || f->nonzerostate != A->nonzerostate)) PetscCall(MatDestroy(&f->A));
   PetscCall(MatConvert(A, MATSEQAIJCUSPARSE, f->A ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, &f->A));
   f->id           = id;

@@ -47,8 +47,6 @@ static PetscErrorCode HybDataGone(Mat A, Mat_SeqAIJHybridGPU *hyb, Mat *T)
 /* C, whose states were these, has got a result for its contents */
 static PetscErrorCode HybAdopted(Mat C, Mat_SeqAIJHybridGPU *hyb, PetscObjectState nonzerostate, PetscObjectState state)
 {
-  HybLent l;
-
   PetscFunctionBegin;
   C->preallocated  = PETSC_TRUE;
   C->assembled     = PETSC_TRUE;
@@ -58,9 +56,7 @@ static PetscErrorCode HybAdopted(Mat C, Mat_SeqAIJHybridGPU *hyb, PetscObjectSta
   PetscCall(PetscMemzero(&C->info, sizeof(C->info)));
   PetscCall(PetscObjectStateSet((PetscObject)C, state + 1));
   HybStorageMoved(hyb);
-  PetscCall(HybLentGet(C, PETSC_FALSE, &l));
-  PetscCall(HybPatternKeyGet(C, &l.csr, &hyb->checkkey)); /* our own results are sorted */
-  PetscCall(HybLentRestore(C, &l));
+  PetscCall(HybPatternKeyNow(C, &hyb->checkkey)); /* our own results are sorted */
 #if defined(PETSC_HAVE_DEVICE)
   C->offloadmask = PETSC_OFFLOAD_CPU;
 #endif
@@ -98,16 +94,14 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   PetscCall(HybStorageDropMoved(C, hyb));
   PetscCall(MatSeqAIJHybridGPUExchangeData(C, T));
   /* from here on C owns them, whatever fails */
-  old                 = hyb->arrays;
-  hyb->arrays         = *arrays;
+  old = hyb->arrays;
+  HybArenaGive(arrays, &hyb->arrays);
   hyb->pass           = NULL;
   hyb->adopted        = csr->i;
   hyb->narrow         = narrow;
   hyb->stored         = PETSC_FALSE;
   hyb->aspreallocated = hyb->inodesleft = hyb->neverpreallocated = PETSC_FALSE;
   PetscCall(PetscFree(hyb->preallocated));
-  arrays->blocks = NULL;
-  arrays->bytes  = 0;
   hyb->adoptions++;
   PetscCall(HybStorageGo(hyb, lives));
   MatSeqAIJHybridGPUSetBornOps(C, PETSC_FALSE);
@@ -145,7 +139,7 @@ static PetscErrorCode HybFillRows(Mat C, const HybCSR *csr)
   The matrix that HybAdopt() throws away costs as much as a small product does: entries of so few are copied instead.
   For a C that is new, of a result on the host. *taken: arrays is empty afterwards, and C is as after HybAdopt().
 */
-PetscErrorCode MatSeqAIJHybridGPUTakeSmall(Mat C, HybArena *arrays, const HybCSR *csr, PetscBool *taken)
+static PetscErrorCode HybTakeSmall(Mat C, HybArena *arrays, const HybCSR *csr, PetscBool *taken)
 {
   const PetscObjectState nonzerostate = C->nonzerostate;
   Mat_SeqAIJHybridGPU   *hyb          = NULL;
@@ -167,13 +161,6 @@ PetscErrorCode MatSeqAIJHybridGPUTakeSmall(Mat C, HybArena *arrays, const HybCSR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr)
-{
-  PetscFunctionBegin;
-  PetscCall(HybAdopt(C, NULL, arrays, csr, NULL, HYB_LIVES_HOST));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, HybArena *arrays, const HybCSR *csr)
 {
   Mat_SeqAIJHybridGPU *hyb  = NULL;
@@ -182,8 +169,7 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
   HybMem               jmem, amem;
   PetscBool            shared;
   PetscOptions         noinode = NULL;
-  HybLent              l;
-  HybRowLengths        rows = {NULL, NULL, NULL, NULL, 0, 0};
+  HybRowLengths        rows    = {NULL, NULL, NULL, NULL, 0, 0};
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
@@ -231,9 +217,7 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
   ierr = HybAdopt(C, x, arrays, &host, &rows, shared ? HYB_LIVES_SHARED : HYB_LIVES_MIRRORED);
   HybNoInodeEnd(&noinode);
   PetscCall(ierr);
-  PetscCall(HybLentGet(C, PETSC_TRUE, &l));
-  PetscCall(HybPatternKeyGet(C, &l.csr, &copy.key));
-  PetscCall(HybLentRestore(C, &l));
+  PetscCall(HybPatternKeyNow(C, &copy.key));
   /* MatDuplicate() and MatTranspose() count the state once more: pages that are shared need not be asked back for that.
      Should it have been the host that wrote, they come back by themselves */
   PetscCall(HybMarkSet(C, shared, &copy.mark));
@@ -252,9 +236,21 @@ PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *
   HybLargePagesBegin(csr->m);
   ierr = HybAdoptDevice(C, x, &work, arrays, csr);
   HybLargePagesEnd();
-  if (ierr) (void)HybArenaReset(&work);
-  PetscCall(ierr);
-  PetscCall(HybArenaReset(&work));
+  HybCallBoth(ierr, HybArenaReset(&work));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, const HybExec *x, PetscBool copies, HybArena *arrays, const HybCSR *csr)
+{
+  PetscBool taken = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (HybExecOnDevice(x)) {
+    PetscCall(MatSeqAIJHybridGPUAdoptDevice(C, x, arrays, csr));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (copies) PetscCall(HybTakeSmall(C, arrays, csr, &taken));
+  if (!taken) PetscCall(HybAdopt(C, NULL, arrays, csr, NULL, HYB_LIVES_HOST));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -350,10 +346,8 @@ static PetscErrorCode HybTakeHostData(Mat A, Mat *D)
     MatSeqAIJHybridGPULookAtOptions(A);
     PetscCall(HybMoveStoredValues(*D, A, hyb));
   }
-  arrays             = hyb->arrays;
-  hyb->arrays.blocks = NULL;
-  hyb->arrays.bytes  = 0;
-  hyb->adopted       = NULL;
+  HybArenaGive(&hyb->arrays, &arrays);
+  hyb->adopted = NULL;
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
   PetscCall(HybStorageGo(hyb, HYB_LIVES_HOST));
   MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE);

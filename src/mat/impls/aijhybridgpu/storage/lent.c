@@ -67,6 +67,17 @@ PetscErrorCode HybLentReturn(Mat A, HybLent *l)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybPatternKeyNow(Mat A, HybPatternKey *key)
+{
+  HybLent l;
+
+  PetscFunctionBegin;
+  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
+  PetscCall(HybPatternKeyGet(A, &l.csr, key));
+  PetscCall(HybLentRestore(A, &l));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscCount HybCountNonemptyRows(const HybCSR *csr, PetscCount *longest)
 {
   PetscCount n = 0, most = 0;

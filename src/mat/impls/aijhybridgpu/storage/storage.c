@@ -221,11 +221,9 @@ PetscErrorCode HybStorageRetire(Mat_SeqAIJHybridGPU *hyb, HybArena *arena)
 
   PetscFunctionBegin;
   if (HybStorageLent(hyb) && arena->blocks && !PetscNew(&kept)) {
-    kept->arena   = *arena;
-    kept->next    = hyb->retired;
-    hyb->retired  = kept;
-    arena->blocks = NULL;
-    arena->bytes  = 0;
+    HybArenaGive(arena, &kept->arena);
+    kept->next   = hyb->retired;
+    hyb->retired = kept;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaReset(arena));

@@ -238,6 +238,13 @@ static inline void HybStorageMoved(Mat_SeqAIJHybridGPU *hyb)
   hyb->moves++;
   hyb->writes = 0;
 }
+/* what one has is the other's from here on */
+static inline void HybArenaGive(HybArena *from, HybArena *to)
+{
+  *to          = *from;
+  from->blocks = NULL;
+  from->bytes  = 0;
+}
 /* Calls a function of the parent's on A, whose accesses are part of an operation of ours */
 #define HybInside(A, call)                             \
   do {                                                 \
@@ -352,6 +359,8 @@ static inline PetscErrorCode HybLentRestore(Mat A, HybLent *l)
 {
   return l->foreign ? HybLentReturn(A, l) : PETSC_SUCCESS;
 }
+/* of the pattern as it is */
+PETSC_INTERN PetscErrorCode HybPatternKeyNow(Mat, HybPatternKey *);
 /* rows with entries of a matrix on the host, by which PETSc counts a product's operations, and the entries of the
    longest one */
 PETSC_INTERN PetscCount HybCountNonemptyRows(const HybCSR *, PetscCount *longest);
@@ -486,9 +495,9 @@ PETSC_INTERN void HybLargePagesEnd(void);
   } while (0)
 
 /* adopt.c: makes csr (arrays in *arrays, which is taken over) the contents of C, a sequential matrix of ours of the
-   same sizes. What C was is destroyed. The second: the arrays are the device's, and csr's pointers are for it. */
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, HybArena *arrays, const HybCSR *csr);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUTakeSmall(Mat C, HybArena *arrays, const HybCSR *csr, PetscBool *taken);
+   same sizes. What C was is destroyed. The arrays are where x executes, and csr's pointers are for it. copies: a few
+   entries of the host may be copied instead. The second: x is the device's. */
+PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdopt(Mat C, const HybExec *x, PetscBool copies, HybArena *arrays, const HybCSR *csr);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUAdoptDevice(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr);
 /* the base class gets arrays of its own */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDisown(Mat);

@@ -8,16 +8,13 @@
 PetscErrorCode MatSeqAIJHybridGPUWriteOnDevice(Mat A, HybExec *x, PetscBool *flg)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybLent              l;
   HybPatternKey        key;
 
   PetscFunctionBegin;
   *flg = PETSC_FALSE;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   if (!HybBorn(hyb) || !(A->assembled || (hyb->coopattern && A->insertmode == NOT_SET_VALUES))) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
-  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
-  PetscCall(HybLentRestore(A, &l));
+  PetscCall(HybPatternKeyNow(A, &key));
   if (!HybPatternKeyEqual(&key, &hyb->copy.key)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x));
   *flg = HybExecOnDevice(x);
@@ -75,7 +72,6 @@ static PetscErrorCode HybWriteMayComeBack(Mat A, const Mat_SeqAIJHybridGPU *hyb,
 PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, PetscCount alone, HybExec *x, PetscBool *device, HybWriteThrough *w)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybLent              l;
   HybPatternKey        key;
   PetscObjectState     state;
   PetscBool            due, first;
@@ -86,9 +82,7 @@ PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, PetscCount a
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   if (!*device) PetscCall(HybStorageQuiet(hyb));
   if (*device || HybBorn(hyb) || !hyb->copy.pattern || !A->assembled) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
-  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
-  PetscCall(HybLentRestore(A, &l));
+  PetscCall(HybPatternKeyNow(A, &key));
   if (!HybPatternKeyEqual(&key, &hyb->copy.key)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybGlueGetExec(A, &hyb->choices, HYB_ANY_SIZE, x)); /* it has been used there: no matter what its size is */
   if (!HybExecOnDevice(x)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -127,7 +121,6 @@ PetscErrorCode MatSeqAIJHybridGPUWriteBack(Mat A, const HybExec *x, const HybWri
 PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool interface)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybLent              l;
   HybPatternKey        key;
 
   PetscFunctionBegin;
@@ -136,9 +129,7 @@ PetscErrorCode MatSeqAIJHybridGPUWriteEnd(Mat A, HybWriteThrough *w, PetscBool i
   hyb->transpose.stale = PETSC_TRUE;
   if (!w->both) hyb->copy.values = PETSC_FALSE;
   if (!w->counts) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
-  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
-  PetscCall(HybLentRestore(A, &l));
+  PetscCall(HybPatternKeyNow(A, &key));
   /* the parent made room for new entries */
   if (!HybPatternKeyEqual(&key, &hyb->copy.key)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMarkSet(A, interface, &hyb->written));
