@@ -15,24 +15,18 @@ static const char *const HybOptionsOfOthers[] = {"pc_gamg_aijhybridgpu", "pc_mg_
 /* The nearest of the options that there are, without its dash; *o: its line, NULL if it is others' */
 static const char *HybOptionNearest(const char *name, int *distance, const HybOption **o)
 {
-  const char      *nearest = NULL;
-  const HybOption *next;
+  const PetscInt others  = (PetscInt)PETSC_STATIC_ARRAY_LENGTH(HybOptionsOfOthers);
+  const char    *nearest = NULL;
 
   *distance = 2 * HYB_OPTION_LENGTH;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(HybOptionsOfOthers); k++) {
-    const int d = HybOptionDistance(name, HybOptionsOfOthers[k]);
+  for (PetscInt k = 0; k < others || HybOptionAt(k - others); k++) {
+    const HybOption *next  = k < others ? NULL : HybOptionAt(k - others);
+    const char      *known = next ? next->name + 1 : HybOptionsOfOthers[k];
+    const int        d     = HybOptionDistance(name, known);
 
     if (d >= *distance) continue;
     *distance = d;
-    nearest   = HybOptionsOfOthers[k];
-    *o        = NULL;
-  }
-  for (PetscInt k = 0; (next = HybOptionAt(k)); k++) {
-    const int d = HybOptionDistance(name, next->name + 1);
-
-    if (d >= *distance) continue;
-    *distance = d;
-    nearest   = next->name + 1;
+    nearest   = known;
     *o        = next;
   }
   return nearest;

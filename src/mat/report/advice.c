@@ -131,9 +131,9 @@ static void HybAdviseSolve(HybReport *r)
   char              one[32], all[32];
 
   for (PetscMPIInt p = 1; p < r->known; p++)
-    if (r->accounts[p].run.seconds[HYB_PART_SOLVE] + r->accounts[p].run.seconds[HYB_PART_APPLY] > a->run.seconds[HYB_PART_SOLVE] + a->run.seconds[HYB_PART_APPLY]) a = &r->accounts[p];
+    if (HybRunSolves(&r->accounts[p].run) > HybRunSolves(&a->run)) a = &r->accounts[p];
   if (a->status != HYB_DEVICE_READY) return;
-  solve = a->run.seconds[HYB_PART_SOLVE] + a->run.seconds[HYB_PART_APPLY];
+  solve = HybRunSolves(&a->run);
   HybAdviceSeconds(solve, all, sizeof(all));
   copies  = a->spent.solveseconds[HYB_SPENT_TODEVICE] + a->spent.solveseconds[HYB_SPENT_TOHOST];
   ncopies = (PetscInt64)(a->spent.solvecalls[HYB_SPENT_TODEVICE] + a->spent.solvecalls[HYB_SPENT_TOHOST]);

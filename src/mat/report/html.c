@@ -165,7 +165,7 @@ static const HybAccount *WholeOf(const HybReport *r)
   for (PetscMPIInt p = 1; p < r->known; p++) {
     const HybRun *one = &r->accounts[p].run, *most = &a->run;
 
-    if (one->seconds[HYB_PART_SETUP] + one->seconds[HYB_PART_SOLVE] + one->seconds[HYB_PART_APPLY] > most->seconds[HYB_PART_SETUP] + most->seconds[HYB_PART_SOLVE] + most->seconds[HYB_PART_APPLY]) a = &r->accounts[p];
+    if (one->seconds[HYB_PART_SETUP] + HybRunSolves(one) > most->seconds[HYB_PART_SETUP] + HybRunSolves(most)) a = &r->accounts[p];
   }
   return a;
 }
@@ -232,13 +232,13 @@ static void Whole(FILE *f, const HybReport *r)
   const double             setup   = PetscMin(run->ours[HYB_PART_SETUP], run->seconds[HYB_PART_SETUP]);
   const double             solve   = SolveOurs(a) + ApplyOurs(a);
   const Piece              bar[]   = {
-                   {'c', run->before                                                        },
-                   {'a', setup                                                              },
-                   {'A', run->seconds[HYB_PART_SETUP] - setup                               },
-                   {'c', run->seconds[HYB_PART_OUTSIDE]                                     },
-                   {'b', solve                                                              },
-                   {'B', run->seconds[HYB_PART_SOLVE] + run->seconds[HYB_PART_APPLY] - solve},
-                   {'c', run->after                                                         }
+                   {'c', run->before                         },
+                   {'a', setup                               },
+                   {'A', run->seconds[HYB_PART_SETUP] - setup},
+                   {'c', run->seconds[HYB_PART_OUTSIDE]      },
+                   {'b', solve                               },
+                   {'B', HybRunSolves(run) - solve           },
+                   {'c', run->after                          }
   };
 
   /* another logger was there */
@@ -396,7 +396,7 @@ static void KindsOrder(const HybReport *r, int order[])
   for (int k = 0; k < r->nkinds; k++) {
     int at = k;
 
-    for (; at > 0 && HybKindAll(&r->kinds[order[at - 1]]) < HybKindAll(&r->kinds[k]); at--) order[at] = order[at - 1];
+    for (; at > 0 && HybKindSeconds(&r->kinds[order[at - 1]]) < HybKindSeconds(&r->kinds[k]); at--) order[at] = order[at - 1];
     order[at] = k;
   }
 }
@@ -406,12 +406,12 @@ static void KindsOrder(const HybReport *r, int order[])
 static void MatricesChart(FILE *f, const HybReport *r, const int order[])
 {
   static const char *const groups[] = {"products", "products with vectors", "other"};
-  const double             most     = HybKindAll(&r->kinds[order[0]]);
+  const double             most     = HybKindSeconds(&r->kinds[order[0]]);
 
   fputs("<h2>Time by matrix</h2>\n", f);
   Key(f, "abc", groups);
   fputs("<div class=\"bars\">\n", f);
-  for (int k = 0; k < r->nkinds && HybKindAll(&r->kinds[order[k]]) > 0; k++) {
+  for (int k = 0; k < r->nkinds && HybKindSeconds(&r->kinds[order[k]]) > 0; k++) {
     const HybRecordKind *kind = &r->kinds[order[k]];
     char                 label[160];
     double               s[3];
@@ -436,7 +436,7 @@ static void MatricesChart(FILE *f, const HybReport *r, const int order[])
     fputs("</div>\n", f);
   }
   fputs("</div>\n", f);
-  if (r->nkinds > HYB_CHART_ROWS && HybKindAll(&r->kinds[order[HYB_CHART_ROWS]]) > 0) fputs("</details>\n", f);
+  if (r->nkinds > HYB_CHART_ROWS && HybKindSeconds(&r->kinds[order[HYB_CHART_ROWS]]) > 0) fputs("</details>\n", f);
 }
 
 /* of the process that held most */

@@ -12,8 +12,6 @@ PETSC_INTERN void HybPageCount(FILE *, PetscInt64);
 PETSC_INTERN void HybPageBytes(FILE *, double);
 PETSC_INTERN void HybPageSeconds(FILE *, double);
 PETSC_INTERN void HybPageKind(FILE *, const HybRecordKey *, PetscBool size); /* a cell */
-/* seconds of all operations but those within others */
-PETSC_INTERN double HybKindAll(const HybRecordKind *);
 
 /* tables.c; order: of the kinds, those that took longest first */
 PETSC_INTERN void HybPageGrids(FILE *, const HybReport *);

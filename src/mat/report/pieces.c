@@ -83,12 +83,3 @@ void HybPageKind(FILE *f, const HybRecordKey *key, PetscBool size)
   }
   fputs("</td>", f);
 }
-
-double HybKindAll(const HybRecordKind *k)
-{
-  double s = 0;
-
-  for (int l = 0; l < k->nlines; l++)
-    if (!HybOpIsNested((int)k->lines[l].op)) s += k->lines[l].seconds;
-  return s;
-}

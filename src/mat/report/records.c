@@ -150,11 +150,22 @@ PetscErrorCode HybRecordsCreate(HybRecords **records)
   PetscCall(PetscNew(records));
   PetscCall(PetscCalloc1(HYB_RECORD_KINDS, &(*records)->kinds));
   PetscCall(PetscCalloc1(HYB_RECORD_KINDS, &(*records)->merged));
-  PetscCall(PetscNew(&(*records)->table[0])); /* id 0: that of many */
+  (*records)->table[0] = (HybRecord)calloc(1, sizeof(*(*records)->table[0])); /* id 0: that of many */
+  PetscCheck((*records)->table[0], PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for a report, %zu bytes: leave out -mat_aijhybridgpu_report", sizeof(*(*records)->table[0]));
   (*records)->table[0]->kind.matrices  = 1;
   (*records)->table[0]->kind.key.level = -1;
   (*records)->table[0]->kind.key.role  = HYB_ROLE_OTHER;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static void HybRecordsFree(HybRecord list)
+{
+  while (list) {
+    HybRecord next = list->next;
+
+    free(list);
+    list = next;
+  }
 }
 
 PetscErrorCode HybRecordsDestroy(HybRecords **records)
@@ -162,23 +173,8 @@ PetscErrorCode HybRecordsDestroy(HybRecords **records)
   HybRecords *r = *records;
 
   PetscFunctionBegin;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++) {
-    while (r->table[k]) {
-      HybRecord next = r->table[k]->next;
-
-      if (r->table[k]->id)
-        free(r->table[k]);
-      else
-        PetscCall(PetscFree(r->table[k]));
-      r->table[k] = next;
-    }
-  }
-  while (r->leaving) {
-    HybRecord next = r->leaving->next;
-
-    free(r->leaving);
-    r->leaving = next;
-  }
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++) HybRecordsFree(r->table[k]);
+  HybRecordsFree(r->leaving);
   PetscCall(PetscFree(r->options));
   PetscCall(PetscFree(r->kinds));
   PetscCall(PetscFree(r->merged));
@@ -283,7 +279,8 @@ static void HybKindAdd(HybRecordKind *k, const HybRecordKind *kind, PetscBool pr
   }
 }
 
-static double HybKindSeconds(const HybRecordKind *k)
+/* of all operations but those within others */
+double HybKindSeconds(const HybRecordKind *k)
 {
   double s = 0;
 
@@ -643,16 +640,19 @@ void HybRecordLeft(Mat A)
   if (!rec->pending) HybRecordFold(r, rec);
 }
 
+static void HybRecordsMerge(HybRecords *r, int *n, HybRecord rec)
+{
+  for (; rec; rec = rec->next)
+    if (rec->kind.nlines) HybKindsMerge(r->merged, n, &rec->kind, PETSC_FALSE);
+}
+
 int HybRecordsNow(HybRecords *r)
 {
   int n = 0;
 
   for (int k = 0; k < r->nkinds; k++) HybKindsMerge(r->merged, &n, &r->kinds[k], PETSC_FALSE);
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++)
-    for (HybRecord rec = r->table[k]; rec; rec = rec->next)
-      if (rec->kind.nlines) HybKindsMerge(r->merged, &n, &rec->kind, PETSC_FALSE);
-  for (HybRecord rec = r->leaving; rec; rec = rec->next)
-    if (rec->kind.nlines) HybKindsMerge(r->merged, &n, &rec->kind, PETSC_FALSE);
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++) HybRecordsMerge(r, &n, r->table[k]);
+  HybRecordsMerge(r, &n, r->leaving);
   return n;
 }
 

@@ -62,6 +62,10 @@ typedef struct {
   PetscLogDouble before, seconds[HYB_PARTS], after;
   PetscLogDouble ours[HYB_PARTS]; /* in operations of the type */
 } HybRun;
+static inline PetscLogDouble HybRunSolves(const HybRun *run)
+{
+  return run->seconds[HYB_PART_SOLVE] + run->seconds[HYB_PART_APPLY];
+}
 /* What goes on */
 typedef PetscErrorCode (*HybRunListener)(PetscLogEvent, int, PetscObject, PetscObject, PetscObject, PetscObject);
 typedef struct {
@@ -235,6 +239,7 @@ PETSC_INTERN void           HybRecordsCollect(HybRecords *); /* times that a dev
 /* into merged; how many. Neither asks PETSc nor allocates. */
 PETSC_INTERN int       HybRecordsNow(HybRecords *);
 PETSC_INTERN void      HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes);
+PETSC_INTERN double    HybKindSeconds(const HybRecordKind *);
 PETSC_INTERN PetscBool HybOpIsMult(int op);
 PETSC_INTERN PetscBool HybOpIsCoarsening(int op);
 PETSC_INTERN PetscBool HybOpIsNested(int op);

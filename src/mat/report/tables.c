@@ -41,7 +41,7 @@ static int GridsOfKeys(const HybReport *r, Grid grids[])
     }
     grids[at].nnz += (double)kind->nnz;
     grids[at].bytes += kind->hostbytes + kind->devicebytes;
-    grids[at].seconds += HybKindAll(kind);
+    grids[at].seconds += HybKindSeconds(kind);
     for (int l = 0; l < kind->nlines; l++)
       if (HybOpIsMult((int)kind->lines[l].op) || HybOpIsCoarsening((int)kind->lines[l].op)) grids[at].used = PETSC_TRUE;
   }
@@ -276,7 +276,7 @@ void HybPageOperations(FILE *f, const HybReport *r, const int order[])
   double all = 0;
   int    small, within;
 
-  for (int k = 0; k < r->nkinds; k++) all += HybKindAll(&r->kinds[k]);
+  for (int k = 0; k < r->nkinds; k++) all += HybKindSeconds(&r->kinds[k]);
   small  = LinesCount(r, SMALL, all);
   within = LinesCount(r, WITHIN, all);
   fprintf(f, "<h2>Operations</h2>\n<p class=\"dim\">A click on a method shows the figures that it was chosen by.%s%s</p>\n", CardsRate(r) > 0 ? " Of its memory's rate: GB/s beside what the card's memory reads and writes in copies, measured at the end." : "",
