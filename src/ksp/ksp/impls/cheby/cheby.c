@@ -171,10 +171,9 @@ static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, KSP *estimator,
   if (!estimates) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetOperators(ksp, &mat[0], &mat[1]));
   for (int k = 0; k < 2; k++) {
-    PetscObjectId    id;
-    PetscObjectState state;
+    const PetscObjectId id = ((PetscObject)mat[k])->id;
+    PetscObjectState    state;
 
-    PetscCall(PetscObjectGetId((PetscObject)mat[k], &id));
     PetscCall(PetscObjectStateGet((PetscObject)mat[k], &state));
     same        = (PetscBool)(same && id == c->id[k] && state == c->state[k]);
     c->id[k]    = id;
@@ -199,14 +198,12 @@ static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, KSP *estimator,
    allocate. */
 static PetscErrorCode HybChebyshevGetNoise(KSP ksp, HybChebyshev *c, KSP estimator, Mat A, Vec *noise)
 {
-  PetscObjectId id   = 0;
-  PetscBool     same = PETSC_FALSE; /* on all processes or on none */
-  PetscLayout   old, rows;
+  PetscBool   same = PETSC_FALSE; /* on all processes or on none */
+  PetscLayout old, rows;
 
   PetscFunctionBegin;
   *noise = estimator ? estimator->vec_rhs : NULL;
-  if (*noise) PetscCall(PetscObjectGetId((PetscObject)*noise, &id));
-  if (id && id == c->noise) {
+  if (*noise && ((PetscObject)*noise)->id == c->noise) {
     PetscCall(MatGetLayouts(A, &rows, NULL));
     PetscCall(VecGetLayout(*noise, &old));
     PetscCall(PetscLayoutCompare(old, rows, &same));
@@ -244,7 +241,7 @@ static PetscErrorCode KSPSetUp_Chebyshev_Hyb(KSP ksp)
   if (!ierr) ierr = HybMatNoise(A, noise);
   c->noise = 0; /* until all have theirs */
   ierr     = HybEstimatorBegin(ksp, estimator, ierr, &ours);
-  if (!ierr) ierr = PetscObjectGetId((PetscObject)noise, &c->noise);
+  if (!ierr) c->noise = ((PetscObject)noise)->id;
   if (!ierr) ierr = HybNoiseLend(ksp, noise, petsc.setup, petsc.usenoisy);
   if (ours) (void)HybEstimatorEnd();
   PetscCall(VecDestroy(&noise));

@@ -19,18 +19,19 @@ static uint64_t HybMGNewStamp(void)
 /* all but what whole.c has */
 static PetscErrorCode ReleaseOwn(HybMG *h)
 {
-  const PetscErrorCode first = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS, third = HybErrorFirst(HybMGSingleRelease(h), HybMGOrderedRelease(h)), fourth = HybMGColumnsRelease(h), second = HybArenaReset(&h->keep);
+  PetscErrorCode ierr = h->cycle.exec.backend ? HybCycleMoved(&h->cycle) : PETSC_SUCCESS;
 
   PetscFunctionBegin;
+  ierr           = HybErrorFirst(ierr, HybMGSingleRelease(h));
+  ierr           = HybErrorFirst(ierr, HybMGOrderedRelease(h));
+  ierr           = HybErrorFirst(ierr, HybMGColumnsRelease(h));
+  ierr           = HybErrorFirst(ierr, HybArenaReset(&h->keep));
   h->cycle.stamp = 0;
   h->c           = NULL;
   h->inverse     = NULL;
   h->known       = PETSC_FALSE;
   (void)memset(h->size, 0, sizeof(h->size));
-  PetscCall(first);
-  PetscCall(second);
-  PetscCall(third);
-  PetscCall(fourth);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -186,7 +187,7 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
   PetscBool      same  = PETSC_TRUE;
   HybVecAccess   d;
   HybArena       work;
-  PetscErrorCode ierr, second;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   /* also after an error: the first application of a preconditioner is one of all processes */
@@ -204,10 +205,8 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
   work = HybArenaOn(x);
   ierr = HybVecGet(x, &work, m->smoothd->work[1], PETSC_TRUE, PETSC_FALSE, &d);
   if (!ierr) ierr = HybMGIntoLevel(h, h->A[k]->rmap->n, (const HybScalar *)d.there, PETSC_FALSE, (HybScalar *)l->dinv + begin);
-  ierr   = HybVecRestore(x, &work, ierr, &d);
-  second = HybArenaReset(&work);
-  PetscCall(ierr);
-  PetscCall(second);
+  ierr = HybVecRestore(x, &work, ierr, &d);
+  PetscCall(HybErrorFirst(ierr, HybArenaReset(&work)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -647,12 +646,9 @@ static PetscErrorCode LendHalos(HybMG *h, PetscInt k, PetscBool *moved)
 
   PetscFunctionBegin;
   for (int part = 0; part < HYB_CYCLE_PARTS; part++) {
-    PetscErrorCode later;
-
     if (!HybCycleShares(&h->cycle, k, (HybCyclePart)part)) continue;
     m[part].transpose = (PetscBool)(part == HYB_CYCLE_R && h->transposed[k]);
-    later             = HybMatParHalo(M[part], &m[part].halo);
-    if (!ierr) ierr = later;
+    ierr              = HybErrorFirst(ierr, HybMatParHalo(M[part], &m[part].halo));
     if (!m[part].halo || m[part].halo->number != h->halo[k][part]) *moved = PETSC_TRUE;
     h->halo[k][part] = m[part].halo ? m[part].halo->number : 0;
   }
@@ -666,11 +662,7 @@ static PetscErrorCode LendParallel(HybMG *h, PetscBool *moved)
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  for (PetscInt k = 0; k < h->cycle.n; k++) {
-    const PetscErrorCode later = LendHalos(h, k, moved);
-
-    if (!ierr) ierr = later;
-  }
+  for (PetscInt k = 0; k < h->cycle.n; k++) ierr = HybErrorFirst(ierr, LendHalos(h, k, moved));
   for (PetscInt k = 0; k < h->cycle.n && !ierr; k++) ierr = LendSeveral(h, k, moved);
   ierr = HybErrorFirst(ierr, HybMGWholeHeard(h));
   if (ierr) *moved = PETSC_TRUE; /* what has moved is not seen the next time */

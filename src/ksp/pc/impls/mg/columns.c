@@ -13,12 +13,13 @@
 
 PetscErrorCode HybMGColumnsRelease(HybMG *h)
 {
-  HybMGColumns        *m     = &h->columns;
-  const PetscErrorCode first = m->cycle.exec.backend ? HybCycleMoved(&m->cycle) : PETSC_SUCCESS, second = HybArenaReset(&m->keep);
+  HybMGColumns  *m    = &h->columns;
+  PetscErrorCode ierr = m->cycle.exec.backend ? HybCycleMoved(&m->cycle) : PETSC_SUCCESS;
 
   PetscFunctionBegin;
+  ierr = HybErrorFirst(ierr, HybArenaReset(&m->keep));
   (void)memset(m, 0, sizeof(*m));
-  PetscCall(HybErrorFirst(first, second));
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

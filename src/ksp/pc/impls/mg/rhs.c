@@ -50,17 +50,15 @@ static PetscErrorCode Fill(const HybMG *h, const HybScalar *b, Vec v)
   HybVecAccess   a;
   HybArena       work;
   PetscInt       n;
-  PetscErrorCode ierr, second;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(v, &n));
   work = HybArenaOn(x);
   ierr = HybVecGet(x, &work, v, PETSC_FALSE, PETSC_TRUE, &a);
   if (!ierr) ierr = HybMGOutOfLevel(h, n, b, (HybScalar *)a.there);
-  ierr   = HybVecRestore(x, &work, ierr, &a);
-  second = HybArenaReset(&work);
-  PetscCall(ierr);
-  PetscCall(second);
+  ierr = HybVecRestore(x, &work, ierr, &a);
+  PetscCall(HybErrorFirst(ierr, HybArenaReset(&work)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -73,16 +73,14 @@ PetscErrorCode HybMGSingleLend(HybMG *h, Mat A, HybMGSingle *s, PetscBool moved,
 
 PetscErrorCode HybMGSingleRelease(HybMG *h)
 {
-  PetscErrorCode ierr = PETSC_SUCCESS, later;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   for (int k = 0; k < HYB_MG_LEVELS; k++) {
     for (int part = 0; part < HYB_CYCLE_PARTS; part++) {
       HybMGSingle *s = &h->narrow[k][part];
 
-      if (!s->planned) continue;
-      later = HybSpMVDestroy(&s->plan);
-      if (!ierr) ierr = later;
+      if (s->planned) ierr = HybErrorFirst(ierr, HybSpMVDestroy(&s->plan));
     }
   }
   (void)memset(h->narrow, 0, sizeof(h->narrow));

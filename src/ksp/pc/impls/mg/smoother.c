@@ -80,9 +80,8 @@ static PetscErrorCode TinySolve(KSP ksp, PetscReal a, PetscInt steps, PetscScala
   ksp->guess_zero = PETSC_TRUE;
   ierr            = Quiet(PETSC_TRUE);
   if (!ierr) {
-    ierr   = (*ksp->ops->solve)(ksp);
-    second = Quiet(PETSC_FALSE);
-    if (!ierr) ierr = second;
+    ierr = (*ksp->ops->solve)(ksp);
+    ierr = HybErrorFirst(ierr, Quiet(PETSC_FALSE));
   }
   ksp->pc         = was.pc;
   ksp->vec_rhs    = was.vec_rhs;
@@ -96,8 +95,7 @@ static PetscErrorCode TinySolve(KSP ksp, PetscReal a, PetscInt steps, PetscScala
   second          = VecGetArrayRead(tiny_.v[1], &value);
   *x              = second ? 0 : *value;
   if (!second) second = VecRestoreArrayRead(tiny_.v[1], &value);
-  PetscCall(ierr);
-  PetscCall(second);
+  PetscCall(HybErrorFirst(ierr, second));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -264,10 +264,9 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOO **c, con
   if (later) (void)MatDestroy(&T); /* the rest of it */
   if (!ierr) ierr = later;
   /* products may come before the values do: halos are of other columns, which the sum of states may not tell */
-  ierr  = HybErrorFirst(ierr, MatMPIAIJHybridGPUSetBlocks(A));
-  later = HybMPICOOAdopted(A, *c, asked);
-  *c    = NULL;
-  if (!ierr) ierr = later;
+  ierr = HybErrorFirst(ierr, MatMPIAIJHybridGPUSetBlocks(A));
+  ierr = HybErrorFirst(ierr, HybMPICOOAdopted(A, *c, asked));
+  *c   = NULL;
   ierr = HybMPICOOAgree(A, ierr);
   if (ierr) { /* no values for what is not whole */
     (void)PetscObjectCompose((PetscObject)A, "HybMPICOO", NULL);

@@ -10,12 +10,9 @@ static PetscErrorCode HybCopyForget(Mat A, Mat_SeqAIJHybridGPU *hyb)
 {
   PetscFunctionBegin;
   if (hyb->movedto && hyb->lives == HYB_LIVES_PROMOTED) PetscCall(MatSeqAIJHybridGPUDemote(A));
-  if (hyb->lives == HYB_LIVES_SHARED || hyb->lives == HYB_LIVES_MIRRORED)
-    PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy))); /* the base class has arrays of its own */
-  else {
-    PetscCall(HybArenaReset(&hyb->copy.arena));
-    PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy)));
-  }
+  /* else the base class has arrays of its own */
+  if (hyb->lives != HYB_LIVES_SHARED && hyb->lives != HYB_LIVES_MIRRORED) PetscCall(HybArenaReset(&hyb->copy.arena));
+  PetscCall(PetscMemzero(&hyb->copy, sizeof(hyb->copy)));
   if (hyb->lives != HYB_LIVES_LOCKED) PetscCall(HybStorageGo(hyb, HYB_LIVES_HOST));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
