@@ -10,6 +10,8 @@
 
 HYB_EXTERN_C_BEGIN
 
+static const HybExec HybExecHost = {&HybBackendHost, NULL, HYB_MEM_HOST};
+
 /* Is A a sequential matrix of ours, by name or only by its operations (-mat_seqaij_type), whose arrays may be asked
    for? */
 PETSC_INTERN PetscBool HybMatIsSeq(Mat A);

@@ -144,7 +144,7 @@ PetscErrorCode HybGAMGInjection(PC pc, HybGAMG *h, Mat A, Mat *P)
   PetscFunctionBegin;
   PetscCall(MatGetBlockSize(A, &h->block.bs));
   PetscCall(HybMatGetExec(A, &h->exec));
-  if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  if (!h->exec.backend->agg) h->exec = HybExecHost;
   PetscCall(PetscInfo(pc, "Create fine grid injection space prolongation %" PetscInt_FMT " x %" PetscInt_FMT ". %s\n", rows, rows / h->block.bs * size, "delete null space data"));
   arrays = HybArenaOn(&h->exec);
   work   = HybArenaOn(&h->exec);

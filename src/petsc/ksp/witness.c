@@ -57,8 +57,6 @@
     #define WITNESS_UNIT (1.0 / (1 << 24))
   #endif
 
-static const HybExec WitnessExec = {&HybBackendHost, NULL, HYB_MEM_HOST};
-
 /* A path with chords: degrees from 2 to 6, distances up to nine edges */
 static PetscBool HybWitnessEdge(PetscInt u, PetscInt v)
 {
@@ -125,11 +123,11 @@ static PetscErrorCode HybWitnessMat(Mat A, const HybCSR *csr, PetscInt rbs, Pets
 {
   HybCSR         copy;
   PetscErrorCode ierr;
-  HybArena       arrays = HybArenaOn(&WitnessExec);
+  HybArena       arrays = HybArenaOn(&HybExecHost);
 
   PetscFunctionBegin;
-  ierr = HybCSRCopy(&WitnessExec, &arrays, HYB_MEM_HOST, csr, PETSC_TRUE, HYB_COPY_HOST_TO_HOST, &copy);
-  if (!ierr) ierr = HybMatCreateFromCSR(A, &WitnessExec, &arrays, &copy, rbs, cbs, W);
+  ierr = HybCSRCopy(&HybExecHost, &arrays, HYB_MEM_HOST, csr, PETSC_TRUE, HYB_COPY_HOST_TO_HOST, &copy);
+  if (!ierr) ierr = HybMatCreateFromCSR(A, &HybExecHost, &arrays, &copy, rbs, cbs, W);
   (void)HybArenaReset(&arrays);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -182,7 +180,7 @@ static PetscErrorCode HybWitnessCoarsen(PC pc, const struct _PCGAMGOps *ops, Mat
 /* without expected->a: only the pattern */
 static PetscErrorCode HybWitnessLike(Mat P, const HybCSR *expected, PetscReal tol, PetscBool *same)
 {
-  const HybExec *x = &WitnessExec;
+  const HybExec *x = &HybExecHost;
   HybCSR         csr;
 
   PetscFunctionBegin;
@@ -225,9 +223,9 @@ static PetscErrorCode HybWitnessTentative(HybWitness *w)
     for (PetscInt t = 0; t < nvec; t++)
       for (PetscInt r = 0; r < rows; r++) w->b[(size_t)t * rows + r] = PetscSinReal((PetscReal)((r + 3) * (2 * t + 5) + r * r % 11)) + (r % w->block.bs == t);
   }
-  PetscCall((*ops->lists)(&WitnessExec, &w->keep, &w->work, &w->graph, w->rules.hops, w->rules.order, &w->agg, &w->lists));
-  PetscCall((*ops->tentative)(&WitnessExec, &w->work, &w->agg, &w->lists, &w->block, w->b, NULL, NULL, w->q, w->coarse, NULL));
-  PetscCall((*ops->unsmoothed)(&WitnessExec, &w->keep, &w->work, &w->agg, &w->block, w->q, &w->P0));
+  PetscCall((*ops->lists)(&HybExecHost, &w->keep, &w->work, &w->graph, w->rules.hops, w->rules.order, &w->agg, &w->lists));
+  PetscCall((*ops->tentative)(&HybExecHost, &w->work, &w->agg, &w->lists, &w->block, w->b, NULL, NULL, w->q, w->coarse, NULL));
+  PetscCall((*ops->unsmoothed)(&HybExecHost, &w->keep, &w->work, &w->agg, &w->block, w->q, &w->P0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -276,11 +274,11 @@ static PetscErrorCode HybWitnessSmoothMore(const HybWitness *w, const HybCSR *P1
     HybCSR csr;
 
     ierr = HybGAMGSmoothMore(w->W, 1.4 / WITNESS_EMAX, &Q);
-    if (!ierr) ierr = HybMatGetCSR(Q, &WitnessExec, PETSC_TRUE, &csr);
+    if (!ierr) ierr = HybMatGetCSR(Q, &HybExecHost, PETSC_TRUE, &csr);
     if (ierr) break;
     ierr = HybWitnessLike(P, &csr, WITNESS_TOL, &same);
     if (same) *nsmooths = n;
-    PetscCall(HybMatRestoreCSR(Q, &WitnessExec, &csr));
+    PetscCall(HybMatRestoreCSR(Q, &HybExecHost, &csr));
   }
   (void)MatDestroy(&Q);
   PetscCall(ierr);
@@ -301,7 +299,7 @@ static PetscErrorCode HybWitnessSmooth(PC pc, const struct _PCGAMGOps *ops, HybW
   PetscErrorCode  ierr;
 
   PetscFunctionBegin;
-  PetscCall((*HybBackendHost.agg->smoothed)(&WitnessExec, &w->keep, &w->work, &w->csr, 0, &w->agg, &w->block, w->q, 1.4 / WITNESS_EMAX, &P1));
+  PetscCall((*HybBackendHost.agg->smoothed)(&HybExecHost, &w->keep, &w->work, &w->csr, 0, &w->agg, &w->block, w->q, 1.4 / WITNESS_EMAX, &P1));
   PetscCall(HybWitnessMat(w->W, &w->P0, w->block.bs, w->block.nvec, &P));
   P0 = P;
   PetscCall(PetscObjectReference((PetscObject)P0)); /* PETSc's may fail after it has destroyed P, or before */
@@ -399,7 +397,7 @@ static PetscErrorCode HybWitnessEdgesCSR(HybArena *arena, PetscInt bs, HybCSR *A
 static PetscErrorCode HybWitnessEdgesBegin(Mat A, HybWitness *w, HybCSR *whole, Mat *W)
 {
   const HybAggOps *ops = HybBackendHost.agg;
-  const HybExec   *x   = &WitnessExec;
+  const HybExec   *x   = &HybExecHost;
   HybCSR           csr;
   HybAggCollapsed  collapsed;
 
@@ -432,7 +430,7 @@ static PetscErrorCode HybWitnessEdges(PC pc, HybGAMG *h, Mat A, HybWitness *w, P
   (void)MatDestroy(&W);
   for (int k = 0; k < 4 && !*known && !ierr; k++) {
     h->edges = (HybAggFilter){WITNESS_LIMIT, (PetscBool)(k < 2), (PetscBool)(k & 1)};
-    ierr     = (*HybBackendHost.agg->filter)(&WitnessExec, &w->keep, &w->work, &whole, &h->edges, &G, &found);
+    ierr     = (*HybBackendHost.agg->filter)(&HybExecHost, &w->keep, &w->work, &whole, &h->edges, &G, &found);
     if (!ierr) ierr = HybWitnessLike(graph, &G, 0, known);
   }
   (void)MatDestroy(&graph);
@@ -447,7 +445,7 @@ static PetscErrorCode HybWitnessBegin(Mat A, HybWitness *w)
 
   PetscFunctionBegin;
   PetscCall(HybWitnessCSR(&w->keep, w->block.bs, &w->csr));
-  PetscCall((*HybBackendHost.agg->collapse)(&WitnessExec, &w->keep, &w->work, &w->csr, w->block.bs, &w->graph, &collapsed));
+  PetscCall((*HybBackendHost.agg->collapse)(&HybExecHost, &w->keep, &w->work, &w->csr, w->block.bs, &w->graph, &collapsed));
   PetscCall(HybWitnessMat(A, &w->csr, w->block.bs, w->block.bs, &w->W));
   /* it is symmetric: where A is known to be, PETSc goes the same way with both, and adds no transpose */
   PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
@@ -464,7 +462,7 @@ static PetscErrorCode HybWitnessRules(HybWitness *w, PetscCoarsenData *lists, Pe
     for (int distance = 1; distance <= (hops == 1 ? WITNESS_DISTANCES : 1); distance++) {
       for (int order = HYB_AGG_SHUFFLED; order <= HYB_AGG_DEGREES; order++) {
         w->rules = (HybAggRules){hops, distance, (HybAggOrder)order, 0};
-        PetscCall(HybAggFind(&WitnessExec, &w->keep, &w->work, &w->graph, &w->rules, &w->agg, NULL));
+        PetscCall(HybAggFind(&HybExecHost, &w->keep, &w->work, &w->graph, &w->rules, &w->agg, NULL));
         PetscCall(HybWitnessSame(lists, &w->agg, same));
         if (*same) PetscFunctionReturn(PETSC_SUCCESS);
       }
@@ -526,8 +524,8 @@ PetscErrorCode HybGAMGWitness(PC pc, HybGAMG *h, Mat A, PetscBool ask, PetscBool
   /* up to 3.26 all levels are smoothed alike */
   if (h->asked.block.bs != h->block.bs || h->asked.block.nvec != h->block.nvec || !HYB_KNOWN_GAMG_ALIKE) h->nsmooths = -1;
   *edges = PETSC_TRUE;
-  w.keep = HybArenaOn(&WitnessExec);
-  w.work = HybArenaOn(&WitnessExec);
+  w.keep = HybArenaOn(&HybExecHost);
+  w.work = HybArenaOn(&HybExecHost);
   active = HybGAMGQuiet();
   HybMatOnHost(PETSC_TRUE);
   if (ask) ierr = HybWitnessEdges(pc, h, A, &w, edges);

@@ -14,7 +14,7 @@ PetscErrorCode HybMatGetExec(Mat A, HybExec *x)
   PetscBool device;
 
   PetscFunctionBegin;
-  *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  *x = HybExecHost;
   PetscCall(MatSeqAIJHybridGPUDeriveExec(A, x, &device));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -26,14 +26,14 @@ PetscErrorCode HybMatGetSmootherExec(Mat local, HybExec *x)
   Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
-  *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  *x = HybExecHost;
   PetscCall(MatSeqAIJHybridGPUGetData(local, &hyb));
   if (hyb->hostcopy) PetscFunctionReturn(PETSC_SUCCESS);
   if (hyb->copy.pattern || HybBorn(hyb))
     PetscCall(HybGlueGetExec(local, &hyb->choices, HYB_ANY_SIZE, x));
   else if (local->defaultvectype && strstr(local->defaultvectype, VECCUDA))
     PetscCall(HybMatGetExec(local, x));
-  if (HybExecOnDevice(x) && !x->backend->krylov) *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  if (HybExecOnDevice(x) && !x->backend->krylov) *x = HybExecHost;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -101,7 +101,7 @@ static PetscErrorCode HybMatNoiseIn(const HybExec *x, HybArena *work, Vec v)
 PetscErrorCode HybMatNoise(Mat A, Vec v)
 {
   Mat      local;
-  HybExec  x = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  HybExec  x = HybExecHost;
   HybArena work;
 
   PetscFunctionBegin;

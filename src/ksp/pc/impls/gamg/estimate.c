@@ -34,7 +34,7 @@
 static PetscErrorCode HybEstimateNoise(Mat A, Vec b)
 {
   MatNullSpace null;
-  HybExec      x = {&HybBackendHost, NULL, HYB_MEM_HOST};
+  HybExec      x = HybExecHost;
   Mat          local;
 
   PetscFunctionBegin;

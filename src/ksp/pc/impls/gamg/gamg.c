@@ -202,8 +202,7 @@ static PetscErrorCode PCSetFromOptions_GAMG_Hyb(PC pc, HybOptionItems PetscOptio
 
 static PetscErrorCode PCCreate_GAMG_Hyb(PC pc)
 {
-  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
-  HybGAMG      *h;
+  HybGAMG *h;
 
   PetscFunctionBegin;
   PetscCall(PCCreate_GAMG(pc));
@@ -217,9 +216,9 @@ static PetscErrorCode PCCreate_GAMG_Hyb(PC pc)
   h->petsc.reset          = pc->ops->reset;
   h->petsc.destroy        = pc->ops->destroy;
   h->petsc.setfromoptions = pc->ops->setfromoptions;
-  h->near.arena           = HybArenaOn(&host);
-  h->kept.arena           = HybArenaOn(&host);
-  h->graph.arena          = HybArenaOn(&host);
+  h->near.arena           = HybArenaOn(&HybExecHost);
+  h->kept.arena           = HybArenaOn(&HybExecHost);
+  h->graph.arena          = HybArenaOn(&HybExecHost);
   PetscCall(HybContainerCompose((PetscObject)pc, HYB_GAMG_NAME, h, HybGAMGDestroy));
   pc->ops->setup          = PCSetUp_GAMG_Hyb;
   pc->ops->reset          = PCReset_GAMG_Hyb;

@@ -11,7 +11,7 @@ static PetscErrorCode HybGAMGOneBegin(PC pc, HybGAMG *h, Mat A, const char **why
   PetscFunctionBegin;
   h->block = (HybAggBlock){HybGAMGData(pc)->data_cell_rows, HybGAMGData(pc)->data_cell_cols};
   PetscCall(HybMatGetExec(A, &h->exec));
-  if (!h->exec.backend->agg) h->exec = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  if (!h->exec.backend->agg) h->exec = HybExecHost;
   PetscCall(HybMatAscends(A, &h->exec, &ascends));
   if (!ascends) *why = HYB_GAMG_DISORDER;
   PetscFunctionReturn(PETSC_SUCCESS);

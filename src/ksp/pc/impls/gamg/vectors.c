@@ -50,7 +50,6 @@ static PetscErrorCode HybGAMGCopy(const HybExec *from, const HybExec *to, void *
 /* The same between PETSc's real numbers on the host and vectors' entries: from, or to, is NULL for the former. */
 static PetscErrorCode HybGAMGCopyReal(const HybExec *from, const HybExec *to, void *dst, const void *src, size_t n)
 {
-  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
   #if PetscDefined(USE_COMPLEX)
   PetscScalar   *all;
   PetscErrorCode ierr = PETSC_SUCCESS;
@@ -58,14 +57,14 @@ static PetscErrorCode HybGAMGCopyReal(const HybExec *from, const HybExec *to, vo
   PetscFunctionBegin;
   PetscCall(PetscMalloc1(n + 1, &all));
   for (size_t k = 0; !from && k < n; k++) all[k] = ((const PetscReal *)src)[k];
-  ierr = HybGAMGCopy(from ? from : &host, to ? to : &host, to ? dst : all, from ? src : all, n * sizeof(*all));
+  ierr = HybGAMGCopy(from ? from : &HybExecHost, to ? to : &HybExecHost, to ? dst : all, from ? src : all, n * sizeof(*all));
   if (!ierr && to) ierr = to->backend->sync(to); /* before the copy goes */
   for (size_t k = 0; !ierr && !to && k < n; k++) ((PetscReal *)dst)[k] = PetscRealPart(all[k]);
   PetscCall(PetscFree(all));
   PetscCall(ierr);
   #else
   PetscFunctionBegin;
-  PetscCall(HybGAMGCopy(from ? from : &host, to ? to : &host, dst, src, n * sizeof(PetscReal)));
+  PetscCall(HybGAMGCopy(from ? from : &HybExecHost, to ? to : &HybExecHost, dst, src, n * sizeof(PetscReal)));
   #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -24,7 +24,7 @@ PetscErrorCode HybMatGetParExec(Mat A, HybExec *x)
 {
   Mat_MPIAIJHybridGPU *hyb = NULL;
   Mat                  block[2];
-  HybExec              can    = {&HybBackendHost, NULL, HYB_MEM_HOST}, want;
+  HybExec              can    = HybExecHost, want;
   PetscBool            device = PETSC_FALSE;
   PetscErrorCode       ierr;
 

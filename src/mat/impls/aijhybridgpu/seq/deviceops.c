@@ -120,7 +120,6 @@ static PetscErrorCode HybDiagonalScaleOnDevice(const HybExec *x, HybCSR *csr, Ve
    same */
 static PetscErrorCode HybDiagonalScaleOnHost(Mat A, Vec l, Vec r)
 {
-  const HybExec      host = {&HybBackendHost, NULL, HYB_MEM_HOST};
   const PetscScalar *left, *right;
   PetscScalar       *a;
   HybLent            lent;
@@ -141,7 +140,7 @@ static PetscErrorCode HybDiagonalScaleOnHost(Mat A, Vec l, Vec r)
   PetscCall(VecGetArrayRead(r, &right));
   PetscCall(MatSeqAIJGetArray(A, &a));
   csr.a = (HybScalar *)a;
-  PetscCall(HybBackendHost.csr->diagonalscale(&host, &csr, (const HybScalar *)left, (const HybScalar *)right));
+  PetscCall(HybBackendHost.csr->diagonalscale(&HybExecHost, &csr, (const HybScalar *)left, (const HybScalar *)right));
   PetscCall(MatSeqAIJRestoreArray(A, &a));
   PetscCall(PetscObjectStateIncrease((PetscObject)A)); /* a step for each pass, as AIJ */
   PetscCall(VecRestoreArrayRead(r, &right));
@@ -459,7 +458,6 @@ static void HybPatternsKeep(Mat_SeqAIJHybridGPU *yd, Mat X, const HybPatternKey 
    not where one of them is missing, or rows do not ascend. */
 static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, Mat_SeqAIJHybridGPU *yd, PetscScalar alpha, Mat X, PetscBool *done)
 {
-  const HybExec  host = {&HybBackendHost, NULL, HYB_MEM_HOST};
   Mat            M[2] = {X, Y};
   HybCSR         csr[2];
   HybPatternKey  key[2];
@@ -477,14 +475,14 @@ static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, Mat_SeqAIJHybridGPU *yd, PetscS
     csr[k] = l.csr;
     PetscCall(HybLentRestore(M[k], &l));
     PetscCall(HybPatternKeyGet(M[k], &csr[k], &key[k]));
-    PetscCall(HybRowsLook(M[k], &key[k], &host, &csr[k], &missing, &row));
+    PetscCall(HybRowsLook(M[k], &key[k], &HybExecHost, &csr[k], &missing, &row));
     if (!csr[k].a) missing = 1;
   }
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);
   among = HybPatternsAmong(yd, X, &key[1], &key[0]);
   PetscCall(MatSeqAIJGetArray(Y, &a));
   csr[1].a = (HybScalar *)a;
-  ierr     = HybBackendHost.csr->axpysubset(&host, NULL, (HybScalar *)&alpha, &csr[0], &csr[1], among ? NULL : &missing);
+  ierr     = HybBackendHost.csr->axpysubset(&HybExecHost, NULL, (HybScalar *)&alpha, &csr[0], &csr[1], among ? NULL : &missing);
   PetscCall(MatSeqAIJRestoreArray(Y, &a));
   PetscCall(ierr);
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);

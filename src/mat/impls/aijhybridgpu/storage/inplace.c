@@ -26,14 +26,13 @@ PetscErrorCode HybPatternHash(const HybExec *x, PetscInt n, const HybCSR *const 
 
 static PetscErrorCode HybInPlaceHash(Mat A, uint64_t *hash)
 {
-  const HybExec x = {&HybBackendHost, NULL, HYB_MEM_HOST};
   const HybCSR *M;
   HybLent       l;
 
   PetscFunctionBegin;
   PetscCall(HybLentGet(A, PETSC_FALSE, &l));
   M = &l.csr;
-  HybCallBoth(HybPatternHash(&x, 1, &M, hash), HybLentRestore(A, &l));
+  HybCallBoth(HybPatternHash(&HybExecHost, 1, &M, hash), HybLentRestore(A, &l));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -168,8 +168,6 @@ PetscErrorCode HybStorageMake(Mat A, Mat_SeqAIJHybridGPU **data)
 
   PetscFunctionBegin;
   if (!hyb) {
-    HybExec x = {&HybBackendHost, NULL, HYB_MEM_HOST};
-
     PetscCall(HybGivenDrop());
     if (HybGlueState.spare) {
       hyb                = (Mat_SeqAIJHybridGPU *)HybGlueState.spare;
@@ -180,8 +178,8 @@ PetscErrorCode HybStorageMake(Mat A, Mat_SeqAIJHybridGPU **data)
     A->spptr    = hyb;
     hyb->owner  = A;
     hyb->made   = ++HybGlueState.made;
-    hyb->arrays = HybArenaOn(&x);
-    hyb->moved  = HybArenaOn(&x);
+    hyb->arrays = HybArenaOn(&HybExecHost);
+    hyb->moved  = HybArenaOn(&HybExecHost);
     PetscCall(HybGlueReadChoices(&hyb->choices));
     MatSeqAIJHybridGPULookAtOptions(A);
     HybStorageExpect(A, hyb);

@@ -43,18 +43,17 @@ static void HybRowsAddRepeated(HybCSR *csr)
 /* to: which column each one becomes, NULL: itself */
 static PetscErrorCode HybRowsSort(const HybCSR *A, const PetscInt *to, HybArena *copies, HybArena *work, HybCSR *sorted)
 {
-  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
-  PetscInt     *perm = NULL, *same = NULL;
+  PetscInt *perm = NULL, *same = NULL;
 
   PetscFunctionBegin;
   if (!to) {
     PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, A->n, sizeof(PetscInt), &same));
     for (PetscInt c = 0; c < A->n; c++) same[c] = c;
   }
-  PetscCall(HybBackendHost.csr->submatrixmapped(&host, copies, work, A, A->m, NULL, A->n, to ? to : same, PETSC_FALSE, sorted, &perm));
+  PetscCall(HybBackendHost.csr->submatrixmapped(&HybExecHost, copies, work, A, A->m, NULL, A->n, to ? to : same, PETSC_FALSE, sorted, &perm));
   if (A->a) {
     PetscCall(HybArenaAlloc(copies, HYB_MEM_HOST, A->nnz, sizeof(HybScalar), &sorted->a));
-    PetscCall(HybBackendHost.csr->gather(&host, A->nnz, perm, PETSC_FALSE, A->a, sorted->a));
+    PetscCall(HybBackendHost.csr->gather(&HybExecHost, A->nnz, perm, PETSC_FALSE, A->a, sorted->a));
   }
   HybRowsAddRepeated(sorted);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -62,12 +61,11 @@ static PetscErrorCode HybRowsSort(const HybCSR *A, const PetscInt *to, HybArena 
 
 PetscErrorCode HybLentSort(Mat A, const HybLent *l, const HybExec *x, const PetscInt *to, const char *role, HybArena *copies, HybCSR *csr, PetscBool *copied)
 {
-  const HybExec host = {&HybBackendHost, NULL, HYB_MEM_HOST};
   HybCSR        sorted;
   HybPatternKey key;
   PetscCount    nbad;
   PetscInt      badrow;
-  HybArena      work = HybArenaOn(&host);
+  HybArena      work = HybArenaOn(&HybExecHost);
 
   PetscFunctionBegin;
   PetscCall(HybPatternKeyGet(A, &l->csr, &key));

@@ -67,7 +67,7 @@ static PetscErrorCode HybWhereMet(Mat A, Mat_SeqAIJHybridGPU *hyb, PetscBool met
   else if (hyb->choices.backend == HYB_BACKEND_CUDA || HybBorn(hyb) || stays)
     PetscCall(HybGlueGetExec(A, &hyb->choices, nnz, x));
   else
-    *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+    *x = HybExecHost;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -86,7 +86,7 @@ PetscErrorCode HybWhereHalo(Mat A, const HybChoices *choices, PetscBool vectors,
   Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
-  *x = (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST};
+  *x = HybExecHost;
   if (!vectors && choices->backend != HYB_BACKEND_CUDA) PetscCall(MatSeqAIJHybridGPUGetData(block, &hyb));
   if (!hyb || HybBorn(hyb)) PetscCall(HybGlueGetExec(A, choices, HYB_ANY_SIZE, x));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -105,7 +105,7 @@ void HybWhereAsk(const HybExec *can, PetscBool wanted, PetscInt64 any[2])
 
 void HybWhereAll(const PetscInt64 any[2], const HybExec *can, HybExec *x)
 {
-  *x = any[0] || !any[1] ? (HybExec){&HybBackendHost, NULL, HYB_MEM_HOST} : *can;
+  *x = any[0] || !any[1] ? HybExecHost : *can;
 }
 
 /* Collective, whatever ierr is */
