@@ -26,21 +26,20 @@ typedef struct {
 
 static PetscErrorCode HybMPICOODestroy(void *ctx)
 {
-  HybMPICOO     *c = (HybMPICOO *)ctx;
-  PetscErrorCode ierr[6];
+  HybMPICOO     *c    = (HybMPICOO *)ctx;
+  PetscErrorCode ierr = PetscSFDestroy(&c->sf);
 
   PetscFunctionBegin;
-  ierr[0] = PetscSFDestroy(&c->sf);
-  ierr[1] = HybArenaReset(&c->arena);
+  ierr = HybErrorFirst(ierr, HybArenaReset(&c->arena));
   for (int k = 0; k < 2; k++) {
-    ierr[2 + 2 * k] = HybArenaReset(&c->block[k].arena);
-    ierr[3 + 2 * k] = HybArenaReset(&c->block[k].hostarena);
+    ierr = HybErrorFirst(ierr, HybArenaReset(&c->block[k].arena));
+    ierr = HybErrorFirst(ierr, HybArenaReset(&c->block[k].hostarena));
   }
   PetscCall(PetscFree(c->sendhost));
   PetscCall(PetscFree(c->sendbuf));
   PetscCall(PetscFree(c->recvbuf));
   PetscCall(PetscFree(c));
-  for (int k = 0; k < 6; k++) PetscCall(ierr[k]);
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

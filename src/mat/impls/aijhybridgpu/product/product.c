@@ -32,20 +32,11 @@ static PetscErrorCode HybMatProductFree(void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What a product's destroy function gets: the context, from 3.25 on its address, spelled void * too */
-#if !HYB_CONTEXT_BY_ADDRESS
-  #define HYB_PRODUCT_CONTEXT(arg) (arg)
-typedef void HybProductCtxArg;
-#else
-  #define HYB_PRODUCT_CONTEXT(arg) (*(void **)(arg))
-typedef void HybProductCtxArg;
-#endif
-
-/* PETSc hands the context over again where this fails (MatProductClear(), then MatDestroy()): it goes with the call
-   that ends well */
-static PetscErrorCode HybMatProductDestroy(HybProductCtxArg *arg)
+/* arg: the context, from 3.25 on its address. PETSc hands it over again where this fails (MatProductClear(), then
+   MatDestroy()): it goes with the call that ends well */
+static PetscErrorCode HybMatProductDestroy(void *arg)
 {
-  HybMatProduct *mp = (HybMatProduct *)HYB_PRODUCT_CONTEXT(arg);
+  HybMatProduct *mp = (HybMatProduct *)(HYB_CONTEXT_BY_ADDRESS ? *(void **)arg : arg);
 
   PetscFunctionBegin;
   PetscCall(HybMatProductEmpty(mp));
@@ -147,7 +138,7 @@ static PetscErrorCode HybOperandsConform(Mat C, HybProductType type, const HybOp
    it */
 static PetscErrorCode HybMatProductCreate(Mat C, HybMatProduct *mp, const HybChoices *choices, PetscErrorCode before, HybOperands *o, HybExec *x)
 {
-  HybExec        can = {&HybBackendHost, NULL, HYB_MEM_HOST}, want = can;
+  HybExec        can = HybExecHost, want = can;
   PetscInt64     any[2];
   PetscErrorCode ierr = before;
 
@@ -601,7 +592,7 @@ static PetscErrorCode HybMatProductMake(Mat C, int blocks, HybMatProduct *mp, Pe
   HybChoices        *choices  = NULL;
   HybOperands        o;
   PetscBool          ours, asked = PETSC_FALSE;
-  PetscErrorCode     ierr = before, later;
+  PetscErrorCode     ierr = before;
 
   PetscFunctionBegin;
   mp->blocks = blocks;
@@ -618,10 +609,7 @@ static PetscErrorCode HybMatProductMake(Mat C, int blocks, HybMatProduct *mp, Pe
   if (!ierr && !asked) ierr = PetscStrncpy(mp->method, choices->spgemm, sizeof(mp->method));
   /* here: an error after the symbolic phase would be this process's alone */
   if (!ierr && parallel) ierr = HybParResultRefusesOthers(mp->type, &mp->refuses);
-  ierr  = HybMatProductFirst(C, ierr, choices, &o, mp);
-  later = HybOperandsRestore(&o);
-  PetscCall(ierr);
-  PetscCall(later);
+  HybCallBoth(HybMatProductFirst(C, ierr, choices, &o, mp), HybOperandsRestore(&o));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -28,11 +28,6 @@ static PetscErrorCode HybCOODestroy(void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCOOGet(Mat A, HybCOO **coo)
-{
-  return HybContainerGet((PetscObject)A, "HybCOO", coo);
-}
-
 /* A duplicate runs where A runs, and takes values from the same coordinates */
 PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat B)
 {
@@ -297,7 +292,6 @@ static PetscErrorCode HybCOOGetHostLists(HybCOO *coo)
 /* The host takes over a matrix whose coordinates the device has sorted */
 PetscErrorCode MatSeqAIJHybridGPUSetValuesCOOHost(Mat A, HybCOO *coo, const PetscScalar *v, PetscBool add)
 {
-  HybExec      host = {&HybBackendHost, NULL, HYB_MEM_HOST};
   HybLent      l;
   PetscScalar *a;
 
@@ -308,7 +302,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesCOOHost(Mat A, HybCOO *coo, const Pets
   PetscCall(HybCOOGetHostLists(coo));
   PetscCall(MatSeqAIJGetArray(A, &a));
   if (v)
-    PetscCall(HybCSROpsHost.coonumeric(&host, coo->nnz, coo->hostmapptr, coo->hostmap, v, add, a));
+    PetscCall(HybCSROpsHost.coonumeric(&HybExecHost, coo->nnz, coo->hostmapptr, coo->hostmap, v, add, a));
   else if (!add)
     PetscCall(PetscArrayzero(a, coo->nnz));
   PetscCall(MatSeqAIJRestoreArray(A, &a));
@@ -344,7 +338,7 @@ static PetscErrorCode MatSetValuesCOO_SeqAIJHybridGPU(Mat A, const PetscScalar v
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(HybCOOGet(A, &coo));
+  PetscCall(HybContainerGet((PetscObject)A, "HybCOO", &coo));
   if (!coo) {
     PetscCall(HybCOOSetValuesOnHost(A, HybGlueState.coovalues[0], hyb->coocount, v, mode));
     PetscFunctionReturn(PETSC_SUCCESS);

@@ -74,13 +74,17 @@ static PetscErrorCode HybDenseHostView(Mat M, PetscScalar *array, Mat *H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMatMatSolveBy(HybMatSolve solve, Mat F, Mat B, Mat X)
+static PetscErrorCode HybMatMatSolveBy(Mat F, Mat B, Mat X, PetscBool transpose)
 {
+  HybFactor   *f = NULL;
+  HybMatSolve  solve;
   PetscScalar *b = NULL, *x;
   Mat          HB, HX;
   PetscBool    ishost[2];
 
   PetscFunctionBegin;
+  PetscCall(HybFactorGet(F, &f));
+  solve = transpose ? f->solvetranspose : f->solve;
   PetscCall(PetscObjectTypeCompare((PetscObject)B, MATSEQDENSE, &ishost[0]));
   PetscCall(PetscObjectTypeCompare((PetscObject)X, MATSEQDENSE, &ishost[1]));
   if (ishost[0] && ishost[1]) {
@@ -112,22 +116,12 @@ static PetscErrorCode HybMatMatSolveBy(HybMatSolve solve, Mat F, Mat B, Mat X)
 
 static PetscErrorCode HybMatMatSolve(Mat F, Mat B, Mat X)
 {
-  HybFactor *f = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(HybFactorGet(F, &f));
-  PetscCall(HybMatMatSolveBy(f->solve, F, B, X));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybMatMatSolveBy(F, B, X, PETSC_FALSE);
 }
 
 static PetscErrorCode HybMatMatSolveTranspose(Mat F, Mat B, Mat X)
 {
-  HybFactor *f = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(HybFactorGet(F, &f));
-  PetscCall(HybMatMatSolveBy(f->solvetranspose, F, B, X));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybMatMatSolveBy(F, B, X, PETSC_TRUE);
 }
 
 static PetscErrorCode HybFactorNumeric(Mat F, Mat A, const MatFactorInfo *info, PetscBool lu)

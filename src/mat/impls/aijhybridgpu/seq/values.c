@@ -44,17 +44,6 @@ static PetscBool HybRowsHave(PetscInt nrows, PetscInt n, const PetscInt *i, cons
   return PETSC_TRUE;
 }
 
-/* Has A's pattern an entry for each of these? */
-static PetscErrorCode HybHasEntries(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[], PetscBool *has)
-{
-  const PetscInt *i, *j;
-
-  PetscFunctionBegin;
-  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, NULL, NULL));
-  *has = HybRowsHave(A->rmap->n, A->cmap->n, i, j, m, rows, n, cols);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /*
   Entries that a result's pattern has are written where they are. The base class needs arrays of its own before it makes
   room for others: it cannot enlarge ours. Promoted values return to the host, which is the writer from here on, unless
@@ -63,8 +52,7 @@ static PetscErrorCode HybHasEntries(Mat A, PetscInt m, const PetscInt rows[], Pe
 PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const PetscInt rows[], PetscInt n, const PetscInt cols[])
 {
   Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-  const PetscInt      *i;
-  PetscBool            has;
+  const PetscInt      *i, *j;
 
   PetscFunctionBegin;
   if (!hyb) PetscFunctionReturn(PETSC_SUCCESS);
@@ -72,13 +60,11 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat A, PetscInt m, const PetscIn
   if ((!hyb->arrays.blocks && !hyb->movedto) || MatSeqAIJHybridGPULockedTakesValues(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
   if (hyb->lives == HYB_LIVES_PROMOTED && !HybStorageHeld(hyb)) PetscCall(MatSeqAIJHybridGPUDemote(A));
   if (!hyb->arrays.blocks && !hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, NULL, NULL, NULL));
-  has = (PetscBool)(hyb->movedto || i == hyb->adopted);
-  if (has) PetscCall(HybHasEntries(A, m, rows, n, cols, &has));
-  if (!has)
-    PetscCall(MatSeqAIJHybridGPUDisown(A));
-  else
+  PetscCall(MatSeqAIJGetCSRAndMemType(A, &i, &j, NULL, NULL));
+  if ((hyb->movedto || i == hyb->adopted) && HybRowsHave(A->rmap->n, A->cmap->n, i, j, m, rows, n, cols))
     PetscCall(MatSeqAIJHybridGPUHostWrites(A));
+  else
+    PetscCall(MatSeqAIJHybridGPUDisown(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -39,16 +39,13 @@ static PetscErrorCode MatSeqAIJHybridGPULockDue(Mat A, Mat_SeqAIJHybridGPU *hyb,
 {
   const size_t    bytes = sizeof(HybScalar) * (size_t)csr->nnz;
   HybMemoryReport r;
-  PetscBool       plain;
 
   PetscFunctionBegin;
   *due = PETSC_FALSE;
   if (!HybGlueState.options.lockafter || hyb->sendings < HybGlueState.options.lockafter || bytes < (size_t)HybGlueState.options.lockmin) PetscFunctionReturn(PETSC_SUCCESS);
-  if (hyb->lives != HYB_LIVES_COPIED || hyb->locknever || hyb->arrays.blocks || hyb->lentarrays || HybStorageServed() || hyb->block || HybStorageHeld(hyb) || !HybDoorIsOurs(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (hyb->lives != HYB_LIVES_COPIED || hyb->locknever || hyb->arrays.blocks || HybStorageServed() || hyb->block || HybStorageHeld(hyb) || !HybStorageIsOwn(A, hyb)) PetscFunctionReturn(PETSC_SUCCESS);
   if (!A->assembled || A->structure_only || A->factortype != MAT_FACTOR_NONE) PetscFunctionReturn(PETSC_SUCCESS);
   if ((hyb->inserted || A->sortedfull) && !HybNewEntriesRefused(hyb)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &plain));
-  if (plain) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(x->backend->usage(&r, PETSC_FALSE));
   *due = (PetscBool)(r.locked_bytes <= r.locked_share && bytes <= r.locked_share - r.locked_bytes);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -24,18 +24,14 @@ PetscErrorCode MatSeqAIJHybridGPUPromotionDue(Mat A, Mat_SeqAIJHybridGPU *hyb, c
 {
   PetscObjectState state;
   HybMemoryReport  r;
-  PetscBool        plain;
   size_t           bytes;
 
   PetscFunctionBegin;
   *due = PETSC_FALSE;
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (!HybMarkCurrent(&hyb->written, state)) hyb->writes = 0;
-  if ((!hyb->writes && !first) || HybGlueState.options.promotenever || hyb->lentarrays || HybStorageServed() || x->result != HYB_MEM_MANAGED) PetscFunctionReturn(PETSC_SUCCESS);
-  if ((hyb->lives != HYB_LIVES_COPIED && hyb->lives != HYB_LIVES_LOCKED) || hyb->arrays.blocks || HybStorageHeld(hyb) || !HybDoorIsOurs(A)) PetscFunctionReturn(PETSC_SUCCESS);
-  /* by -mat_seqaij_type: such a matrix may have lent arrays, unseen */
-  PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &plain));
-  if (plain) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((!hyb->writes && !first) || HybGlueState.options.promotenever || HybStorageServed() || x->result != HYB_MEM_MANAGED) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((hyb->lives != HYB_LIVES_COPIED && hyb->lives != HYB_LIVES_LOCKED) || hyb->arrays.blocks || HybStorageHeld(hyb) || !HybStorageIsOwn(A, hyb)) PetscFunctionReturn(PETSC_SUCCESS);
   bytes = (size_t)hyb->copy.csr.nnz * sizeof(HybScalar);
   PetscCall(x->backend->usage(&r, PETSC_FALSE));
   *due = (PetscBool)(r.managed_bytes <= r.managed_share && bytes <= r.managed_share - r.managed_bytes);

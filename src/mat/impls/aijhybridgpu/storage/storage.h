@@ -449,6 +449,13 @@ static inline PetscBool HybDoorIsOurs(Mat A)
   return (PetscBool)(HybFrameKnown() && A->data && HybFrameDoor(A)->getarray == HybDoorGet);
 }
 
+/* May the host's array of values be another one, or get other values, without a word? Not where its holders are not
+   told of, or may be the program: by -mat_seqaij_type a matrix may have lent arrays, unseen. */
+static inline PetscBool HybStorageIsOwn(Mat A, const Mat_SeqAIJHybridGPU *hyb)
+{
+  return (PetscBool)(!hyb->lentarrays && HybDoorIsOurs(A) && strcmp(((PetscObject)A)->type_name, MATSEQAIJ));
+}
+
 /* hostonly.c: AIJ's own functions stand in A's table from here on where no device can be meant, and ours again */
 PETSC_INTERN PetscErrorCode HybHostOnlyBegin(Mat, Mat_SeqAIJHybridGPU *);
 PETSC_INTERN void           HybHostOnlyEnd(Mat, Mat_SeqAIJHybridGPU *);

@@ -54,21 +54,6 @@ PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat A, const HybExec *x, Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not collective: may the device's values take the place of the host's? Not where somebody may have written these since
-   the device got them: one who holds them, one whose holding nobody tells us of, or one whose arrays they are. */
-static PetscErrorCode HybWriteMayComeBack(Mat A, const Mat_SeqAIJHybridGPU *hyb, PetscBool *may)
-{
-  PetscBool plain;
-
-  PetscFunctionBegin;
-  *may = PETSC_FALSE;
-  if (HybGlueState.options.promotenever || hyb->lentarrays || hyb->writers || !HybDoorIsOurs(A)) PetscFunctionReturn(PETSC_SUCCESS);
-  /* by -mat_seqaij_type: such a matrix may have lent arrays, unseen */
-  PetscCall(PetscStrcmp(((PetscObject)A)->type_name, MATSEQAIJ, &plain));
-  *may = (PetscBool)!plain;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, PetscCount alone, HybExec *x, PetscBool *device, HybWriteThrough *w)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -95,7 +80,8 @@ PetscErrorCode MatSeqAIJHybridGPUWriteBegin(Mat A, PetscBool exact, PetscCount a
   w->counts = PETSC_TRUE;
   w->both   = (PetscBool)(exact && hyb->copy.values && HybMarkCurrent(&hyb->copy.mark, state));
   w->csr    = hyb->copy.csr;
-  if (w->both && alone) PetscCall(HybWriteMayComeBack(A, hyb, &w->back));
+  /* else somebody may have written the host's values since the device got them */
+  w->back = (PetscBool)(w->both && alone && !HybGlueState.options.promotenever && !hyb->writers && HybStorageIsOwn(A, hyb));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
