@@ -66,15 +66,13 @@ static PetscErrorCode HybMPIHaloMake(Mat A, HybMPIHalo *m, const HybExec *x, Pet
    counts PETSc's tags, of which all must have taken as many. */
 static PetscErrorCode HybMPIHaloComm(MPI_Comm comm, HybMPIHalo *m, PetscBool made[2])
 {
-  PetscErrorCode ierr = PETSC_SUCCESS, later;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   made[0] = (PetscBool)!m->comm;
   made[1] = (PetscBool)!HybGlueState.world;
   if (made[0]) ierr = HybCommGet(comm, &m->comm);
-  later = HybMPIHoldWorld(comm);
-  PetscCall(ierr);
-  PetscCall(later);
+  PetscCall(HybErrorFirst(ierr, HybMPIHoldWorld(comm)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -105,17 +103,17 @@ static PetscErrorCode HybMPIHaloDecide(Mat A, HybMPIHalo *m, PetscBool device, M
 {
   PetscBool      may = PETSC_FALSE, right = PETSC_FALSE, bound = HybMPIHaloBound(A), made[2];
   PetscInt64     any[ANSWERS];
-  PetscErrorCode ierr, later;
+  PetscErrorCode ierr;
   const int      former = m->known[!device] && m->serves[!device];
 
   PetscFunctionBegin;
   ierr        = HybMPIHaloLook(A, m, device, blocks, garray, x, &may, &right);
-  later       = HybMPIHaloComm(PetscObjectComm((PetscObject)A), m, made);
+  ierr        = HybErrorFirst(ierr, HybMPIHaloComm(PetscObjectComm((PetscObject)A), m, made));
   any[CANNOT] = !may;
   any[OTHER]  = !right;
   any[BOUND]  = bound;
   any[FREE]   = !bound;
-  ierr        = HybAgreeMax(PetscObjectComm((PetscObject)A), ierr ? ierr : later, "Multiplying with a part of a matrix", ANSWERS, any);
+  ierr        = HybAgreeMax(PetscObjectComm((PetscObject)A), ierr, "Multiplying with a part of a matrix", ANSWERS, any);
   if (ierr && made[0]) (void)HybCommRestore(&m->comm);
   if (ierr && made[1]) (void)HybCommRestore(&HybGlueState.world);
   PetscCall(ierr);

@@ -82,11 +82,8 @@ PetscErrorCode HybMPIHaloEmpty(HybMPIHalo *m)
 
 PetscErrorCode HybMPIHaloDestroy(HybMPIHalo *m)
 {
-  PetscErrorCode ierr = HybMPIHaloEmpty(m), later = HybCommRestore(&m->comm);
-
   PetscFunctionBegin;
-  PetscCall(ierr);
-  PetscCall(later);
+  HybCallBoth(HybMPIHaloEmpty(m), HybCommRestore(&m->comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
