@@ -20,15 +20,14 @@ PetscErrorCode HybOperandsMats(Mat C, int blocks, HybOperands *o)
 
 PetscBool HybPatternStands(Mat A, int blocks)
 {
-  Mat             block[2];
-  const PetscInt *garray;
-  PetscBool       again;
+  Mat       block[2];
+  PetscBool again;
 
   if (!A->preallocated) return PETSC_FALSE;
   if (blocks == 2 && MatIsMPIAIJHybridGPU(A) && A->spptr && ((Mat_MPIAIJHybridGPU *)A->spptr)->unmade) return PETSC_FALSE;
   /* entries that were there were set again: no block has another pattern than at the last assembly, none was taken
      apart */
-  again = (PetscBool)(A->was_assembled && !HybMatProductBlocks(A, blocks, block, &garray));
+  again = (PetscBool)(A->was_assembled && !HybMatProductBlocks(A, blocks, block, NULL));
   for (int b = 0; b < blocks; b++) again = (PetscBool)(again && block[b] && (blocks == 1 || block[b]->assembled) && block[b]->nonzerostate == block[b]->ass_nonzerostate);
   if (again) return PETSC_TRUE;
   /* coordinates have made it, and its values are zeros so far: AIJ multiplies with it */

@@ -118,8 +118,7 @@ PetscErrorCode HybResultPattern(Mat C, HybMatProduct *mp, PetscBool again, HybAr
    numeric phase that ends well, or an assembly, makes C whole. */
 void HybResultHalfMade(Mat C, HybMatProduct *mp)
 {
-  Mat             block[2];
-  const PetscInt *garray;
+  Mat block[2];
 
   HybOperandsValuesForget(mp);
   mp->zeros = PETSC_FALSE;
@@ -128,7 +127,7 @@ void HybResultHalfMade(Mat C, HybMatProduct *mp)
   else
     C->assembled = C->was_assembled = PETSC_FALSE;
   (void)PetscObjectStateIncrease((PetscObject)C);
-  if (HybMatProductBlocks(C, mp->blocks, block, &garray)) return;
+  if (HybMatProductBlocks(C, mp->blocks, block, NULL)) return;
   for (int b = 0; b < mp->blocks; b++)
     if (block[b] && MatIsSeqAIJHybridGPU(block[b])) MatSeqAIJHybridGPUValuesMoved(block[b]);
 }
