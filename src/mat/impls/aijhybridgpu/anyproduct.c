@@ -50,42 +50,32 @@ static PetscErrorCode HybProductIsDense(const Mat_Product *product, PetscBool *d
 PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
 {
   Mat_Product *product = C->product;
-  Mat          mats[3];
-  PetscInt     n = product->type == MATPRODUCT_ABC ? 3 : 2;
+  const Mat    mats[3] = {product->A, product->B, product->C};
+  PetscInt     n       = product->type == MATPRODUCT_ABC ? 3 : 2;
   char         name[256];
-  PetscBool    allaij = PETSC_TRUE, renamed = PETSC_FALSE, dense;
+  PetscBool    renamed     = PETSC_FALSE, dense;
   PetscErrorCode (*f)(Mat) = NULL;
 
   PetscFunctionBegin;
-  mats[0] = product->A;
-  mats[1] = product->B;
-  mats[2] = product->C;
   PetscCall(HybProductIsDense(product, &dense));
   if (dense) PetscCall(MatProductSetFromOptions_SeqAIJHybridGPU_SeqDense(C));
   if (C->ops->productsymbolic) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybProductExpandMAIJ(C));
-  for (PetscInt k = 0; k < n && allaij; k++) PetscCall(PetscObjectBaseTypeCompare((PetscObject)mats[k], MATSEQAIJ, &allaij));
-  if (allaij) {
-    PetscCall(MatProductSetFromOptions_SeqAIJHybridGPU(C));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  allaij = PETSC_TRUE;
-  for (PetscInt k = 0; k < n && allaij; k++) PetscCall(PetscObjectBaseTypeCompare((PetscObject)mats[k], MATMPIAIJ, &allaij));
-  if (allaij) {
-    PetscCall(MatProductSetFromOptions_MPIAIJHybridGPU(C));
+  for (int parallel = 0; parallel < 2; parallel++) {
+    PetscBool aij = PETSC_TRUE;
+
+    for (PetscInt k = 0; k < n && aij; k++) PetscCall(PetscObjectBaseTypeCompare((PetscObject)mats[k], parallel ? MATMPIAIJ : MATSEQAIJ, &aij));
+    if (!aij) continue;
+    PetscCall(parallel ? MatProductSetFromOptions_MPIAIJHybridGPU(C) : MatProductSetFromOptions_SeqAIJHybridGPU(C));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscStrncpy(name, "MatProductSetFromOptions", sizeof(name)));
   for (PetscInt k = 0; k < n; k++) {
-    const char *type = ((PetscObject)mats[k])->type_name;
-    PetscBool   flg;
+    const char *own = ((PetscObject)mats[k])->type_name, *type = own;
 
-    PetscCall(PetscStrcmp(type, MATSEQAIJHYBRIDGPU, &flg));
-    if (flg) type = MATSEQAIJ;
-    renamed = (PetscBool)(renamed || flg);
-    PetscCall(PetscStrcmp(type, MATMPIAIJHYBRIDGPU, &flg));
-    if (flg) type = MATMPIAIJ;
-    renamed = (PetscBool)(renamed || flg);
+    if (!strcmp(own, MATSEQAIJHYBRIDGPU)) type = MATSEQAIJ;
+    if (!strcmp(own, MATMPIAIJHYBRIDGPU)) type = MATMPIAIJ;
+    renamed = (PetscBool)(renamed || type != own);
     PetscCall(PetscStrlcat(name, "_", sizeof(name)));
     PetscCall(PetscStrlcat(name, type, sizeof(name)));
   }

@@ -82,22 +82,20 @@ static PetscErrorCode MatMPIAIJHybridGPUCopyRows(Mat T, PetscErrorCode before, M
 /* S is preallocated with the lengths of T's rows */
 static PetscErrorCode MatMPIAIJHybridGPURoomLike(Mat T, Mat S)
 {
-  Mat             blocks[2];
-  const PetscInt *garray, *i[2], *j[2];
-  PetscInt        m, *length[2] = {NULL, NULL};
-  PetscBool       done;
-  PetscErrorCode  ierr;
+  Mat            blocks[2];
+  PetscInt      *length[2] = {NULL, NULL};
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  ierr = MatMPIAIJGetSeqAIJ(T, &blocks[0], &blocks[1], &garray);
+  ierr = MatMPIAIJGetSeqAIJ(T, &blocks[0], &blocks[1], NULL);
   for (int k = 0; k < 2 && !ierr; k++) {
-    m    = blocks[k]->rmap->n;
-    ierr = PetscMalloc1(m, &length[k]);
-    if (!ierr) ierr = MatGetRowIJ(blocks[k], 0, PETSC_FALSE, PETSC_FALSE, &m, &i[k], &j[k], &done);
+    HybLent l;
+
+    ierr = PetscMalloc1(blocks[k]->rmap->n, &length[k]);
+    if (!ierr) ierr = HybLentGet(blocks[k], PETSC_FALSE, &l);
     if (ierr) break;
-    for (PetscInt r = 0; r < m && done; r++) length[k][r] = i[k][r + 1] - i[k][r];
-    if (!done) ierr = PetscError(PETSC_COMM_SELF, __LINE__, PETSC_FUNCTION_NAME, __FILE__, PETSC_ERR_PLIB, PETSC_ERROR_INITIAL, "A block of %" PetscInt_FMT " rows lends no pattern", m);
-    ierr = HybErrorFirst(ierr, MatRestoreRowIJ(blocks[k], 0, PETSC_FALSE, PETSC_FALSE, &m, &i[k], &j[k], &done));
+    for (PetscInt r = 0; r < l.csr.m; r++) length[k][r] = l.csr.i[r + 1] - l.csr.i[r];
+    ierr = HybLentRestore(blocks[k], &l);
   }
   if (!ierr) ierr = MatMPIAIJSetPreallocation(S, 0, length[0], 0, length[1]);
   for (int k = 0; k < 2; k++) PetscCall(PetscFree(length[k]));
@@ -163,9 +161,10 @@ static PetscErrorCode HybMPISamePattern(Mat T, Mat B, PetscBool *same)
 static PetscErrorCode MatMPIAIJHybridGPUSortColumns(Mat *B)
 {
   Mat             blocks[2];
-  const PetscInt *garray, *ai, *aj;
-  PetscBool       mpi, sorted = PETSC_TRUE, done;
-  PetscInt        m;
+  const PetscInt *garray, *i;
+  PetscScalar    *a;
+  HybLent         l;
+  PetscBool       mpi, sorted = PETSC_TRUE;
   int             own, any;
 
   PetscFunctionBegin;
@@ -179,21 +178,19 @@ static PetscErrorCode MatMPIAIJHybridGPUSortColumns(Mat *B)
     PetscCall(MatMPIAIJHybridGPUMakeAnew(B));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatGetRowIJ(blocks[1], 0, PETSC_FALSE, PETSC_FALSE, &m, &ai, &aj, &done));
-  PetscCheck(done, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The off-diagonal block of %" PetscInt_FMT " rows lends no pattern", blocks[1]->rmap->n);
-  for (PetscInt r = 0; r < m && sorted; r++)
-    if (ai[r + 1] > ai[r]) PetscCall(PetscSortedInt(ai[r + 1] - ai[r], aj + ai[r], &sorted));
-  PetscCall(MatRestoreRowIJ(blocks[1], 0, PETSC_FALSE, PETSC_FALSE, &m, &ai, &aj, &done));
-  if (!sorted) {
-    PetscScalar *a;
-
-    PetscCall(MatSeqAIJGetArray(blocks[1], &a));
-    PetscCall(MatGetRowIJ(blocks[1], 0, PETSC_FALSE, PETSC_FALSE, &m, &ai, &aj, &done));
-    for (PetscInt r = 0; r < m; r++)
-      if (ai[r + 1] > ai[r]) PetscCall(PetscSortIntWithScalarArray(ai[r + 1] - ai[r], (PetscInt *)aj + ai[r], a + ai[r]));
-    PetscCall(MatRestoreRowIJ(blocks[1], 0, PETSC_FALSE, PETSC_FALSE, &m, &ai, &aj, &done));
-    PetscCall(MatSeqAIJRestoreArray(blocks[1], &a));
-  }
+  PetscCall(HybLentGet(blocks[1], PETSC_FALSE, &l));
+  i = l.csr.i;
+  for (PetscInt r = 0; r < l.csr.m && sorted; r++)
+    if (i[r + 1] > i[r]) PetscCall(PetscSortedInt(i[r + 1] - i[r], l.csr.j + i[r], &sorted));
+  PetscCall(HybLentRestore(blocks[1], &l));
+  if (sorted) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatSeqAIJGetArray(blocks[1], &a));
+  PetscCall(HybLentGet(blocks[1], PETSC_FALSE, &l));
+  i = l.csr.i;
+  for (PetscInt r = 0; r < l.csr.m; r++)
+    if (i[r + 1] > i[r]) PetscCall(PetscSortIntWithScalarArray(i[r + 1] - i[r], l.csr.j + i[r], a + i[r]));
+  PetscCall(HybLentRestore(blocks[1], &l));
+  PetscCall(MatSeqAIJRestoreArray(blocks[1], &a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
