@@ -39,7 +39,7 @@ static PetscErrorCode OrderedFill(Mat A, const HybMultPlan *p, const HybCSR *csr
   PetscFunctionBegin;
   if (!o->asked) {
     o->asked = PETSC_TRUE;
-    PetscCall(PetscPushErrorHandler(PetscIgnoreErrorHandler, NULL));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
     ierr = HybSpMVOrderUp(&p->plan, csr, &o->plan, &o->planned);
     PetscCall(PetscPopErrorHandler());
     if (ierr == PETSC_ERR_MEM)
