@@ -330,7 +330,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-after", &after, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-held", &held, NULL));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  if (size > 1 || kind) grid = 16;
+  if (size > 1 || kind) grid = 24;
   PetscCall(CopiesBegin());
   if (after) PetscCall(RunWhen(after));
   PetscCall(RunWays(1));
