@@ -1,7 +1,7 @@
 /*
   The functions that an object of PETSc has by name, as PETSc 3.18 keeps them: a list of nodes. To put one function over
   another there PETSc compares names up to the place, and to add one all names, a hundred and ninety for a new matrix of
-  ours: a tenth of the time of a matrix of 9 rows.
+  ours: a tenth of the work on a matrix of 9 rows.
 
   Here the node of a function that stands in the list is found by the function, and one name is compared; a new name
   goes behind the last node, where the list is as long as those of its type are. Later releases have a table, which is
