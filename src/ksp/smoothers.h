@@ -31,9 +31,11 @@ PETSC_INTERN PetscErrorCode HybCGChoose(PC);
    before: this process's error, which becomes one of all. */
 PETSC_INTERN PetscErrorCode HybEstimatorBegin(KSP, KSP estimator, PetscErrorCode before, PetscBool *ours);
 PETSC_INTERN PetscErrorCode HybEstimatorEnd(void);
-/* petsc/ksp/lapack.c: is there a LAPACK? Eigenvalues of a symmetric tridiagonal matrix, ascending, in d; e, of n - 1,
-   is overwritten; and of the first n rows of the Hessenberg matrix that n steps of Arnoldi's process left. */
-PETSC_INTERN PetscBool      HybLapackKnown(void);
+/* petsc/ksp/lapack.c, where LAPACK has what it takes: eigenvalues of a symmetric tridiagonal matrix, ascending, in d;
+   e, of n - 1, is overwritten. Those of the first n rows of the Hessenberg matrix that n steps of Arnoldi's process
+   left. */
+PETSC_INTERN PetscBool      HybLapackHasTridiagonal(void);
+PETSC_INTERN PetscBool      HybLapackHasHessenberg(void);
 PETSC_INTERN PetscErrorCode HybLapackTridiagonal(PetscInt n, PetscReal d[], PetscReal e[]);
 PETSC_INTERN PetscErrorCode HybLapackHessenberg(PetscInt n, const PetscScalar H[], PetscReal r[], PetscReal c[]);
 /* arnoldi.c. Collective, after HybMatParArraysBegin() has said yes and where: HybKrylovArnoldi() with Jacobi for a

@@ -16,7 +16,7 @@ typedef PetscBLASInt Int;
 
 /* of one process, and the same for all of its solvers */
 static struct {
-  PetscBool looked, known;
+  PetscBool looked;
   void (*steqr)(const char *, const Int *, PetscReal *, PetscReal *, PetscScalar *, const Int *, PetscReal *, Int *);
 #if PetscDefined(USE_COMPLEX)
   void (*geev)(const char *, const char *, const Int *, PetscScalar *, const Int *, PetscScalar *, PetscScalar *, const Int *, PetscScalar *, const Int *, PetscScalar *, const Int *, PetscReal *, Int *);
@@ -27,17 +27,28 @@ static struct {
   void (*orgqr)(const Int *, const Int *, const Int *, PetscScalar *, const Int *, const PetscScalar *, PetscScalar *, const Int *, Int *);
 } lapack_;
 
-PetscBool HybLapackKnown(void)
+static void LapackLook(void)
 {
   if (!lapack_.looked) {
     *(void **)&lapack_.steqr = dlsym(RTLD_DEFAULT, NAME(LAPACKsteqr_));
     *(void **)&lapack_.geev  = dlsym(RTLD_DEFAULT, NAME(LAPACKgeev_));
     *(void **)&lapack_.geqrf = dlsym(RTLD_DEFAULT, NAME(LAPACKgeqrf_));
     *(void **)&lapack_.orgqr = dlsym(RTLD_DEFAULT, NAME(LAPACKorgqr_));
-    lapack_.known            = (PetscBool)(lapack_.steqr && lapack_.geev && lapack_.geqrf && lapack_.orgqr);
     lapack_.looked           = PETSC_TRUE;
   }
-  return lapack_.known;
+}
+
+/* each is asked for alone: a LAPACK that is linked statically has no more than what libpetsc calls */
+PetscBool HybLapackHasTridiagonal(void)
+{
+  LapackLook();
+  return (PetscBool) !!lapack_.steqr;
+}
+
+PetscBool HybLapackHasHessenberg(void)
+{
+  LapackLook();
+  return (PetscBool) !!lapack_.geev;
 }
 
 PetscErrorCode HybLapackTridiagonal(PetscInt n, PetscReal d[], PetscReal e[])
@@ -130,6 +141,7 @@ static PetscErrorCode HybGAMGFactor(void *ctx, PetscInt m, PetscInt n, PetscReal
 
 HybAggFactor HybGAMGGetFactor(void)
 {
-  return HybLapackKnown() ? HybGAMGFactor : NULL;
+  LapackLook();
+  return lapack_.geqrf && lapack_.orgqr ? HybGAMGFactor : NULL;
 }
 #endif

@@ -73,8 +73,8 @@ PetscErrorCode MatProductSetFromOptions_AnyHybridGPU(Mat C)
   for (PetscInt k = 0; k < n; k++) {
     const char *own = ((PetscObject)mats[k])->type_name, *type = own;
 
-    if (!strcmp(own, MATSEQAIJHYBRIDGPU)) type = MATSEQAIJ;
-    if (!strcmp(own, MATMPIAIJHYBRIDGPU)) type = MATMPIAIJ;
+    if (own && !strcmp(own, MATSEQAIJHYBRIDGPU)) type = MATSEQAIJ;
+    if (own && !strcmp(own, MATMPIAIJHYBRIDGPU)) type = MATMPIAIJ;
     renamed = (PetscBool)(renamed || type != own);
     PetscCall(PetscStrlcat(name, "_", sizeof(name)));
     PetscCall(PetscStrlcat(name, type, sizeof(name)));

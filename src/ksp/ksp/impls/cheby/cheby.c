@@ -170,6 +170,7 @@ static PetscErrorCode HybChebyshevLook(KSP ksp, HybChebyshev *c, KSP *estimator,
   PetscCall(HybChebyshevEstimates(ksp, c, estimator, &estimates));
   if (!estimates) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(KSPGetOperators(ksp, &mat[0], &mat[1]));
+  if (!mat[0] || !mat[1]) PetscFunctionReturn(PETSC_SUCCESS); /* PETSc says so */
   for (int k = 0; k < 2; k++) {
     const PetscObjectId id = ((PetscObject)mat[k])->id;
     PetscObjectState    state;

@@ -136,7 +136,7 @@ static PetscErrorCode EstimatorSuits(KSP ksp, PetscBool *suits)
   PetscFunctionBegin;
   *suits = PETSC_FALSE;
   PetscCall(KSPGetOperators(ksp, &A, &P));
-  if (A != P || !HybLapackKnown()) PetscFunctionReturn(PETSC_SUCCESS);
+  if (A != P || !HybLapackHasHessenberg()) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMatGetLocal(A, &local));
   PetscCall(PetscObjectTypeCompare((PetscObject)ksp->pc, PCJACOBI, &jacobi));
   PetscCall(MatIsSPDKnown(P, &set, &spd));
