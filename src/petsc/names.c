@@ -4,8 +4,8 @@
   ours: a tenth of the work on a matrix of 9 rows.
 
   Here the node of a function that stands in the list is found by the function, and one name is compared; a new name
-  goes behind the last node, where the list is as long as those of its type are. Later releases have a table, which is
-  left to them.
+  goes behind the last node, where the list is as long as those of its type are and ends alike. Later releases have a
+  table, which is left to them.
 */
 #include "parent.h"
 #include <petsc/private/petscimpl.h>

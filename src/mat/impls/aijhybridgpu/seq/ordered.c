@@ -12,7 +12,7 @@
 #include "seq.h"
 #include "../storage/where.h"
 
-/* Are A's values those that were looked at last? */
+/* Where A has other values than at the last look: whether those were applied often is noted, and their copy is old */
 static PetscErrorCode OrderedLook(Mat A, const Mat_SeqAIJHybridGPU *hyb, HybMultOrdered *o)
 {
   PetscObjectState state;
