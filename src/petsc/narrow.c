@@ -3,7 +3,7 @@
 
   MatCreateSeqAIJWithArrays() and the assembly in it go along all rows three times, with one core: in that time a device
   computes several such matrices. What they find is known before: the rows' lengths (imax, ilen), the longest one and
-  how many rows have entries, which the device counts in one kernel (HybCSROps.rowlengths). So PETSc is told of one row,
+  how many rows have entries, which all cores find from the offsets (HybCSROps.rowlengths). So PETSc is told of one row,
   and what it would have found is put in:
 
     i[1] = nnz                            the arrays are those of one row, for this moment
@@ -11,10 +11,11 @@
                                           and gets m times as much
     T = MatCreateSeqAIJWithArrays(1, n, i, j, a)
     no watcher, i[1] back; T's layout of rows = one of m
-    imax, ilen = the lengths              from the device; all cores copy, and so are the first to touch the pages; of a
-                                          matrix with a list, see below, from that: most of its pages stay untouched
-    diag = the diagonal's places          the same, in releases of PETSc whose assembly looks for them (3.18 does, 3.26
-                                          does not): it reads j on the host
+    imax, ilen = the lengths              by all cores, which so are the first to touch the pages, while the device may
+                                          still be writing columns; of a matrix with a list, see below, from that: most
+                                          of its pages stay untouched
+    diag = the diagonal's places          from the device, in releases of PETSc whose assembly looks for them (3.18
+                                          does, 3.26 does not): it reads j on the host, which waits until that is there
     rmax, nonzerorowcnt = longest, nonempty
     compressedrow = the rows that have entries, and where they begin, if 60 % of the rows or more are empty: the device
                                           lists them (HybLocalOps.compressrows). Blocks of parallel matrices that hold
@@ -138,12 +139,13 @@ static size_t HybNarrowFindPointer(Mat T, size_t bytes, const void *array)
 /* Is this what PETSc says of csr's rows? */
 static PetscErrorCode HybNarrowExpected(const HybCSR *csr, int k, const PetscInt *array, PetscBool *same)
 {
-  PetscInt   expected[HYB_NARROW_ROWS];
-  PetscCount longest, nonempty;
+  PetscInt        expected[HYB_NARROW_ROWS];
+  PetscInt *const both[2] = {expected, expected};
+  PetscCount      longest, nonempty;
 
   PetscFunctionBegin;
   if (k < 2)
-    PetscCall(HybBackendHost.csr->rowlengths(NULL, NULL, csr, expected, &longest, &nonempty));
+    PetscCall(HybBackendHost.csr->rowlengths(NULL, csr->m, csr->i, both, &longest, &nonempty));
   else
     PetscCall(HybBackendHost.csr->diagonalplaces(NULL, csr, expected));
   *same = (PetscBool)!memcmp(expected, array, sizeof(PetscInt) * (size_t)csr->m);
@@ -250,7 +252,7 @@ static PetscErrorCode HybNarrowProbe(const HybCSR *csr, Mat *O, Mat *T, PetscBoo
 
   PetscFunctionBegin;
   *proven = PETSC_FALSE;
-  PetscCall(HybBackendHost.csr->rowlengths(NULL, NULL, csr, NULL, &longest, &nonempty));
+  PetscCall(HybBackendHost.csr->rowlengths(NULL, csr->m, csr->i, NULL, &longest, &nonempty));
   PetscCall(HybNarrowMake(csr, PETSC_FALSE, O));
   all    = HybGlueState.narrow.room.n;
   listed = HybGlueState.narrow.room.list;
@@ -361,7 +363,7 @@ PetscErrorCode HybNarrowFind(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Are the lengths of so many rows wanted from the device? */
+/* Is what is known of so many rows wanted? */
 PetscBool HybNarrowTakes(PetscInt m)
 {
   return (PetscBool)(HybGlueState.narrow.known && m >= 2 && m >= HybGlueState.options.narrowmin);
@@ -431,9 +433,10 @@ static PetscErrorCode HybNarrowFill(Mat T, const HybExec *x, const HybCSR *csr, 
   if (rows->list)
     PetscCall(HybNarrowFillListed(T, x, rows));
   else {
-    PetscCall(x->backend->copy(x, HybNarrowArray(T, 0), rows->length, bytes, HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(x->backend->copy(x, HybNarrowArray(T, 1), HybNarrowArray(T, 0), bytes, HYB_COPY_HOST_TO_HOST));
-    PetscCall(HybLogToHost((PetscLogDouble)bytes));
+    PetscInt *const length[2] = {HybNarrowArray(T, 0), HybNarrowArray(T, 1)};
+    PetscCount      longest, nonempty;
+
+    PetscCall(x->backend->csr->rowlengths(x, csr->m, csr->i, length, &longest, &nonempty));
   }
   if (HybGlueState.narrow.n > 2) {
     PetscCall(x->backend->copy(x, HybNarrowArray(T, 2), rows->diagonal, bytes, HYB_COPY_DEVICE_TO_HOST));
@@ -452,10 +455,11 @@ PetscErrorCode HybNarrowCreate(const HybExec *x, const HybCSR *csr, const HybRow
 
   PetscFunctionBegin;
   *T = NULL;
-  if (!rows || !rows->length || !HybNarrowTakes(csr->m) || !csr->nnz) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!rows || !HybNarrowTakes(csr->m) || !csr->nnz) PetscFunctionReturn(PETSC_SUCCESS);
   if (rows->nonempty < csr->m - rows->nonempty && !rows->list) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(HybGlueState.event.narrow, 0, 0, 0, 0));
-  if (rows->list) HybGlueState.watch.touched = 0; /* hostcopy.c: nor before they are filled */
+  if (HybNarrowTakesDiagonal()) PetscCall(x->backend->sync(x)); /* PETSc looks for one in j */
+  if (rows->list) HybGlueState.watch.touched = 0;               /* hostcopy.c: nor before they are filled */
   ierr                       = HybNarrowMake(csr, PETSC_TRUE, T);
   HybGlueState.watch.touched = touched;
   PetscCall(ierr);

@@ -83,10 +83,9 @@ static inline Mat HybFrameBlock(Mat A, int k)
 PETSC_INTERN PetscErrorCode HybNoInodeBegin(PetscOptions *);
 PETSC_INTERN void           HybNoInodeEnd(PetscOptions *);
 typedef struct {
-  PetscInt  *length;   /* of each row, on the device; NULL: not there */
-  PetscInt  *diagonal; /* the diagonal's places, there, where HybNarrowTakesDiagonal() */
-  PetscInt  *list;     /* the rows that have entries, and */
-  PetscInt  *begin;    /* where they begin, nonempty + 1 offsets: there, where HybNarrowTakesList() */
+  PetscInt  *diagonal; /* the diagonal's places, on the device, where HybNarrowTakesDiagonal() */
+  PetscInt  *list;     /* the rows that have entries, there, and */
+  PetscInt  *begin;    /* where they begin, nonempty + 1 offsets, where HybNarrowTakesList(); else NULL */
   PetscCount longest, nonempty;
 } HybRowLengths;
 PETSC_INTERN PetscErrorCode HybNarrowFind(Mat);

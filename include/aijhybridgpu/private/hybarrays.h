@@ -82,9 +82,10 @@ typedef struct {
      such row or -1. An offset outside 0..nnz, i[0] != 0 or i[m] != nnz makes the row bad that it bounds. Only j[0] to
      j[nnz-1] are read, so any arrays may be checked. */
   PetscErrorCode (*check)(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
-  /* length[r] = entries of row r (length may be NULL), *longest = entries of the longest row, *nonempty = rows that
-     have entries; only A->m and A->i are read */
-  PetscErrorCode (*rowlengths)(const HybExec *, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty);
+  /* Of offsets in host memory, on every backend, by all cores of this process: *longest = entries of the longest row,
+     *nonempty = rows that have entries, length[0][r] and length[1][r] = entries of row r. length may be NULL. Does not
+     wait for the device. */
+  PetscErrorCode (*rowlengths)(const HybExec *, PetscInt m, const PetscInt *i, PetscInt *const length[2], PetscCount *longest, PetscCount *nonempty);
   /* place[r] = k where j[k] = r in row r, i[r+1] where the row has no such entry */
   PetscErrorCode (*diagonalplaces)(const HybExec *, const HybCSR *A, PetscInt *place);
   /* same[r] = 1 where row r has the columns of row r-1, else 0, as for the first row */

@@ -38,6 +38,9 @@ struct _HybBackend {
   PetscErrorCode (*free)(const HybExec *, HybMem, size_t bytes, void *);
   /* Copies in stream order. Host memory may be reused on return, and what is copied to it is there. */
   PetscErrorCode (*copy)(const HybExec *, void *dst, const void *src, size_t bytes, HybCopyKind);
+  /* What is queued so far writes array, and nothing later does before it is freed: the next copy of it to the host does
+     not wait for what was queued later. Of one array at a time. NULL on the host. */
+  PetscErrorCode (*early)(const HybExec *, const void *array);
   /* A few numbers for the host, while the stream goes on: *memory is the host's and has HYB_LETTERS letters of
      HYB_LETTER_BYTES, which kernels write. post() says that the kernels queued so far write letter k; read() waits for
      these, but not for what was queued later. NULL on the host. */

@@ -34,6 +34,13 @@
   OP(submatrixmapped, SubMatrixMapped)     \
   OP(multdense, MultDense)
 
+/* Rows from to to-1 of offsets i: what rowlengths() says of all. A crew's threads call it. */
+#if defined(__cplusplus)
+extern "C"
+#endif
+  void
+  HybCSRRowLengthsPart(PetscInt from, PetscInt to, const PetscInt *i, PetscInt *const length[2], PetscInt *longest, PetscInt *nonempty);
+
 /* the type of a function that the table's member points to */
 #define HYB_CSR_TYPE(member) __typeof__(*((const HybCSROps *)0)->member)
 

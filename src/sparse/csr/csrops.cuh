@@ -9,6 +9,7 @@
 #include "../structure/rowops.cuh"
 
 #define CSR_THREADS 256
+#define CSR_CREW    4096 /* rows of one of the crew's threads, at least */
 
 /* a few bytes from the device, complete on return, as copies to the host of the device's are */
 static inline PetscErrorCode CSRFetch(const HybExec *exec, void *host, const void *device, size_t bytes)

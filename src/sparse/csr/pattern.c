@@ -153,36 +153,31 @@ PetscErrorCode HybCSRCheck_Host(const HybExec *exec, HybArena *work, const HybCS
 }
 
 /* sums in PetscInt, so that the loop is done several rows at a time; there are no more of them than that holds */
-HYB_MULTIVERSION static void RowLengths(PetscInt m, const PetscInt *i, PetscInt *length, PetscInt *longest, PetscInt *nonempty)
+HYB_MULTIVERSION void HybCSRRowLengthsPart(PetscInt from, PetscInt to, const PetscInt *i, PetscInt *const length[2], PetscInt *longest, PetscInt *nonempty)
 {
   PetscInt most = 0, n = 0;
 
-  if (length) {
-    for (PetscInt r = 0; r < m; r++) {
-      const PetscInt l = i[r + 1] - i[r];
+  for (PetscInt r = from; r < to; r++) {
+    const PetscInt l = i[r + 1] - i[r];
 
-      length[r] = l;
-      most      = PetscMax(most, l);
-      n += l > 0;
-    }
-  } else {
-    for (PetscInt r = 0; r < m; r++) {
-      const PetscInt l = i[r + 1] - i[r];
+    most = PetscMax(most, l);
+    n += l > 0;
+  }
+  for (int k = 0; length && k < 2; k++) {
+    PetscInt *const to_ = length[k];
 
-      most = PetscMax(most, l);
-      n += l > 0;
-    }
+    for (PetscInt r = from; r < to; r++) to_[r] = i[r + 1] - i[r];
   }
   *longest  = most;
   *nonempty = n;
 }
 
-PetscErrorCode HybCSRRowLengths_Host(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty)
+PetscErrorCode HybCSRRowLengths_Host(const HybExec *exec, PetscInt m, const PetscInt *i, PetscInt *const length[2], PetscCount *longest, PetscCount *nonempty)
 {
   PetscInt most, n;
 
   PetscFunctionBegin;
-  RowLengths(A->m, A->i, length, &most, &n);
+  HybCSRRowLengthsPart(0, m, i, length, &most, &n);
   *longest  = most;
   *nonempty = n;
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -296,44 +296,31 @@ PetscErrorCode HybCSRCheck_CUDA(const HybExec *exec, HybArena *work, const HybCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-typedef struct {
-  PetscCount longest, nonempty;
-} RowLengthsResult;
+struct RowLengthsJob {
+  const PetscInt  *i;
+  PetscInt *const *length;
+  PetscCount       longest, nonempty;
+};
 
-/* one thread a row, which reads its offset and its neighbour's: the memory's speed is all that counts. length may be
-   NULL. */
-static __global__ __launch_bounds__(CSR_THREADS) void RowLengths(PetscInt m, const PetscInt *__restrict__ i, PetscInt *__restrict__ length, RowLengthsResult *result)
+static void RowLengths(void *arg, size_t from, size_t to)
 {
-  HYB_SHARED(PetscInt, scratch, HYB_WARP);
-  PetscInt longest = 0, nonempty = 0;
-  for (PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x; r < m; r += (PetscCount)gridDim.x * CSR_THREADS) {
-    const PetscInt l = i[r + 1] - i[r];
-    if (length) length[r] = l;
-    if (l > longest) longest = l;
-    nonempty += l > 0;
-  }
-  longest  = HybBlockMax<CSR_THREADS>(longest, scratch);
-  nonempty = HybBlockSum<CSR_THREADS>(nonempty, scratch);
-  if (threadIdx.x == 0 && nonempty) {
-    HybAtomicMax(&result->longest, (PetscCount)longest);
-    HybAtomicAdd(&result->nonempty, (PetscCount)nonempty);
-  }
+  RowLengthsJob *job = (RowLengthsJob *)arg;
+  PetscInt       longest, nonempty;
+  PetscCount     seen = __atomic_load_n(&job->longest, __ATOMIC_RELAXED);
+
+  HybCSRRowLengthsPart((PetscInt)from, (PetscInt)to, job->i, job->length, &longest, &nonempty);
+  while (seen < longest && !__atomic_compare_exchange_n(&job->longest, &seen, (PetscCount)longest, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) continue;
+  (void)__atomic_add_fetch(&job->nonempty, (PetscCount)nonempty, __ATOMIC_RELAXED);
 }
 
-PetscErrorCode HybCSRRowLengths_CUDA(const HybExec *exec, HybArena *work, const HybCSR *A, PetscInt *length, PetscCount *longest, PetscCount *nonempty)
+PetscErrorCode HybCSRRowLengths_CUDA(const HybExec *, PetscInt m, const PetscInt *i, PetscInt *const length[2], PetscCount *longest, PetscCount *nonempty)
 {
-  const PetscCount most = 2048; /* blocks, eight or more for each multiprocessor: each ends with two atomics */
-  RowLengthsResult host = {0, 0}, *device;
+  RowLengthsJob job = {i, length, 0, 0};
 
   PetscFunctionBegin;
-  *longest = *nonempty = 0;
-  if (A->m == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*device), &device));
-  HYB_LAUNCH(RowLengths, PetscMin(HybBlocks(A->m, CSR_THREADS), most), CSR_THREADS, 0, exec->stream, A->m, A->i, length, device);
-  PetscCall(CSRFetch(exec, &host, device, sizeof(host)));
-  PetscCall(HybArenaFree(work, &device));
-  *longest  = host.longest;
-  *nonempty = host.nonempty;
+  HybDeviceCrew(RowLengths, &job, (size_t)m, CSR_CREW, (size_t)m * sizeof(PetscInt));
+  *longest  = job.longest;
+  *nonempty = job.nonempty;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -68,6 +68,7 @@ static const HybBackend HybBackendCUDA = {
   .alloc     = HybDeviceAlloc,
   .free      = HybDeviceFree,
   .copy      = HybDeviceCopy,
+  .early     = HybDeviceEarly,
   .letters   = HybDeviceLetters,
   .post      = HybDevicePost,
   .read      = HybDeviceRead,

@@ -1,13 +1,13 @@
 /*
-  crew.c: threads that copy memory together.
+  crew.c: threads that copy memory together, or go along an array.
 
   They are started at the first large copy, as many as the process has cores to itself, up to a limit, and never end:
   between copies they sleep. A process that was forked has none. Signals are not for them.
 
     Begin:         wake all
-    Copy:          job = (dst, src, bytes), cut into as many shares as there are threads; tickets = (0 taken, how many);
-                   take shares; wait until all are done
-    each thread:   while a ticket is left: take it, copy its share (of fresh pages: touch them), done + 1
+    Do:            a job of n bytes, or rows, cut into as many shares as there are threads; tickets = (0 taken, how
+                   many); take shares; wait until all are done
+    each thread:   while a ticket is left: take it, do its share, done + 1
 
   Who wakes late finds the shares taken: the first copy does not wait for the last thread. The tickets' two halves are
   one word, so that a ticket always belongs to the job that it was drawn from, and that job stands until its share is
@@ -31,17 +31,18 @@
 #define CREW_MOST 8 /* as fast as any more, and a share of a piece is as large as the kernel's large pages */
 /* threads that touch the same large page first all make one, and all but one for nothing */
 #define CREW_PAGE ((size_t)2 << 20)
+#define CREW_COPY ((size_t)16 << 10) /* a thread's share of a copy, at least */
 
 static struct {
-  pid_t       process;
-  int         size;   /* the caller included; 0: not started */
-  int         active; /* between Begin and End */
-  sem_t       wake[CREW_MOST];
-  uint64_t    tickets; /* how many shares, and in the lower half how many of them are taken, or more */
-  unsigned    done;
-  char       *dst;
-  const char *src;
-  size_t      bytes, share;
+  pid_t    process;
+  int      size;   /* the caller included; 0: not started */
+  int      active; /* between Begin and End */
+  sem_t    wake[CREW_MOST];
+  uint64_t tickets; /* how many shares, and in the lower half how many of them are taken, or more */
+  unsigned done;
+  void (*work)(void *job, size_t from, size_t to);
+  void  *job;
+  size_t n, share;
 } crew;
 
 static int CrewTickets(uint64_t tickets)
@@ -53,15 +54,11 @@ static int CrewTickets(uint64_t tickets)
 static int CrewTake(void)
 {
   const uint64_t mine = __atomic_fetch_add(&crew.tickets, 1, __ATOMIC_ACQ_REL);
-  size_t         from, to;
+  size_t         from;
 
   if (!CrewTickets(mine)) return 0;
   from = crew.share * (uint32_t)mine;
-  to   = crew.bytes - from < crew.share ? crew.bytes : from + crew.share;
-  if (crew.src)
-    memcpy(crew.dst + from, crew.src + from, to - from);
-  else
-    for (; from < to; from += 4096) crew.dst[from] = 0;
+  (*crew.work)(crew.job, from, crew.n - from < crew.share ? crew.n : from + crew.share);
   __atomic_add_fetch(&crew.done, 1, __ATOMIC_RELEASE);
   return 1;
 }
@@ -117,16 +114,19 @@ void HybCrewEnd(void)
   __atomic_store_n(&crew.active, 0, __ATOMIC_RELEASE);
 }
 
-static void CrewDo(void *dst, const void *src, size_t bytes)
+void HybCrewDo(void (*work)(void *job, size_t from, size_t to), void *job, size_t n, size_t unit)
 {
   uint64_t shares;
 
-  crew.dst   = (char *)dst;
-  crew.src   = (const char *)src;
-  crew.bytes = bytes;
-  crew.share = ((bytes + (size_t)crew.size - 1) / (size_t)crew.size + 4095) / 4096 * 4096; /* whole pages */
-  if (!src && crew.share < CREW_PAGE) crew.share = CREW_PAGE;
-  shares = (bytes + crew.share - 1) / crew.share;
+  if (!crew.active || n < 2 * unit) {
+    (*work)(job, 0, n);
+    return;
+  }
+  crew.work  = work;
+  crew.job   = job;
+  crew.n     = n;
+  crew.share = ((n + (size_t)crew.size - 1) / (size_t)crew.size + unit - 1) / unit * unit;
+  shares     = (n + crew.share - 1) / crew.share;
   __atomic_store_n(&crew.done, 0, __ATOMIC_RELAXED);
   __atomic_store_n(&crew.tickets, shares << 32, __ATOMIC_RELEASE);
   while (CrewTake()) continue;
@@ -134,20 +134,33 @@ static void CrewDo(void *dst, const void *src, size_t bytes)
     if (spins > 2000) sched_yield();
 }
 
+typedef struct {
+  char       *dst;
+  const char *src;
+} CrewMemory;
+
+static void CrewCopy(void *job, size_t from, size_t to)
+{
+  const CrewMemory *m = (const CrewMemory *)job;
+
+  memcpy(m->dst + from, m->src + from, to - from);
+}
+
 void HybCrewCopy(void *dst, const void *src, size_t bytes)
 {
-  if (crew.active && bytes >= (size_t)crew.size * 16384)
-    CrewDo(dst, src, bytes);
-  else
-    memcpy(dst, src, bytes);
+  CrewMemory m = {(char *)dst, (const char *)src};
+
+  HybCrewDo(CrewCopy, &m, bytes, CREW_COPY);
+}
+
+static void CrewTouch(void *job, size_t from, size_t to)
+{
+  for (; from < to; from += 4096) ((char *)job)[from] = 0;
 }
 
 void HybCrewTouch(void *dst, size_t bytes)
 {
-  if (crew.active && bytes >= (size_t)crew.size * 16384)
-    CrewDo(dst, NULL, bytes);
-  else
-    for (size_t at = 0; at < bytes; at += 4096) ((char *)dst)[at] = 0;
+  HybCrewDo(CrewTouch, dst, bytes, CREW_PAGE);
 }
 
 static struct {

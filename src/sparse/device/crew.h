@@ -1,6 +1,6 @@
 /*
-  crew.h: threads that copy memory together. One core copies into a pinned buffer several times more slowly than the bus
-  takes it from there.
+  crew.h: threads that copy memory together, or go along an array. One core copies into a pinned buffer several times
+  more slowly than the bus takes it from there.
 */
 #ifndef AIJHYBRIDGPU_CREW_H
 #define AIJHYBRIDGPU_CREW_H
@@ -13,8 +13,11 @@ extern "C" {
    process's cores among them. */
 extern void HybCrewBegin(int share);
 extern void HybCrewEnd(void);
-/* memcpy() by all of the crew; by the caller alone outside Begin and End, or where there is one core for each
-   process */
+/* work(job, from, to) for parts of 0 to n-1, all of which begin at multiples of unit, by all of the crew at once; of
+   all by the caller alone outside Begin and End, where there is one core for each process, or if n is below two
+   units */
+extern void HybCrewDo(void (*work)(void *job, size_t from, size_t to), void *job, size_t n, size_t unit);
+/* memcpy() in this way */
 extern void HybCrewCopy(void *dst, const void *src, size_t bytes);
 /* a byte of each page is written, by which fresh memory gets its pages; dst is a page's beginning */
 extern void HybCrewTouch(void *dst, size_t bytes);

@@ -126,6 +126,9 @@ struct HybSpare {
 extern "C" void HybSpareOffer(HybSpare *);
 extern "C" void HybSpareWithdraw(HybSpare *);
 
+/* HybCrewDo() by all cores of this process, where so many bytes are worth waking them */
+extern "C" void HybDeviceCrew(void (*work)(void *job, size_t from, size_t to), void *job, size_t n, size_t unit, size_t bytes);
+
 /* Work beside the operation's stream: side[0..n-1] begin after what exec's stream holds now; the join lets that stream
    wait for them. Nothing that the work between the two uses is freed before the join, which is called also after an
    error. */

@@ -49,10 +49,15 @@ static inline void HybCountPinned(size_t more, size_t less)
 /* finds the card and makes the pools; false: message says why not */
 extern bool HybDeviceSetUp(const HybServices *, char *message, size_t length);
 
-extern PetscErrorCode      HybDeviceAlloc(const HybExec *, HybMem, size_t, void **);
-extern PetscErrorCode      HybDeviceFree(const HybExec *, HybMem, size_t, void *);
-extern PetscErrorCode      HybDeviceCopy(const HybExec *, void *, const void *, size_t, HybCopyKind);
-extern bool                HybDeviceIsSide(cudaStream_t); /* streams.cu */
+extern PetscErrorCode HybDeviceAlloc(const HybExec *, HybMem, size_t, void **);
+extern PetscErrorCode HybDeviceFree(const HybExec *, HybMem, size_t, void *);
+extern PetscErrorCode HybDeviceCopy(const HybExec *, void *, const void *, size_t, HybCopyKind);
+/* streams.cu */
+extern bool           HybDeviceIsSide(cudaStream_t);
+extern PetscErrorCode HybDeviceEarly(const HybExec *, const void *);
+extern void           HybDeviceEarlyGone(const void *ptr, size_t bytes); /* is freed */
+/* *stream: where a copy of this array to the host may go instead, behind what writes it */
+extern PetscErrorCode      HybDeviceEarlyStream(const void *array, cudaStream_t *stream);
 extern PetscErrorCode      HybDeviceLetters(const HybExec *, void **);
 extern PetscErrorCode      HybDevicePost(const HybExec *, int k);
 extern PetscErrorCode      HybDeviceRead(int k, void *, size_t);

@@ -185,6 +185,15 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
   return true;
 }
 
+void HybDeviceCrew(void (*work)(void *job, size_t from, size_t to), void *job, size_t n, size_t unit, size_t bytes)
+{
+  const bool large = bytes >= HybCrewBytes;
+
+  if (large) HybCrewBegin(hybdevice_.services.processes);
+  HybCrewDo(work, job, n, unit);
+  if (large) HybCrewEnd();
+}
+
 PetscErrorCode HybDeviceTouch(const HybExec *, void *ptr, size_t bytes)
 {
   PetscFunctionBegin;
@@ -291,6 +300,7 @@ PetscErrorCode HybDeviceFree(const HybExec *exec, HybMem mem, size_t bytes, void
     PetscCall(HybLockedFree(bytes, ptr));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  HybDeviceEarlyGone(ptr, bytes);
   /* given back before the fault hook is asked: a free that is made to fail is reported, but loses nothing */
   const cudaError_t err = mem == HYB_MEM_MANAGED && bytes >= HybManagedLarge && HybManagedFree(ptr, HybDeviceOrder(exec)) ? cudaSuccess : cudaFreeAsync(ptr, HybDeviceOrder(exec));
   if (err == cudaSuccess) {
@@ -495,9 +505,8 @@ static PetscErrorCode HybStagedToHost(cudaStream_t stream, char *dst, const char
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybStagedCopy(const HybExec *exec, void *dst, const void *src, size_t bytes, HybCopyKind kind, bool managed)
+static PetscErrorCode HybStagedCopy(cudaStream_t stream, void *dst, const void *src, size_t bytes, HybCopyKind kind, bool managed)
 {
-  cudaStream_t stream = (cudaStream_t)exec->stream;
   const size_t room = HybStageChunk(bytes), limit = hybdevice_.services.memory_limit, ours = hybdevice_.device_bytes + hybdevice_.managed_bytes;
   void        *through = nullptr;
 
@@ -540,6 +549,7 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
     if (large) HybCrewEnd();
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  if (kind == HYB_COPY_DEVICE_TO_HOST) PetscCall(HybDeviceEarlyStream(src, &stream));
   /* a large block of pinned memory needs no staging */
   if (bytes > HybPinnedAsked || (kind == HYB_COPY_HOST_TO_DEVICE && bytes >= HybOwnBytes)) {
     cudaPointerAttributes at;
@@ -561,7 +571,7 @@ PetscErrorCode HybDeviceCopy(const HybExec *exec, void *dst, const void *src, si
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (large) HybCrewBegin(hybdevice_.services.processes);
-  ierr = HybStagedCopy(exec, dst, src, bytes, kind, managed);
+  ierr = HybStagedCopy(stream, dst, src, bytes, kind, managed);
   if (large) HybCrewEnd();
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -6,6 +6,9 @@
   stream holds now (HybDeviceFork) and that it waits for afterwards (HybDeviceJoin): two event calls a stream. Between
   the two nothing is freed, allocated or cleared (HybDeviceZero()) that the forked work uses. A failed launch is no
   reason not to join.
+
+  A copy to the host waits for all that is in the stream. Of an array that is whole before, as a product's offsets are
+  while its columns are still being written, it goes to a stream of its own, behind an event.
 */
 #include "hybchain.cuh"
 #include "hybdevicestate.h"
@@ -17,9 +20,16 @@ static struct {
 
 /* all that were made, those of other files as well */
 static struct {
-  cudaStream_t stream[HYB_SIDE_STREAMS + 3]; /* the captured ones of two precisions, and one for exchanges */
+  cudaStream_t stream[HYB_SIDE_STREAMS + 4]; /* the captured ones of two precisions, one for exchanges, an early one */
   int          n;
 } made_;
+
+/* an array that later work does not write, and what comes before it is whole */
+static struct {
+  const void  *array; /* NULL: none */
+  cudaStream_t stream;
+  cudaEvent_t  whole;
+} early_;
 
 static bool chain_, chains_; /* launches that are captured may wait on the card for each other; the next one does */
 
@@ -99,5 +109,31 @@ extern "C" PetscErrorCode HybDeviceJoin(const HybExec *exec, int n)
     if (err != cudaSuccess && !first) first = HybDeviceError(err, "cudaStreamWaitEvent", __FILE__, __LINE__);
   }
   PetscCall(first);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybDeviceEarly(const HybExec *exec, const void *array)
+{
+  PetscFunctionBegin;
+  early_.array = nullptr;
+  if (!early_.whole) HybCallCUDA(cudaEventCreateWithFlags(&early_.whole, cudaEventDisableTiming));
+  PetscCall(HybDeviceSideStream(true, &early_.stream));
+  HybCallCUDA(cudaEventRecord(early_.whole, (cudaStream_t)exec->stream));
+  early_.array = array;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void HybDeviceEarlyGone(const void *ptr, size_t bytes)
+{
+  if (early_.array >= ptr && early_.array < (const void *)((const char *)ptr + bytes)) early_.array = nullptr;
+}
+
+PetscErrorCode HybDeviceEarlyStream(const void *array, cudaStream_t *stream)
+{
+  PetscFunctionBegin;
+  if (array != early_.array) PetscFunctionReturn(PETSC_SUCCESS);
+  early_.array = nullptr;
+  HybCallCUDA(cudaStreamWaitEvent(early_.stream, early_.whole, 0));
+  *stream = early_.stream;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -64,8 +64,10 @@ static __device__ __forceinline__ PetscInt RowCostsLength(const PetscInt *__rest
 }
 
 /* lengths of the rows of B named by entries k, k+step, ... of a row of len: their sum and the longest. Four are under
-   way together; past the end the last one is read again, which costs less than loads under conditions. */
-static __device__ __forceinline__ void RowCostsWalk(PetscInt k, PetscInt len, PetscInt step, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount &sum, PetscInt &most)
+   way together; past the end the last one is read again, which costs less than loads under conditions. Int: int where
+   the row is known to be short */
+template <typename Int>
+static __device__ __forceinline__ void RowCostsWalk(Int k, Int len, Int step, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ blen, PetscCount &sum, PetscInt &most)
 {
   sum = most = 0;
   for (; k < len; k += 4 * step) {
@@ -112,7 +114,7 @@ __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(Pe
     const PetscInt   begin = mine ? ai[row] : 0, len = mine ? ai[row + 1] - begin : 0;
 
     if (len > COSTS_LONG * W) later = true;
-    RowCostsWalk(l, len > COSTS_LONG * W ? 0 : len, W, aj + begin, bi, blen, sum, most);
+    RowCostsWalk<int>(l, len > COSTS_LONG * W ? 0 : (int)len, W, aj + begin, bi, blen, sum, most);
     sum  = HybSubwarpSum<W>(sum);
     most = HybSubwarpMax<W>(most);
     if (mine && l == 0) {
@@ -142,7 +144,7 @@ __global__ void __launch_bounds__(COSTS_THREADS, COSTS_BLOCKS) RowCostsKernel(Pe
       for (int q = 0; q < *nlong; q++) {
         const PetscInt begin = ai[longrows[q]], len = ai[longrows[q] + 1] - begin;
 
-        RowCostsWalk((PetscInt)threadIdx.x, len, COSTS_THREADS, aj + begin, bi, blen, sum, most);
+        RowCostsWalk<PetscInt>((PetscInt)threadIdx.x, len, COSTS_THREADS, aj + begin, bi, blen, sum, most);
         sum  = HybBlockSum<COSTS_THREADS>(sum, scratch);
         most = (PetscInt)HybBlockMax<COSTS_THREADS>((PetscCount)most, scratch);
         if (threadIdx.x == 0) {

@@ -68,6 +68,7 @@ PetscErrorCode HybSpGEMMCheckCount(const HybExec *exec, const HybCSR *A, const H
 PetscErrorCode HybSpGEMMEntries(const HybExec *exec, const HybCSR *A, const HybCSR *B, HybArena *out, HybCSR *C)
 {
   PetscFunctionBegin;
+  if (exec->backend->early) PetscCall(exec->backend->early(exec, C->i));
   PetscCall(HybSpGEMMCheckCount(exec, A, B, C->nnz, PETSC_FALSE));
   PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(PetscInt), &C->j));
   if ((A->a || !A->nnz) && (B->a || !B->nnz)) PetscCall(HybArenaAlloc(out, exec->result, C->nnz, sizeof(HybScalar), &C->a));

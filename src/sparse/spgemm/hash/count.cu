@@ -124,12 +124,12 @@ static __device__ __forceinline__ void HashKeep(const HashArgs &x, PetscInt row,
 
 /* every pair of a row */
 template <int N, bool ALONG, typename Insert>
-static __device__ __forceinline__ void HashCountPairs(const HashArgs &x, PetscInt abegin, PetscInt aend, int rowlanes, const HashSpans &spans, Insert insert)
+static __device__ __forceinline__ void HashCountPairs(const HashArgs &x, PetscInt abegin, unsigned alen, int rowlanes, const HashSpans &spans, Insert insert)
 {
   if constexpr (ALONG && HybGroup<N>::SUBWARP)
-    HashForEachPairAlong<N>(x, abegin, aend, spans, insert);
+    HashForEachPairAlong<N>(x, abegin, alen, spans, insert);
   else
-    HashForEachPair<HybGroup<N>, N>(x, abegin, aend, rowlanes, spans, insert);
+    HashForEachPair<HybGroup<N>, N>(x, abegin, alen, rowlanes, spans, insert);
 }
 
 /* Count of a row. table: capacity words, in shared memory or (MODE 1) in global memory; ALONG: sub-warps go along the
@@ -140,7 +140,8 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
   using G                 = HybGroup<N>;
   constexpr int    STAGED = HASH_SPANS(N);
   const PetscCount u      = x.upper[row];
-  const PetscInt   abegin = x.ai[row], aend = x.ai[row + 1];
+  const PetscInt   abegin = x.ai[row];
+  const unsigned   alen   = (unsigned)(x.ai[row + 1] - abegin);
   unsigned         lo = HASH_EMPTY, hi = 0, nnz = 0, blocks = 0;
   HashCounted      c        = {};
   int              rowlanes = 0;
@@ -149,14 +150,14 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
   spans.end += G::index() * STAGED;
   spans.staged = STAGED;
   /* two rows of B at once, of which each lane meets one entry or two */
-  while (rowlanes < 5 && ((PetscCount)2 << rowlanes) * (aend - abegin) < u) rowlanes++;
+  while (rowlanes < 5 && ((PetscCount)2 << rowlanes) * alen < u) rowlanes++;
   /* the blocks that the row spans */
-  for (PetscInt k = abegin + G::rank(); k < aend; k += N) {
-    const PetscInt col = x.aj[k], begin = x.bi[col], end = x.bi[col + 1];
+  for (unsigned k = (unsigned)G::rank(); k < alen; k += N) {
+    const PetscInt col = x.aj[abegin + k], begin = x.bi[col], end = x.bi[col + 1];
 
-    if (k - abegin < STAGED) {
-      spans.begin[k - abegin] = (HashSpans::Cursor)begin;
-      spans.end[k - abegin]   = x.pairs ? (HashSpans::Cursor)begin + (HashSpans::Cursor)x.npairs[col] : (HashSpans::Cursor)end;
+    if (k < STAGED) {
+      spans.begin[k] = begin;
+      spans.end[k]   = HashSpanEnd(x, col, begin, end);
     }
     if (begin < end) {
       lo = HybMin()(lo, (unsigned)(x.bj[begin] >> 5));
@@ -176,7 +177,7 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
 
     HashFill<G>(table, met ? words + bits : c.span, 0);
     G::sync();
-    HashCountPairs<N, ALONG>(x, abegin, aend, rowlanes, spans, [&](unsigned block, unsigned mask) {
+    HashCountPairs<N, ALONG>(x, abegin, alen, rowlanes, spans, [&](unsigned block, unsigned mask) {
       const unsigned at  = block - lo;
       const unsigned old = atomicOr(table + at, mask);
 
@@ -207,7 +208,7 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
     HashFill<G>(table, wrap + 1, HASH_EMPTY);
     HashFill<G>(maskof, wrap + 1, 0);
     G::sync();
-    HashCountPairs<N, ALONG>(x, abegin, aend, rowlanes, spans, [&](unsigned block, unsigned mask) {
+    HashCountPairs<N, ALONG>(x, abegin, alen, rowlanes, spans, [&](unsigned block, unsigned mask) {
       const unsigned old = atomicOr(maskof + HashInsert(table, block, shift, wrap), mask);
 
       nnz += __popc(mask & ~old);
@@ -216,7 +217,7 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
   }
   c.nnz    = G::reduce(nnz, scratch, HybSum());
   c.blocks = G::reduce(blocks, scratch, HybSum());
-  if (G::rank() == 0) HashChoose(x, row, aend - abegin, c);
+  if (G::rank() == 0) HashChoose(x, row, alen, c);
   G::sync();
   if (x.where) {
     HashKeep<G, N>(x, row, c, scratch);
@@ -231,8 +232,8 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) HashCountKernel(HashArgs
   using G = HybGroup<N>;
   HYB_DYNAMIC_SHARED(unsigned char, shared);
   HYB_SHARED(unsigned, scratch, HYB_WARP);
-  HYB_SHARED(HashSpans::Cursor, spanbegin, HybGroup<N>::GROUPS * HASH_SPANS(N));
-  HYB_SHARED(HashSpans::Cursor, spanend, HybGroup<N>::GROUPS * HASH_SPANS(N));
+  HYB_SHARED(PetscInt, spanbegin, HybGroup<N>::GROUPS * HASH_SPANS(N));
+  HYB_SHARED(unsigned, spanend, HybGroup<N>::GROUPS *HASH_SPANS(N));
   unsigned *const table    = MODE ? x.global + (PetscCount)blockIdx.x * x.globalwords : (unsigned *)(shared + (size_t)G::index() * x.bytes);
   const unsigned  capacity = MODE ? (unsigned)x.globalwords : (unsigned)x.bytes / 4; /* words */
   const PetscInt  first = MODE ? 0 : x.binptr[0], last = MODE ? x.over[0] : x.binptr[1];
@@ -257,8 +258,8 @@ __global__ void __launch_bounds__(128, 7) HashCountSmallKernel(HashArgs x)
 {
   HYB_DYNAMIC_SHARED(unsigned char, shared);
   HYB_SHARED(unsigned, scratch, HYB_WARP);
-  HYB_SHARED(HashSpans::Cursor, spanbegin, 128);
-  HYB_SHARED(HashSpans::Cursor, spanend, 128);
+  HYB_SHARED(PetscInt, spanbegin, 128);
+  HYB_SHARED(unsigned, spanend, 128);
   const HashSpans  spans = {spanbegin, spanend, 0};
   const PetscCount n4 = x.binptr[5] - x.binptr[4], n3 = (x.binptr[4] - x.binptr[3] + 3) / 4, n2 = (x.binptr[3] - x.binptr[2] + 7) / 8, n1 = (x.binptr[2] - x.binptr[1] + 15) / 16;
 
@@ -370,7 +371,7 @@ PetscErrorCode HybHashCountRows(HybSpGEMM *mm, const HybHashRows *hash, const Pe
     ierr = HashCountLarge(mm, n == 2 ? &side[1] : exec, hash, 5, PetscMin((PetscCount)m, mm->stats.products / (HashCountLimit[4] + 1)), rows, binptr, x);
     if (!first) first = ierr;
   }
-  ierr = HashCountSmall(n ? &side[0] : exec, hash->mean >= HASH_ALONG && mm->stats.maxbrow / HASH_UNEVEN > hash->mean, most, m, mm->stats.products, rows, binptr, x);
+  ierr = HashCountSmall(n ? &side[0] : exec, hash->mean >= HASH_ALONG && mm->stats.maxbrow / HASH_UNEVEN > hash->mean && mm->stats.maxbrow <= HASH_ALONGMOST, most, m, mm->stats.products, rows, binptr, x);
   if (!first) first = ierr;
   ierr = HybDeviceJoin(exec, n);
   if (!first) first = ierr;

@@ -65,6 +65,7 @@ static PetscErrorCode HybSpGEMMSymbolic_HashCUDA(HybSpGEMM *mm, const HybCSR *A,
     hash->nown = mm->reuse ? PETSC_STATIC_ARRAY_LENGTH(hash->brought) : 0;
     if (mm->reuse) PetscCall(HybMaskRowsMeasure(mm, A, C, hash->own));
     PetscCall(HybHashRowsFetch(mm, hash, &C->nnz));
+    PetscCall(exec->backend->early(exec, C->i));
     data->masks.longest = hash->longest;
     if (mm->reuse) {
       data->masks.words    = hash->brought[0];

@@ -63,7 +63,8 @@
 #define HASH_BINCOUNTS ((HYB_HASH_BINS + 1) * sizeof(PetscInt) / sizeof(PetscCount)) /* the bins' offsets in counts */
 static_assert((HYB_HASH_BINS + 1) * sizeof(PetscInt) % sizeof(PetscCount) == 0, "the offsets are followed by a count");
 
-#define HASH_LONGEST ((PetscCount)4294967295 - HYB_ENTRIES_BEYOND) /* row of C */
+/* entries of a row of A, B or C: cursors of 32 bits go past its end by as many (hashtable.cuh) */
+#define HASH_LONGEST ((PetscCount)2147483647)
 
 static int HashLog2(PetscCount n)
 {
@@ -84,8 +85,8 @@ PetscErrorCode HybHashRowsCount(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B,
 
   PetscFunctionBegin;
   PetscCheck(((PetscCount)B->n - 1) / 32 < (PetscCount)HASH_RANKED - 32, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Hash tables take fewer than 2^36 - 1024 columns, not %" PetscInt_FMT, B->n);
-  /* of a row they are counted by 32 bits, and lanes go beyond its end */
-  PetscCheck(PetscMin(mm->stats.maxrow, (PetscCount)B->n) <= HASH_LONGEST, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Hash tables take rows of at most %" PetscCount_FMT " nonzeros, and a row of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix, of %" PetscCount_FMT " products, may have more: choose another method, or multiply on the host (-mat_aijhybridgpu_backend host)", HASH_LONGEST, A->m, A->n, B->m, B->n, mm->stats.maxrow);
+  /* rows of B that are named are part of a row of C */
+  PetscCheck(PetscMax(PetscMin(mm->stats.maxrow, (PetscCount)B->n), (PetscCount)mm->stats.maxarow) <= HASH_LONGEST, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Hash tables take rows of at most %" PetscCount_FMT " nonzeros, and a row of the first operand or of the product of a %" PetscInt_FMT " x %" PetscInt_FMT " and a %" PetscInt_FMT " x %" PetscInt_FMT " matrix, of %" PetscCount_FMT " products, may have more: choose another method, or multiply on the host (-mat_aijhybridgpu_backend host)", HASH_LONGEST, A->m, A->n, B->m, B->n, mm->stats.maxrow);
   PetscCall(HybDeviceLimits(&limit, &hash->multiprocessors));
   hash->maxbytes  = (PetscInt)((limit - 6144) & ~(size_t)127);
   hash->words     = ((PetscCount)B->n + 31) / 32;

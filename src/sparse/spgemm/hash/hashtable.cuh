@@ -53,67 +53,88 @@ static __device__ __forceinline__ int HashLogSlots(unsigned blocks)
   return want <= 16 ? 4 : 32 - __clz((int)(want - 1));
 }
 
-/* where the pairs, or the columns, of the first staged entries' rows of B begin and end, in shared memory */
-struct HashSpans {
-  using Cursor = typename std::make_unsigned<PetscInt>::type;
-  Cursor  *begin, *end;
-  PetscInt staged;
+/*
+  The pairs, or the columns, of a row of B: places begin to end - 1 after origin. Offsets of 32 bits are counted from 0;
+  those of 64 from the row's own begin, so that cursors have 32 bits in all builds.
+*/
+struct HashSpan {
+  PetscInt origin;
+  unsigned begin, end;
 };
 
-/* of entry k of A, whose row begins with entry abegin */
-static __device__ __forceinline__ void HashSpan(const HashArgs &x, const HashSpans &s, PetscInt abegin, PetscInt k, HashSpans::Cursor *begin, HashSpans::Cursor *end)
+static __device__ __forceinline__ PetscInt HashOrigin(PetscInt begin)
 {
-  if (k - abegin < s.staged) {
-    *begin = s.begin[k - abegin];
-    *end   = s.end[k - abegin];
-  } else {
-    const PetscInt c = x.aj[k];
+  return sizeof(PetscInt) > sizeof(unsigned) ? begin : 0;
+}
 
-    *begin = (HashSpans::Cursor)x.bi[c];
-    *end   = x.pairs ? *begin + (HashSpans::Cursor)x.npairs[c] : (HashSpans::Cursor)x.bi[c + 1];
+/* the spans of a row's first staged entries, in shared memory */
+struct HashSpans {
+  PetscInt *begin;
+  unsigned *end;
+  unsigned  staged;
+};
+
+/* of row c of B, which begins at begin and whose columns end before end */
+static __device__ __forceinline__ unsigned HashSpanEnd(const HashArgs &x, PetscInt c, PetscInt begin, PetscInt end)
+{
+  return (unsigned)((x.pairs ? begin + x.npairs[c] : end) - HashOrigin(begin));
+}
+
+/* of the row of B that entry k of A's row names, which begins with entry abegin */
+static __device__ __forceinline__ HashSpan HashSpanOf(const HashArgs &x, const HashSpans &s, PetscInt abegin, unsigned k)
+{
+  PetscInt begin;
+  unsigned end;
+
+  if (k < s.staged) {
+    begin = s.begin[k];
+    end   = s.end[k];
+  } else {
+    const PetscInt c = x.aj[abegin + k];
+
+    begin = x.bi[c];
+    end   = HashSpanEnd(x, c, begin, x.bi[c + 1]);
   }
+  return {HashOrigin(begin), (unsigned)(begin - HashOrigin(begin)), end};
 }
 
 /*
   Calls insert(block, mask) for every pair that the products of a row consist of, in any order: groups of 2^rowlanes
   lanes take two rows of B each, which are on their way together. Both cursors go on until the longer row ends, so that
   of the shorter one passes its end by as much. Without a sign they do not wrap: an offset and the length of a row
-  together stay below 2^32 (HybCheckEntries()).
+  together stay below 2^32 (HybCheckEntries()), and so do two lengths (HASH_LONGEST).
 */
 template <typename G, int N, typename Insert>
-static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscInt abegin, PetscInt aend, int rowlanes, const HashSpans &s, Insert insert)
+static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscInt abegin, unsigned alen, int rowlanes, const HashSpans &s, Insert insert)
 {
-  using Cursor          = HashSpans::Cursor;
   const int      lanes  = HybMin()(rowlanes, HybLog2(N));
-  const int      step   = 1 << lanes;
-  const PetscInt stride = N >> lanes;
+  const unsigned step   = 1u << lanes;
+  const unsigned stride = (unsigned)N >> lanes;
 
-  for (PetscInt k = abegin + (G::rank() >> lanes); k < aend; k += 2 * stride) {
-    const bool two = k + stride < aend;
-    Cursor     p0, p1, e0, e1;
+  for (unsigned k = (unsigned)G::rank() >> lanes; k < alen; k += 2 * stride) {
+    const bool two = k + stride < alen;
+    HashSpan   s0 = HashSpanOf(x, s, abegin, k), s1 = HashSpanOf(x, s, abegin, two ? k + stride : k);
 
-    HashSpan(x, s, abegin, k, &p0, &e0);
-    HashSpan(x, s, abegin, two ? k + stride : k, &p1, &e1);
-    if (!two) e1 = 0;
-    p0 += (Cursor)(G::rank() & (step - 1));
-    p1 += (Cursor)(G::rank() & (step - 1));
+    if (!two) s1.end = 0;
+    s0.begin += (unsigned)G::rank() & (step - 1);
+    s1.begin += (unsigned)G::rank() & (step - 1);
     if (x.pairs) {
-      for (; p0 < e0 || p1 < e1; p0 += (Cursor)step, p1 += (Cursor)step) {
+      for (; s0.begin < s0.end || s1.begin < s1.end; s0.begin += step, s1.begin += step) {
         HybVec<unsigned, 2> q0, q1;
 
-        if (p0 < e0) q0 = HybLoadVec<2>(&x.pairs[p0].block);
-        if (p1 < e1) q1 = HybLoadVec<2>(&x.pairs[p1].block);
-        if (p0 < e0) insert(q0.v[0], q0.v[1]);
-        if (p1 < e1) insert(q1.v[0], q1.v[1]);
+        if (s0.begin < s0.end) q0 = HybLoadVec<2>(&x.pairs[s0.origin + s0.begin].block);
+        if (s1.begin < s1.end) q1 = HybLoadVec<2>(&x.pairs[s1.origin + s1.begin].block);
+        if (s0.begin < s0.end) insert(q0.v[0], q0.v[1]);
+        if (s1.begin < s1.end) insert(q1.v[0], q1.v[1]);
       }
     } else {
-      for (; p0 < e0 || p1 < e1; p0 += (Cursor)step, p1 += (Cursor)step) {
+      for (; s0.begin < s0.end || s1.begin < s1.end; s0.begin += step, s1.begin += step) {
         PetscInt col0 = 0, col1 = 0;
 
-        if (p0 < e0) col0 = x.bj[p0];
-        if (p1 < e1) col1 = x.bj[p1];
-        if (p0 < e0) insert((unsigned)(col0 >> 5), 1u << (col0 & 31));
-        if (p1 < e1) insert((unsigned)(col1 >> 5), 1u << (col1 & 31));
+        if (s0.begin < s0.end) col0 = x.bj[s0.origin + s0.begin];
+        if (s1.begin < s1.end) col1 = x.bj[s1.origin + s1.begin];
+        if (s0.begin < s0.end) insert((unsigned)(col0 >> 5), 1u << (col0 & 31));
+        if (s1.begin < s1.end) insert((unsigned)(col1 >> 5), 1u << (col1 & 31));
       }
     }
   }
@@ -121,37 +142,39 @@ static __device__ __forceinline__ void HashForEachPair(const HashArgs &x, PetscI
 
 /*
   The same by a sub-warp, whose lanes go along the pairs of as many rows of B as they are, so that none waits for the
-  longest of these rows. Each finds its row among the sums of lengths. These are of different rows of B, so that they
-  stay below 2^31, and lanes go less than HYB_ENTRIES_BEYOND beyond.
+  longest of these rows. Each finds its row among the sums of lengths. These are few rows (HASH_ALONGMOST), so that
+  they stay below 2^31, and lanes go less than HYB_ENTRIES_BEYOND beyond.
 */
 template <int N, typename Insert>
-static __device__ __forceinline__ void HashForEachPairAlong(const HashArgs &x, PetscInt abegin, PetscInt aend, const HashSpans &s, Insert insert)
+static __device__ __forceinline__ void HashForEachPairAlong(const HashArgs &x, PetscInt abegin, unsigned alen, const HashSpans &s, Insert insert)
 {
-  using Cursor         = HashSpans::Cursor;
   constexpr int  AHEAD = 2; /* pairs of a lane on their way together */
   const unsigned mask  = HybSubwarpMask<N>();
   const int      lane  = HybLane() & (N - 1);
 
-  for (PetscInt k0 = abegin; k0 < aend; k0 += N) {
-    Cursor begin = 0, end = 0, all;
+  for (unsigned k0 = 0; k0 < alen; k0 += N) {
+    HashSpan span = {0, 0, 0};
+    unsigned all;
 
-    if (lane < aend - k0) HashSpan(x, s, abegin, k0 + lane, &begin, &end);
-    const Cursor before = HybSubwarpExclusiveSum<N>((Cursor)(end - begin), &all);
+    if ((unsigned)lane < alen - k0) span = HashSpanOf(x, s, abegin, k0 + (unsigned)lane);
+    const unsigned before = HybSubwarpExclusiveSum<N>(span.end - span.begin, &all);
 
-    begin -= before;
-    for (Cursor f0 = 0; f0 < all; f0 += AHEAD * N) {
+    /* from where on the sums of lengths count this row's pairs */
+    const PetscInt from = span.origin + span.begin - (PetscInt)before;
+
+    for (unsigned f0 = 0; f0 < all; f0 += AHEAD * N) {
       HybVec<unsigned, 2> pair[AHEAD];
 
 #pragma unroll
       for (int u = 0; u < AHEAD; u++) {
-        const Cursor f = f0 + (Cursor)(u * N + lane);
-        int          q = 0;
+        const unsigned f = f0 + (unsigned)(u * N + lane);
+        int            q = 0;
 
         /* the last row whose pairs begin at f or before */
 #pragma unroll
         for (int d = N / 2; d; d >>= 1)
           if (HybShfl(mask, before, q + d, N) <= f) q += d;
-        const Cursor p = HybShfl(mask, begin, q, N) + f;
+        const PetscInt p = HybShfl(mask, from, q, N) + (PetscInt)f;
 
         pair[u].v[1] = 0;
         if (f < all) {

@@ -196,9 +196,9 @@ static __device__ __forceinline__ void HashNumericRow(const HashArgs &x, PetscIn
     HashRank<G, N>(t, x.cj + cbegin, nnz, scratch);
   else if (x.products && !HashListed(x, row)) { /* no columns yet */
     if (t.keys)
-      HashForEachPair<G, N>(x, abegin, aend, x.lanes, HashSpans(), [&](unsigned block, unsigned mask) { atomicOr(t.mask + HashInsert(t.keys, block, t.shift, t.wrap), mask); });
+      HashForEachPair<G, N>(x, abegin, (unsigned)(aend - abegin), x.lanes, HashSpans(), [&](unsigned block, unsigned mask) { atomicOr(t.mask + HashInsert(t.keys, block, t.shift, t.wrap), mask); });
     else
-      HashForEachPair<G, N>(x, abegin, aend, x.lanes, HashSpans(), [&](unsigned block, unsigned mask) { atomicOr(t.mask + (block - t.base), mask); });
+      HashForEachPair<G, N>(x, abegin, (unsigned)(aend - abegin), x.lanes, HashSpans(), [&](unsigned block, unsigned mask) { atomicOr(t.mask + (block - t.base), mask); });
     G::sync();
     /* the list of blocks lies where the accumulators will be */
     if (t.keys)

@@ -88,6 +88,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   PetscCall(PetscLayoutSetUp(C->cmap));
   PetscCall(HybNarrowCreate(x, csr, rows, &T));
   narrow = (PetscBool)(T != NULL);
+  if (!T && x) PetscCall(x->backend->sync(x)); /* the parent reads the columns */
   if (!T) PetscCall(MatCreateSeqAIJWithArrays(PETSC_COMM_SELF, csr->m, csr->n, csr->i, csr->j, (PetscScalar *)csr->a, &T));
   PetscCall(MatSetOption(T, MAT_NEW_NONZERO_LOCATIONS, PETSC_TRUE)); /* as after a product of the parent's */
   PetscCall(MatSeqAIJHybridGPUDestroyDevice(hyb));
@@ -169,15 +170,16 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
   HybMem               jmem, amem;
   PetscBool            shared;
   PetscOptions         noinode = NULL;
-  HybRowLengths        rows    = {NULL, NULL, NULL, NULL, 0, 0};
+  HybRowLengths        rows    = {NULL, NULL, NULL, 0, 0};
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
-  /* counted before anything is copied, while the offsets are in the device's cache */
+  /* PETSc rewrites row offsets on the host: each side has its own. The device may still be writing columns. */
+  PetscCall(HybArenaAlloc(arrays, HYB_MEM_HOST, (PetscCount)csr->m + 1, sizeof(PetscInt), &host.i));
+  PetscCall(x->backend->copy(x, host.i, csr->i, sizeof(PetscInt) * ((size_t)csr->m + 1), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(x->backend->csr->rowlengths(x, csr->m, host.i, NULL, &rows.longest, &rows.nonempty));
   if (HybNarrowTakes(csr->m)) {
-    PetscCall(HybArenaAlloc(work, HYB_WORK(x), csr->m, sizeof(PetscInt), &rows.length));
-    PetscCall(x->backend->csr->rowlengths(x, work, csr, rows.length, &rows.longest, &rows.nonempty));
     if (HybNarrowTakesDiagonal()) {
       PetscCall(HybArenaAlloc(work, HYB_WORK(x), csr->m, sizeof(PetscInt), &rows.diagonal));
       PetscCall(x->backend->csr->diagonalplaces(x, csr, rows.diagonal));
@@ -198,9 +200,6 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
   copy.pattern = copy.values = PETSC_TRUE;
   copy.csr                   = *csr;
   shared                     = (PetscBool)(jmem == HYB_MEM_MANAGED && amem == HYB_MEM_MANAGED);
-  /* PETSc rewrites row offsets on the host: each side has its own */
-  PetscCall(HybArenaAlloc(arrays, HYB_MEM_HOST, (PetscCount)csr->m + 1, sizeof(PetscInt), &host.i));
-  PetscCall(x->backend->copy(x, host.i, csr->i, sizeof(PetscInt) * ((size_t)csr->m + 1), HYB_COPY_DEVICE_TO_HOST));
   if (!shared) {
     PetscCall(HybArenaAlloc(arrays, HYB_MEM_HOST, csr->nnz, sizeof(PetscInt), &host.j));
     PetscCall(HybArenaAlloc(arrays, HYB_MEM_HOST, csr->nnz, sizeof(HybScalar), &host.a));
@@ -208,9 +207,6 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
     PetscCall(x->backend->copy(x, host.a, csr->a, sizeof(HybScalar) * (size_t)csr->nnz, HYB_COPY_DEVICE_TO_HOST));
   }
   PetscCall(HybLogToHost(sizeof(PetscInt) * ((PetscLogDouble)csr->m + 1) + (shared ? 0.0 : (PetscLogDouble)(sizeof(PetscInt) + sizeof(HybScalar)) * csr->nnz)));
-  PetscCall(x->backend->sync(x));
-  /* of few rows: sooner than the device could be asked */
-  if (!rows.length) rows.nonempty = HybCountNonemptyRows(&host, &rows.longest);
   copy.nonemptyrows = rows.nonempty;
   copy.longest      = rows.longest;
   PetscCall(HybNoInodeBegin(&noinode));
@@ -224,6 +220,7 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
   hyb->copy = copy;
   PetscCall(HybInodesLeave(C));
   MatSeqAIJHybridGPUSetBornOps(C, PETSC_TRUE);
+  PetscCall(x->backend->sync(x)); /* the host may look at any time */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

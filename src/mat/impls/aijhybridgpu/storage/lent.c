@@ -82,7 +82,7 @@ PetscCount HybCountNonemptyRows(const HybCSR *csr, PetscCount *longest)
 {
   PetscCount n = 0, most = 0;
 
-  (void)HybBackendHost.csr->rowlengths(NULL, NULL, csr, NULL, &most, &n); /* the host's takes nothing and cannot fail */
+  (void)HybBackendHost.csr->rowlengths(NULL, csr->m, csr->i, NULL, &most, &n); /* cannot fail */
   if (longest) *longest = most;
   return n;
 }
