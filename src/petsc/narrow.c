@@ -139,8 +139,8 @@ static size_t HybNarrowFindPointer(Mat T, size_t bytes, const void *array)
 /* Is this what PETSc says of csr's rows? */
 static PetscErrorCode HybNarrowExpected(const HybCSR *csr, int k, const PetscInt *array, PetscBool *same)
 {
-  PetscInt        expected[HYB_NARROW_ROWS];
-  PetscInt *const both[2] = {expected, expected};
+  PetscInt        expected[HYB_NARROW_ROWS], other[HYB_NARROW_ROWS];
+  PetscInt *const both[2] = {expected, other};
   PetscCount      longest, nonempty;
 
   PetscFunctionBegin;

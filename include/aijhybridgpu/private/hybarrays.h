@@ -83,8 +83,8 @@ typedef struct {
      j[nnz-1] are read, so any arrays may be checked. */
   PetscErrorCode (*check)(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
   /* Of offsets in host memory, on every backend, by all cores of this process: *longest = entries of the longest row,
-     *nonempty = rows that have entries, length[0][r] and length[1][r] = entries of row r. length may be NULL. Does not
-     wait for the device. */
+     *nonempty = rows that have entries, length[0][r] and length[1][r], two arrays, = entries of row r. length may be
+     NULL. Does not wait for the device. */
   PetscErrorCode (*rowlengths)(const HybExec *, PetscInt m, const PetscInt *i, PetscInt *const length[2], PetscCount *longest, PetscCount *nonempty);
   /* place[r] = k where j[k] = r in row r, i[r+1] where the row has no such entry */
   PetscErrorCode (*diagonalplaces)(const HybExec *, const HybCSR *A, PetscInt *place);

@@ -37,6 +37,15 @@ extern PetscErrorCode HybAggColumns_CUDA(const HybExec *, HybArena *work, const 
 /* lists.cu: as HybAggListsByKind_Host(); no aggregate is empty */
 extern PetscErrorCode HybAggListsByKind(const HybExec *, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *);
 
+/* the entry of column r in row c, entries from to to-1, which is named by entry `nth' of row r; else to. In stencils it
+   is as far from the end as the other one from the beginning. */
+static __device__ __forceinline__ PetscInt AggMirror(const PetscInt *j, PetscInt from, PetscInt to, PetscInt nth, PetscInt r)
+{
+  const PetscInt guess = to - 1 - nth;
+
+  return guess >= from && j[guess] == r ? guess : RowPlace(j, from, to, r);
+}
+
 /* rows by length: at most so many entries, taken by so many threads; the last class has the rest */
 #define AGG_CLASSES 5
 template <int C>

@@ -56,9 +56,9 @@ __global__ void Scales(Filter a, PetscReal *__restrict__ scale)
 
   HYB_SHARED(PetscCount, scratch, HYB_WARP);
   if (r < a.n) {
-    const PetscInt end = a.wi[r + 1], k = RowLowerBound(a.wj, a.wi[r], end, (PetscInt)r);
+    const PetscInt end = a.wi[r + 1], k = RowPlace(a.wj, a.wi[r], end, (PetscInt)r);
 
-    missing  = k == end || a.wj[k] != (PetscInt)r;
+    missing  = k == end;
     scale[r] = missing ? 0 : HybEdgeScale(HybEdgeWeight(a.f.symmetrize, a.wa[k], a.wa[k]));
   }
   missing = HybBlockSum<AGG_THREADS>(missing, scratch);
@@ -87,9 +87,9 @@ __global__ void Mark(Filter a, const PetscInt *__restrict__ rows, const PetscInt
       HybScalar       across = w;
 
       if (a.f.symmetrize && c != r) {
-        const PetscInt to = a.wi[c + 1], at = RowLowerBound(a.wj, a.wi[c], to, r);
+        const PetscInt to = a.wi[c + 1], at = AggMirror(a.wj, a.wi[c], to, k - begin, r);
 
-        if (at == to || a.wj[at] != r)
+        if (at == to)
           alone++;
         else
           across = a.wa[at];

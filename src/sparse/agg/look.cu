@@ -1,13 +1,13 @@
 /*
   look.cu: whether a graph is one that the rules of aggregation were proven for.
 
-  Symmetry: each entry (r,c) right of the diagonal looks for (c,r) by bisection in row c. If all are found and there are
-  as many entries left of the diagonal, there are no others.
+  Symmetry: each entry (r,c) right of the diagonal looks for (c,r) in row c, where a stencil's mirror has it, else by
+  bisection. If all are found and there are as many entries left of the diagonal, there are no others.
 
   Rows that are longer than a sub-warp takes are looked at by blocks, and only where the first pass has met one.
 
-  Memory: a few words. Time: O(nnz log longest), one reading of the pattern and half as many searches, mostly among
-  neighbours.
+  Memory: a few words. Time: O(nnz log longest), one reading of the pattern and half as many searches, of one place in
+  stencils.
 */
 #include "aggops.cuh"
 
@@ -57,10 +57,10 @@ __global__ void Look(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt
       else if (c < r)
         sum[LOOK_LEFT]++;
       else {
-        const PetscInt to = gi[c + 1], at = RowLowerBound(gj, gi[c], to, r);
+        const PetscInt to = gi[c + 1];
 
         sum[LOOK_RIGHT]++;
-        sum[LOOK_MISSING] += at == to || gj[at] != r;
+        sum[LOOK_MISSING] += AggMirror(gj, gi[c], to, e - begin, r) == to;
       }
     }
     diagonal = HybGroup<G>::reduce(diagonal, found, HybMax());

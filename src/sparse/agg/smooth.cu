@@ -307,6 +307,7 @@ static PetscErrorCode SmoothCounted(const HybExec *exec, HybArena *keep, HybAren
 
   PetscFunctionBegin;
   PetscCall(HybScanCounts(exec, work, P->m, *count, P->i, nullptr, &P->nnz));
+  PetscCall(exec->backend->early(exec, P->i));
   PetscCall(HybArenaFree(work, count));
   PetscCall(HybIntCast(P->nnz, "nonzeros of a prolongator", &nnz));
   PetscCall(HybArenaAlloc(keep, exec->result, P->nnz, sizeof(PetscInt), &P->j));

@@ -157,16 +157,23 @@ HYB_MULTIVERSION void HybCSRRowLengthsPart(PetscInt from, PetscInt to, const Pet
 {
   PetscInt most = 0, n = 0;
 
-  for (PetscInt r = from; r < to; r++) {
-    const PetscInt l = i[r + 1] - i[r];
+  if (length) {
+    PetscInt *restrict const one = length[0], *restrict const other = length[1];
 
-    most = PetscMax(most, l);
-    n += l > 0;
-  }
-  for (int k = 0; length && k < 2; k++) {
-    PetscInt *const to_ = length[k];
+    for (PetscInt r = from; r < to; r++) {
+      const PetscInt l = i[r + 1] - i[r];
 
-    for (PetscInt r = from; r < to; r++) to_[r] = i[r + 1] - i[r];
+      one[r] = other[r] = l;
+      most              = PetscMax(most, l);
+      n += l > 0;
+    }
+  } else {
+    for (PetscInt r = from; r < to; r++) {
+      const PetscInt l = i[r + 1] - i[r];
+
+      most = PetscMax(most, l);
+      n += l > 0;
+    }
   }
   *longest  = most;
   *nonempty = n;

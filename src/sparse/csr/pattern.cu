@@ -328,8 +328,7 @@ static __global__ __launch_bounds__(CSR_THREADS) void DiagonalPlaces(PetscInt m,
 {
   const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
   if (r < m) {
-    const PetscInt end = i[r + 1], k = RowLowerBound(j, i[r], end, (PetscInt)r);
-    place[r] = k < end && j[k] == (PetscInt)r ? k : end;
+    place[r] = RowPlace(j, i[r], i[r + 1], (PetscInt)r);
   }
 }
 

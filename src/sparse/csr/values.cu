@@ -218,8 +218,8 @@ static __global__ void CSRGetDiagonal(PetscInt n, const PetscInt *__restrict__ i
 {
   const PetscCount r = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
   if (r < n) {
-    const PetscInt end = i[r + 1], k = RowLowerBound(j, i[r], end, (PetscInt)r);
-    d[r] = k < end && j[k] == (PetscInt)r ? a[k] : HybScalar(0);
+    const PetscInt end = i[r + 1], k = RowPlace(j, i[r], end, (PetscInt)r);
+    d[r] = k < end ? a[k] : HybScalar(0);
   }
 }
 
@@ -239,8 +239,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void CSRFindDiagonal(PetscInt n
   const PetscCount r   = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
   int              mis = 0;
   if (r < n) {
-    const PetscInt end = i[r + 1], k = RowLowerBound(j, i[r], end, (PetscInt)r);
-    mis         = !(k < end && j[k] == (PetscInt)r);
+    const PetscInt end = i[r + 1], k = RowPlace(j, i[r], end, (PetscInt)r);
+    mis         = k == end;
     position[r] = mis ? -1 : k;
   }
   mis = HybBlockSum<CSR_THREADS>(mis, scratch);

@@ -10,8 +10,9 @@
   Direct. Where they are of about one length but few, as on the levels of a multigrid, latency is what counts: a
   sub-warp of 1, 2, ..., 32 lanes takes each row, in order, four entries a lane at a time (eight together were slower:
   fewer warps), with nothing between the loads and the sum. The width leaves a lane eight entries, four where rows have
-  17 to 32, and is raised until every multiprocessor has work. Where a warp a row does not fill the device and rows are
-  longer than four entries a lane, a lane takes eight.
+  17 to 32 and in interpolations of up to 8, and is raised until every multiprocessor has work. Where rows have more
+  than four entries for each lane of half a warp or a warp, and these do not fill the device more than twice or once, a
+  lane takes eight.
 
   Bins. Where lengths differ, the rows are sorted by the width that suits them, once: up to 8 entries one lane, up to 16
   two, ..., up to 512 a warp, up to 4096 a block; longer rows are cut in pieces of 4096, a block each, and the block
@@ -264,6 +265,18 @@ static __global__ __launch_bounds__(ROWGROUP_THREADS, ROWGROUP_BLOCKS(U)) void R
   }
 }
 
+/* entries of a row that a lane takes, at most */
+static int RowGroupEach(const HybCSR *A, PetscCount mean)
+{
+  return (mean > 16 && mean <= 32) || (mean <= 8 && A->m > A->n) ? 4 : 8;
+}
+
+/* of long rows that half a warp or a warp takes a lane has all its entries under way together */
+static bool RowGroupAtOnce(int width, PetscCount mean)
+{
+  return width >= HYB_WARP / 2 && mean > 4 * width;
+}
+
 /* the lengths, and the way that suits them: see the essay */
 static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **group)
 {
@@ -296,11 +309,11 @@ static PetscErrorCode RowGroupChoose(HybSpMV *S, const HybCSR *A, RowGroup **gro
   else
     rg->way = ROWGROUP_DIRECT;
   rg->width = 1;
-  while (rg->width < HYB_WARP && ((mean > 16 && mean <= 32 ? 4 : 8) * rg->width < mean || (2 * rg->width <= mean && (PetscCount)A->m * rg->width < (PetscCount)1024 * sms))) rg->width *= 2;
+  while (rg->width < HYB_WARP && (RowGroupEach(A, mean) * rg->width < mean || (2 * rg->width <= mean && (PetscCount)A->m * rg->width < (PetscCount)(RowGroupAtOnce(rg->width, mean) ? 512 : 1024) * sms))) rg->width *= 2;
   if (rg->way == ROWGROUP_BINNED)
     rg->batch = A->nnz <= (PetscCount)ROWGROUP_FILL * sms ? 8 : 4;
   else
-    rg->batch = rg->width == HYB_WARP && mean > 4 * HYB_WARP && (PetscCount)A->m * HYB_WARP <= (PetscCount)1024 * sms ? 8 : 4;
+    rg->batch = RowGroupAtOnce(rg->width, mean) && (PetscCount)A->m * rg->width <= (PetscCount)32768 / rg->width * sms ? 8 : 4;
   if (tuning->rowgroup_batch) rg->batch = (int)tuning->rowgroup_batch;
   if (tuning->rowgroup_lanes) {
     rg->way   = ROWGROUP_DIRECT;

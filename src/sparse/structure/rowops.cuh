@@ -102,6 +102,23 @@ static __device__ __forceinline__ PetscInt RowLowerBound(const PetscInt *j, Pets
   return from;
 }
 
+/* the k in [from, to) with j[k] == col, else to; j ascends. The middle comes first: there diagonals of stencils are. */
+static __device__ __forceinline__ PetscInt RowPlace(const PetscInt *j, PetscInt from, PetscInt to, PetscInt col)
+{
+  const PetscInt none = to;
+
+  while (from < to) {
+    const PetscInt mid = from + (to - from) / 2, c = j[mid];
+
+    if (c == col) return mid;
+    if (c < col)
+      from = mid + 1;
+    else
+      to = mid;
+  }
+  return none;
+}
+
 /* the row that owns entry k: the last r in [from, to) with i[r] <= k; empty rows never own one */
 static __device__ __forceinline__ PetscInt RowOfEntry(const PetscInt *i, PetscInt from, PetscInt to, PetscInt k)
 {
