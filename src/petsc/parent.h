@@ -32,6 +32,17 @@ typedef struct {
 PETSC_INTERN PetscErrorCode HybComposeAdd(PetscObject, size_t n, const HybComposeName named[], HybComposeUsual *usual);
 /* puts a function over the parent's of that name, which is kept in *parents, or the parent's back */
 PETSC_INTERN PetscErrorCode HybComposeOver(PetscObject, const char *name, void (*ours)(void), void (**parents)(void), PetscBool on);
+/* between these the parent's creator composes the names of object, which has none; the end cannot fail. And the
+   parent's destroy function, which need not take them away where nobody has A any more. */
+#if HYB_LISTS_ARE_NODES
+PETSC_INTERN PetscErrorCode HybComposeOrderBegin(PetscObject object, PetscBool seq, HybComposeOrdered *outer);
+PETSC_INTERN void           HybComposeOrderEnd(PetscObject object, const HybComposeOrdered *outer);
+PETSC_INTERN PetscErrorCode HybComposeGone(Mat A, PetscErrorCode (*destroy)(Mat));
+#else
+  #define HybComposeOrderBegin(object, seq, outer) ((void)(outer), PETSC_SUCCESS)
+  #define HybComposeOrderEnd(object, outer)        ((void)(outer))
+  #define HybComposeGone(A, destroy)               ((*(destroy))(A))
+#endif
 
 /* frame.c */
 PETSC_INTERN PetscErrorCode HybFrameFind(void);

@@ -39,6 +39,8 @@
 #endif
 
 /* what releases do otherwise */
+/* functions by name are a list of nodes, to which PetscObject.bops->composefunction adds (names.c) */
+#define HYB_LISTS_ARE_NODES PETSC_VERSION_LT(3, 19, 0)
 /* MatHeaderReplace() takes composed functions and objects away */
 #define HYB_REPLACE_TAKES_LISTS PETSC_VERSION_GE(3, 21, 0)
 /* MatCreateMPIAIJWithSeqAIJ() gives B's arrays away (given.c) */

@@ -66,6 +66,23 @@ typedef struct {
   char   last[128];
 } HybComposeUsual;
 
+/* names in the order in which the creator of a type composes them; each begins at at[k] in text */
+#define HYB_COMPOSE_ORDER 64
+typedef struct {
+  int            n;
+  size_t         end;
+  unsigned short at[HYB_COMPOSE_ORDER];
+  char           text[3072];
+} HybComposeOrder;
+/* an object that is being made, whose list has the first n of them and no others */
+typedef struct {
+  PetscObject       object; /* NULL: there is none */
+  HybComposeOrder  *order;
+  PetscFunctionList first;
+  void             *last; /* node of the list */
+  int               n;
+} HybComposeOrdered;
+
 typedef enum {
   HYB_DEVICE_UNKNOWN, /* not asked yet */
   HYB_DEVICE_NONE,    /* no device can be used; whynodevice says why */
@@ -199,8 +216,12 @@ typedef struct {
   /* a sequential matrix's private data, kept for the next one: the allocator takes long over a block of that size */
   void *spare;
   struct { /* are an object's functions by name a list of nodes? (petsc/names.c) */
-    PetscBool       asked, nodes;
-    HybComposeUsual usual[2]; /* of a MATMPIAIJ and a MATSEQAIJ */
+    PetscBool asked, nodes;
+    /* of a MATMPIAIJ and a MATSEQAIJ */
+    HybComposeUsual   usual[2];
+    HybComposeOrder   order[2];
+    HybComposeOrdered now;
+    PetscErrorCode (*compose)(PetscObject, const char[], void (*)(void)); /* PETSc's */
   } names;
   /* places in AIJ's data that were found (petsc/frame.c, narrow.c), in bytes from A->data */
   struct {

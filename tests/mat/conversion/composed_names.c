@@ -1,7 +1,7 @@
 /*
   Functions that a matrix has by name (src/petsc/names.c): after a conversion to our type and back it has the ones that
   it had, each name once, also where a program has composed some of its own before, under names of the plugin's too,
-  or has taken one away.
+  or has taken one away. One that is made of the type has a MATAIJ's besides ours, and none when it gets another type.
 
 TEST np=1,2
 */
@@ -99,10 +99,72 @@ static PetscErrorCode RunCase(PetscInt before, PetscBool twice)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode CheckNames(Mat A, Mat P, Mat D, PetscBool ours)
+{
+  const char **names;
+  int          n;
+
+  PetscFunctionBeginUser;
+  PetscCall(CheckOnce(A));
+  PetscCall(PetscFunctionListGet(((PetscObject)P)->qlist, &names, &n));
+  MatTestCheck(n > 4, "there are names");
+  for (int k = 0; k < n; k++) {
+    void (*f)(void) = NULL, (*plain)(void) = NULL, (*dense)(void) = NULL;
+    PetscBool over = PETSC_FALSE;
+
+    if (!names[k]) continue;
+    for (int q = 0; q < NAMES && !over; q++) PetscCall(PetscStrcmp(names[k], Names[q], &over));
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, names[k], &f));
+    PetscCall(PetscObjectQueryFunction((PetscObject)P, names[k], &plain));
+    PetscCall(PetscObjectQueryFunction((PetscObject)D, names[k], &dense));
+    if (ours)
+      MatTestCheck(over ? (PetscBool)(!f == !plain) : (PetscBool)(f == plain), names[k]);
+    else
+      MatTestCheck(f == dense, names[k]);
+  }
+  PetscCall(PetscFree(names));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Made of the type, the k-th time. Bits of before: 1 a name of the program's own was there, 2 so is one of the
+   parent's, 4 the matrix was a dense one, 8 the program holds it when it goes. */
+static PetscErrorCode RunMade(PetscInt before, Mat P, Mat D)
+{
+  Mat A, B;
+  void (*own)(void) = NULL;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, &A));
+  PetscCall(MatSetSizes(A, 3, 3, PETSC_DETERMINE, PETSC_DETERMINE));
+  if (before & 1) PetscCall(PetscObjectComposeFunction((PetscObject)A, "OfPrograms_C", OfPrograms));
+  if (before & 2) PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSetValuesCOO_C", OfPrograms));
+  if (before & 4) PetscCall(MatSetType(A, MATDENSE));
+  PetscCall(MatSetType(A, "aijhybridgpu"));
+  PetscCall(CheckNames(A, P, D, PETSC_TRUE));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "OfPrograms_C", OfPrograms));
+  PetscCall(PetscObjectQueryFunction((PetscObject)A, "OfPrograms_C", &own));
+  MatTestCheck(own == (void (*)(void))OfPrograms, "a program composes its own");
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "OfPrograms_C", NULL));
+  PetscCall(PetscObjectQueryFunction((PetscObject)A, "OfPrograms_C", &own));
+  MatTestCheck(!own, "and takes it away");
+  if (before & 8) {
+    PetscCall(PetscObjectReference((PetscObject)A));
+    B = A;
+    PetscCall(MatDestroy(&B));
+    PetscCall(CheckNames(A, P, D, PETSC_TRUE));
+  }
+  PetscCall(MatSetType(A, MATDENSE));
+  PetscCall(CheckNames(A, P, D, PETSC_FALSE));
+  PetscCall(MatSetType(A, "aijhybridgpu"));
+  PetscCall(CheckNames(A, P, D, PETSC_TRUE));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **argv)
 {
   PetscInt first = 0;
-  Mat      A;
+  Mat      A, P, D;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Functions by name\n"));
@@ -119,5 +181,17 @@ int main(int argc, char **argv)
       MatTestName = name;
       PetscCall(RunCase(before, (PetscBool)twice));
     }
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, MATAIJ, 3, 3, PETSC_DETERMINE, PETSC_DETERMINE, &P));
+  PetscCall(MatTestCreate(PETSC_COMM_WORLD, MATDENSE, 3, 3, PETSC_DETERMINE, PETSC_DETERMINE, &D));
+  for (PetscInt k = 0; k < 48; k++) {
+    const PetscInt before = k < 8 ? 0 : (first + k) % 16;
+    char           name[64];
+
+    PetscCall(PetscSNPrintf(name, sizeof(name), "made, case %" PetscInt_FMT ", %" PetscInt_FMT, before, k));
+    MatTestName = name;
+    PetscCall(RunMade(before, P, D));
+  }
+  PetscCall(MatDestroy(&P));
+  PetscCall(MatDestroy(&D));
   return MatTestEnd();
 }

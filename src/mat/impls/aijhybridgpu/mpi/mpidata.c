@@ -128,6 +128,6 @@ PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat A)
   PetscCall(PetscFree(A->spptr));
   /* as those of a sequential matrix */
   if (((PetscObject)A)->type_name && ((PetscObject)A)->refct > 0) PetscCall((*HybGlueState.compose)(A, PETSC_FALSE, PETSC_FALSE));
-  PetscCall((*HybGlueState.mpi.destroy)(A));
+  PetscCall(HybComposeGone(A, HybGlueState.mpi.destroy));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

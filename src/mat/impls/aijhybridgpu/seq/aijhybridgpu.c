@@ -51,7 +51,7 @@ static PetscErrorCode MatDestroy_SeqAIJHybridGPU(Mat A)
   if (((PetscObject)A)->type_name && ((PetscObject)A)->refct > 0) PetscCall((*HybGlueState.compose)(A, PETSC_TRUE, PETSC_FALSE));
   ierr = HybErrorFirst(ierr, HybRowBlocksBegin(A, i, narrow, &began));
   /* none is left where an error ended the first attempt */
-  if (A->data) parents = (*HybGlueState.seq.destroy)(A);
+  if (A->data) parents = HybComposeGone(A, HybGlueState.seq.destroy);
   /* the base class used them until now */
   if (hyb && !parents) ierr = HybErrorFirst(ierr, HybArenaReset(&arrays));
   if (began) HybRowBlocksEnd();

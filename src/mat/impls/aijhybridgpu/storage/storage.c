@@ -108,10 +108,15 @@ PetscErrorCode HybSetParentType(Mat A, MatType parent)
 {
   const PetscObjectState nonzerostate = A->nonzerostate;
   PetscObjectState       state;
+  HybComposeOrdered      outer;
+  PetscErrorCode         ierr;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
-  PetscCall(MatSetType(A, parent));
+  PetscCall(HybComposeOrderBegin((PetscObject)A, (PetscBool)!strcmp(parent, MATSEQAIJ), &outer));
+  ierr = MatSetType(A, parent);
+  HybComposeOrderEnd((PetscObject)A, &outer);
+  PetscCall(ierr);
   PetscCall(PetscObjectStateSet((PetscObject)A, state));
   A->nonzerostate = nonzerostate;
   PetscFunctionReturn(PETSC_SUCCESS);
