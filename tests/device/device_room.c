@@ -98,6 +98,48 @@ static PetscErrorCode Copies(HybMem mem, size_t n, size_t offset)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* An array that is whole early: its copy to the host does not wait for what was queued later, the next one does, and one
+   of memory that was freed and taken again is not that array */
+static PetscErrorCode Early(HybMem mem, size_t n)
+{
+  const HybBackend *b   = exec->backend;
+  const PetscBool   emu = (PetscBool)!strcmp(b->name, "emulated");
+  char             *there, *later, *again, *sent = (char *)RefAlloc((PetscCount)n, 1), *back = (char *)RefAlloc((PetscCount)n, 1);
+  double            seconds;
+
+  PetscFunctionBegin;
+  for (size_t k = 0; k < n; k++) sent[k] = (char)(k * 7 + 3);
+  PetscCall(HybArenaAlloc(&arena, mem, (PetscCount)n, 1, &there));
+  PetscCall(HybArenaAlloc(&arena, HYB_WORK(exec), (PetscCount)n, 1, &later));
+  for (int round = 0; round < 2; round++) {
+    HybTestCall(b->copy(exec, there, sent, n, HYB_COPY_HOST_TO_DEVICE));
+    HybTestCall(b->early(exec, there));
+    HybTestCall(b->mark(exec, 0, PETSC_FALSE));
+    HybTestCall(b->zero(exec, later, n));
+    HybTestCall(b->mark(exec, 0, PETSC_TRUE));
+    memset(back, 0, n);
+    HybTestCall(b->copy(exec, back, there, n, HYB_COPY_DEVICE_TO_HOST));
+    HybTestCheck(!memcmp(back, sent, n), "other bytes came back");
+    HybTestCall(b->elapsed(0, PETSC_FALSE, &seconds));
+    HybTestCheck(!emu || seconds < 0, "it has waited for what was queued later");
+    HybTestCall(b->copy(exec, back, there, n, HYB_COPY_DEVICE_TO_HOST));
+    HybTestCall(b->elapsed(0, PETSC_FALSE, &seconds));
+    HybTestCheck(seconds >= 0, "the next copy has not");
+  }
+  HybTestCall(b->early(exec, there));
+  PetscCall(HybArenaFree(&arena, &there));
+  PetscCall(HybArenaAlloc(&arena, mem, (PetscCount)n, 1, &again));
+  HybTestCall(b->zero(exec, again, n));
+  memset(back, 1, n);
+  HybTestCall(b->copy(exec, back, again, n, HYB_COPY_DEVICE_TO_HOST));
+  memset(sent, 0, n);
+  HybTestCheck(!memcmp(back, sent, n), "other bytes came back from memory that was taken again");
+  PetscCall(HybArenaReset(&arena));
+  free(sent);
+  free(back);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* n bytes to the device from memory of the host that a device can read by itself: they are read when the copy
    returns */
 static PetscErrorCode CopiesFrom(HybMem mem, size_t n)
@@ -583,6 +625,11 @@ static PetscErrorCode Body(void)
     HybTestCheck(ierr == PETSC_ERR_MEM, "error %d", (int)ierr);
     HybTestCall(HybArenaAlloc(&arena, HYB_MEM_DEVICE, 1000, 2, &p));
     PetscCall(HybArenaReset(&arena));
+  }
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
+    HybTestBegin("%zu bytes that are whole early", sizes[k]);
+    PetscCall(Early(HYB_WORK(exec), sizes[k]));
+    if (r.managed_share) PetscCall(Early(HYB_MEM_MANAGED, sizes[k]));
   }
   PetscCall(ManyCopies());
   PetscCall(Timers());
