@@ -44,7 +44,7 @@ static PetscErrorCode HybArnoldiVectors(Mat A, const HybExec *x, HybArena *work,
   /* PCJACOBI takes 1 for a zero */
   if (A->rmap->n) PetscCall((*ops->reciprocal)(x, work, A->rmap->n, *dinv, 1.0, *dinv, NULL));
   if (b) {
-    PetscCall(HybVecGet(x, work, b, PETSC_TRUE, PETSC_FALSE, start));
+    PetscCall(HybVecGet(x, b, PETSC_TRUE, PETSC_FALSE, start));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->rmap->n, sizeof(HybScalar), &start->there));
@@ -61,7 +61,7 @@ PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *x, HybArena *work, Vec 
 
   PetscFunctionBegin;
   ierr = HybKrylovArnoldiPar(x, work, &op, ierr, A->rmap->n, dinv, (const HybScalar *)start.there, steps, (HybScalar *)H, done);
-  (void)HybVecRestore(x, work, PETSC_SUCCESS, &start); /* it was read: an error would be this process's alone */
+  (void)HybVecRestore(PETSC_SUCCESS, &start); /* it was read: an error would be this process's alone */
   if (ierr) (void)HybMatParForget(A);                  /* an error of one is one of all by now */
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -75,20 +75,21 @@ PETSC_INTERN PetscErrorCode HybMatParHasMult(Mat A, PetscBool *flg);
 PETSC_INTERN PetscErrorCode HybMatParGetMult(Mat A, const HybExec *x, PetscBool transpose, HybCSR csr[2], HybSpMV *plan[2]);
 PETSC_INTERN PetscErrorCode HybMatParRestoreMult(Mat A, const HybExec *x);
 
-/* A vector's array where x executes (there): the vector's own array, or a copy in work, which HybVecRestore() sends
-   back if write. All are NULL for no vector; v is NULL after an error of HybVecGet(). */
+/* A vector's array where x executes (there): the vector's own array, or a copy, which HybVecRestore() sends back if
+   write. All are NULL for no vector; v is NULL after an error of HybVecGet(). */
 typedef struct {
   Vec          v;
   PetscScalar *array, *there;
+  HybArena     copy; /* has the copy; copy.exec is x */
   PetscMemType mtype;
   PetscBool    read, write;
   /* given back, the vector is what it was: its state stays, on all processes, where norms may be known by that */
   PetscBool untouched;
 } HybVecAccess;
-PETSC_INTERN PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec, PetscBool read, PetscBool write, HybVecAccess *);
+PETSC_INTERN PetscErrorCode HybVecGet(const HybExec *x, Vec, PetscBool read, PetscBool write, HybVecAccess *);
 /* Gives back what was got, if anything. before: the operation's error, if any: then a copy is not sent back, and this
    is the error that is returned. */
-PETSC_INTERN PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, PetscErrorCode before, HybVecAccess *);
+PETSC_INTERN PetscErrorCode HybVecRestore(PetscErrorCode before, HybVecAccess *);
 /* From now on operations on matrices of the type, and vectors made for them, stay on the host (on), or are as usual
    again. For the plugin's own small matrices: a first operation on the device would load kernels and libraries. Reports
    leave these operations out. */

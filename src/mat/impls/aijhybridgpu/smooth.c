@@ -83,33 +83,20 @@ PetscErrorCode HybMatDiagonalZeros(Mat A, PetscBool *known, PetscCount *zeros)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMatNoiseIn(const HybExec *x, HybArena *work, Vec v)
-{
-  HybVecAccess   d;
-  PetscInt       first, n;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  PetscCall(VecGetOwnershipRange(v, &first, NULL));
-  PetscCall(VecGetLocalSize(v, &n));
-  PetscCall(HybVecGet(x, work, v, PETSC_FALSE, PETSC_TRUE, &d));
-  ierr = x->backend->krylov->noise(x, first, n, (HybScalar *)d.there);
-  PetscCall(HybVecRestore(x, work, ierr, &d));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybMatNoise(Mat A, Vec v)
 {
-  Mat      local;
-  HybExec  x = HybExecHost;
-  HybArena work;
+  Mat          local;
+  HybExec      x = HybExecHost;
+  HybVecAccess d;
+  PetscInt     first, end;
 
   PetscFunctionBegin;
   PetscCall(HybMatGetLocal(A, &local));
   if (local) PetscCall(HybMatGetSmootherExec(local, &x));
+  PetscCall(VecGetOwnershipRange(v, &first, &end));
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NOISE], A));
-  work = HybArenaOn(&x);
-  HybCallBoth(HybMatNoiseIn(&x, &work, v), HybArenaReset(&work));
+  PetscCall(HybVecGet(&x, v, PETSC_FALSE, PETSC_TRUE, &d));
+  PetscCall(HybVecRestore(x.backend->krylov->noise(&x, first, end - first, (HybScalar *)d.there), &d));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NOISE], A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -89,7 +89,6 @@ typedef struct {
   PetscInt       queued, read; /* iterations that were launched, and whose numbers are asked for */
   PetscBool      ahead;        /* the next one may be launched before the numbers are read */
   PetscReal      steepest;     /* the least that a norm is expected to be, over the one before it */
-  HybArena       work;
   HybVecAccess   b, x, r, z, p;
   HybScalar     *sum;                  /* where x is while it iterates */
   PetscBool      null;                 /* constants are A's null space */
@@ -609,11 +608,11 @@ static PetscErrorCode SolveGetArrays(Solve *s)
   PetscFunctionBegin;
   PetscCall(SolveReserve(s));
   PetscCall(HybLanczosBegin(ksp, &s->cg->lanczos));
-  PetscCall(HybVecGet(exec, &s->work, ksp->vec_rhs, PETSC_TRUE, PETSC_FALSE, &s->b));
-  PetscCall(HybVecGet(exec, &s->work, ksp->vec_sol, PETSC_TRUE, PETSC_TRUE, &s->x));
-  PetscCall(HybVecGet(exec, &s->work, ksp->work[0], PETSC_FALSE, PETSC_TRUE, &s->r));
-  PetscCall(HybVecGet(exec, &s->work, ksp->work[1], PETSC_FALSE, PETSC_TRUE, &s->z));
-  PetscCall(HybVecGet(exec, &s->work, ksp->work[2], PETSC_FALSE, PETSC_TRUE, &s->p));
+  PetscCall(HybVecGet(exec, ksp->vec_rhs, PETSC_TRUE, PETSC_FALSE, &s->b));
+  PetscCall(HybVecGet(exec, ksp->vec_sol, PETSC_TRUE, PETSC_TRUE, &s->x));
+  PetscCall(HybVecGet(exec, ksp->work[0], PETSC_FALSE, PETSC_TRUE, &s->r));
+  PetscCall(HybVecGet(exec, ksp->work[1], PETSC_FALSE, PETSC_TRUE, &s->z));
+  PetscCall(HybVecGet(exec, ksp->work[2], PETSC_FALSE, PETSC_TRUE, &s->p));
   /* they come back to the host also where nothing wrote them */
   for (int k = 0; k < 3; k++)
     if (work[k]->there != work[k]->array) PetscCall(exec->backend->zero(exec, work[k]->there, sizeof(HybScalar) * (size_t)s->n));
@@ -657,7 +656,7 @@ static PetscErrorCode SolveArrays(Solve *s)
   before = begun ? PETSC_SUCCESS : ierr; /* what was written is theirs also after an error */
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(lent); k++) {
     lent[k]->untouched = (PetscBool)!begun;
-    ierr               = HybErrorFirst(ierr, HybVecRestore(exec, &s->work, before, lent[k]));
+    ierr               = HybErrorFirst(ierr, HybVecRestore(before, lent[k]));
   }
   PetscCall(ierr);
   /* PETSc's mark of a failed preconditioner, which was made in a vector that was lent */
@@ -728,12 +727,9 @@ PetscErrorCode HybCGSolve(KSP ksp, HybCGSolver *cg, PetscBool constants, PetscBo
   if (!*ours) PetscFunctionReturn(PETSC_SUCCESS);
   cg->ours = PETSC_TRUE;
   PetscCall(HybCountGAMG(HYB_SOLVES));
-  s.work = HybArenaOn(&s.cycle->exec);
-  ierr   = SolveArrays(&s);
-
+  ierr              = SolveArrays(&s);
   s.cycle->sumsleft = NULL;
   s.cycle->begun    = PETSC_FALSE;
-  ierr              = HybErrorFirst(ierr, HybArenaReset(&s.work));
   PetscCall(HybErrorFirst(ierr, s.lent ? HybMGArraysEnd(ksp->pc) : PETSC_SUCCESS));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -41,9 +41,9 @@ static PetscErrorCode EstimatorArnoldi(KSP e, Mat A, const HybExec *x, HybArena 
   PetscCall(HybArenaAlloc(work, HYB_WORK(x), csr.m, sizeof(*dinv), &dinv));
   PetscCall((*x->backend->csr->getdiagonal)(x, &csr, dinv));
   PetscCall((*ops->reciprocal)(x, work, csr.m, dinv, 1.0, dinv, NULL)); /* PCJACOBI takes 1 for a zero */
-  PetscCall(HybVecGet(x, work, e->vec_rhs, PETSC_TRUE, PETSC_FALSE, &b));
+  PetscCall(HybVecGet(x, e->vec_rhs, PETSC_TRUE, PETSC_FALSE, &b));
   ierr = HybKrylovArnoldi(mult, work, &csr, dinv, (const HybScalar *)b.there, Estimate.steps, (HybScalar *)Estimate.H, done);
-  ierr = HybVecRestore(x, work, ierr, &b);
+  ierr = HybVecRestore(ierr, &b);
   PetscCall(HybErrorFirst(ierr, HybMatRestoreCSR(A, x, &csr)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

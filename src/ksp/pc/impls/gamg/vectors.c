@@ -127,7 +127,7 @@ static PetscErrorCode HybGAMGHasFields(PC pc, Mat A, PetscBool *has)
 }
 
 /* b = the vectors one behind the other, the constant first if there is one */
-static PetscErrorCode HybGAMGGather(const HybExec *x, HybArena *work, PetscInt n, PetscBool constant, PetscInt nvec, const Vec *vecs, HybScalar *b)
+static PetscErrorCode HybGAMGGather(const HybExec *x, PetscInt n, PetscBool constant, PetscInt nvec, const Vec *vecs, HybScalar *b)
 {
   const PetscScalar one = 1;
 
@@ -140,9 +140,9 @@ static PetscErrorCode HybGAMGGather(const HybExec *x, HybArena *work, PetscInt n
     HybVecAccess   v;
     PetscErrorCode ierr;
 
-    PetscCall(HybVecGet(x, work, vecs[k], PETSC_TRUE, PETSC_FALSE, &v));
+    PetscCall(HybVecGet(x, vecs[k], PETSC_TRUE, PETSC_FALSE, &v));
     ierr = x->backend->copy(x, b + (size_t)k * n, v.there, (size_t)n * sizeof(*b), HYB_COPY_DEVICE_TO_DEVICE);
-    PetscCall(HybVecRestore(x, work, ierr, &v));
+    PetscCall(HybVecRestore(ierr, &v));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -158,7 +158,7 @@ static PetscErrorCode HybGAMGAttached(PC pc, HybGAMG *h, Mat A, MatNullSpace nul
   const Vec     *vecs;
   Mat            local;
   HybExec        x;
-  HybArena       near, work;
+  HybArena       near;
   HybScalar     *b = NULL;
   PetscErrorCode ierr;
 
@@ -174,11 +174,9 @@ static PetscErrorCode HybGAMGAttached(PC pc, HybGAMG *h, Mat A, MatNullSpace nul
     if (m != n) PetscFunctionReturn(PETSC_SUCCESS);
   }
   near = HybArenaOn(&x);
-  work = HybArenaOn(&x);
   if (nvec || bs > 1) { /* else ones */
     ierr = HybArenaAlloc(&near, HYB_WORK(&x), (PetscCount)n * (nvec + constant), sizeof(*b), &b);
-    if (!ierr) ierr = HybGAMGGather(&x, &work, n, constant, nvec, vecs, b);
-    (void)HybArenaReset(&work);
+    if (!ierr) ierr = HybGAMGGather(&x, n, constant, nvec, vecs, b);
     if (ierr) (void)HybArenaReset(&near);
     PetscCall(ierr);
   }

@@ -180,13 +180,11 @@ static PetscErrorCode Reciprocals(KSP ksp, const char **why)
 /* A level has one D^-1, for the smoothers before and after. */
 static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycleLevel *l, PetscErrorCode before, const char **why)
 {
-  const HybExec *x = &h->cycle.exec;
   const PetscInt k = (PetscInt)(l - h->cycle.level);
   /* whole.c brings the others' */
   const PetscInt begin = h->firstwhole && k >= h->firstwhole ? h->A[k]->rmap->rstart : 0;
   PetscBool      same  = PETSC_TRUE;
   HybVecAccess   d;
-  HybArena       work;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -202,11 +200,8 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
   PetscCall(before);
   PetscCall(ierr);
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  work = HybArenaOn(x);
-  ierr = HybVecGet(x, &work, m->smoothd->work[1], PETSC_TRUE, PETSC_FALSE, &d);
-  if (!ierr) ierr = HybMGIntoLevel(h, h->A[k]->rmap->n, (const HybScalar *)d.there, PETSC_FALSE, (HybScalar *)l->dinv + begin);
-  ierr = HybVecRestore(x, &work, ierr, &d);
-  PetscCall(HybErrorFirst(ierr, HybArenaReset(&work)));
+  PetscCall(HybVecGet(&h->cycle.exec, m->smoothd->work[1], PETSC_TRUE, PETSC_FALSE, &d));
+  PetscCall(HybVecRestore(HybMGIntoLevel(h, h->A[k]->rmap->n, (const HybScalar *)d.there, PETSC_FALSE, (HybScalar *)l->dinv + begin), &d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -218,25 +213,21 @@ static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar 
   const HybExec      *exec = &h->cycle.exec;
   const PetscInt      n    = h->cycle.m;
   HybVecAccess        v;
-  HybArena            work;
   PetscErrorCode      ierr, later;
 
   PetscFunctionBegin;
-  work = HybArenaOn(exec);
-  ierr = HybVecGet(exec, &work, m->b, PETSC_FALSE, PETSC_TRUE, &v);
+  ierr = HybVecGet(exec, m->b, PETSC_FALSE, PETSC_TRUE, &v);
   if (!ierr) ierr = HybMGOutOfLevel(h, n, b, (HybScalar *)v.there);
-  ierr = HybVecRestore(exec, &work, ierr, &v);
+  ierr = HybVecRestore(ierr, &v);
   if (!ierr || h->several) { /* others are about to solve */
     later = KSPSolve(m->smoothd, m->b, m->x);
     if (later) Unlock(m->b);
     if (!ierr) ierr = later;
   }
   if (!ierr) ierr = KSPCheckSolve(m->smoothd, h->pc, m->x);
-  if (!ierr) ierr = HybVecGet(exec, &work, m->x, PETSC_TRUE, PETSC_FALSE, &v);
+  if (!ierr) ierr = HybVecGet(exec, m->x, PETSC_TRUE, PETSC_FALSE, &v);
   if (!ierr) ierr = HybMGIntoLevel(h, n, (const HybScalar *)v.there, PETSC_TRUE, x);
-  ierr = HybVecRestore(exec, &work, ierr, &v);
-  PetscCall(HybArenaReset(&work));
-  PetscCall(ierr);
+  PetscCall(HybVecRestore(ierr, &v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -103,7 +103,7 @@ static PetscErrorCode HybMGApply(PC pc, HybMG *h, PetscInt columns, PetscErrorCo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMGApplyVectors(PC pc, HybMG *h, Vec b, Vec x, HybArena *work)
+static PetscErrorCode HybMGApplyVectors(PC pc, HybMG *h, Vec b, Vec x)
 {
   const HybExec *exec = &h->cycle.exec;
   HybVecAccess   vb = {.v = NULL}, vx = {.v = NULL};
@@ -111,11 +111,11 @@ static PetscErrorCode HybMGApplyVectors(PC pc, HybMG *h, Vec b, Vec x, HybArena 
 
   PetscFunctionBegin;
   ierr = HybMGLend(h);
-  if (!ierr) ierr = HybVecGet(exec, work, b, PETSC_TRUE, PETSC_FALSE, &vb);
-  if (!ierr) ierr = HybVecGet(exec, work, x, PETSC_FALSE, PETSC_TRUE, &vx);
+  if (!ierr) ierr = HybVecGet(exec, b, PETSC_TRUE, PETSC_FALSE, &vb);
+  if (!ierr) ierr = HybVecGet(exec, x, PETSC_FALSE, PETSC_TRUE, &vx);
   if (!ierr || h->several) ierr = HybMGApply(pc, h, 0, ierr, (const HybScalar *)vb.there, (HybScalar *)vx.there);
-  ierr = HybVecRestore(exec, work, ierr, &vx);
-  ierr = HybVecRestore(exec, work, ierr, &vb);
+  ierr = HybVecRestore(ierr, &vx);
+  ierr = HybVecRestore(ierr, &vb);
   PetscCall(ierr);
   PetscCall(HybMGReturn(h));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -124,10 +124,9 @@ static PetscErrorCode HybMGApplyVectors(PC pc, HybMG *h, Vec b, Vec x, HybArena 
 static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
 {
   HybMG         *h;
-  HybArena       work;
   PetscBool      covered;
   PetscInt       lent;
-  PetscErrorCode ierr, second;
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
@@ -138,14 +137,11 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybMGLeaveRightHandSide(pc, b));
-  work    = HybArenaOn(&h->cycle.exec);
   lent    = h->lent;
-  ierr    = HybMGApplyVectors(pc, h, b, x, &work);
+  ierr    = HybMGApplyVectors(pc, h, b, x);
   h->lent = lent;
-  second  = HybArenaReset(&work);
   if (ierr && !h->several) h->known = PETSC_FALSE;
   PetscCall(ierr);
-  PetscCall(second);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -46,19 +46,13 @@ PetscErrorCode HybMGLeaveRightHandSide(PC pc, Vec b)
 
 static PetscErrorCode Fill(const HybMG *h, const HybScalar *b, Vec v)
 {
-  const HybExec *x = &h->cycle.exec;
-  HybVecAccess   a;
-  HybArena       work;
-  PetscInt       n;
-  PetscErrorCode ierr;
+  HybVecAccess a;
+  PetscInt     n;
 
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(v, &n));
-  work = HybArenaOn(x);
-  ierr = HybVecGet(x, &work, v, PETSC_FALSE, PETSC_TRUE, &a);
-  if (!ierr) ierr = HybMGOutOfLevel(h, n, b, (HybScalar *)a.there);
-  ierr = HybVecRestore(x, &work, ierr, &a);
-  PetscCall(HybErrorFirst(ierr, HybArenaReset(&work)));
+  PetscCall(HybVecGet(&h->cycle.exec, v, PETSC_FALSE, PETSC_TRUE, &a));
+  PetscCall(HybVecRestore(HybMGOutOfLevel(h, n, b, (HybScalar *)a.there), &a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -24,7 +24,6 @@ typedef struct {
   Mat          A, blocks[2];
   HybExec      x;
   HybHalo      halo;
-  HybArena     work;
   HybVecAccess dx, dy, dz;
   PetscBool    inplace;
 } HybMPIMult;
@@ -32,9 +31,9 @@ typedef struct {
 static PetscErrorCode HybMPIMultVectors(HybMPIMult *m, Vec x, Vec y, Vec z)
 {
   PetscFunctionBegin;
-  PetscCall(HybVecGet(&m->x, &m->work, x, PETSC_TRUE, PETSC_FALSE, &m->dx));
-  PetscCall(HybVecGet(&m->x, &m->work, m->inplace ? NULL : y, PETSC_TRUE, PETSC_FALSE, &m->dy));
-  PetscCall(HybVecGet(&m->x, &m->work, z, m->inplace, PETSC_TRUE, &m->dz));
+  PetscCall(HybVecGet(&m->x, x, PETSC_TRUE, PETSC_FALSE, &m->dx));
+  PetscCall(HybVecGet(&m->x, m->inplace ? NULL : y, PETSC_TRUE, PETSC_FALSE, &m->dy));
+  PetscCall(HybVecGet(&m->x, z, m->inplace, PETSC_TRUE, &m->dz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -174,9 +173,9 @@ static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscErrorCode before, Pets
   m->dx.v = m->dy.v = m->dz.v = NULL;
   if (!ierr) ierr = HybMPIMultVectors(m, x, y, z);
   ierr = HybMPIMultArrays(m, ierr, transpose, mode);
-  ierr = HybVecRestore(&m->x, &m->work, ierr, &m->dz);
-  ierr = HybVecRestore(&m->x, &m->work, ierr, &m->dy);
-  PetscCall(HybVecRestore(&m->x, &m->work, ierr, &m->dx));
+  ierr = HybVecRestore(ierr, &m->dz);
+  ierr = HybVecRestore(ierr, &m->dy);
+  PetscCall(HybVecRestore(ierr, &m->dx));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -238,8 +237,7 @@ static PetscErrorCode MatMPIAIJHybridGPUMult(Mat A, PetscErrorCode before, Petsc
   PetscCall(HybWhereStaged(m.blocks[0], xdevice, zdevice));
   m.inplace = (PetscBool)(mode != HYB_SPMV_SET && y == z);
   if (mode == HYB_SPMV_SET) y = NULL;
-  m.work = HybArenaOn(&m.x);
-  HybCallBoth(HybMPIMultApply(&m, fits, transpose, x, mode, y, z), HybArenaReset(&m.work));
+  PetscCall(HybMPIMultApply(&m, fits, transpose, x, mode, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

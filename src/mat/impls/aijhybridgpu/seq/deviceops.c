@@ -93,26 +93,17 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybDiagonalScaleIn(const HybExec *x, HybArena *work, HybCSR *csr, Vec l, Vec r)
+static PetscErrorCode HybDiagonalScaleOnDevice(const HybExec *x, HybCSR *csr, Vec l, Vec r)
 {
   HybVecAccess   dl, dr = {.v = NULL};
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybVecGet(x, work, l, PETSC_TRUE, PETSC_FALSE, &dl));
-  ierr = HybVecGet(x, work, r, PETSC_TRUE, PETSC_FALSE, &dr);
+  PetscCall(HybVecGet(x, l, PETSC_TRUE, PETSC_FALSE, &dl));
+  ierr = HybVecGet(x, r, PETSC_TRUE, PETSC_FALSE, &dr);
   if (!ierr) ierr = x->backend->csr->diagonalscale(x, csr, (HybScalar *)dl.there, (HybScalar *)dr.there);
-  ierr = HybVecRestore(x, work, ierr, &dr);
-  PetscCall(HybVecRestore(x, work, ierr, &dl));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybDiagonalScaleOnDevice(const HybExec *x, HybCSR *csr, Vec l, Vec r)
-{
-  HybArena work = HybArenaOn(x);
-
-  PetscFunctionBegin;
-  HybCallBoth(HybDiagonalScaleIn(x, &work, csr, l, r), HybArenaReset(&work));
+  ierr = HybVecRestore(ierr, &dr);
+  PetscCall(HybVecRestore(ierr, &dl));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -190,16 +181,16 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybGetDiagonalIn(const HybExec *x, HybArena *work, const HybCSR *csr, Vec v, PetscInt n)
+static PetscErrorCode HybGetDiagonalOnDevice(const HybExec *x, const HybCSR *csr, Vec v, PetscInt n)
 {
   HybVecAccess   d;
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(HybVecGet(x, work, v, PETSC_FALSE, PETSC_TRUE, &d));
+  PetscCall(HybVecGet(x, v, PETSC_FALSE, PETSC_TRUE, &d));
   if (n > PetscMin(csr->m, csr->n)) ierr = x->backend->zero(x, d.there, sizeof(PetscScalar) * (size_t)n);
   if (!ierr) ierr = x->backend->csr->getdiagonal(x, csr, (HybScalar *)d.there);
-  PetscCall(HybVecRestore(x, work, ierr, &d));
+  PetscCall(HybVecRestore(ierr, &d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -211,7 +202,6 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   HybCSR               csr;
   PetscInt             n;
   PetscBool            ascend;
-  HybArena             work;
 
   PetscFunctionBegin;
   HybLeaveIfOverlaid(A, getdiagonal, A, v);
@@ -233,32 +223,24 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
   }
   PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
-  work = HybArenaOn(&x);
-  HybCallBoth(HybGetDiagonalIn(&x, &work, &csr, v, n), HybArenaReset(&work));
+  PetscCall(HybGetDiagonalOnDevice(&x, &csr, v, n));
   PetscCall(MatSeqAIJHybridGPUReadEnd(A, &x));
   PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybDiagonalSetIn(const HybExec *x, HybArena *work, HybCSR *csr, Vec v, const PetscScalar *alpha, PetscBool add, PetscCount *missing)
+static PetscErrorCode HybDiagonalSetOnDevice(const HybExec *x, HybCSR *csr, Vec v, const PetscScalar *alpha, PetscBool add, PetscCount *missing)
 {
+  HybArena       work = HybArenaOn(x);
   HybVecAccess   d;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybVecGet(x, work, v, PETSC_TRUE, PETSC_FALSE, &d));
-  ierr = x->backend->csr->diagonalset(x, work, csr, (HybScalar *)d.there, (const HybScalar *)alpha, add, missing);
-  PetscCall(HybVecRestore(x, work, ierr, &d));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybDiagonalSetOnDevice(const HybExec *x, HybCSR *csr, Vec v, const PetscScalar *alpha, PetscBool add, PetscCount *missing)
-{
-  HybArena work = HybArenaOn(x);
-
-  PetscFunctionBegin;
-  HybCallBoth(HybDiagonalSetIn(x, &work, csr, v, alpha, add, missing), HybArenaReset(&work));
+  PetscCall(HybVecGet(x, v, PETSC_TRUE, PETSC_FALSE, &d));
+  ierr = x->backend->csr->diagonalset(x, &work, csr, (HybScalar *)d.there, (const HybScalar *)alpha, add, missing);
+  ierr = HybErrorFirst(ierr, HybArenaReset(&work));
+  PetscCall(HybVecRestore(ierr, &d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

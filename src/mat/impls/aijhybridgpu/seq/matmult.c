@@ -180,7 +180,7 @@ static PetscErrorCode HybMultArrays(HybView *v, PetscBool transpose, PetscBool c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMultOnDevice(HybView *v, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz, HybArena *work)
+static PetscErrorCode HybMultOnDevice(HybView *v, PetscBool transpose, PetscBool conjugate, Vec xx, HybSpMVMode mode, Vec yy, Vec zz)
 {
   const HybExec *x = &v->x;
   HybVecAccess   dx, dy = {.v = NULL}, dz = {.v = NULL};
@@ -188,13 +188,13 @@ static PetscErrorCode HybMultOnDevice(HybView *v, PetscBool transpose, PetscBool
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybVecGet(x, work, xx, PETSC_TRUE, PETSC_FALSE, &dx));
-  ierr = HybVecGet(x, work, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy);
-  if (!ierr) ierr = HybVecGet(x, work, zz, inplace, PETSC_TRUE, &dz);
+  PetscCall(HybVecGet(x, xx, PETSC_TRUE, PETSC_FALSE, &dx));
+  ierr = HybVecGet(x, mode == HYB_SPMV_SET || inplace ? NULL : yy, PETSC_TRUE, PETSC_FALSE, &dy);
+  if (!ierr) ierr = HybVecGet(x, zz, inplace, PETSC_TRUE, &dz);
   if (!ierr) ierr = HybMultArrays(v, transpose, conjugate, dx.there, mode, inplace ? dz.there : dy.there, dz.there);
-  ierr = HybVecRestore(x, work, ierr, &dz);
-  ierr = HybVecRestore(x, work, ierr, &dy);
-  PetscCall(HybVecRestore(x, work, ierr, &dx));
+  ierr = HybVecRestore(ierr, &dz);
+  ierr = HybVecRestore(ierr, &dy);
+  PetscCall(HybVecRestore(ierr, &dx));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -283,11 +283,9 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
   PetscCheck(v.host.a || !v.host.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix holds a structure of %" PetscInt64_FMT " nonzeros without values (MAT_STRUCTURE_ONLY): it cannot be multiplied with a vector", (PetscInt64)v.host.nnz);
   PetscCall(HybWhereMult(&v, transpose, mode, xx, zz));
   PetscCall(HybRecordBegin(HybMultRecord(transpose, mode), A, &v.x));
-  if (HybExecOnDevice(&v.x)) {
-    HybArena work = HybArenaOn(&v.x);
-
-    HybCallBoth(HybMultOnDevice(&v, transpose, conjugate, xx, mode, yy, zz, &work), HybArenaReset(&work));
-  } else if (!transpose)
+  if (HybExecOnDevice(&v.x))
+    PetscCall(HybMultOnDevice(&v, transpose, conjugate, xx, mode, yy, zz));
+  else if (!transpose)
     PetscCall(HybMultOnHost(&v, xx, mode, yy, zz));
   if (parents) *parents = (PetscBool)(transpose && !HybExecOnDevice(&v.x));
   if (parents && *parents) PetscFunctionReturn(PETSC_SUCCESS);

@@ -4,20 +4,21 @@
 #include "where.h"
 
 /* room on the device for a vector of the host's, and its entries */
-static PetscErrorCode HybVecStage(const HybExec *x, HybArena *work, HybVecAccess *d)
+static PetscErrorCode HybVecStage(HybVecAccess *d)
 {
-  PetscInt n;
+  const HybExec *x = &d->copy.exec;
+  PetscInt       n;
 
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(d->v, &n));
-  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscScalar), &d->there));
+  PetscCall(HybArenaAlloc(&d->copy, HYB_MEM_DEVICE, n, sizeof(PetscScalar), &d->there));
   if (!d->read) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(x->backend->copy(x, d->there, d->array, sizeof(PetscScalar) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(HybLogToDevice(sizeof(PetscScalar) * (PetscLogDouble)n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybVecGiveBack(const HybExec *x, HybVecAccess *d)
+static PetscErrorCode HybVecGiveBack(HybVecAccess *d)
 {
   Vec              v = d->v;
   PetscObjectState state;
@@ -25,7 +26,7 @@ static PetscErrorCode HybVecGiveBack(const HybExec *x, HybVecAccess *d)
   PetscFunctionBegin;
   d->v = NULL; /* also if that fails */
   PetscCall(PetscObjectStateGet((PetscObject)v, &state));
-  if (!HybExecOnDevice(x)) {
+  if (!HybExecOnDevice(&d->copy.exec)) {
     if (d->read && d->write)
       PetscCall(VecRestoreArray(v, &d->array));
     else if (d->write)
@@ -42,7 +43,7 @@ static PetscErrorCode HybVecGiveBack(const HybExec *x, HybVecAccess *d)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read, PetscBool write, HybVecAccess *d)
+PetscErrorCode HybVecGet(const HybExec *x, Vec v, PetscBool read, PetscBool write, HybVecAccess *d)
 {
   PetscErrorCode ierr;
 
@@ -51,6 +52,7 @@ PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read
   d->read      = read;
   d->write     = write;
   d->untouched = PETSC_FALSE;
+  d->copy      = HybArenaOn(x);
   d->array = d->there = NULL;
   d->mtype            = PETSC_MEMTYPE_HOST;
   if (!v) PetscFunctionReturn(PETSC_SUCCESS);
@@ -74,16 +76,18 @@ PetscErrorCode HybVecGet(const HybExec *x, HybArena *work, Vec v, PetscBool read
   d->there = d->array;
   d->v     = v;
   if (!PetscMemTypeHost(d->mtype)) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr = HybVecStage(x, work, d);
+  ierr = HybVecStage(d);
   if (ierr) {
     d->untouched = PETSC_TRUE;
-    PetscCall(HybErrorFirst(ierr, HybVecGiveBack(x, d)));
+    (void)HybArenaReset(&d->copy);
+    PetscCall(HybErrorFirst(ierr, HybVecGiveBack(d)));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, PetscErrorCode before, HybVecAccess *d)
+PetscErrorCode HybVecRestore(PetscErrorCode before, HybVecAccess *d)
 {
+  const HybExec *x    = &d->copy.exec;
   PetscErrorCode ierr = before; /* the vector is given back all the same */
   PetscInt       n;
 
@@ -92,9 +96,9 @@ PetscErrorCode HybVecRestore(const HybExec *x, HybArena *work, PetscErrorCode be
     if (d->write && !ierr) ierr = VecGetLocalSize(d->v, &n);
     if (d->write && !ierr) ierr = x->backend->copy(x, d->array, d->there, sizeof(PetscScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST);
     if (d->write && !ierr) ierr = HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)n);
-    ierr = HybErrorFirst(ierr, HybArenaFree(work, &d->there));
+    ierr = HybErrorFirst(ierr, HybArenaReset(&d->copy));
   }
-  if (d->v) ierr = HybErrorFirst(ierr, HybVecGiveBack(x, d));
+  if (d->v) ierr = HybErrorFirst(ierr, HybVecGiveBack(d));
   if (!before) PetscCall(ierr);
   PetscFunctionReturn(ierr);
 }
