@@ -62,7 +62,7 @@ PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *x, HybArena *work, Vec 
   PetscFunctionBegin;
   ierr = HybKrylovArnoldiPar(x, work, &op, ierr, A->rmap->n, dinv, (const HybScalar *)start.there, steps, (HybScalar *)H, done);
   (void)HybVecRestore(PETSC_SUCCESS, &start); /* it was read: an error would be this process's alone */
-  if (ierr) (void)HybMatParForget(A);                  /* an error of one is one of all by now */
+  if (ierr) (void)HybMatParForget(A);         /* an error of one is one of all by now */
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -10,6 +10,6 @@ PetscErrorCode HybSmoothersRegister(void)
   PetscCall(KSPInitializePackage());
   PetscCall(PCRegister(PCJACOBI, PCCreate_Jacobi_Hyb));
   PetscCall(KSPRegister(KSPCHEBYSHEV, KSPCreate_Chebyshev_Hyb));
-  PetscCall(KSPRegister(KSPCG, KSPCreate_CGColumns_Hyb));
+  PetscCall(KSPRegister(KSPCG, KSPCreate_CG_Hyb));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

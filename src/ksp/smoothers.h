@@ -17,11 +17,6 @@ PETSC_INTERN PetscErrorCode KSPCreate_Chebyshev_Hyb(KSP);
    0: nobody watches it, or it is no such method. noisy: its estimates start from noise. */
 PETSC_INTERN PetscErrorCode HybChebyshevGetState(KSP, PetscObjectState *state, PetscBool *noisy);
 PETSC_INTERN PetscErrorCode KSPCreate_CG_Hyb(KSP);
-/* cg.c: what a program has told a KSPCG, and what it may ask after a solve */
-PETSC_INTERN PetscErrorCode HybCGGetKind(KSP, PetscBool *other, PetscBool *hermitian);
-PETSC_INTERN PetscErrorCode HybCGSetObjective(KSP, PetscReal);
-/* matsolve.c: the same, and KSPMatSolve() may be the plugin's */
-PETSC_INTERN PetscErrorCode KSPCreate_CGColumns_Hyb(KSP);
 /* known.c: until Forget, choose(ksp) is called before each solve that a preconditioner of multigrid, the solver's,
    hears of by HybCGChoose() */
 PETSC_INTERN PetscErrorCode HybCGKnow(KSP, PetscErrorCode (*choose)(KSP));
@@ -43,28 +38,30 @@ PETSC_INTERN PetscErrorCode HybLapackHessenberg(PetscInt n, const PetscScalar H[
 PETSC_INTERN PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *, HybArena *work, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done);
 /*
   A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x,
-  and are all processes willing?
-  r is the vector that it will be applied to. Lend, not collective: *cycle is there until End, with A's own arrays and
-  plan where one process has all of it (mult NULL: who asks reads no plans of the cycle), and nothing that it consists
-  of may change. After an error it is there as well. Apply is collective; before: an error of this process's, which is
-  returned; columns: 0, or below.
+  and are all processes willing? *h is NULL where it may not.
+  r is the vector that it will be applied to. Lend, not collective: *cycle is there until Return, with A's own arrays
+  and plan where one process has all of it (mult NULL: who asks reads no plans of the cycle), and nothing that it
+  consists of may change. After an error it is there as well. Apply is collective; before: an error of this process's,
+  which is returned; columns: 0, or below.
 */
-PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, PetscBool willing, PetscBool *may);
-PETSC_INTERN PetscErrorCode HybMGArraysLend(PC, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult);
-PETSC_INTERN PetscErrorCode HybMGArraysApply(PC, PetscInt columns, PetscErrorCode before, const PetscScalar *b, PetscScalar *x);
+typedef struct _HybMG       HybMG;
+PETSC_INTERN PetscErrorCode HybMGArraysBegin(PC, Mat A, Vec b, Vec x, Vec r, PetscBool willing, HybMG **h);
+PETSC_INTERN PetscErrorCode HybMGArraysLend(HybMG *, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult);
+PETSC_INTERN PetscErrorCode HybMGArraysApply(HybMG *, PetscInt columns, PetscErrorCode before, const PetscScalar *b, PetscScalar *x);
 /* an application was made by others, from HybCycleRecord() */
-PETSC_INTERN PetscErrorCode HybMGArraysApplied(PC);
+PETSC_INTERN PetscErrorCode HybMGArraysApplied(HybMG *);
 /* the last one is one that PETSc would not have made: the levels' solvers do not count it */
-PETSC_INTERN PetscErrorCode HybMGArraysInVain(PC);
-PETSC_INTERN PetscErrorCode HybMGArraysEnd(PC);
+PETSC_INTERN void           HybMGArraysInVain(const HybMG *);
+PETSC_INTERN PetscErrorCode HybMGReturn(HybMG *);
 /*
-  The same for K interleaved columns (HybColumnsOps), between Begin and End. May: can it be, as far as is known without
-  a look? ColumnsBegin: may it be? An application leaves sums where left says; `columns`, one at least, are counted.
+  The same for K interleaved columns (HybColumnsOps), between Lend and Return. May: can it be, as far as is known
+  without a look? ColumnsBegin: may it be? An application leaves sums where left says; `columns`, one at least, are
+  counted.
   ColumnsEnd: all is as after an application to column `last`.
 */
 PETSC_INTERN PetscErrorCode HybMGColumnsMay(PC, PetscBool *may);
-PETSC_INTERN PetscErrorCode HybMGColumnsBegin(PC, PetscInt K, HybColumnsSums *left, HybCycle **cycle, PetscBool *may);
-PETSC_INTERN PetscErrorCode HybMGColumnsEnd(PC, PetscInt last);
+PETSC_INTERN PetscErrorCode HybMGColumnsBegin(HybMG *, PetscInt K, HybColumnsSums *left, HybCycle **cycle, PetscBool *may);
+PETSC_INTERN PetscErrorCode HybMGColumnsEnd(HybMG *, PetscInt last);
 /* memory of the cycle of a PC that is built on PCMG is given back, until an application makes it again */
 PETSC_INTERN PetscErrorCode HybMGForget(PC);
 /* rhs.c: a smoother that was visited by the cycle last gets the right-hand side that PETSc's cycle would have left */

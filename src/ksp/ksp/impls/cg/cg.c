@@ -6,12 +6,6 @@
   (HybMGArraysBegin()). Else PETSc's own function is called. Vectors that live on the host are sent once and come back
   at the end.
 */
-#include <petsc/private/kspimpl.h>
-#include <petsc/private/matimpl.h>
-#include <petsc/private/pcimpl.h>
-#include "aijhybridgpu/private/hybkrylov.h"
-#include "aijhybridgpu/private/hybmat.h"
-#include "../../../smoothers.h"
 #include "cgimpl.h"
 
 PETSC_EXTERN PetscErrorCode KSPCreate_CG(KSP);
@@ -124,12 +118,13 @@ static PetscErrorCode KSPReset_CG_Hyb(KSP ksp)
 static PetscErrorCode KSPDestroy_CG_Hyb(KSP ksp)
 {
   PetscFunctionBegin;
+  PetscCall(HybCGForget(ksp));
   PetscCall((*petsc.destroy)(ksp));
   PetscCall(PetscObjectCompose((PetscObject)ksp, HYB_CG_KEY, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* is it a solve in which nobody of a program's is called, and nothing asked for but the solution and eigenvalues? */
+/* and nothing asked for but the solution and eigenvalues? *constants: they are the matrix' null space */
 static PetscErrorCode SolveIsPlain(KSP ksp, const HybCGSolver *cg, PetscBool *constants, PetscBool *plain)
 {
   Mat          A;
@@ -137,11 +132,7 @@ static PetscErrorCode SolveIsPlain(KSP ksp, const HybCGSolver *cg, PetscBool *co
   PetscMPIInt  size;
 
   PetscFunctionBegin;
-  *plain = (PetscBool)(!cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && (!ksp->calc_sings || HybLapackHasTridiagonal()) && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->pc_side == PC_LEFT);
-  *plain = (PetscBool)(*plain && (ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_UNPRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL));
-#if HYB_HAS_DIAGONALSCALE
-  *plain = (PetscBool)(*plain && !ksp->pc->diagonalscale); /* PETSc's says that it cannot */
-#endif
+  *plain = (PetscBool)(HybCGIsPlain(ksp, cg) && (!ksp->calc_sings || HybLapackHasTridiagonal()));
   if (!*plain) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
@@ -176,6 +167,7 @@ PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
   petsc.destroy = ksp->ops->destroy;
   PetscCall(PetscNew(&cg));
   PetscCall(HybContainerCompose((PetscObject)ksp, HYB_CG_KEY, cg, HybCGFree));
+  cg->solve = KSPSolve_CG_Hyb;
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGSetRadius_C", &petsc.setradius));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGSetObjectiveTarget_C", &petsc.settarget));
   PetscCall(PetscObjectQueryFunction((PetscObject)ksp, "KSPCGGetObjFcn_C", &petsc.getobjective));
@@ -189,31 +181,9 @@ PetscErrorCode KSPCreate_CG_Hyb(KSP ksp)
   if (petsc.setradius) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGSetRadius_C", KSPCGSetRadius_Hyb));
   if (petsc.settarget) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGSetObjectiveTarget_C", KSPCGSetObjectiveTarget_Hyb));
   if (petsc.getobjective) PetscCall(PetscObjectComposeFunction((PetscObject)ksp, "KSPCGGetObjFcn_C", KSPCGGetObjFcn_Hyb));
-  ksp->ops->solve   = KSPSolve_CG_Hyb;
+  ksp->ops->solve   = cg->solve;
   ksp->ops->reset   = KSPReset_CG_Hyb;
   ksp->ops->destroy = KSPDestroy_CG_Hyb;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* other: the method is not plain conjugate gradients: with a trust region, or by another function */
-PetscErrorCode HybCGGetKind(KSP ksp, PetscBool *other, PetscBool *hermitian)
-{
-  HybCGSolver *cg;
-
-  PetscFunctionBegin;
-  PetscCall(HybCGGet(ksp, &cg));
-  *other     = (PetscBool)(cg->trust || ksp->ops->solve != KSPSolve_CG_Hyb);
-  *hermitian = cg->numbers.hermitian;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybCGSetObjective(KSP ksp, PetscReal objective)
-{
-  HybCGSolver *cg;
-
-  PetscFunctionBegin;
-  PetscCall(HybCGGet(ksp, &cg));
-  cg->ours      = PETSC_TRUE;
-  cg->objective = objective;
+  PetscCall(HybCGKnow(ksp, HybCGChooseMatSolve));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

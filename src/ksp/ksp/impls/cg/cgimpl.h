@@ -4,7 +4,9 @@
 */
 #ifndef AIJHYBRIDGPU_CGIMPL_H
 #define AIJHYBRIDGPU_CGIMPL_H
-#include <petscksp.h>
+#include <petsc/private/kspimpl.h>
+#include <petsc/private/matimpl.h>
+#include <petsc/private/pcimpl.h>
 #include "aijhybridgpu/private/hybkrylov.h"
 #include "aijhybridgpu/private/hybmat.h"
 #include "../../../smoothers.h"
@@ -23,10 +25,11 @@ typedef struct {
 
 /* of one KSP */
 typedef struct {
-  PetscBool  trust;     /* a radius or a target of the objective function was set */
-  PetscBool  ours;      /* the last solve was */
-  PetscReal  objective; /* x A x / 2 - b x, of it */
-  HybLanczos lanczos;   /* of it */
+  PetscBool trust;              /* a radius or a target of the objective function was set */
+  PetscErrorCode (*solve)(KSP); /* the KSP's, unless KSPCGUseSingleReduction() has put another one there */
+  PetscBool  ours;              /* the last solve was */
+  PetscReal  objective;         /* x A x / 2 - b x, of it */
+  HybLanczos lanczos;           /* of it */
   /* what stays from one solve to the next, of matrices of so many rows, for a graph */
   HybArena     keep;
   PetscCount   n;
@@ -50,12 +53,26 @@ static inline PetscErrorCode HybCGGet(KSP ksp, HybCGSolver **cg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Is it a solve in which nobody of a program's is called? */
+static inline PetscBool HybCGIsPlain(KSP ksp, const HybCGSolver *cg)
+{
+  const PetscBool norm = (PetscBool)(ksp->normtype == KSP_NORM_PRECONDITIONED || ksp->normtype == KSP_NORM_UNPRECONDITIONED || ksp->normtype == KSP_NORM_NATURAL);
+
+#if HYB_HAS_DIAGONALSCALE
+  if (ksp->pc->diagonalscale) return PETSC_FALSE; /* PETSc's says that it cannot */
+#endif
+  return (PetscBool)(norm && !cg->trust && !ksp->numbermonitors && ksp->converged == KSPConvergedDefault && !ksp->transpose_solve && ksp->chknorm < 2 && !ksp->err_hist && ksp->nwork >= 3 && ksp->max_it > 0 && ksp->pc_side == PC_LEFT);
+}
+
 /* solve.c: a graph is forgotten; and all of keep */
 PETSC_INTERN PetscErrorCode HybCGGraphForget(HybCGSolver *);
 PETSC_INTERN PetscErrorCode HybCGRelease(HybCGSolver *);
 /* Collective: a solve, where the cycle is covered. constants: they are the matrix' null space. Not *ours: nothing was
    done. */
 PETSC_INTERN PetscErrorCode HybCGSolve(KSP, HybCGSolver *, PetscBool constants, PetscBool *ours);
+/* matsolve.c: before each solve, is KSPMatSolve() of several right-hand sides the plugin's? It is so until the next
+   one. */
+PETSC_INTERN PetscErrorCode HybCGChooseMatSolve(KSP);
 
 /* the norm that the KSP goes by */
 PETSC_INTERN PetscReal HybCGNorm(KSP, const PetscScalar *s, PetscInt stride);

@@ -1,8 +1,6 @@
 /*
   converged.c: what KSPCG does with the numbers of an iteration: PETSc's tests, in PETSc's order, with its words.
 */
-#include <petsc/private/kspimpl.h>
-#include "aijhybridgpu/private/hybkrylov.h"
 #include "cgimpl.h"
 
 PetscReal HybCGNorm(KSP ksp, const PetscScalar *s, PetscInt stride)

@@ -12,7 +12,6 @@
   Memory: two numbers an iteration, up to the limit of iterations. Reference: G. H. Golub, C. F. Van Loan, Matrix
   Computations, 10.2.
 */
-#include <petsc/private/kspimpl.h>
 #include "cgimpl.h"
 
 /* was the last solve the plugin's? After KSPCGUseSingleReduction() PETSc's function is called without a word here, but

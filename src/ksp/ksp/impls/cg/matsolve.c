@@ -26,12 +26,6 @@
 
   Memory: four vectors of all columns of a batch as long as a solve lasts, and the cycle's (mg/columns.c), which stay.
 */
-#include <petsc/private/kspimpl.h>
-#include <petsc/private/matimpl.h>
-#include <petsc/private/pcimpl.h>
-#include "aijhybridgpu/private/hybkrylov.h"
-#include "aijhybridgpu/private/hybmat.h"
-#include "../../../smoothers.h"
 #include "cgimpl.h"
 
 /* a column's solve, of which PETSc keeps one at a time in a KSP */
@@ -45,6 +39,8 @@ typedef struct {
 /* columns that iterate in step */
 typedef struct {
   KSP            ksp;
+  HybCGSolver   *cg;
+  HybMG         *mg;
   HybExec        exec;
   const HybCSR  *A;
   HybCycle      *cycle;
@@ -155,7 +151,7 @@ static PetscErrorCode BatchPrecondition(Batch *s)
   const PetscCount           n   = s->A->m;
 
   PetscFunctionBegin;
-  PetscCall(HybMGArraysApply(s->ksp->pc, s->active, PETSC_SUCCESS, (const PetscScalar *)s->r, (PetscScalar *)s->z));
+  PetscCall(HybMGArraysApply(s->mg, s->active, PETSC_SUCCESS, (const PetscScalar *)s->r, (PetscScalar *)s->z));
   if (!HybCycleLeaves(s->cycle)) PetscCall(ops->products(&s->exec, s->K, n, s->z, s->r, &s->sums));
   PetscCall(ops->norms(&s->exec, s->K, &s->numbers, &s->sums));
   PetscCall(PetscLogGpuFlops(6.0 * n * s->active));
@@ -223,7 +219,7 @@ static PetscErrorCode BatchIterate(Batch *s)
     PetscCall(ColumnIterated(s, c, i, beta[c]));
   }
   for (PetscInt c = 0; c < s->used; c++)
-    if (s->column[c].vain) PetscCall(HybMGArraysInVain(s->ksp->pc));
+    if (s->column[c].vain) HybMGArraysInVain(s->mg);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -356,7 +352,8 @@ static PetscErrorCode BatchReport(Batch *s, PetscBool last)
     ksp->rnorm0 = column->rnorm0;
     ksp->ttol   = column->ttol;
     ksp->totalits += column->its;
-    PetscCall(HybCGSetObjective(ksp, column->objective));
+    s->cg->ours      = PETSC_TRUE;
+    s->cg->objective = column->objective;
     PetscCall(HybCountGAMG(HYB_SOLVES));
     PetscCall(HybCountGAMG(HYB_COLUMNS_SOLVED));
     if (last && c == s->used - 1) break;
@@ -369,7 +366,6 @@ static PetscErrorCode BatchReport(Batch *s, PetscBool last)
 /* the batch from column `first` on, of N; the cycle is lent */
 static PetscErrorCode BatchColumns(Batch *s, Mat B, Mat X, PetscInt first, PetscInt N, PetscBool *may)
 {
-  KSP            ksp = s->ksp;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -377,12 +373,12 @@ static PetscErrorCode BatchColumns(Batch *s, Mat B, Mat X, PetscInt first, Petsc
   s->K    = HybColumnsWidth(s->used);
   (void)memset(s->column, 0, sizeof(s->column));
   s->logged = (PetscBool)(first + s->used == N);
-  PetscCall(HybMGColumnsBegin(ksp->pc, s->K, &s->sums, &s->cycle, may));
+  PetscCall(HybMGColumnsBegin(s->mg, s->K, &s->sums, &s->cycle, may));
   if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
   s->work = HybArenaOn(&s->exec);
   ierr    = BatchSolve(s, B, X, first);
   ierr    = HybErrorFirst(ierr, HybArenaReset(&s->work));
-  PetscCall(HybErrorFirst(ierr, HybMGColumnsEnd(ksp->pc, s->used - 1)));
+  PetscCall(HybErrorFirst(ierr, HybMGColumnsEnd(s->mg, s->used - 1)));
   PetscCall(BatchReport(s, s->logged));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -395,28 +391,25 @@ static PetscErrorCode Batches(Batch *s, Mat B, Mat X, PetscInt N, PetscBool *may
 }
 
 /* is it a solve in which nobody of a program's is called, and nothing asked for but the solution? */
-static PetscErrorCode SolverIsPlain(KSP ksp, PetscBool *hermitian, PetscBool *plain)
+static PetscErrorCode SolverIsPlain(KSP ksp, const HybCGSolver *cg, PetscBool *plain)
 {
   PC           pc = ksp->pc;
   Mat          A;
   MatNullSpace null, transposed;
   PetscMPIInt  size;
-  PetscBool    other;
 
   PetscFunctionBegin;
   *plain = PETSC_FALSE;
-  PetscCall(HybCGGetKind(ksp, &other, hermitian));
-  if (other || ksp->numbermonitors || ksp->converged != KSPConvergedDefault || ksp->calc_sings || ksp->calc_ritz || ksp->transpose_solve || ksp->chknorm >= 2) PetscFunctionReturn(PETSC_SUCCESS);
-  if (ksp->err_hist || (ksp->res_hist && !ksp->res_hist_reset) || ksp->nwork < 3 || ksp->max_it <= 0 || ksp->reason || ksp->pc_side != PC_LEFT || !ksp->guess_zero || ksp->guess || ksp->guess_knoll) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!HybCGIsPlain(ksp, cg) || ksp->ops->solve != cg->solve || ksp->calc_sings || ksp->calc_ritz) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((ksp->res_hist && !ksp->res_hist_reset) || ksp->reason || !ksp->guess_zero || ksp->guess || ksp->guess_knoll) PetscFunctionReturn(PETSC_SUCCESS);
   if (ksp->presolve || ksp->postsolve || ksp->dmActive || pc->ops->presolve || pc->ops->postsolve || pc->failedreason != PC_NOERROR) PetscFunctionReturn(PETSC_SUCCESS);
   if (ksp->viewPre || ksp->viewRate || ksp->viewRhs || ksp->viewSol || ksp->viewMatExp || ksp->viewEV || ksp->viewSV || ksp->viewEVExp || ksp->viewPOpExp) PetscFunctionReturn(PETSC_SUCCESS);
 #if HYB_HAS_PC_PRESOLVE
   if (pc->presolve) PetscFunctionReturn(PETSC_SUCCESS);
 #endif
 #if HYB_HAS_DIAGONALSCALE
-  if (ksp->dscale || pc->diagonalscale) PetscFunctionReturn(PETSC_SUCCESS);
+  if (ksp->dscale) PetscFunctionReturn(PETSC_SUCCESS);
 #endif
-  if (ksp->normtype != KSP_NORM_PRECONDITIONED && ksp->normtype != KSP_NORM_UNPRECONDITIONED && ksp->normtype != KSP_NORM_NATURAL) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)ksp), &size));
   if (size > 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PCGetOperators(pc, &A, NULL));
@@ -480,18 +473,20 @@ static PetscErrorCode KSPMatSolve_CG_Hyb(KSP ksp, Mat B, Mat X)
   PetscFunctionBegin;
   PetscCall(MatGetSize(B, NULL, &N));
   if (ksp->reason > 0) ksp->reason = KSP_CONVERGED_ITERATING; /* the batch before has ended */
-  PetscCall(SolverIsPlain(ksp, &s.sums.hermitian, &may));
+  PetscCall(HybCGGet(ksp, &s.cg));
+  PetscCall(SolverIsPlain(ksp, s.cg, &may));
   if (may && N > 1) {
-    s.numbers.hermitian = s.sums.hermitian;
+    s.sums.hermitian = s.numbers.hermitian = s.cg->numbers.hermitian;
     PetscCall(PCSetUp(ksp->pc)); /* of new values older releases hear there alone */
     PetscCall(PCGetOperators(ksp->pc, &A, NULL));
-    PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->work[1], ksp->work[2], ksp->work[0], PETSC_TRUE, &may));
+    PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->work[1], ksp->work[2], ksp->work[0], PETSC_TRUE, &s.mg));
+    may = (PetscBool)(s.mg != NULL);
     if (may) {
-      PetscCall(HybMGArraysLend(ksp->pc, &cycle, &s.A, NULL));
+      PetscCall(HybMGArraysLend(s.mg, &cycle, &s.A, NULL));
       s.exec = cycle->exec;
       if (ksp->res_hist_reset) ksp->res_hist_len = 0;
       ierr = Batches(&s, B, X, N, &may);
-      PetscCall(HybErrorFirst(ierr, HybMGArraysEnd(ksp->pc)));
+      PetscCall(HybErrorFirst(ierr, HybMGReturn(s.mg)));
     }
     if (may) PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -499,35 +494,15 @@ static PetscErrorCode KSPMatSolve_CG_Hyb(KSP ksp, Mat B, Mat X)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Before each solve. What it says holds until the next one. */
-static PetscErrorCode Choose(KSP ksp)
+PetscErrorCode HybCGChooseMatSolve(KSP ksp)
 {
-  PetscBool may, hermitian;
+  HybCGSolver *cg;
+  PetscBool    may;
 
   PetscFunctionBegin;
-  PetscCall(SolverIsPlain(ksp, &hermitian, &may));
+  PetscCall(HybCGGet(ksp, &cg));
+  PetscCall(SolverIsPlain(ksp, cg, &may));
   if (may) PetscCall(HybMGColumnsMay(ksp->pc, &may));
   ksp->ops->matsolve = may ? KSPMatSolve_CG_Hyb : NULL;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode (*destroy_)(KSP); /* cg.c's, the same for all objects */
-
-/* KSPSetType() to another type comes here too */
-static PetscErrorCode KSPDestroy_CGColumns_Hyb(KSP ksp)
-{
-  PetscFunctionBegin;
-  PetscCall(HybCGForget(ksp));
-  PetscCall((*destroy_)(ksp));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode KSPCreate_CGColumns_Hyb(KSP ksp)
-{
-  PetscFunctionBegin;
-  PetscCall(KSPCreate_CG_Hyb(ksp));
-  destroy_          = ksp->ops->destroy;
-  ksp->ops->destroy = KSPDestroy_CGColumns_Hyb;
-  PetscCall(HybCGKnow(ksp, Choose));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -37,12 +37,6 @@
   others hear of it in what they wait for. Of a solve with a first guess the norm of b, which PETSc's first test forms,
   is formed the same way before: one application of M and one wait more.
 */
-#include <petsc/private/kspimpl.h>
-#include <petsc/private/matimpl.h>
-#include <petsc/private/pcimpl.h>
-#include "aijhybridgpu/private/hybkrylov.h"
-#include "aijhybridgpu/private/hybmat.h"
-#include "../../../smoothers.h"
 #include "cgimpl.h"
 
 #define HYB_CG_GRAPH 5000000 /* rows up to which an iteration is a graph */
@@ -75,6 +69,7 @@ PetscErrorCode HybCGRelease(HybCGSolver *cg)
 typedef struct {
   KSP           ksp;
   HybCGSolver  *cg;
+  HybMG        *mg;
   HybCycle     *cycle;
   const HybCSR *A; /* its matrix, where one process has it, and the plan of products with it */
   HybSpMV      *mult;
@@ -205,7 +200,7 @@ static void SolveFollow(Solve *s, const HybExec *exec)
 /* z = M r, and the products */
 static void SolvePrecondition(Solve *s)
 {
-  if (!s->failed || s->several) SOLVE_ALWAYS(s, HybMGArraysApply(s->ksp->pc, 0, s->failed, s->r.there, s->z.there));
+  if (!s->failed || s->several) SOLVE_ALWAYS(s, HybMGArraysApply(s->mg, 0, s->failed, s->r.there, s->z.there));
   SolveFollow(s, &s->cycle->exec);
   SOLVE_DO(s, PetscLogGpuFlops(6.0 * s->n));
 }
@@ -389,7 +384,7 @@ static PetscErrorCode SolveIteration(Solve *s)
   if (graph) {
     SOLVE_ALWAYS(s, PetscLogEventEnd(PC_Apply, s->ksp->pc, 0, 0, 0));
     SOLVE_DO(s, PetscLogGpuFlops(2.0 * s->nnz + 14.0 * s->n));
-    SOLVE_DO(s, HybMGArraysApplied(s->ksp->pc));
+    SOLVE_DO(s, HybMGArraysApplied(s->mg));
   }
   PetscCall(SolveFetch(s));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -446,7 +441,7 @@ static void SolveNormOfB(Solve *s)
 
   numbers.hermitian = PETSC_TRUE; /* PETSc's norm is, whatever products its iterations form */
   if (s->ksp->normtype != KSP_NORM_UNPRECONDITIONED) {
-    SOLVE_ALWAYS(s, HybMGArraysApply(s->ksp->pc, 0, s->failed, s->b.there, s->z.there));
+    SOLVE_ALWAYS(s, HybMGArraysApply(s->mg, 0, s->failed, s->b.there, s->z.there));
     z = (const HybScalar *)s->z.there;
   }
   SOLVE_DO(s, exec->backend->krylov->cgproducts(exec, &numbers, s->n, z, b));
@@ -648,8 +643,8 @@ static PetscErrorCode SolveArrays(Solve *s)
     if (s->sum != (HybScalar *)s->x.there) SOLVE_DO(s, exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE));
     ierr = SolveIterate(s);
     if (s->several) ierr = SolveTogether(s, ierr);
-    if (!ierr && s->vain) ierr = HybMGArraysInVain(ksp->pc);
-    if (!ierr && s->queued > s->read && !s->cg->graph) ierr = HybMGArraysInVain(ksp->pc);
+    if (!ierr && s->vain) HybMGArraysInVain(s->mg);
+    if (!ierr && s->queued > s->read && !s->cg->graph) HybMGArraysInVain(s->mg);
     if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
     s->cg->solved = PETSC_TRUE;
   }
@@ -698,9 +693,10 @@ static PetscErrorCode SolveBegin(Solve *s, PetscBool *may)
   PetscCall(PCSetUp(ksp->pc)); /* as PCApply() does: of new values older releases hear there alone */
   PetscCall(PCGetOperators(ksp->pc, &A, NULL));
   /* of a preconditioner that failed one process alone may know */
-  PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], (PetscBool)(ksp->reason != KSP_DIVERGED_PC_FAILED), may));
+  PetscCall(HybMGArraysBegin(ksp->pc, A, ksp->vec_rhs, ksp->vec_sol, ksp->work[0], (PetscBool)(ksp->reason != KSP_DIVERGED_PC_FAILED), &s->mg));
+  *may = (PetscBool)(s->mg != NULL);
   if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr       = HybMGArraysLend(ksp->pc, &s->cycle, &s->A, &s->mult);
+  ierr       = HybMGArraysLend(s->mg, &s->cycle, &s->A, &s->mult);
   s->lent    = (PetscBool)!ierr;
   s->several = s->cycle->several;
   *may       = (PetscBool)(s->cycle->exec.backend->device && s->cycle->exec.backend->krylov->cgproducts);
@@ -711,7 +707,7 @@ static PetscErrorCode SolveBegin(Solve *s, PetscBool *may)
     s->n   = s->several ? m->D.m : s->A->m;
     s->nnz = s->several ? m->D.nnz + m->O.nnz : s->A->nnz;
   }
-  if (!*may && s->lent) ierr = HybErrorFirst(ierr, HybMGArraysEnd(ksp->pc));
+  if (!*may && s->lent) ierr = HybErrorFirst(ierr, HybMGReturn(s->mg));
   if (!*may || !s->several) PetscCall(ierr);
   s->failed = ierr;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -730,6 +726,6 @@ PetscErrorCode HybCGSolve(KSP ksp, HybCGSolver *cg, PetscBool constants, PetscBo
   ierr              = SolveArrays(&s);
   s.cycle->sumsleft = NULL;
   s.cycle->begun    = PETSC_FALSE;
-  PetscCall(HybErrorFirst(ierr, s.lent ? HybMGArraysEnd(ksp->pc) : PETSC_SUCCESS));
+  PetscCall(HybErrorFirst(ierr, s.lent ? HybMGReturn(s.mg) : PETSC_SUCCESS));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -3,7 +3,7 @@
 */
 #include "mgimpl.h"
 
-PetscErrorCode HybMGAgree(PC pc, const HybMG *h, PetscErrorCode before, const char **why)
+PetscErrorCode HybMGAgree(const HybMG *h, PetscErrorCode before, const char **why)
 {
   PetscBool all = (PetscBool) !*why;
 
@@ -12,7 +12,7 @@ PetscErrorCode HybMGAgree(PC pc, const HybMG *h, PetscErrorCode before, const ch
     PetscCall(before);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybAgreeAll(PetscObjectComm((PetscObject)pc), before, "A multigrid cycle", &all));
+  PetscCall(HybAgreeAll(PetscObjectComm((PetscObject)h->pc), before, "A multigrid cycle", &all));
   if (!all && !*why) *why = "another process says why";
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -120,11 +120,12 @@ static PetscErrorCode HybMGNullSpace(KSP ksp, HybMG *h, const char **why)
 }
 
 /* the smoothers' numbers, all levels' */
-static PetscErrorCode HybMGNumbers(const PC_MG *mg, HybMG *h, const char **why)
+static PetscErrorCode HybMGNumbers(HybMG *h, const char **why)
 {
-  HybCycle *c    = &h->cycle;
-  PetscBool same = PETSC_TRUE;
-  PetscReal all[2 * 3 * HYB_MG_SMOOTHER * HYB_MG_LEVELS];
+  const PC_MG *mg   = HybMGData(h);
+  HybCycle    *c    = &h->cycle;
+  PetscBool    same = PETSC_TRUE;
+  PetscReal    all[2 * 3 * HYB_MG_SMOOTHER * HYB_MG_LEVELS];
 
   PetscFunctionBegin;
   (void)memset(all, 0, sizeof(all));
@@ -193,7 +194,7 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
   if (m->smoothu != m->smoothd) {
     if (!ierr) ierr = Reciprocals(m->smoothu, why);
     if (before) ierr = before;
-    PetscCall(HybMGAgree(h->pc, h, ierr, why)); /* VecEqual() asks all */
+    PetscCall(HybMGAgree(h, ierr, why)); /* VecEqual() asks all */
     if (!*why) PetscCall(VecEqual(m->smoothd->work[1], m->smoothu->work[1], &same));
     if (!same) *why = "the smoothers before and after have other diagonals";
   }
@@ -209,7 +210,7 @@ static PetscErrorCode HybMGReciprocals(const PC_MG_Levels *m, HybMG *h, HybCycle
 static PetscErrorCode HybMGCoarseSolve(void *ctx, const HybScalar *b, HybScalar *x)
 {
   HybMG              *h    = (HybMG *)ctx;
-  const PC_MG_Levels *m    = ((const PC_MG *)h->pc->data)->levels[0];
+  const PC_MG_Levels *m    = HybMGData(h)->levels[0];
   const HybExec      *exec = &h->cycle.exec;
   const PetscInt      n    = h->cycle.m;
   HybVecAccess        v;
@@ -357,14 +358,14 @@ static PetscErrorCode HybMGSendInverse(HybMG *h, const PetscScalar *rows)
 }
 
 /* Collective: all processes get the rows of the one that has the level */
-static PetscErrorCode CoarseTell(PC pc, const HybMG *h, PetscScalar *rows)
+static PetscErrorCode CoarseTell(const HybMG *h, PetscScalar *rows)
 {
   const PetscLayout map   = h->A[h->cycle.n]->rmap;
   PetscMPIInt       owner = 0;
 
   PetscFunctionBegin;
   while (map->range[owner + 1] == map->range[owner]) owner++;
-  PetscCallMPI(MPI_Bcast(rows, (PetscMPIInt)(map->N * map->N), MPIU_SCALAR, owner, PetscObjectComm((PetscObject)pc)));
+  PetscCallMPI(MPI_Bcast(rows, (PetscMPIInt)(map->N * map->N), MPIU_SCALAR, owner, PetscObjectComm((PetscObject)h->pc)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -406,10 +407,10 @@ static PetscErrorCode CoarseInverse(HybMG *h, KSP solver, Vec b, Vec x, PetscSca
 /* PETSc's own solver stays on the host, where it costs no copies and no wait, and where several processes have a part
    of the level. Of several processes those without rows of it have nothing to do, or get the inverse from the one that
    has them: an error in that last step is this process's alone. *cannot: why single precision does not do, or NULL. */
-static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h, const char **cannot)
+static PetscErrorCode HybMGCoarsest(HybMG *h, const char **cannot)
 {
   HybCycle                *c   = &h->cycle;
-  const KSP                ksp = mg->levels[0]->smoothd;
+  const KSP                ksp = HybMGData(h)->levels[0]->smoothd;
   const PetscInt           its = ksp->its, total = ksp->totalits;
   const KSPConvergedReason reason = ksp->reason;
   const PetscBool          had    = (PetscBool)(c->inverse != NULL);
@@ -424,7 +425,7 @@ static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h, const char
   if (c->exec.backend->device && c->m <= HYB_MG_INVERSE) ierr = CoarseOwned(h, ksp, &solver, &none);
   if (!ierr && (solver || none)) ierr = CoarseIsLinear(ksp, &linear);
   if (!linear) no = "no inverse";
-  PetscCall(HybMGAgree(pc, h, ierr, &no));
+  PetscCall(HybMGAgree(h, ierr, &no));
   if (!no) {
     const size_t all = none && !h->firstwhole ? 1 : (size_t)c->m * (size_t)c->m;
 
@@ -438,9 +439,9 @@ static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h, const char
     ksp->reason   = reason;
     PetscCall(VecDestroy(&b));
     PetscCall(VecDestroy(&x));
-    ierr = HybMGAgree(pc, h, ierr, &no);
+    ierr = HybMGAgree(h, ierr, &no);
     if (!ierr && !no && h->firstwhole) {
-      ierr = CoarseTell(pc, h, rows);
+      ierr = CoarseTell(h, rows);
       ierr = HybErrorFirst(ierr, HybMGSendInverse(h, rows));
     }
     (void)PetscFree(rows);
@@ -456,9 +457,9 @@ static PetscErrorCode HybMGCoarsest(PC pc, const PC_MG *mg, HybMG *h, const char
 }
 
 /* memory and numbers */
-static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, PetscBool single, const char **why)
+static PetscErrorCode HybMGPrepare(HybMG *h, const HybExec *x, PetscBool single, const char **why)
 {
-  const PetscInt levels = mg->levels[0]->levels, whole = h->firstwhole;
+  const PetscInt levels = HybMGData(h)->levels[0]->levels, whole = h->firstwhole;
   PetscInt       size[HYB_MG_LEVELS];
 
   PetscFunctionBegin;
@@ -475,7 +476,7 @@ static PetscErrorCode HybMGPrepare(const PC_MG *mg, HybMG *h, const HybExec *x, 
   h->cycle.solve   = HybMGCoarseSolve;
   h->cycle.several = h->several;
   h->cycle.ctx     = h;
-  PetscCall(HybMGNumbers(mg, h, why));
+  PetscCall(HybMGNumbers(h, why));
   for (PetscInt k = 0; k < levels - 1 && h->several; k++) h->cycle.level[k].A.m = size[k];
   h->cycle.whole = whole;
   if (whole) {
@@ -523,43 +524,42 @@ static PetscErrorCode SmoothersDM(const PC_MG *mg)
 }
 
 /* after each step several processes agree, also where one of them fails; *cannot: why single precision does not do */
-static PetscErrorCode HybMGBuildIn(PC pc, HybMG *h, const HybExec *x, PetscErrorCode before, PetscBool single, const char **cannot, const char **why)
+static PetscErrorCode HybMGBuildIn(HybMG *h, const HybExec *x, PetscErrorCode before, PetscBool single, const char **cannot, const char **why)
 {
-  const PC_MG   *mg     = (const PC_MG *)pc->data;
+  const PC_MG   *mg     = HybMGData(h);
   const PetscInt levels = mg->levels[0]->levels;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  h->pc = pc;
-  ierr  = HybErrorFirst(before, h->several ? SmoothersDM(mg) : PETSC_SUCCESS);
-  if (!ierr) ierr = HybMGPrepare(mg, h, x, single, why);
+  ierr = HybErrorFirst(before, h->several ? SmoothersDM(mg) : PETSC_SUCCESS);
+  if (!ierr) ierr = HybMGPrepare(h, x, single, why);
   for (PetscInt k = 0; k < levels - 1; k++) ierr = HybMGReciprocals(mg->levels[levels - 1 - k], h, &h->cycle.level[k], ierr, why);
-  PetscCall(HybMGAgree(pc, h, ierr, why));
+  PetscCall(HybMGAgree(h, ierr, why));
   if (!*why) PetscCall(HybMGNullSpace(mg->levels[levels - 1]->smoothd, h, why));
   if (!*why && single) PetscCall(HybMGSingleTry(h, cannot));
   if (*why || *cannot) PetscFunctionReturn(PETSC_SUCCESS);
-  ierr = HybMGCoarsest(pc, mg, h, cannot);
-  if (h->firstwhole && (ierr || h->cycle.inverse)) ierr = HybErrorFirst(ierr, HybMGWholeBuild(pc, h, ierr));
+  ierr = HybMGCoarsest(h, cannot);
+  if (h->firstwhole && (ierr || h->cycle.inverse)) ierr = HybErrorFirst(ierr, HybMGWholeBuild(h, ierr));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGBuild(PC pc, HybMG *h, const HybExec *x, const char **why)
+PetscErrorCode HybMGBuild(HybMG *h, const HybExec *x, const char **why)
 {
   const PetscBool single = (PetscBool)(h->wanted && x->backend->single && !h->several);
   const char     *cannot = NULL;
 
   PetscFunctionBegin;
-  PetscCall(HybMGBuildIn(pc, h, x, HybMGWholeChoose(pc, h, x), single, &cannot, why));
+  PetscCall(HybMGBuildIn(h, x, HybMGWholeChoose(h, x), single, &cannot, why));
   if (!*why && h->firstwhole && !h->cycle.inverse) { /* the coarsest level's solver has to have its vectors */
     h->nowhole = PETSC_TRUE;
-    PetscCall(HybMGBuildIn(pc, h, x, HybMGWholeChoose(pc, h, x), single, &cannot, why));
+    PetscCall(HybMGBuildIn(h, x, HybMGWholeChoose(h, x), single, &cannot, why));
   }
-  if (h->wanted && !single) PetscCall(PetscInfo(pc, "The cycle is in double precision: single is for one process with a device, and a PETSc of double precision\n"));
+  if (h->wanted && !single) PetscCall(PetscInfo(h->pc, "The cycle is in double precision: single is for one process with a device, and a PETSc of double precision\n"));
   if (!cannot) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(pc, "The cycle is in double precision: %s\n", cannot));
+  PetscCall(PetscInfo(h->pc, "The cycle is in double precision: %s\n", cannot));
   cannot = NULL;
-  PetscCall(HybMGBuildIn(pc, h, x, PETSC_SUCCESS, PETSC_FALSE, &cannot, why));
+  PetscCall(HybMGBuildIn(h, x, PETSC_SUCCESS, PETSC_FALSE, &cannot, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -71,18 +71,14 @@ static PetscErrorCode ColumnsReserve(HybMG *h, PetscInt K)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGColumnsBegin(PC pc, PetscInt K, HybColumnsSums *left, HybCycle **cycle, PetscBool *may)
+PetscErrorCode HybMGColumnsBegin(HybMG *h, PetscInt K, HybColumnsSums *left, HybCycle **cycle, PetscBool *may)
 {
-  HybMG        *h = NULL;
-  HybMGColumns *m;
-  HybCycle     *c, was;
+  HybMGColumns *m = &h->columns;
+  HybCycle     *c = &m->cycle, was;
 
   PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
   *may = ColumnsCovered(h);
   if (!*may) PetscFunctionReturn(PETSC_SUCCESS);
-  m = &h->columns;
-  c = &m->cycle;
   PetscCall(ColumnsReserve(h, K));
   /* the graph names vectors, matrices and kernels */
   if (c->stamp != h->cycle.stamp || c->columns != K) PetscCall(HybCycleMoved(c));
@@ -107,14 +103,11 @@ PetscErrorCode HybMGColumnsBegin(PC pc, PetscInt K, HybColumnsSums *left, HybCyc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGColumnsEnd(PC pc, PetscInt last)
+PetscErrorCode HybMGColumnsEnd(HybMG *h, PetscInt last)
 {
-  HybMG    *h = NULL;
-  HybCycle *c;
+  HybCycle *c = &h->columns.cycle;
 
   PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  c       = &h->columns.cycle;
   c->left = NULL;
   /* What a smoother may be asked for (rhs.c) is the last column's, as PETSc would leave it: of columns that are all
      written to one place the last one stays */

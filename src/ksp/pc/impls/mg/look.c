@@ -84,9 +84,9 @@ static PetscErrorCode InnerSeen(const HybMG *h, KSP ksp, HybMGSeen *seen)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Seen(PC pc, const HybMG *h, PetscBool device, HybMGSeen *seen)
+static PetscErrorCode Seen(const HybMG *h, PetscBool device, HybMGSeen *seen)
 {
-  const PC_MG *mg = (const PC_MG *)pc->data;
+  const PC_MG *mg = HybMGData(h);
 
   PetscFunctionBegin;
   (void)memset(seen, 0, sizeof(*seen));
@@ -275,9 +275,9 @@ static PetscErrorCode ArraysCovered(const HybMG *h, PetscInt n, const char **why
 }
 
 /* smoothers are set up as PETSc does before its own cycle */
-static PetscErrorCode LevelsCovered(PC pc, HybMG *h, const char **why)
+static PetscErrorCode LevelsCovered(HybMG *h, const char **why)
 {
-  const PC_MG   *mg     = (const PC_MG *)pc->data;
+  const PC_MG   *mg     = HybMGData(h);
   const PetscInt levels = mg->levels[0]->levels;
 
   PetscFunctionBegin;
@@ -298,9 +298,9 @@ static PetscErrorCode LevelsCovered(PC pc, HybMG *h, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMGCovered(PC pc, HybMG *h, const char **why)
+static PetscErrorCode HybMGCovered(HybMG *h, const char **why)
 {
-  const PC_MG   *mg     = (const PC_MG *)pc->data;
+  const PC_MG   *mg     = HybMGData(h);
   const PetscInt levels = mg->levels ? mg->levels[0]->levels : 0;
 
   PetscFunctionBegin;
@@ -313,37 +313,37 @@ static PetscErrorCode HybMGCovered(PC pc, HybMG *h, const char **why)
   else if (mg->stageApply)
     *why = "-pc_mg_log";
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybMGAgree(pc, h, LevelsCovered(pc, h, why), why));
+  PetscCall(HybMGAgree(h, LevelsCovered(h, why), why));
   if (h->several && !*why) PetscCall(ArraysCovered(h, levels - 1, why));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMGLookAnew(PC pc, HybMG *h, const HybExec *x, const char **why)
+static PetscErrorCode HybMGLookAnew(HybMG *h, const HybExec *x, const char **why)
 {
   PetscFunctionBegin;
-  PetscCall(HybMGCovered(pc, h, why));
-  if (!*why) PetscCall(HybMGBuild(pc, h, x, why));
-  if (!*why) PetscCall(HybMGKnownToSmoothers(pc));
+  PetscCall(HybMGCovered(h, why));
+  if (!*why) PetscCall(HybMGBuild(h, x, why));
+  if (!*why) PetscCall(HybMGKnownToSmoothers(h->pc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* once for a PC */
-static PetscErrorCode Ask(PC pc, HybMG *h)
+static PetscErrorCode Ask(HybMG *h)
 {
   static const char *const precisions[] = {"double", "single", "HybMGPrecision", "", NULL};
   PetscEnum                precision    = (PetscEnum)0;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetBool(((PetscObject)pc)->options, ((PetscObject)pc)->prefix, "-pc_mg_aijhybridgpu", &h->on, NULL));
-  PetscCall(PetscOptionsGetEnum(((PetscObject)pc)->options, ((PetscObject)pc)->prefix, "-pc_mg_aijhybridgpu_precision", precisions, &precision, NULL));
+  PetscCall(PetscOptionsGetBool(((PetscObject)h->pc)->options, ((PetscObject)h->pc)->prefix, "-pc_mg_aijhybridgpu", &h->on, NULL));
+  PetscCall(PetscOptionsGetEnum(((PetscObject)h->pc)->options, ((PetscObject)h->pc)->prefix, "-pc_mg_aijhybridgpu_precision", precisions, &precision, NULL));
   h->wanted = (PetscBool)(precision == 1);
   h->asked  = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
+PetscErrorCode HybMGLook(HybMG *h, Vec b, Vec x, PetscBool *covered)
 {
-  const PC_MG *mg  = (const PC_MG *)pc->data;
+  const PC_MG *mg  = HybMGData(h);
   const char  *why = NULL;
   HybExec      exec;
   Mat          A;
@@ -352,10 +352,10 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
 
   PetscFunctionBegin;
   *covered = PETSC_FALSE;
-  if (!h->asked) PetscCall(Ask(pc, h));
+  if (!h->asked) PetscCall(Ask(h));
   if (!h->on || !mg->levels || !mg->levels[0]->smoothd) PetscFunctionReturn(PETSC_SUCCESS);
-  A = pc->pmat;
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  A = h->pc->pmat;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)h->pc), &size));
   h->several = PETSC_FALSE;
   if (A && size > 1) PetscCall(HybMatParHasMult(A, &h->several));
   if (A) PetscCall(HasMult(h, A, &ours));
@@ -369,22 +369,22 @@ PetscErrorCode HybMGLook(PC pc, HybMG *h, Vec b, Vec x, PetscBool *covered)
   else
     PetscCall(HybMatGetMultExec(A, b, x, &exec));
   if (!device) {
-    if (!h->told) PetscCall(PetscInfo(pc, "The cycle is PETSc's own: several processes without a device each\n"));
+    if (!h->told) PetscCall(PetscInfo(h->pc, "The cycle is PETSc's own: several processes without a device each\n"));
     h->told = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(Seen(pc, h, exec.backend->device, &h->now));
+  PetscCall(Seen(h, exec.backend->device, &h->now));
   if (h->known && !memcmp(&h->now, &h->seen, sizeof(h->now))) {
     *covered             = h->covered;
     h->cycle.exec.stream = exec.stream;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   h->known = h->covered = PETSC_FALSE;
-  PetscCall(HybMGLookAnew(pc, h, &exec, &why));
-  if (why && !h->told) PetscCall(PetscInfo(pc, "The cycle is PETSc's own: %s\n", why));
+  PetscCall(HybMGLookAnew(h, &exec, &why));
+  if (why && !h->told) PetscCall(PetscInfo(h->pc, "The cycle is PETSc's own: %s\n", why));
   h->told = (PetscBool)(why != NULL);
-  if (why) PetscCall(HybMGAgree(pc, h, HybMGRelease(h), &why)); /* on all processes */
-  PetscCall(Seen(pc, h, exec.backend->device, &h->seen));
+  if (why) PetscCall(HybMGAgree(h, HybMGRelease(h), &why)); /* on all processes */
+  PetscCall(Seen(h, exec.backend->device, &h->seen));
   h->known   = PETSC_TRUE;
   h->covered = *covered = (PetscBool)!why;
   PetscFunctionReturn(PETSC_SUCCESS);

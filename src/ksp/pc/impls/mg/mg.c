@@ -45,9 +45,10 @@ static void Visited(KSP ksp, PetscInt visits, PetscBool smoother)
 
 /* times: 1, or -1 where an application is not to have been; the coarsest level's solver has counted for itself where it
    was asked */
-static void AllVisited(const HybMG *h, const PC_MG *mg, PetscInt times)
+static void AllVisited(const HybMG *h, PetscInt times)
 {
-  PetscInt visits = times;
+  const PC_MG *mg     = HybMGData(h);
+  PetscInt     visits = times;
 
   for (PetscInt l = mg->levels[0]->levels - 1; l >= 0; l--) {
     const PC_MG_Levels *m = mg->levels[l];
@@ -74,11 +75,11 @@ static PetscErrorCode HybMGLogFlops(const HybMG *h)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMGApplied(PC pc, HybMG *h)
+static PetscErrorCode HybMGApplied(HybMG *h)
 {
   PetscFunctionBegin;
   PetscCall(HybMGLogFlops(h));
-  AllVisited(h, (const PC_MG *)pc->data, 1);
+  AllVisited(h, 1);
   PetscCall(HybCountGAMG(HYB_CYCLES));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -86,12 +87,11 @@ static PetscErrorCode HybMGApplied(PC pc, HybMG *h)
 /* The matrices are lent; arrays where the cycle executes, of so many columns, 0: one vector. Of several processes all
    come here, and one that failed before tells the others in the cycle's products. What is known is no reason for its
    failure. */
-static PetscErrorCode HybMGApply(PC pc, HybMG *h, PetscInt columns, PetscErrorCode before, const HybScalar *b, HybScalar *x)
+static PetscErrorCode HybMGApply(HybMG *h, PetscInt columns, PetscErrorCode before, const HybScalar *b, HybScalar *x)
 {
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  h->pc = pc;
   /* a solver on the coarsest level may want to time its own */
   if (h->cycle.inverse) before = HybErrorFirst(before, PetscLogGpuTimeBegin());
   ierr = HybCycleApply(columns ? &h->columns.cycle : &h->cycle, before, b, x);
@@ -99,11 +99,11 @@ static PetscErrorCode HybMGApply(PC pc, HybMG *h, PetscInt columns, PetscErrorCo
   if (ierr && !h->several) h->known = PETSC_FALSE;
   PetscCall(ierr);
   if (!columns) h->applied++; /* that of columns reads no plans */
-  for (PetscInt c = 0; c < PetscMax(columns, 1); c++) PetscCall(HybMGApplied(pc, h));
+  for (PetscInt c = 0; c < PetscMax(columns, 1); c++) PetscCall(HybMGApplied(h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMGApplyVectors(PC pc, HybMG *h, Vec b, Vec x)
+static PetscErrorCode HybMGApplyVectors(HybMG *h, Vec b, Vec x)
 {
   const HybExec *exec = &h->cycle.exec;
   HybVecAccess   vb = {.v = NULL}, vx = {.v = NULL};
@@ -113,7 +113,7 @@ static PetscErrorCode HybMGApplyVectors(PC pc, HybMG *h, Vec b, Vec x)
   ierr = HybMGLend(h);
   if (!ierr) ierr = HybVecGet(exec, b, PETSC_TRUE, PETSC_FALSE, &vb);
   if (!ierr) ierr = HybVecGet(exec, x, PETSC_FALSE, PETSC_TRUE, &vx);
-  if (!ierr || h->several) ierr = HybMGApply(pc, h, 0, ierr, (const HybScalar *)vb.there, (HybScalar *)vx.there);
+  if (!ierr || h->several) ierr = HybMGApply(h, 0, ierr, (const HybScalar *)vb.there, (HybScalar *)vx.there);
   ierr = HybVecRestore(ierr, &vx);
   ierr = HybVecRestore(ierr, &vb);
   PetscCall(ierr);
@@ -130,7 +130,7 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
 
   PetscFunctionBegin;
   PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  PetscCall(HybMGLook(pc, h, b, x, &covered));
+  PetscCall(HybMGLook(h, b, x, &covered));
   if (!covered) {
     if (h->ours) PetscCall(HybCountGAMG(HYB_CYCLES_LEFT));
     PetscCall((*petsc.apply)(pc, b, x));
@@ -138,39 +138,37 @@ static PetscErrorCode PCApply_MG_Hyb(PC pc, Vec b, Vec x)
   }
   PetscCall(HybMGLeaveRightHandSide(pc, b));
   lent    = h->lent;
-  ierr    = HybMGApplyVectors(pc, h, b, x);
+  ierr    = HybMGApplyVectors(h, b, x);
   h->lent = lent;
   if (ierr && !h->several) h->known = PETSC_FALSE;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, PetscBool willing, PetscBool *may)
+PetscErrorCode HybMGArraysBegin(PC pc, Mat A, Vec b, Vec x, Vec r, PetscBool willing, HybMG **h)
 {
   MPI_Comm    mpi = PetscObjectComm((PetscObject)pc);
-  HybMG      *h   = NULL;
   PetscMPIInt size;
+  PetscBool   may;
 
   PetscFunctionBegin;
-  *may = PETSC_FALSE;
+  *h = NULL;
   if (pc->ops->apply != PCApply_MG_Hyb) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Comm_size(mpi, &size));
   if (size > 1) PetscCall(HybAgreeAll(mpi, PETSC_SUCCESS, "", &willing));
   if (!willing) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  PetscCall(HybMGLook(pc, h, b, x, may));
-  if (*may && h->A[0] != A) *may = PETSC_FALSE;
-  if (*may) PetscCall(HybMGLeaveRightHandSide(pc, r));
+  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, h));
+  PetscCall(HybMGLook(*h, b, x, &may));
+  if (!may || (*h)->A[0] != A) *h = NULL;
+  if (*h) PetscCall(HybMGLeaveRightHandSide(pc, r));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGArraysLend(PC pc, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult)
+PetscErrorCode HybMGArraysLend(HybMG *h, HybCycle **cycle, const HybCSR **csr, HybSpMV **mult)
 {
-  HybMG         *h = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
   *cycle    = &h->cycle;
   *csr      = h->cycle.single ? &h->narrow[0][HYB_CYCLE_A].lent : &h->cycle.level[0].A;
   h->unread = (PetscBool)!mult;
@@ -182,51 +180,31 @@ PetscErrorCode HybMGArraysLend(PC pc, HybCycle **cycle, const HybCSR **csr, HybS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGArraysApply(PC pc, PetscInt columns, PetscErrorCode before, const PetscScalar *b, PetscScalar *x)
+PetscErrorCode HybMGArraysApply(HybMG *h, PetscInt columns, PetscErrorCode before, const PetscScalar *b, PetscScalar *x)
 {
-  HybMG         *h = NULL;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  before = HybErrorFirst(before, PetscLogEventBegin(PC_Apply, pc, 0, 0, 0));
-  ierr   = HybMGApply(pc, h, columns, before, (const HybScalar *)b, (HybScalar *)x);
-  PetscCall(PetscLogEventEnd(PC_Apply, pc, 0, 0, 0));
+  before = HybErrorFirst(before, PetscLogEventBegin(PC_Apply, h->pc, 0, 0, 0));
+  ierr   = HybMGApply(h, columns, before, (const HybScalar *)b, (HybScalar *)x);
+  PetscCall(PetscLogEventEnd(PC_Apply, h->pc, 0, 0, 0));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGArraysApplied(PC pc)
+PetscErrorCode HybMGArraysApplied(HybMG *h)
 {
-  HybMG *h = NULL;
-
   PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
   h->applied++;
-  PetscCall(HybMGApplied(pc, h));
+  PetscCall(HybMGApplied(h));
   /* who has a graph of its own needs none of the cycle's for what is left */
   if (!h->cycle.graph) h->cycle.applied = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGArraysInVain(PC pc)
+void HybMGArraysInVain(const HybMG *h)
 {
-  HybMG *h = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  AllVisited(h, (const PC_MG *)pc->data, -1);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybMGArraysEnd(PC pc)
-{
-  HybMG *h = NULL;
-
-  PetscFunctionBegin;
-  PetscCall(HybContainerGet((PetscObject)pc, HYB_MG_NAME, &h));
-  PetscCall(HybMGReturn(h));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  AllVisited(h, -1);
 }
 
 PetscErrorCode HybMGForget(PC pc)
@@ -263,6 +241,7 @@ static PetscErrorCode PCCreate_MG_Hyb(PC pc)
   PetscFunctionBegin;
   PetscCall(PCCreate_MG(pc));
   PetscCall(PetscNew(&h));
+  h->pc = pc;
   h->on = PETSC_TRUE;
   PetscCall(HybContainerCompose((PetscObject)pc, HYB_MG_NAME, h, HybMGDestroy));
   petsc.apply      = pc->ops->apply;

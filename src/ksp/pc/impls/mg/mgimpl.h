@@ -112,7 +112,8 @@ typedef struct {
   HybScalar *v[HYB_MG_LEVELS][4]; /* r, p, b, x by levels of the cycle */
 } HybMGColumns;
 
-typedef struct {
+struct _HybMG {
+  PC        pc;             /* whose it is */
   PetscBool on, asked;      /* -pc_mg_aijhybridgpu, and whether it has been read */
   PetscBool wanted;         /* -pc_mg_aijhybridgpu_precision single */
   PetscBool ours, told;     /* the finest level's matrix is of the type; -info has been told why not */
@@ -145,28 +146,30 @@ typedef struct {
   int         *beyond;
   PetscReal   *c;       /* numbers of all smoothers, where the cycle executes */
   HybScalar   *inverse; /* of the coarsest level, there as well; NULL: PETSc solves */
-  PC           pc;      /* as long as an application lasts */
   PetscInt     lent;    /* how many have the matrices' arrays */
   HybMGColumns columns;
-} HybMG;
+};
+static inline const PC_MG *HybMGData(const HybMG *h)
+{
+  return (const PC_MG *)h->pc->data;
+}
 
 /* Is the application covered, as everything is now? After a change of anything all smoothers are set up, as PETSc
    would, and *h is what they are now. b and x: of this application. */
-PETSC_INTERN PetscErrorCode HybMGLook(PC, HybMG *, Vec b, Vec x, PetscBool *covered);
+PETSC_INTERN PetscErrorCode HybMGLook(HybMG *, Vec b, Vec x, PetscBool *covered);
 /* agree.c: what one process finds is so on all: collective where there are several. *why is this process's reason, or
    NULL. */
-PETSC_INTERN PetscErrorCode HybMGAgree(PC, const HybMG *, PetscErrorCode before, const char **why);
+PETSC_INTERN PetscErrorCode HybMGAgree(const HybMG *, PetscErrorCode before, const char **why);
 /* watched.c: a bit for each thing that a solver does beside solving, 0: nothing; whether there is any, by options too;
    and the one solver that does what its preconditioner, which is set up, has to do, or NULL */
 PETSC_INTERN PetscInt       HybMGFlags(KSP);
 PETSC_INTERN PetscErrorCode HybMGWatched(KSP, PetscBool *);
 PETSC_INTERN PetscErrorCode HybMGInnerSolver(KSP, KSP *inner);
 /* build.c: all that the cycle has of its own; *why: a sentence that says what is not covered, or NULL */
-PETSC_INTERN PetscErrorCode HybMGBuild(PC, HybMG *, const HybExec *, const char **why);
+PETSC_INTERN PetscErrorCode HybMGBuild(HybMG *, const HybExec *, const char **why);
 PETSC_INTERN PetscErrorCode HybMGRelease(HybMG *);
-/* the matrices' arrays and plans for one application, and their end */
+/* the matrices' arrays and plans for one application, until HybMGReturn() */
 PETSC_INTERN PetscErrorCode HybMGLend(HybMG *);
-PETSC_INTERN PetscErrorCode HybMGReturn(HybMG *);
 /* single.c: copies between a caller's vector and a level's, scaled as that of the last application was; into a level
    also not scaled */
 PETSC_INTERN PetscErrorCode HybMGIntoLevel(const HybMG *, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to);
@@ -181,8 +184,8 @@ PETSC_INTERN void           HybMGOrderedReturn(const HybMGOrdered *, HybSpMV **p
 PETSC_INTERN PetscErrorCode HybMGOrderedRelease(HybMG *);
 /* whole.c, for several processes, collective. Choose: which levels each has whole; Build: all that it has of them; the
    reciprocals of diagonals and the inverse are there. before: an error of this process, which becomes one of all. */
-PETSC_INTERN PetscErrorCode HybMGWholeChoose(PC, HybMG *, const HybExec *);
-PETSC_INTERN PetscErrorCode HybMGWholeBuild(PC, HybMG *, PetscErrorCode before);
+PETSC_INTERN PetscErrorCode HybMGWholeChoose(HybMG *, const HybExec *);
+PETSC_INTERN PetscErrorCode HybMGWholeBuild(HybMG *, PetscErrorCode before);
 PETSC_INTERN PetscErrorCode HybMGWholeRelease(HybMG *);
 /* not collective: has a device found that others' values of these levels did not come? */
 PETSC_INTERN PetscErrorCode HybMGWholeHeard(HybMG *);

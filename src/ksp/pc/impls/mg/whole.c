@@ -76,10 +76,9 @@ static PetscBool WholeTransposed(const HybMG *h, PetscInt k)
   return (PetscBool)(h->transposed[k] && h->R[k] == h->P[k]);
 }
 
-PetscErrorCode HybMGWholeChoose(PC pc, HybMG *h, const HybExec *x)
+PetscErrorCode HybMGWholeChoose(HybMG *h, const HybExec *x)
 {
-  const PC_MG   *mg   = (const PC_MG *)pc->data;
-  const PetscInt most = HybTuningGet()->whole, n = mg->levels[0]->levels - 1;
+  const PetscInt most = HybTuningGet()->whole, n = HybMGData(h)->levels[0]->levels - 1;
   PetscInt64     v[HYB_MG_LEVELS + 2], nnz       = 0;
   PetscInt       first = n;
   PetscBool      may   = (PetscBool)(h->several && most && !h->nowhole);
@@ -88,14 +87,14 @@ PetscErrorCode HybMGWholeChoose(PC pc, HybMG *h, const HybExec *x)
 
   PetscFunctionBegin;
   if (!h->several) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)pc), &size));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)h->pc), &size));
   may = (PetscBool)(may && h->A[n]->rmap->N <= HYB_MG_INVERSE && size <= WHOLE_PROCESSES);
   (void)memset(v, 0, sizeof(v));
   for (PetscInt k = 0; k < n; k++) {
     if (!ierr && may && k) ierr = WholeNonzeros(h->A[k], x, &v[k]);
     if (WholeIsOld(&h->whole[k][HYB_CYCLE_A], h->A[k]) || WholeIsOld(&h->whole[k][HYB_CYCLE_P], h->P[k])) v[n] = 1;
   }
-  PetscCall(HybAgreeSum(PetscObjectComm((PetscObject)pc), ierr, "Levels that each process has whole", n + 1, v));
+  PetscCall(HybAgreeSum(PetscObjectComm((PetscObject)h->pc), ierr, "Levels that each process has whole", n + 1, v));
   /* their interpolations and the one to them have to be what is restricted with */
   may = (PetscBool)(may && WholeTransposed(h, n - 1));
   while (may && first > 1 && WholeTransposed(h, first - 2) && (nnz += v[first - 1]) <= most && h->A[first - 1]->rmap->N <= WHOLE_ADDED / size) first--;
@@ -105,7 +104,7 @@ PetscErrorCode HybMGWholeChoose(PC pc, HybMG *h, const HybExec *x)
     h->cycle.stamp = 0;
     PetscCall(HybMGWholeRelease(h));
   }
-  if (first && first != h->firstwhole) PetscCall(PetscInfo(pc, "Each process has the %" PetscInt_FMT " coarsest of %" PetscInt_FMT " levels whole\n", n + 1 - first, n + 1));
+  if (first && first != h->firstwhole) PetscCall(PetscInfo(h->pc, "Each process has the %" PetscInt_FMT " coarsest of %" PetscInt_FMT " levels whole\n", n + 1 - first, n + 1));
   h->firstwhole = first;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -231,14 +230,14 @@ static void WholeLend(HybMG *h)
   c->summed.halo = h->restricted->halo;
 }
 
-PetscErrorCode HybMGWholeBuild(PC pc, HybMG *h, PetscErrorCode before)
+PetscErrorCode HybMGWholeBuild(HybMG *h, PetscErrorCode before)
 {
   const PetscInt first = h->firstwhole, n = h->cycle.n;
   PetscErrorCode ierr = before;
   HybComm        comm;
 
   PetscFunctionBegin;
-  PetscCall(HybCommGet(PetscObjectComm((PetscObject)pc), &comm));
+  PetscCall(HybCommGet(PetscObjectComm((PetscObject)h->pc), &comm));
   ierr = HybErrorFirst(ierr, WholeHalos(h, comm, ierr));
   for (PetscInt k = first; k < n; k++) {
     ierr = HybErrorFirst(ierr, WholePattern(h, comm, ierr, h->A[k], h->rows[k], &h->whole[k][HYB_CYCLE_A]));
