@@ -90,6 +90,19 @@ PETSC_INTERN PetscErrorCode HybVecGet(const HybExec *x, Vec, PetscBool read, Pet
 /* Gives back what was got, if anything. before: the operation's error, if any: then a copy is not sent back, and this
    is the error that is returned. */
 PETSC_INTERN PetscErrorCode HybVecRestore(PetscErrorCode before, HybVecAccess *);
+/* The same of n columns of a dense matrix of this process, from number `first` on, for reading or, write, to be
+   overwritten, as all other columns are before somebody reads them; ld: entries from one column to the next, there */
+typedef struct {
+  Mat          M;
+  PetscScalar *array, *there;
+  PetscCount   ld;
+  PetscInt     first, n, lda; /* lda: of array, which begins with the first column of all */
+  PetscMemType mtype;
+  PetscBool    write;
+  HybArena     copy;
+} HybMatDenseAccess;
+PETSC_INTERN PetscErrorCode HybMatDenseGet(const HybExec *x, Mat, PetscInt first, PetscInt n, PetscBool write, HybMatDenseAccess *);
+PETSC_INTERN PetscErrorCode HybMatDenseRestore(PetscErrorCode before, HybMatDenseAccess *);
 /* From now on operations on matrices of the type, and vectors made for them, stay on the host (on), or are as usual
    again. For the plugin's own small matrices: a first operation on the device would load kernels and libraries. Reports
    leave these operations out. */

@@ -223,97 +223,17 @@ static PetscErrorCode BatchIterate(Batch *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a dense matrix's array and where it is; write: it is changed */
-typedef struct {
-  Mat          M;
-  PetscBool    write, device;
-  PetscScalar *array;
-  PetscInt     ld;
-} Dense;
-
-static PetscErrorCode DenseGet(Mat M, PetscBool write, Dense *d)
-{
-  PetscFunctionBegin;
-  d->M      = M;
-  d->write  = write;
-  d->device = PETSC_FALSE;
-#if HYB_HAS_DENSE_MEMTYPE
-  {
-    PetscMemType where;
-
-    if (write)
-      PetscCall(MatDenseGetArrayAndMemType(M, &d->array, &where));
-    else
-      PetscCall(MatDenseGetArrayReadAndMemType(M, (const PetscScalar **)&d->array, &where));
-    d->device = (PetscBool)PetscMemTypeDevice(where);
-  }
-#else
-  if (write)
-    PetscCall(MatDenseGetArray(M, &d->array));
-  else
-    PetscCall(MatDenseGetArrayRead(M, (const PetscScalar **)&d->array));
-#endif
-  PetscCall(MatDenseGetLDA(M, &d->ld));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode DenseRestore(Dense *d)
-{
-  PetscFunctionBegin;
-#if HYB_HAS_DENSE_MEMTYPE
-  if (d->write)
-    PetscCall(MatDenseRestoreArrayAndMemType(d->M, &d->array));
-  else
-    PetscCall(MatDenseRestoreArrayReadAndMemType(d->M, (const PetscScalar **)&d->array));
-#else
-  if (d->write)
-    PetscCall(MatDenseRestoreArray(d->M, &d->array));
-  else
-    PetscCall(MatDenseRestoreArrayRead(d->M, (const PetscScalar **)&d->array));
-#endif
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* the batch's columns of the matrix, the first of which is number `first`, into v, or, write, out of it. Those of the
-   host go by a copy without gaps. */
-static PetscErrorCode DenseMove(Batch *s, Dense *d, PetscInt first, HybScalar *v)
-{
-  const HybExec             *exec  = &s->exec;
-  const HybKrylovColumnsOps *ops   = exec->backend->krylov->columns;
-  const PetscCount           n     = s->A->m;
-  PetscScalar               *array = d->array + (size_t)first * (size_t)d->ld;
-  HybScalar                 *there = (HybScalar *)array;
-  PetscCount                 ld    = d->ld;
-
-  PetscFunctionBegin;
-  if (!d->device) {
-    ld = n;
-    PetscCall(HybArenaAlloc(&s->work, HYB_WORK(exec), n * s->used, sizeof(HybScalar), &there));
-  }
-  if (d->write) PetscCall(ops->scatter(exec, s->K, s->used, n, v, there, ld));
-  for (PetscInt c = 0; !d->device && c < s->used; c++) {
-    PetscScalar *const column = array + (size_t)c * (size_t)d->ld;
-    HybScalar *const   copy   = there + c * ld;
-
-    if (d->write)
-      PetscCall(exec->backend->copy(exec, column, copy, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
-    else
-      PetscCall(exec->backend->copy(exec, copy, column, sizeof(HybScalar) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
-  }
-  if (!d->write) PetscCall(ops->gather(exec, s->K, s->used, n, there, ld, v));
-  if (!d->device) PetscCall(HybArenaFree(&s->work, &there));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
+/* the batch's columns of the matrix, the first of which is number `first`, into v, or, write, out of it */
 static PetscErrorCode BatchMove(Batch *s, Mat M, PetscBool write, PetscInt first, HybScalar *v)
 {
-  Dense          d;
-  PetscErrorCode ierr;
+  const HybKrylovColumnsOps *ops = s->exec.backend->krylov->columns;
+  HybMatDenseAccess             d;
+  HybScalar                 *there;
 
   PetscFunctionBegin;
-  PetscCall(DenseGet(M, write, &d));
-  ierr = DenseMove(s, &d, first, v);
-  PetscCall(HybErrorFirst(ierr, DenseRestore(&d)));
+  PetscCall(HybMatDenseGet(&s->exec, M, first, s->used, write, &d));
+  there = (HybScalar *)d.there;
+  PetscCall(HybMatDenseRestore(write ? ops->scatter(&s->exec, s->K, s->used, s->A->m, v, there, d.ld) : ops->gather(&s->exec, s->K, s->used, s->A->m, there, d.ld, v), &d));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -7,16 +7,6 @@
 #include "seq.h"
 #include "../storage/where.h"
 
-/* A dense matrix's array as the device sees it: its own, or a staged copy */
-typedef struct {
-  Mat          M;
-  PetscScalar *array, *device;
-  PetscInt     lda;
-  PetscCount   ld; /* of the device's */
-  PetscMemType mtype;
-  PetscBool    write;
-} HybDeviceDense;
-
 static PetscErrorCode HybDenseIsOnDevice(Mat M, PetscBool *flg)
 {
   PetscFunctionBegin;
@@ -26,79 +16,6 @@ static PetscErrorCode HybDenseIsOnDevice(Mat M, PetscBool *flg)
   if (M->boundtocpu) *flg = PETSC_FALSE;
 #else
   (void)M;
-#endif
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* between the array and its copy */
-static PetscErrorCode HybDeviceDenseMove(const HybExec *x, const HybDeviceDense *d, PetscBool todevice)
-{
-  const PetscInt m = d->M->rmap->n, p = d->M->cmap->n;
-  const PetscInt columns = d->lda == m ? p : 1; /* that go in one */
-
-  PetscFunctionBegin;
-  for (PetscInt c = 0; c < p; c += columns) {
-    PetscScalar *const host = d->array + (size_t)d->lda * c, *const device = d->device + (size_t)m * c;
-
-    PetscCall(x->backend->copy(x, todevice ? device : host, todevice ? host : device, sizeof(PetscScalar) * (size_t)m * (size_t)columns, todevice ? HYB_COPY_HOST_TO_DEVICE : HYB_COPY_DEVICE_TO_HOST));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybDeviceDenseGet(const HybExec *x, HybArena *work, Mat M, PetscBool write, HybDeviceDense *d)
-{
-  const PetscInt m = M->rmap->n, p = M->cmap->n;
-
-  PetscFunctionBegin;
-  d->M     = M;
-  d->write = write;
-  d->mtype = PETSC_MEMTYPE_HOST;
-  PetscCall(MatDenseGetLDA(M, &d->lda));
-#if HYB_HAS_DENSE_MEMTYPE
-  if (write)
-    PetscCall(MatDenseGetArrayWriteAndMemType(M, &d->array, &d->mtype));
-  else
-    PetscCall(MatDenseGetArrayReadAndMemType(M, (const PetscScalar **)&d->array, &d->mtype));
-#else
-  if (write)
-    PetscCall(MatDenseGetArrayWrite(M, &d->array));
-  else
-    PetscCall(MatDenseGetArrayRead(M, (const PetscScalar **)&d->array));
-#endif
-  d->device = d->array;
-  d->ld     = d->lda;
-  if (PetscMemTypeHost(d->mtype) && HybExecOnDevice(x)) {
-    d->ld = m;
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)m * p, sizeof(PetscScalar), &d->device));
-    if (!write) {
-      PetscCall(HybDeviceDenseMove(x, d, PETSC_TRUE));
-      PetscCall(HybLogToDevice(sizeof(PetscScalar) * (PetscLogDouble)m * p));
-    }
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* ok: what was to be written was */
-static PetscErrorCode HybDeviceDenseRestore(const HybExec *x, HybDeviceDense *d, PetscBool ok)
-{
-  const PetscInt m = d->M->rmap->n, p = d->M->cmap->n;
-
-  PetscFunctionBegin;
-  if (ok && d->write && d->device != d->array) {
-    PetscCall(HybDeviceDenseMove(x, d, PETSC_FALSE));
-    PetscCall(x->backend->sync(x));
-    PetscCall(HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)m * p));
-  }
-#if HYB_HAS_DENSE_MEMTYPE
-  if (d->write)
-    PetscCall(MatDenseRestoreArrayWriteAndMemType(d->M, &d->array));
-  else
-    PetscCall(MatDenseRestoreArrayReadAndMemType(d->M, (const PetscScalar **)&d->array));
-#else
-  if (d->write)
-    PetscCall(MatDenseRestoreArrayWrite(d->M, &d->array));
-  else
-    PetscCall(MatDenseRestoreArrayRead(d->M, (const PetscScalar **)&d->array));
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -116,7 +33,7 @@ static PetscErrorCode HybDenseExec(Mat A, Mat B, PetscCount nnz, HybExec *x)
 static PetscErrorCode HybMultDense(Mat A, const HybExec *x, const HybLent *l, PetscBool transpose, Mat B, Mat C, HybArena *work)
 {
   HybCSR         csr = l->csr;
-  HybDeviceDense b, c;
+  HybMatDenseAccess b, c;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
@@ -132,29 +49,13 @@ static PetscErrorCode HybMultDense(Mat A, const HybExec *x, const HybLent *l, Pe
   } else if (transpose) { /* begun on the device, bound to the CPU since */
     PetscCall(x->backend->csr->transpose(x, work, work, &l->csr, PETSC_FALSE, &csr, NULL));
   }
-  if (HybExecOnDevice(x)) {
-    PetscCall(HybDeviceDenseGet(x, work, B, PETSC_FALSE, &b));
-    PetscCall(HybDeviceDenseGet(x, work, C, PETSC_TRUE, &c));
-    ierr = x->backend->csr->multdense(x, &csr, C->cmap->n, (HybScalar *)b.device, b.ld, (HybScalar *)c.device, c.ld);
-    PetscCall(HybDeviceDenseRestore(x, &c, (PetscBool)!ierr));
-    PetscCall(HybDeviceDenseRestore(x, &b, (PetscBool)!ierr));
-    PetscCall(ierr);
-    PetscCall(MatSeqAIJHybridGPUReadEnd(A, x)); /* with B and C on the card nobody has waited */
-    PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)csr.nnz * C->cmap->n));
-  } else {
-    const PetscScalar *ba;
-    PetscScalar       *ca;
-    PetscInt           ldb, ldc;
-
-    PetscCall(MatDenseGetLDA(B, &ldb));
-    PetscCall(MatDenseGetLDA(C, &ldc));
-    PetscCall(MatDenseGetArrayRead(B, &ba));
-    PetscCall(MatDenseGetArrayWrite(C, &ca));
-    PetscCall(x->backend->csr->multdense(x, &csr, C->cmap->n, ba, ldb, ca, ldc));
-    PetscCall(MatDenseRestoreArrayWrite(C, &ca));
-    PetscCall(MatDenseRestoreArrayRead(B, &ba));
-    PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)csr.nnz * C->cmap->n));
-  }
+  PetscCall(HybMatDenseGet(x, B, 0, B->cmap->n, PETSC_FALSE, &b));
+  ierr = HybMatDenseGet(x, C, 0, C->cmap->n, PETSC_TRUE, &c);
+  if (!ierr) ierr = x->backend->csr->multdense(x, &csr, C->cmap->n, (HybScalar *)b.there, b.ld, (HybScalar *)c.there, c.ld);
+  ierr = HybMatDenseRestore(ierr, &c);
+  PetscCall(HybMatDenseRestore(ierr, &b));
+  if (HybExecOnDevice(x)) PetscCall(MatSeqAIJHybridGPUReadEnd(A, x)); /* with B and C on the card nobody has waited */
+  PetscCall(HybLogFlops(x, 2.0 * (PetscLogDouble)csr.nnz * C->cmap->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

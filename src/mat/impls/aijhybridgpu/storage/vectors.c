@@ -1,5 +1,5 @@
 /*
-  Vectors of operations: where they are, and staging of the host's for operations on the device.
+  Vectors and dense matrices of operations: where they are, and staging of the host's for operations on the device.
 */
 #include "where.h"
 
@@ -99,6 +99,86 @@ PetscErrorCode HybVecRestore(PetscErrorCode before, HybVecAccess *d)
     ierr = HybErrorFirst(ierr, HybArenaReset(&d->copy));
   }
   if (d->v) ierr = HybErrorFirst(ierr, HybVecGiveBack(d));
+  if (!before) PetscCall(ierr);
+  PetscFunctionReturn(ierr);
+}
+
+/* the array where it is, of M on a device there if PETSc can lend it so; and its return */
+static PetscErrorCode HybMatDenseLend(HybMatDenseAccess *d, Mat M)
+{
+  PetscFunctionBegin;
+#if HYB_HAS_DENSE_MEMTYPE
+  if (HybExecOnDevice(&d->copy.exec)) {
+    PetscCall(d->write ? MatDenseGetArrayWriteAndMemType(M, &d->array, &d->mtype) : MatDenseGetArrayReadAndMemType(M, (const PetscScalar **)&d->array, &d->mtype));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  PetscCall(d->write ? MatDenseGetArrayWrite(M, &d->array) : MatDenseGetArrayRead(M, (const PetscScalar **)&d->array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybMatDenseGiveBack(HybMatDenseAccess *d)
+{
+  Mat M = d->M;
+
+  PetscFunctionBegin;
+  d->M = NULL; /* also if that fails */
+#if HYB_HAS_DENSE_MEMTYPE
+  if (HybExecOnDevice(&d->copy.exec)) {
+    PetscCall(d->write ? MatDenseRestoreArrayWriteAndMemType(M, &d->array) : MatDenseRestoreArrayReadAndMemType(M, (const PetscScalar **)&d->array));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+#endif
+  PetscCall(d->write ? MatDenseRestoreArrayWrite(M, &d->array) : MatDenseRestoreArrayRead(M, (const PetscScalar **)&d->array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* between the array and its copy */
+static PetscErrorCode HybMatDenseMove(HybMatDenseAccess *d)
+{
+  const HybExec *x = &d->copy.exec;
+  const PetscInt m = d->M->rmap->n, columns = d->lda == m ? d->n : 1; /* that go in one */
+
+  PetscFunctionBegin;
+  for (PetscInt c = 0; c < d->n; c += columns) {
+    PetscScalar *const host = d->array + (size_t)d->lda * (d->first + c), *const device = d->there + (size_t)m * c;
+
+    PetscCall(x->backend->copy(x, d->write ? host : device, d->write ? device : host, sizeof(PetscScalar) * (size_t)m * (size_t)columns, d->write ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_DEVICE));
+  }
+  if (d->write) PetscCall(x->backend->sync(x));
+  PetscCall(d->write ? HybLogToHost(sizeof(PetscScalar) * (PetscLogDouble)m * d->n) : HybLogToDevice(sizeof(PetscScalar) * (PetscLogDouble)m * d->n));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatDenseGet(const HybExec *x, Mat M, PetscInt first, PetscInt n, PetscBool write, HybMatDenseAccess *d)
+{
+  const PetscInt m = M->rmap->n;
+  PetscErrorCode ierr;
+
+  PetscFunctionBegin;
+  *d = (HybMatDenseAccess){.first = first, .n = n, .write = write, .mtype = PETSC_MEMTYPE_HOST, .copy = HybArenaOn(x)};
+  PetscCall(MatDenseGetLDA(M, &d->lda));
+  PetscCall(HybMatDenseLend(d, M));
+  d->M     = M; /* it is nobody's until it was got */
+  d->there = d->array + (size_t)d->lda * first;
+  d->ld    = d->lda;
+  if (!HybExecOnDevice(x) || !PetscMemTypeHost(d->mtype)) PetscFunctionReturn(PETSC_SUCCESS);
+  d->ld = m;
+  ierr  = HybArenaAlloc(&d->copy, HYB_MEM_DEVICE, (PetscCount)m * n, sizeof(PetscScalar), &d->there);
+  if (!ierr && !write) ierr = HybMatDenseMove(d);
+  if (ierr) PetscCall(HybMatDenseRestore(ierr, d));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatDenseRestore(PetscErrorCode before, HybMatDenseAccess *d)
+{
+  PetscErrorCode ierr = before; /* the matrix is given back all the same */
+
+  PetscFunctionBegin;
+  if (!d->M) PetscFunctionReturn(before);
+  if (!ierr && d->write && d->copy.blocks) ierr = HybMatDenseMove(d);
+  ierr = HybErrorFirst(ierr, HybArenaReset(&d->copy));
+  ierr = HybErrorFirst(ierr, HybMatDenseGiveBack(d));
   if (!before) PetscCall(ierr);
   PetscFunctionReturn(ierr);
 }
