@@ -473,48 +473,62 @@ PetscErrorCode MatResidual_SeqAIJHybridGPU(Mat A, Vec b, Vec x, Vec r)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* z = A^H x, or y + that, in the parent's way: conjugate(A^T conjugate(x)) */
+static PetscErrorCode HybMultHermitianOnHost(Mat A, Vec x, Vec y, Vec z)
+{
+  Vec w, product = z;
+
+  PetscFunctionBegin;
+  if (y) PetscCall(VecDuplicate(z, &product));
+  PetscCall(VecDuplicate(x, &w));
+  PetscCall(VecCopy(x, w));
+  PetscCall(VecConjugate(w));
+  PetscCall((*HybGlueState.seq.multtranspose)(A, w, product));
+  PetscCall(VecDestroy(&w));
+  PetscCall(VecConjugate(product));
+  if (!y) PetscFunctionReturn(PETSC_SUCCESS);
+  if (z == y)
+    PetscCall(VecAXPY(z, 1.0, product));
+  else
+    PetscCall(VecWAXPY(z, 1.0, product, y));
+  PetscCall(VecDestroy(&product));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* z = A^T x or A^H x, or y + that; y NULL: nothing is added. On the host it is the parent's. */
+static PetscErrorCode HybMultTransposed(Mat A, PetscBool conjugate, Vec x, Vec y, Vec z)
+{
+  const HybSpMVMode mode = y ? HYB_SPMV_ADD : HYB_SPMV_SET;
+  PetscBool         parents;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, conjugate, x, mode, y, z, &parents));
+  if (!parents) PetscFunctionReturn(PETSC_SUCCESS);
+  if (conjugate)
+    PetscCall(HybMultHermitianOnHost(A, x, y, z));
+  else if (y)
+    PetscCall((*HybGlueState.seq.multtransposeadd)(A, x, y, z));
+  else
+    PetscCall((*HybGlueState.seq.multtranspose)(A, x, z));
+  PetscCall(HybRecordEnd(HybMultRecord(PETSC_TRUE, mode), A, NULL, "aij", "", 0, 0));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatMultTranspose_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
 {
-  PetscBool parents;
-
   PetscFunctionBegin;
   if (HybMultIsParents(A)) return (*HybGlueState.seq.multtranspose)(A, x, y);
   HybLeaveIfOverlaid(A, multtranspose, A, x, y);
-  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_FALSE, x, HYB_SPMV_SET, NULL, y, &parents));
-  if (parents) {
-    PetscCall((*HybGlueState.seq.multtranspose)(A, x, y));
-    PetscCall(HybRecordEnd(HYB_RECORD_MULTTRANSPOSE, A, NULL, "aij", "", 0, 0));
-  }
+  PetscCall(HybMultTransposed(A, PETSC_FALSE, x, NULL, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode MatMultTransposeAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
 {
-  PetscBool parents;
-
   PetscFunctionBegin;
   if (HybMultIsParents(A)) return (*HybGlueState.seq.multtransposeadd)(A, x, y, z);
   HybLeaveIfOverlaid(A, multtransposeadd, A, x, y, z);
-  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_FALSE, x, HYB_SPMV_ADD, y, z, &parents));
-  if (parents) {
-    PetscCall((*HybGlueState.seq.multtransposeadd)(A, x, y, z));
-    PetscCall(HybRecordEnd(HYB_RECORD_MULTTRANSPOSEADD, A, NULL, "aij", "", 0, 0));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* y = A^H x in the parent's way: conjugate(A^T conjugate(x)) */
-static PetscErrorCode HybMultHermitianOnHost(Mat A, Vec x, Vec y)
-{
-  Vec w;
-
-  PetscFunctionBegin;
-  PetscCall(VecDuplicate(x, &w));
-  PetscCall(VecCopy(x, w));
-  PetscCall(VecConjugate(w));
-  PetscCall((*HybGlueState.seq.multtranspose)(A, w, y));
-  PetscCall(VecDestroy(&w));
-  PetscCall(VecConjugate(y));
+  PetscCall(HybMultTransposed(A, PETSC_FALSE, x, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -530,36 +544,16 @@ static PetscErrorCode HybMultHermitianOnHost(Mat A, Vec x, Vec y)
 
 PetscErrorCode MatMultHermitianTranspose_SeqAIJHybridGPU(Mat A, Vec x, Vec y)
 {
-  PetscBool parents;
-
   PetscFunctionBegin;
   HybLeaveHermitianIfOverlaid(A, MatMultHermitianTranspose(A, x, y));
-  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_TRUE, x, HYB_SPMV_SET, NULL, y, &parents));
-  if (parents) {
-    PetscCall(HybMultHermitianOnHost(A, x, y));
-    PetscCall(HybRecordEnd(HYB_RECORD_MULTTRANSPOSE, A, NULL, "aij", "", 0, 0));
-  }
+  PetscCall(HybMultTransposed(A, PETSC_TRUE, x, NULL, y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode MatMultHermitianTransposeAdd_SeqAIJHybridGPU(Mat A, Vec x, Vec y, Vec z)
 {
-  PetscBool parents;
-
   PetscFunctionBegin;
   HybLeaveHermitianIfOverlaid(A, MatMultHermitianTransposeAdd(A, x, y, z));
-  PetscCall(MatSeqAIJHybridGPUMult(A, PETSC_TRUE, PETSC_TRUE, x, HYB_SPMV_ADD, y, z, &parents));
-  if (parents) {
-    Vec w;
-
-    PetscCall(VecDuplicate(z, &w));
-    PetscCall(HybMultHermitianOnHost(A, x, w));
-    if (z == y)
-      PetscCall(VecAXPY(z, 1.0, w));
-    else
-      PetscCall(VecWAXPY(z, 1.0, w, y));
-    PetscCall(VecDestroy(&w));
-    PetscCall(HybRecordEnd(HYB_RECORD_MULTTRANSPOSEADD, A, NULL, "aij", "", 0, 0));
-  }
+  PetscCall(HybMultTransposed(A, PETSC_TRUE, x, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
