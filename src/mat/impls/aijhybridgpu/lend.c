@@ -45,24 +45,17 @@ PetscErrorCode HybMatRestoreCSR(Mat A, const HybExec *x, HybCSR *csr)
 
 PetscErrorCode HybMatAscends(Mat A, const HybExec *x, PetscBool *yes)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybPatternKey        key;
-  HybCSR               csr;
-  PetscCount           nbad;
-  PetscInt             badrow;
-  PetscErrorCode       ierr;
+  const PetscBool device = HybExecOnDevice(x);
+  HybView         v;
+  PetscCount      nbad;
+  PetscInt        badrow;
 
   PetscFunctionBegin;
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  PetscCall(HybMatGetCSR(A, x, PETSC_FALSE, &csr));
-  ierr = PETSC_SUCCESS;
-  if (HybExecOnDevice(x))
-    key = hyb->copy.key;
-  else
-    ierr = HybPatternKeyGet(A, &csr, &key);
-  if (!ierr) ierr = HybRowsLook(A, &key, x, &csr, &nbad, &badrow);
-  PetscCall(HybMatRestoreCSR(A, x, &csr));
-  PetscCall(ierr);
+  PetscCall(HybViewOpen(A, &v));
+  v.x = *x;
+  if (device) PetscCall(HybViewSend(&v, PETSC_FALSE));
+  PetscCall(HybRowsLook(A, device ? &v.hyb->copy.key : &v.key, x, device ? &v.csr : &v.host, &nbad, &badrow));
+  if (device) PetscCall(MatSeqAIJHybridGPUReadEnd(A, x));
   *yes = (PetscBool)!nbad;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -30,18 +30,15 @@ PetscErrorCode HybResultNote(Mat C, HybMatProduct *mp)
   PetscFunctionBegin;
   PetscCall(HybMatProductBlocks(C, mp->blocks, block, NULL));
   for (int b = 0; b < mp->blocks; b++) {
-    Mat_SeqAIJHybridGPU *hyb = NULL;
-    HybLent              l;
+    HybView v;
 
-    PetscCall(MatSeqAIJHybridGPUGetData(block[b], &hyb));
-    PetscCall(HybLentGet(block[b], PETSC_FALSE, &l));
+    PetscCall(HybViewOpen(block[b], &v));
     mp->block[b].result.id           = ((PetscObject)block[b])->id;
-    mp->block[b].result.made         = hyb->made;
-    mp->block[b].result.adoptions    = hyb->adoptions;
-    mp->block[b].result.generation   = hyb->generation;
-    mp->block[b].result.nnz          = l.csr.nnz;
+    mp->block[b].result.made         = v.hyb->made;
+    mp->block[b].result.adoptions    = v.hyb->adoptions;
+    mp->block[b].result.generation   = v.hyb->generation;
+    mp->block[b].result.nnz          = v.host.nnz;
     mp->block[b].result.nonzerostate = block[b]->nonzerostate;
-    PetscCall(HybLentRestore(block[b], &l));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -56,18 +53,15 @@ PetscErrorCode HybResultSame(Mat C, HybMatProduct *mp, PetscCount work, PetscBoo
   PetscCall(HybMatProductBlocks(C, mp->blocks, block, NULL));
   *same = (PetscBool)(HybPatternIsWhole(C, mp->blocks) || (mp->pending && C->preallocated && C->insertmode == NOT_SET_VALUES));
   for (int b = 0; b < mp->blocks && *same; b++) {
-    Mat_SeqAIJHybridGPU *hyb      = NULL;
-    PetscBool            ondevice = PETSC_FALSE;
-    HybChoices          *choices;
-    HybLent              l;
-    HybExec              x;
+    PetscBool   ondevice = PETSC_FALSE;
+    HybChoices *choices;
+    HybView     v;
+    HybExec     x;
 
     *same = (PetscBool)(MatIsSeqAIJHybridGPU(block[b]) && ((PetscObject)block[b])->id == mp->block[b].result.id);
     if (!*same) break;
-    PetscCall(MatSeqAIJHybridGPUGetData(block[b], &hyb));
-    PetscCall(HybLentGet(block[b], PETSC_FALSE, &l));
-    *same = (PetscBool)(l.csr.nnz == mp->block[b].result.nnz && hyb->made == mp->block[b].result.made && hyb->adoptions == mp->block[b].result.adoptions && hyb->generation == mp->block[b].result.generation && block[b]->nonzerostate == mp->block[b].result.nonzerostate);
-    PetscCall(HybLentRestore(block[b], &l));
+    PetscCall(HybViewOpen(block[b], &v));
+    *same = (PetscBool)(v.host.nnz == mp->block[b].result.nnz && v.hyb->made == mp->block[b].result.made && v.hyb->adoptions == mp->block[b].result.adoptions && v.hyb->generation == mp->block[b].result.generation && block[b]->nonzerostate == mp->block[b].result.nonzerostate);
     if (!*same || !HybExecOnDevice(&mp->exec)) continue;
     PetscCall(MatSeqAIJHybridGPUWriteOnDevice(block[b], &x, &ondevice));
     if (ondevice) continue;

@@ -292,13 +292,12 @@ static PetscErrorCode HybCOOGetHostLists(HybCOO *coo)
 /* The host takes over a matrix whose coordinates the device has sorted */
 PetscErrorCode MatSeqAIJHybridGPUSetValuesCOOHost(Mat A, HybCOO *coo, const PetscScalar *v, PetscBool add)
 {
-  HybLent      l;
+  HybView      view;
   PetscScalar *a;
 
   PetscFunctionBegin;
-  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
-  PetscCall(HybCOOCheck(coo, &l.csr));
-  PetscCall(HybLentRestore(A, &l));
+  PetscCall(HybViewOpen(A, &view));
+  PetscCall(HybCOOCheck(coo, &view.host));
   PetscCall(HybCOOGetHostLists(coo));
   PetscCall(MatSeqAIJGetArray(A, &a));
   if (v)

@@ -53,20 +53,15 @@ PetscErrorCode MatSeqAIJHybridGPUCreateLike(Mat A, PetscInt m, PetscInt n, Petsc
 
 PetscErrorCode MatSeqAIJHybridGPUDeriveExec(Mat A, HybExec *x, PetscBool *device)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybLent              l;
+  HybView v;
 
   PetscFunctionBegin;
   *device = PETSC_FALSE;
   if (!A->assembled || A->factortype) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
-  if (hyb->hostcopy) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybLentGet(A, PETSC_TRUE, &l));
-  if (l.csr.a || !l.csr.nnz) {
-    PetscCall(HybGlueGetExec(A, &hyb->choices, HybBorn(hyb) ? HYB_ANY_SIZE : l.csr.nnz, x));
-    *device = HybExecOnDevice(x);
-  }
-  PetscCall(HybLentRestore(A, &l));
+  PetscCall(HybViewOpen(A, &v));
+  if (v.hyb->hostcopy || (!v.host.a && v.host.nnz)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybGlueGetExec(A, &v.hyb->choices, HybBorn(v.hyb) ? HYB_ANY_SIZE : v.host.nnz, x));
+  *device = HybExecOnDevice(x);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -113,8 +113,7 @@ static PetscErrorCode HybDiagonalScaleOnHost(Mat A, Vec l, Vec r)
 {
   const PetscScalar *left, *right;
   PetscScalar       *a;
-  HybLent            lent;
-  HybCSR             csr;
+  HybView            v;
   PetscInt           m = -1, n = -1;
 
   PetscFunctionBegin;
@@ -124,19 +123,17 @@ static PetscErrorCode HybDiagonalScaleOnHost(Mat A, Vec l, Vec r)
     PetscCall((*HYB_PARENT.diagonalscale)(A, l, r));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybLentGet(A, PETSC_FALSE, &lent));
-  csr = lent.csr;
-  PetscCall(HybLentRestore(A, &lent));
+  PetscCall(HybViewOpen(A, &v));
   PetscCall(VecGetArrayRead(l, &left));
   PetscCall(VecGetArrayRead(r, &right));
   PetscCall(MatSeqAIJGetArray(A, &a));
-  csr.a = (HybScalar *)a;
-  PetscCall(HybBackendHost.csr->diagonalscale(&HybExecHost, &csr, (const HybScalar *)left, (const HybScalar *)right));
+  v.host.a = (HybScalar *)a;
+  PetscCall(HybBackendHost.csr->diagonalscale(&HybExecHost, &v.host, (const HybScalar *)left, (const HybScalar *)right));
   PetscCall(MatSeqAIJRestoreArray(A, &a));
   PetscCall(PetscObjectStateIncrease((PetscObject)A)); /* a step for each pass, as AIJ */
   PetscCall(VecRestoreArrayRead(r, &right));
   PetscCall(VecRestoreArrayRead(l, &left));
-  PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)csr.nnz));
+  PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)v.host.nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -440,10 +437,7 @@ static void HybPatternsKeep(Mat_SeqAIJHybridGPU *yd, Mat X, const HybPatternKey 
    not where one of them is missing, or rows do not ascend. */
 static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, Mat_SeqAIJHybridGPU *yd, PetscScalar alpha, Mat X, PetscBool *done)
 {
-  Mat            M[2] = {X, Y};
-  HybCSR         csr[2];
-  HybPatternKey  key[2];
-  HybLent        l;
+  HybView        v[2];
   PetscScalar   *a;
   PetscCount     missing = 0;
   PetscInt       row;
@@ -453,25 +447,22 @@ static PetscErrorCode HybAXPYSubsetOnHost(Mat Y, Mat_SeqAIJHybridGPU *yd, PetscS
   PetscFunctionBegin;
   *done = PETSC_FALSE;
   for (int k = 0; k < 2 && !missing; k++) {
-    PetscCall(HybLentGet(M[k], PETSC_TRUE, &l));
-    csr[k] = l.csr;
-    PetscCall(HybLentRestore(M[k], &l));
-    PetscCall(HybPatternKeyGet(M[k], &csr[k], &key[k]));
-    PetscCall(HybRowsLook(M[k], &key[k], &HybExecHost, &csr[k], &missing, &row));
-    if (!csr[k].a) missing = 1;
+    PetscCall(HybViewOpen(k ? Y : X, &v[k]));
+    PetscCall(HybRowsLook(v[k].A, &v[k].key, &HybExecHost, &v[k].host, &missing, &row));
+    if (!v[k].host.a) missing = 1;
   }
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);
-  among = HybPatternsAmong(yd, X, &key[1], &key[0]);
+  among = HybPatternsAmong(yd, X, &v[1].key, &v[0].key);
   PetscCall(MatSeqAIJGetArray(Y, &a));
-  csr[1].a = (HybScalar *)a;
-  ierr     = HybBackendHost.csr->axpysubset(&HybExecHost, NULL, (HybScalar *)&alpha, &csr[0], &csr[1], among ? NULL : &missing);
+  v[1].host.a = (HybScalar *)a;
+  ierr        = HybBackendHost.csr->axpysubset(&HybExecHost, NULL, (HybScalar *)&alpha, &v[0].host, &v[1].host, among ? NULL : &missing);
   PetscCall(MatSeqAIJRestoreArray(Y, &a));
   PetscCall(ierr);
   if (missing) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!among) HybPatternsKeep(yd, X, &key[1], &key[0]);
+  if (!among) HybPatternsKeep(yd, X, &v[1].key, &v[0].key);
   PetscCall(MatAssemblyBegin(Y, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(Y, MAT_FINAL_ASSEMBLY));
-  PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)csr[0].nnz));
+  PetscCall(PetscLogFlops(2.0 * (PetscLogDouble)v[0].host.nnz));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

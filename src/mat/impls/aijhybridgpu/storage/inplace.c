@@ -26,13 +26,12 @@ PetscErrorCode HybPatternHash(const HybExec *x, PetscInt n, const HybCSR *const 
 
 static PetscErrorCode HybInPlaceHash(Mat A, uint64_t *hash)
 {
-  const HybCSR *M;
-  HybLent       l;
+  HybView       v;
+  const HybCSR *M = &v.host;
 
   PetscFunctionBegin;
-  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
-  M = &l.csr;
-  HybCallBoth(HybPatternHash(&HybExecHost, 1, &M, hash), HybLentRestore(A, &l));
+  PetscCall(HybViewOpen(A, &v));
+  PetscCall(HybPatternHash(&HybExecHost, 1, &M, hash));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

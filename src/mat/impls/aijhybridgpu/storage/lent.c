@@ -69,12 +69,11 @@ PetscErrorCode HybLentReturn(Mat A, HybLent *l)
 
 PetscErrorCode HybPatternKeyNow(Mat A, HybPatternKey *key)
 {
-  HybLent l;
+  HybView v;
 
   PetscFunctionBegin;
-  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
-  PetscCall(HybPatternKeyGet(A, &l.csr, key));
-  PetscCall(HybLentRestore(A, &l));
+  PetscCall(HybViewOpen(A, &v));
+  *key = v.key;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -121,25 +120,20 @@ PetscErrorCode MatSeqAIJHybridGPURowsAscend(Mat A, const HybExec *x, const HybCS
 
 PetscErrorCode MatSeqAIJHybridGPUDiagonalIsFull(Mat A, PetscBool *full)
 {
-  Mat_SeqAIJHybridGPU *hyb = NULL;
-  HybPatternKey        key;
-  HybLent              l;
-  PetscInt             where = 0;
+  HybView       v;
+  const HybCSR *csr   = &v.host;
+  PetscInt      where = 0;
 
   PetscFunctionBegin;
   *full = PETSC_FALSE;
   if (!A->preallocated) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
+  PetscCall(HybViewOpen(A, &v));
   /* all is AIJ's own: whoever asks need not know */
-  if (!hyb->arrays.blocks && !hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybLentGet(A, PETSC_FALSE, &l));
-  PetscCall(HybPatternKeyGet(A, &l.csr, &key));
-  *full = HybPatternKeyEqual(&key, &hyb->diagonalkey);
-  if (!*full) {
-    for (PetscInt r = 0; r < PetscMin(l.csr.m, l.csr.n) && where >= 0; r++) PetscCall(PetscFindInt(r, l.csr.i[r + 1] - l.csr.i[r], l.csr.j + l.csr.i[r], &where));
-    *full = (PetscBool)(where >= 0 && l.csr.m <= l.csr.n);
-    if (*full) hyb->diagonalkey = key;
-  }
-  PetscCall(HybLentRestore(A, &l));
+  if (!v.hyb->arrays.blocks && !v.hyb->movedto) PetscFunctionReturn(PETSC_SUCCESS);
+  *full = HybPatternKeyEqual(&v.key, &v.hyb->diagonalkey);
+  if (*full) PetscFunctionReturn(PETSC_SUCCESS);
+  for (PetscInt r = 0; r < PetscMin(csr->m, csr->n) && where >= 0; r++) PetscCall(PetscFindInt(r, csr->i[r + 1] - csr->i[r], csr->j + csr->i[r], &where));
+  *full = (PetscBool)(where >= 0 && csr->m <= csr->n);
+  if (*full) v.hyb->diagonalkey = v.key;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
