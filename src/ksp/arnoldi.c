@@ -1,6 +1,6 @@
 /*
-  arnoldi.c: Arnoldi's process of the room krylov for a parallel matrix of the type, whose processes have a device each:
-  what estimates of eigenvalues begin with, GAMG's and those of Chebyshev's smoothers.
+  arnoldi.c: Arnoldi's process of the room krylov with Jacobi, what estimates of eigenvalues begin with, GAMG's and
+  those of Chebyshev's smoothers: for a sequential matrix, and for a parallel one whose processes have a device each.
 */
 #include <petsc/private/matimpl.h>
 #include "aijhybridgpu/private/hybkrylov.h"
@@ -29,40 +29,57 @@ static PetscErrorCode HybArnoldiSum(void *ctx, PetscErrorCode before, PetscInt n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the reciprocals of the diagonal, and, without a vector to begin with, the noise */
-static PetscErrorCode HybArnoldiVectors(Mat A, const HybExec *x, HybArena *work, Vec b, HybScalar **dinv, HybVecAccess *start)
+/* The reciprocals of D's diagonal, and, without a vector to begin with, the noise of its rows, which begin with number
+   `first` */
+static PetscErrorCode HybArnoldiVectors(const HybExec *x, HybArena *work, const HybCSR *D, PetscInt first, Vec b, HybScalar **dinv, HybVecAccess *start)
 {
   const HybKrylovOps *ops = x->backend->krylov;
-  HybParCSR           csr;
-  PetscErrorCode      ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->rmap->n, sizeof(**dinv), dinv));
-  ierr = HybMatGetParCSR(A, x, PETSC_TRUE, &csr);
-  if (!ierr) ierr = (*x->backend->csr->getdiagonal)(x, &csr.D, *dinv);
-  PetscCall(HybErrorFirst(ierr, HybMatRestoreParCSR(A, x, &csr)));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(x), D->m, sizeof(**dinv), dinv));
+  PetscCall((*x->backend->csr->getdiagonal)(x, D, *dinv));
   /* PCJACOBI takes 1 for a zero */
-  if (A->rmap->n) PetscCall((*ops->reciprocal)(x, work, A->rmap->n, *dinv, 1.0, *dinv, NULL));
+  if (D->m) PetscCall((*ops->reciprocal)(x, work, D->m, *dinv, 1.0, *dinv, NULL));
   if (b) {
     PetscCall(HybVecGet(x, b, PETSC_TRUE, PETSC_FALSE, start));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->rmap->n, sizeof(HybScalar), &start->there));
-  if (A->rmap->n) PetscCall((*ops->noise)(x, A->rmap->rstart, A->rmap->n, (HybScalar *)start->there));
+  PetscCall(HybArenaAlloc(work, HYB_WORK(x), D->m, sizeof(HybScalar), &start->there));
+  if (D->m) PetscCall((*ops->noise)(x, first, D->m, (HybScalar *)start->there));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *x, HybArena *work, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done)
+PetscErrorCode HybEstimatorArnoldi(const HybExec *x, const HybCSR *A, HybSpMV *mult, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done)
 {
-  const HybKrylovPar op    = {.mult = HybArnoldiMult, .sum = HybArnoldiSum, .ctx = A};
-  HybScalar         *dinv  = NULL;
-  HybVecAccess       start = {.v = NULL};
-  PetscErrorCode     ierr  = HybArnoldiVectors(A, x, work, b, &dinv, &start);
+  HybArena       work  = HybArenaOn(x);
+  HybVecAccess   start = {.v = NULL};
+  HybScalar     *dinv  = NULL;
+  PetscErrorCode ierr  = HybArnoldiVectors(x, &work, A, 0, b, &dinv, &start);
 
   PetscFunctionBegin;
-  ierr = HybKrylovArnoldiPar(x, work, &op, ierr, A->rmap->n, dinv, (const HybScalar *)start.there, steps, (HybScalar *)H, done);
-  (void)HybVecRestore(PETSC_SUCCESS, &start); /* it was read: an error would be this process's alone */
-  if (ierr) (void)HybMatParForget(A);         /* an error of one is one of all by now */
+  if (!ierr) ierr = HybKrylovArnoldi(mult, &work, A, dinv, (const HybScalar *)start.there, steps, (HybScalar *)H, done);
+  ierr = HybVecRestore(ierr, &start);
+  (void)HybArenaReset(&work);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybEstimatorArnoldiPar(Mat A, const HybExec *x, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done)
+{
+  const HybKrylovPar op    = {.mult = HybArnoldiMult, .sum = HybArnoldiSum, .ctx = A};
+  HybArena           work  = HybArenaOn(x);
+  HybScalar         *dinv  = NULL;
+  HybVecAccess       start = {.v = NULL};
+  HybParCSR          csr;
+  PetscErrorCode     ierr = HybMatGetParCSR(A, x, PETSC_TRUE, &csr);
+
+  PetscFunctionBegin;
+  if (!ierr) ierr = HybArnoldiVectors(x, &work, &csr.D, A->rmap->rstart, b, &dinv, &start);
+  ierr = HybErrorFirst(ierr, HybMatRestoreParCSR(A, x, &csr));
+  ierr = HybKrylovArnoldiPar(x, &work, &op, ierr, A->rmap->n, dinv, (const HybScalar *)start.there, steps, (HybScalar *)H, done);
+  (void)HybVecRestore(PETSC_SUCCESS, &start); /* it was read: an error would be this process's alone, as one of work */
+  (void)HybArenaReset(&work);
+  if (ierr) (void)HybMatParForget(A); /* an error of one is one of all by now */
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -33,9 +33,11 @@ PETSC_INTERN PetscBool      HybLapackHasTridiagonal(void);
 PETSC_INTERN PetscBool      HybLapackHasHessenberg(void);
 PETSC_INTERN PetscErrorCode HybLapackTridiagonal(PetscInt n, PetscReal d[], PetscReal e[]);
 PETSC_INTERN PetscErrorCode HybLapackHessenberg(PetscInt n, const PetscScalar H[], PetscReal r[], PetscReal c[]);
-/* arnoldi.c. Collective, after HybMatParArraysBegin() has said yes and where: HybKrylovArnoldi() with Jacobi for a
-   parallel matrix, which begins with b, NULL: with PETSc's noise. An error of one process is one of all. */
-PETSC_INTERN PetscErrorCode HybEstimatorArnoldi(Mat A, const HybExec *, HybArena *work, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done);
+/* arnoldi.c: HybKrylovArnoldi() with Jacobi, which begins with b, NULL: with PETSc's noise; mult: A's plan. Par: of a
+   parallel matrix, collective, after HybMatParArraysBegin() has said yes and where. An error of one process is one of
+   all. */
+PETSC_INTERN PetscErrorCode HybEstimatorArnoldi(const HybExec *, const HybCSR *A, HybSpMV *mult, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done);
+PETSC_INTERN PetscErrorCode HybEstimatorArnoldiPar(Mat A, const HybExec *, Vec b, PetscInt steps, PetscScalar *H, PetscInt *done);
 /*
   A preconditioner of multigrid applied to arrays where it executes. Begin: may it be, for A and vectors like b and x,
   and are all processes willing? *h is NULL where it may not.

@@ -27,45 +27,31 @@ static struct {
   PetscScalar    H[(HYB_KRYLOV_STEPS + 1) * HYB_KRYLOV_STEPS];
 } Estimate;
 
-static PetscErrorCode EstimatorArnoldi(KSP e, Mat A, const HybExec *x, HybArena *work, PetscInt *done)
+static PetscErrorCode EstimatorArnoldi(KSP e, Mat A, PetscInt *done)
 {
-  const HybKrylovOps *ops = x->backend->krylov;
-  HybScalar          *dinv;
-  HybSpMV            *mult;
-  HybCSR              csr;
-  HybVecAccess        b;
-  PetscErrorCode      ierr;
+  HybExec  x;
+  HybSpMV *mult;
+  HybCSR   csr;
 
   PetscFunctionBegin;
-  PetscCall(HybMatGetMult(A, x, PETSC_FALSE, &csr, &mult));
-  PetscCall(HybArenaAlloc(work, HYB_WORK(x), csr.m, sizeof(*dinv), &dinv));
-  PetscCall((*x->backend->csr->getdiagonal)(x, &csr, dinv));
-  PetscCall((*ops->reciprocal)(x, work, csr.m, dinv, 1.0, dinv, NULL)); /* PCJACOBI takes 1 for a zero */
-  PetscCall(HybVecGet(x, e->vec_rhs, PETSC_TRUE, PETSC_FALSE, &b));
-  ierr = HybKrylovArnoldi(mult, work, &csr, dinv, (const HybScalar *)b.there, Estimate.steps, (HybScalar *)Estimate.H, done);
-  ierr = HybVecRestore(ierr, &b);
-  PetscCall(HybErrorFirst(ierr, HybMatRestoreCSR(A, x, &csr)));
+  if (Estimate.exec.backend) {
+    PetscCall(HybEstimatorArnoldiPar(A, &Estimate.exec, e->vec_rhs, Estimate.steps, Estimate.H, done));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybMatGetSmootherExec(A, &x));
+  PetscCall(HybMatGetMult(A, &x, PETSC_FALSE, &csr, &mult));
+  HybCallBoth(HybEstimatorArnoldi(&x, &csr, mult, e->vec_rhs, Estimate.steps, Estimate.H, done), HybMatRestoreCSR(A, &x, &csr));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode EstimatorSolve(KSP e)
 {
-  Mat            A;
-  HybExec        x;
-  HybArena       work;
-  PetscInt       done = 0;
-  PetscErrorCode ierr;
+  Mat      A;
+  PetscInt done = 0;
 
   PetscFunctionBegin;
   PetscCall(PCGetOperators(e->pc, &A, NULL));
-  if (Estimate.exec.backend)
-    x = Estimate.exec;
-  else
-    PetscCall(HybMatGetSmootherExec(A, &x));
-  work = HybArenaOn(&x);
-  ierr = Estimate.exec.backend ? HybEstimatorArnoldi(A, &x, &work, e->vec_rhs, Estimate.steps, Estimate.H, &done) : EstimatorArnoldi(e, A, &x, &work, &done);
-  (void)HybArenaReset(&work); /* an error of that would be this process's alone */
-  PetscCall(ierr);
+  PetscCall(EstimatorArnoldi(e, A, &done));
   Estimate.found = (PetscBool)(done == Estimate.steps && !HybKrylovSpent(done, (const HybScalar *)Estimate.H));
   if (Estimate.found) {
     e->its    = Estimate.steps;

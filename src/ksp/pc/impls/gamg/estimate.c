@@ -167,20 +167,13 @@ static PetscErrorCode HybEstimateKept(Mat A, const HybExec *x, HybSpMV **mult)
 
 /* H: the Hessenberg matrix of all steps; *done: how many there were. What comes next multiplies with A again: so A gets
    the plan that its next product would make, at once where it pays for these. */
-static PetscErrorCode HybEstimateArnoldi(Mat mat, const HybExec *x, HybArena *work, const HybCSR *A, PetscInt longest, PetscScalar *H, PetscInt *done)
+static PetscErrorCode HybEstimateArnoldi(Mat mat, const HybExec *x, const HybCSR *A, PetscInt longest, PetscScalar *H, PetscInt *done)
 {
-  const HybKrylovOps *ops  = x->backend->krylov;
-  const PetscBool     plan = (PetscBool)(A->m >= ESTIMATE_PLAN);
-  HybSpMV             mult = {.method = NULL}, *kept = NULL;
-  HybScalar          *dinv, *b;
-  PetscErrorCode      ierr = PETSC_SUCCESS;
+  const PetscBool plan = (PetscBool)(A->m >= ESTIMATE_PLAN);
+  HybSpMV         mult = {.method = NULL}, *kept = NULL;
+  PetscErrorCode  ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->m, sizeof(*dinv), &dinv));
-  PetscCall(HybArenaAlloc(work, HYB_WORK(x), A->m, sizeof(*b), &b));
-  PetscCall((*x->backend->csr->getdiagonal)(x, A, dinv));
-  PetscCall((*ops->reciprocal)(x, work, A->m, dinv, 1.0, dinv, NULL)); /* PCJACOBI takes 1 for a zero */
-  PetscCall((*ops->noise)(x, 0, A->m, b));
   if (x->backend->device && plan) PetscCall(HybEstimateKept(mat, x, &kept));
   if (!kept) {
     PetscCall(HybSpMVInit(&mult, x, "auto", 1));
@@ -188,7 +181,7 @@ static PetscErrorCode HybEstimateArnoldi(Mat mat, const HybExec *x, HybArena *wo
     mult.longest = longest;
     ierr         = HybSpMVSetUp(&mult, A);
   }
-  if (!ierr) ierr = HybKrylovArnoldi(kept ? kept : &mult, work, A, dinv, b, ESTIMATE_STEPS, H, done);
+  if (!ierr) ierr = HybEstimatorArnoldi(x, A, kept ? kept : &mult, NULL, ESTIMATE_STEPS, H, done);
   PetscCall(HybErrorFirst(ierr, HybSpMVDestroy(&mult)));
   if (x->backend->device && !plan) PetscCall(HybEstimateKept(mat, x, &kept));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -247,21 +240,16 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscMPIInt 
 {
   PetscScalar    H[(ESTIMATE_STEPS + 1) * ESTIMATE_STEPS];
   HybCSR         csr;
-  HybArena       work;
   PetscInt       done = 0;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
   *found = PETSC_FALSE;
-  work   = HybArenaOn(x);
-  if (size > 1) {
-    ierr = HybEstimatorArnoldi(A, x, &work, NULL, ESTIMATE_STEPS, H, &done);
-    (void)HybArenaReset(&work);
-    PetscCall(ierr);
-  } else {
+  if (size > 1)
+    PetscCall(HybEstimatorArnoldiPar(A, x, NULL, ESTIMATE_STEPS, H, &done));
+  else {
     PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, &csr));
-    ierr = HybEstimateArnoldi(A, x, &work, &csr, longest, H, &done);
-    (void)HybArenaReset(&work);
+    ierr = HybEstimateArnoldi(A, x, &csr, longest, H, &done);
     PetscCall(HybMatRestoreCSR(A, x, &csr));
     PetscCall(ierr);
   }
