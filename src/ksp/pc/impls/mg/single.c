@@ -43,6 +43,7 @@ PetscErrorCode HybMGSingleLend(HybMG *h, Mat A, HybMGSingle *s, PetscBool moved,
   HybSpMV *const         mult = *plan;
   PetscObjectState       state;
   PetscCount             moves;
+  PetscBool              known;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
@@ -59,8 +60,10 @@ PetscErrorCode HybMGSingleLend(HybMG *h, Mat A, HybMGSingle *s, PetscBool moved,
     csr->a          = s->a;
     PetscCall(HybSpMVSetUp(&s->plan, csr));
   }
-  if (s->id != id || s->state != state || s->moves != moves) PetscCall(HybMGIntoLevel(h, own.nnz, own.a, PETSC_FALSE, s->a));
-  s->id               = id;
+  known = (PetscBool)(s->id == id && s->state == state && s->moves == moves);
+  /* a graph that the caller records converts whenever it runs, which may be with other values, and not now */
+  if (!known || h->recorded) PetscCall(HybMGIntoLevel(h, own.nnz, own.a, PETSC_FALSE, s->a));
+  s->id               = known || !h->recorded ? id : 0;
   s->state            = state;
   s->moves            = moves;
   s->lent             = own;
