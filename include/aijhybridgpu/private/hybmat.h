@@ -36,6 +36,22 @@ PETSC_INTERN PetscErrorCode HybMatGetMultExec(Mat A, Vec x, Vec b, HybExec *exec
 /* As HybMatGetCSR(), for products with vectors: csr are A's arrays or, on a device alone, those of its transpose; *plan
    belongs to A and is valid until A's pattern moves. HybMatRestoreCSR() of A ends the access. */
 PETSC_INTERN PetscErrorCode HybMatGetMult(Mat A, const HybExec *x, PetscBool transpose, HybCSR *csr, HybSpMV **plan);
+/* A copy of a matrix's values in the order of the product's kernel (seq/ordered.c) */
+typedef struct {
+  HybSpMV          plan;
+  PetscObjectState state; /* of the values when they were looked at last */
+  PetscCount       moves; /* and their HybMatGetMoves() */
+  PetscCount       used;  /* products or applications that were done with them, as far as that is counted */
+  PetscBool        worth; /* those before them were used often */
+  PetscBool        asked; /* whether there may be a plan */
+  PetscBool        planned, filled;
+} HybMatOrdered;
+/* Look: where A has other values than at the last look, it is noted whether those were used so many times, or always
+   shall count as such; their copy is old, and goes if it was not worth it. Fill: the copy gets A's values, which are
+   csr's, of this plan; `who has` it, for -info. If memory is short there is none. */
+PETSC_INTERN PetscErrorCode HybMatOrderedLook(Mat A, PetscBool always, PetscCount after, HybMatOrdered *);
+PETSC_INTERN PetscErrorCode HybMatOrderedFill(Mat A, const char *who, const HybSpMV *plan, const HybCSR *csr, HybMatOrdered *);
+PETSC_INTERN PetscErrorCode HybMatOrderedForget(HybMatOrdered *);
 /* what A has besides, where csr and plan are what HybMatGetMult() gave: the plan with a copy of the values, of now; or
    NULL. Valid as plan, and until the values are others. */
 PETSC_INTERN PetscErrorCode HybMatGetOrdered(Mat A, const HybCSR *csr, const HybSpMV *plan, HybSpMV **ordered);

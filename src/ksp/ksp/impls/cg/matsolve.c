@@ -227,7 +227,7 @@ static PetscErrorCode BatchIterate(Batch *s)
 static PetscErrorCode BatchMove(Batch *s, Mat M, PetscBool write, PetscInt first, HybScalar *v)
 {
   const HybKrylovColumnsOps *ops = s->exec.backend->krylov->columns;
-  HybMatDenseAccess             d;
+  HybMatDenseAccess          d;
   HybScalar                 *there;
 
   PetscFunctionBegin;

@@ -80,16 +80,12 @@ typedef struct {
 
 /* A level's matrix with its values in the order in which a kernel reads them */
 typedef struct {
-  HybSpMV         *source; /* the plan that it was made beside, and that one's number */
-  uint64_t         number;
-  PetscObjectState id, state; /* the matrix, and its values when they were looked at last */
-  PetscCount       moves;     /* and HybMatGetMoves() of them */
-  PetscCount       since;     /* applications before these values */
-  HybSpMV          plan;
-  PetscBool        asked, planned; /* whether there may be a plan was asked, and there is one */
-  PetscBool        worth;          /* the values before these were applied often */
-  PetscBool        filled, lent;   /* the plan has these values; it, or the matrix's own, was lent last */
-  uint64_t         own;            /* number of the matrix's own plan, where that was lent last; or 0 */
+  HybSpMV      *source; /* the plan that the copy was made beside, and that one's number */
+  uint64_t      number;
+  PetscCount    since; /* applications before these values */
+  HybMatOrdered copy;
+  PetscBool     lent; /* it, or the matrix's own, was lent last */
+  uint64_t      own;  /* number of the matrix's own plan, where that was lent last; or 0 */
 } HybMGOrdered;
 
 /* A matrix of several processes that this one has whole, or its rows of */

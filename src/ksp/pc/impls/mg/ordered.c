@@ -15,25 +15,13 @@
 
 #define ORDERED_AT_ONCE 4000000 /* nonzeros of a large matrix */
 
-/* nothing is known of the matrix and its plan any more */
-static PetscErrorCode OrderedForget(HybMGOrdered *o)
-{
-  PetscErrorCode ierr = PETSC_SUCCESS;
-
-  PetscFunctionBegin;
-  if (o->planned) ierr = HybSpMVDestroy(&o->plan);
-  o->asked = o->planned = o->filled = PETSC_FALSE;
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybMGOrderedRelease(HybMG *h)
 {
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   for (int k = 0; k < HYB_MG_LEVELS; k++)
-    for (int part = 0; part < HYB_CYCLE_PARTS; part++) ierr = HybErrorFirst(ierr, OrderedForget(&h->ordered[k][part]));
+    for (int part = 0; part < HYB_CYCLE_PARTS; part++) ierr = HybErrorFirst(ierr, HybMatOrderedForget(&h->ordered[k][part].copy));
   (void)memset(h->ordered, 0, sizeof(h->ordered));
   h->applied = 0;
   PetscCall(ierr);
@@ -45,31 +33,11 @@ void HybMGOrderedReturn(const HybMGOrdered *o, HybSpMV **plan)
   if (o->lent) *plan = o->source;
 }
 
-/* Is the plan, with these values, there? It is made where that is worth it. */
-static PetscErrorCode OrderedMake(const HybMG *h, HybMGOrdered *o, Mat A, const HybCSR *csr)
-{
-  const PetscInt after = HybTuningGet()->ordered;
-
-  PetscFunctionBegin;
-  if (!after || !(o->worth || csr->nnz >= ORDERED_AT_ONCE || h->applied - o->since >= after)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!o->asked) {
-    PetscCall(HybSpMVOrderUp(o->source, csr, &o->plan, &o->planned));
-    o->asked = PETSC_TRUE;
-    if (o->planned) PetscCall(PetscInfo(A, "Multigrid's cycle has a copy of the values, %" PetscInt_FMT " x %" PetscInt_FMT ", in the order of the products %s: %g MB\n", csr->m, csr->n, o->plan.method->name, 1e-6 * (double)o->plan.keep.bytes));
-  }
-  if (!o->planned) PetscFunctionReturn(PETSC_SUCCESS);
-  o->plan.exec.stream = o->source->exec.stream;
-  if (!o->filled) PetscCall(HybSpMVOrder(o->source, csr, &o->plan));
-  o->filled = PETSC_TRUE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybMGOrderedLend(HybMG *h, HybMGOrdered *o, Mat A, const HybCSR *csr, HybSpMV **plan, PetscBool *moved)
 {
-  const PetscObjectState id  = (PetscObjectState)((PetscObject)A)->id;
-  const PetscBool        was = o->lent;
-  PetscObjectState       state;
-  PetscCount             moves;
+  const PetscInt  after = HybTuningGet()->ordered;
+  const PetscBool was = o->lent, large = (PetscBool)(csr->nnz >= ORDERED_AT_ONCE);
+  HybMatOrdered  *copy = &o->copy;
 
   PetscFunctionBegin;
   o->lent = PETSC_FALSE;
@@ -83,7 +51,7 @@ PetscErrorCode HybMGOrderedLend(HybMG *h, HybMGOrdered *o, Mat A, const HybCSR *
     PetscCall(HybMatGetOrdered(A, csr, *plan, &own));
     if (own) {
       if (!was || o->own != own->number) *moved = PETSC_TRUE;
-      PetscCall(OrderedForget(o));
+      PetscCall(HybMatOrderedForget(copy));
       o->source = *plan;
       o->own    = own->number;
       o->lent   = PETSC_TRUE;
@@ -93,23 +61,15 @@ PetscErrorCode HybMGOrderedLend(HybMG *h, HybMGOrdered *o, Mat A, const HybCSR *
     if (o->own) *moved = PETSC_TRUE;
     o->own = 0;
   }
-  PetscCall(PetscObjectStateGet((PetscObject)A, &state));
-  PetscCall(HybMatGetMoves(A, &moves));
-  if (o->source != *plan || o->number != (*plan)->number) PetscCall(OrderedForget(o));
-  o->source = *plan;
-  o->number = (*plan)->number;
-  if (o->id != id || o->state != state || o->moves != moves) {
-    o->worth  = (PetscBool)(h->applied - o->since >= HybTuningGet()->ordered);
-    o->since  = h->applied;
-    o->filled = PETSC_FALSE;
-    o->id     = id;
-    o->state  = state;
-    o->moves  = moves;
-  }
-  PetscCall(OrderedMake(h, o, A, csr));
-  if (!o->filled && o->planned) PetscCall(OrderedForget(o)); /* its memory is of no use now */
-  o->lent = o->filled;
-  if (o->lent) *plan = &o->plan;
+  if (o->source != *plan || o->number != (*plan)->number) PetscCall(HybMatOrderedForget(copy));
+  o->source  = *plan;
+  o->number  = (*plan)->number;
+  copy->used = h->applied - o->since;
+  PetscCall(HybMatOrderedLook(A, large, after, copy));
+  o->since = h->applied - copy->used;
+  if (after && (large || copy->worth || copy->used >= after)) PetscCall(HybMatOrderedFill(A, "Multigrid's cycle has", o->source, csr, copy));
+  o->lent = copy->filled;
+  if (o->lent) *plan = &copy->plan;
   if (o->lent != was) *moved = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -32,9 +32,9 @@ static PetscErrorCode HybDenseExec(Mat A, Mat B, PetscCount nnz, HybExec *x)
 
 static PetscErrorCode HybMultDense(Mat A, const HybExec *x, const HybLent *l, PetscBool transpose, Mat B, Mat C, HybArena *work)
 {
-  HybCSR         csr = l->csr;
+  HybCSR            csr = l->csr;
   HybMatDenseAccess b, c;
-  PetscErrorCode ierr;
+  PetscErrorCode    ierr;
 
   PetscFunctionBegin;
   if (HybExecOnDevice(x)) {

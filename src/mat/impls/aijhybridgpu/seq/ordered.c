@@ -12,27 +12,25 @@
 #include "seq.h"
 #include "../storage/where.h"
 
-/* Where A has other values than at the last look: whether those were applied often is noted, and their copy is old */
-static PetscErrorCode OrderedLook(Mat A, const Mat_SeqAIJHybridGPU *hyb, HybMultOrdered *o)
+PetscErrorCode HybMatOrderedLook(Mat A, PetscBool always, PetscCount after, HybMatOrdered *o)
 {
-  PetscObjectState state;
+  Mat_SeqAIJHybridGPU *hyb = NULL;
+  PetscObjectState     state;
 
   PetscFunctionBegin;
+  PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (o->state == state && o->moves == hyb->moves) PetscFunctionReturn(PETSC_SUCCESS);
-  o->worth    = (PetscBool)(o->products >= HybGlueState.options.multordered);
-  o->products = 0;
-  o->filled   = PETSC_FALSE;
-  o->state    = state;
-  o->moves    = hyb->moves;
-  if (o->worth || !o->planned) PetscFunctionReturn(PETSC_SUCCESS);
-  o->asked = o->planned = PETSC_FALSE; /* its memory is of no use now */
-  PetscCall(HybSpMVDestroy(&o->plan));
+  o->worth  = (PetscBool)(always || o->used >= after);
+  o->used   = 0;
+  o->filled = PETSC_FALSE;
+  o->state  = state;
+  o->moves  = hyb->moves;
+  if (o->planned && !o->worth) PetscCall(HybMatOrderedForget(o)); /* its memory is of no use now */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Has A a copy of these values? Memory that is short is no error: products go on without. */
-static PetscErrorCode OrderedFill(Mat A, const HybMultPlan *p, const HybCSR *csr, HybMultOrdered *o)
+PetscErrorCode HybMatOrderedFill(Mat A, const char *who, const HybSpMV *plan, const HybCSR *csr, HybMatOrdered *o)
 {
   PetscErrorCode ierr;
 
@@ -40,20 +38,22 @@ static PetscErrorCode OrderedFill(Mat A, const HybMultPlan *p, const HybCSR *csr
   if (!o->asked) {
     o->asked = PETSC_TRUE;
     PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-    ierr = HybSpMVOrderUp(&p->plan, csr, &o->plan, &o->planned);
+    ierr = HybSpMVOrderUp(plan, csr, &o->plan, &o->planned);
     PetscCall(PetscPopErrorHandler());
     if (ierr == PETSC_ERR_MEM)
       PetscCall(PetscInfo(A, "Memory is short: products with a vector go without a copy of the values\n"));
     else
-      PetscCheck(!ierr, PETSC_COMM_SELF, ierr, "A copy of the values, %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros, cannot be planned; -mat_aijhybridgpu_tuning mult_ordered=0 goes without", csr->m, csr->n, (PetscInt64)csr->nnz);
-    if (o->planned) PetscCall(PetscInfo(A, "Products with a vector have a copy of the values, %" PetscInt_FMT " x %" PetscInt_FMT ", in the order of the products %s: %g MB\n", csr->m, csr->n, o->plan.method->name, 1e-6 * (double)o->plan.keep.bytes));
+      PetscCheck(!ierr, PETSC_COMM_SELF, ierr, "A copy of the values, %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros, cannot be planned; -mat_aijhybridgpu_tuning mult_ordered=0,ordered=0 goes without", csr->m, csr->n, (PetscInt64)csr->nnz);
+    if (o->planned) PetscCall(PetscInfo(A, "%s a copy of the values, %" PetscInt_FMT " x %" PetscInt_FMT ", in the order of the products %s: %g MB\n", who, csr->m, csr->n, o->plan.method->name, 1e-6 * (double)o->plan.keep.bytes));
   }
   if (!o->planned) PetscFunctionReturn(PETSC_SUCCESS);
-  o->plan.exec.stream = p->plan.exec.stream;
-  if (!o->filled) PetscCall(HybSpMVOrder(&p->plan, csr, &o->plan));
+  o->plan.exec.stream = plan->exec.stream;
+  if (!o->filled) PetscCall(HybSpMVOrder(plan, csr, &o->plan));
   o->filled = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+#define ORDERED_WHO "Products with a vector have"
 
 /* Not where values may change unseen, in memory that the host writes and no door of ours tells of it; nor where
    launches are recorded in a graph, which may be run with other values, and meanwhile nothing is done */
@@ -71,9 +71,9 @@ PetscErrorCode HybMultOrderedNext(const HybView *v, const HybCSR *csr, HybMultPl
   *by = &p->plan;
   if (!after || p->onceonly || csr->nnz < HybTuningGet()->ordered_fewest || !OrderedMay(v->A, v->hyb, &v->x)) PetscFunctionReturn(PETSC_SUCCESS);
   if (!p->ordered) PetscCall(PetscNew(&p->ordered));
-  PetscCall(OrderedLook(v->A, v->hyb, p->ordered));
-  if (p->ordered->worth || p->ordered->products >= after) PetscCall(OrderedFill(v->A, p, csr, p->ordered));
-  if (p->ordered->products < after) p->ordered->products++;
+  PetscCall(HybMatOrderedLook(v->A, PETSC_FALSE, after, p->ordered));
+  if (p->ordered->worth || p->ordered->used >= after) PetscCall(HybMatOrderedFill(v->A, ORDERED_WHO, &p->plan, csr, p->ordered));
+  p->ordered->used++;
   if (p->ordered->filled) *by = &p->ordered->plan;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -88,9 +88,9 @@ PetscErrorCode HybMatGetOrdered(Mat A, const HybCSR *csr, const HybSpMV *plan, H
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   p = &hyb->device;
   if (plan != &p->plan || !p->ordered || !OrderedMay(A, hyb, &p->plan.exec)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(OrderedLook(A, hyb, p->ordered));
+  PetscCall(HybMatOrderedLook(A, PETSC_FALSE, HybGlueState.options.multordered, p->ordered));
   if (!p->ordered->planned) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(OrderedFill(A, p, csr, p->ordered));
+  PetscCall(HybMatOrderedFill(A, ORDERED_WHO, &p->plan, csr, p->ordered));
   *ordered = &p->ordered->plan;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -451,12 +451,22 @@ PetscErrorCode MatSeqAIJHybridGPUMove(Mat A, PetscBool values, PetscBool todevic
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode HybMatOrderedForget(HybMatOrdered *o)
+{
+  const PetscErrorCode ierr = o->planned ? HybSpMVDestroy(&o->plan) : PETSC_SUCCESS;
+
+  PetscFunctionBegin;
+  o->asked = o->planned = o->filled = PETSC_FALSE;
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode HybMultPlanDestroy(HybMultPlan *p)
 {
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  if (p->ordered && p->ordered->planned) ierr = HybSpMVDestroy(&p->ordered->plan);
+  if (p->ordered) ierr = HybMatOrderedForget(p->ordered);
   PetscCall(PetscFree(p->ordered));
   p->by = NULL;
   if (p->ready) {

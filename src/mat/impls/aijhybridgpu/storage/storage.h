@@ -75,17 +75,6 @@ typedef PetscErrorCode (*HybLendFn)(Mat, PetscInt, PetscBool, PetscBool, PetscIn
 /* Arrays that have been left while somebody held them */
 typedef struct _HybRetired *HybRetired;
 
-/* A copy of a matrix's values in the order of the product's kernel (seq/ordered.c) */
-typedef struct {
-  HybSpMV          plan;
-  PetscObjectState state;    /* of the values when they were looked at last */
-  PetscCount       moves;    /* and their HybMatGetMoves() */
-  PetscInt         products; /* that were done with them, as far as that is counted */
-  PetscBool        worth;    /* those before them were applied often */
-  PetscBool        asked;    /* whether there may be a plan */
-  PetscBool        planned, filled;
-} HybMultOrdered;
-
 /* A plan of the spmv room, for one pattern on one backend */
 typedef struct {
   PetscBool     ready;
@@ -95,8 +84,8 @@ typedef struct {
   HybPatternKey key;
   PetscCount    nonemptyrows;
   /* beside it, on the device, or NULL; not of a transpose */
-  HybMultOrdered *ordered;
-  const HybSpMV  *by; /* that did the last product there */
+  HybMatOrdered *ordered;
+  const HybSpMV *by; /* that did the last product there */
 } HybMultPlan;
 
 /* An explicit transpose on the device, refreshed by one gather when the values moved */
