@@ -22,22 +22,12 @@ void HybGlueClear(void)
 
 PetscErrorCode HybEventsRegister(void)
 {
-  PetscFunctionBegin;
-  PetscCall(PetscLogEventRegister("HybProdSym", MAT_CLASSID, &HybGlueState.event.productsymbolic));
-  PetscCall(PetscLogEventRegister("HybProdNum", MAT_CLASSID, &HybGlueState.event.productnumeric));
-  PetscCall(PetscLogEventRegister("HybAdopt", MAT_CLASSID, &HybGlueState.event.adopt));
-  PetscCall(PetscLogEventRegister("HybCheck", MAT_CLASSID, &HybGlueState.event.check));
-  PetscCall(PetscLogEventRegister("HybCopyTo", MAT_CLASSID, &HybGlueState.event.copyto));
-  PetscCall(PetscLogEventRegister("HybCopyFr", MAT_CLASSID, &HybGlueState.event.copyfrom));
-  PetscCall(PetscLogEventRegister("HybHostDup", MAT_CLASSID, &HybGlueState.event.hostduplicate));
-  PetscCall(PetscLogEventRegister("HybTranspose", MAT_CLASSID, &HybGlueState.event.transpose));
-  PetscCall(PetscLogEventRegister("HybNarrow", MAT_CLASSID, &HybGlueState.event.narrow));
-  {
-    /* in HybOp's order */
-    static const char *const names[HYB_OPS] = {"HybMult", "HybScale", "HybZero", "HybDiagScale", "HybGetDiag", "HybDiagSet", "HybNorm", "HybDuplicate", "HybCopy", "HybAXPY", "HybMatTrans", "HybSubMat", "HybCOOPattern", "HybCOOValues", "HybConvert", "HybDense", "HybZeros", "HybNoise"};
+  /* in HybOp's order */
+  static const char *const names[HYB_OPS] = {"HybProdSym", "HybProdNum", "HybAdopt", "HybCheck", "HybCopyTo", "HybCopyFr", "HybHostDup", "HybTranspose", "HybMult", "HybScale", "HybZero", "HybDiagScale", "HybGetDiag", "HybDiagSet", "HybNorm", "HybDuplicate", "HybCopy", "HybAXPY", "HybMatTrans", "HybSubMat", "HybCOOPattern", "HybCOOValues", "HybConvert", "HybDense", "HybZeros", "HybNoise"};
 
-    for (int op = 0; op < HYB_OPS; op++) PetscCall(PetscLogEventRegister(names[op], MAT_CLASSID, &HybGlueState.event.op[op]));
-  }
+  PetscFunctionBegin;
+  for (int op = 0; op < HYB_OPS; op++) PetscCall(PetscLogEventRegister(names[op], MAT_CLASSID, &HybGlueState.event.op[op]));
+  PetscCall(PetscLogEventRegister("HybNarrow", MAT_CLASSID, &HybGlueState.event.narrow));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

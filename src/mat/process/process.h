@@ -89,9 +89,17 @@ typedef enum {
   HYB_DEVICE_READY
 } HybDeviceStatus;
 
-/* Operations of Mat that the device may do. Each has its own event, within PETSc's, by which -log_view and the tests
-   know that the device did it. */
+/* What has an event of its own, within PETSc's. Operations of Mat that the device may do: by these -log_view and the
+   tests know that the device did it. What comes before them is part of other operations, but for a duplicate. */
 typedef enum {
+  HYB_OP_PRODUCTSYMBOLIC,
+  HYB_OP_PRODUCTNUMERIC,
+  HYB_OP_ADOPT,
+  HYB_OP_CHECK,
+  HYB_OP_COPYTO,
+  HYB_OP_COPYFROM,
+  HYB_OP_HOSTDUPLICATE,
+  HYB_OP_KEEPTRANSPOSE,
   HYB_OP_MULT, /* with a vector, transposed or not, added or not */
   HYB_OP_SCALE,
   HYB_OP_ZERO,
@@ -114,7 +122,7 @@ typedef enum {
 } HybOp;
 
 typedef struct {
-  PetscLogEvent op[HYB_OPS], productsymbolic, productnumeric, adopt, check, copyto, copyfrom, hostduplicate, transpose, narrow;
+  PetscLogEvent op[HYB_OPS], narrow;
 } HybEvents;
 
 typedef PetscErrorCode (*HybConverter)(Mat, MatType, MatReuse, Mat *);

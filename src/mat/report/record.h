@@ -29,7 +29,7 @@ typedef enum { /* records.c has the names, in this order */
                HYB_RECORD_AGAIN,
                HYB_RECORD_FACTOR,
                HYB_RECORD_GHOSTS, /* of a parallel matrix: the wait for other processes' entries of a vector */
-               HYB_RECORD_EVENTS  /* from here on: of HYB_Event(k) */
+               HYB_RECORD_EVENTS  /* from here on: HybOp's, then HybPhase's */
 } HybRecordOp;
 
 PETSC_INTERN PetscErrorCode HybRecordStart(HybRecordOp, Mat, const HybExec *);
@@ -38,7 +38,6 @@ PETSC_INTERN void           HybRecordWhy(const char *text);
 PETSC_INTERN void           HybRecordMade(Mat C, const char *by, Mat from);
 PETSC_INTERN void           HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal);
 PETSC_INTERN void           HybRecordLeft(Mat A);
-PETSC_INTERN HybRecordOp    HybRecordOfEvent(PetscLogEvent);
 
 #define HybRecording()                                       PetscUnlikely(HybGlueState.report.records != NULL && !HybGlueState.onhost)
 #define HybRecordBegin(op, A, x)                             (HybRecording() ? HybRecordStart(op, A, x) : PETSC_SUCCESS)
@@ -52,19 +51,20 @@ PETSC_INTERN HybRecordOp    HybRecordOfEvent(PetscLogEvent);
 /* A is about to go: its name is known now, and its blocks' with it */
 #define HybRecordGone(A) (HybRecording() ? HybRecordLeft(A) : (void)0)
 
-/* an event of ours, in PETSc's log and in the records */
-static inline PetscErrorCode HybEventBegin(PetscLogEvent event, Mat A)
+/* an event of ours, in PETSc's log and in the records: those of products have records of their own */
+#define HybEventRecords(op) ((op) >= HYB_OP_ADOPT && (op) != HYB_OP_MULT)
+static inline PetscErrorCode HybEventBegin(HybOp op, Mat A)
 {
   PetscFunctionBegin;
-  PetscCall(PetscLogEventBegin(event, A, 0, 0, 0));
-  PetscCall(HybRecordBegin(HybRecordOfEvent(event), A, NULL));
+  PetscCall(PetscLogEventBegin(HybGlueState.event.op[op], A, 0, 0, 0));
+  if (HybEventRecords(op)) PetscCall(HybRecordBegin((HybRecordOp)((int)HYB_RECORD_EVENTS + (int)op), A, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-static inline PetscErrorCode HybEventEnd(PetscLogEvent event, Mat A)
+static inline PetscErrorCode HybEventEnd(HybOp op, Mat A)
 {
   PetscFunctionBegin;
-  PetscCall(HybRecordEnd(HybRecordOfEvent(event), A, NULL, "", "", 0, 0));
-  PetscCall(PetscLogEventEnd(event, A, 0, 0, 0));
+  if (HybEventRecords(op)) PetscCall(HybRecordEnd((HybRecordOp)((int)HYB_RECORD_EVENTS + (int)op), A, NULL, "", "", 0, 0));
+  PetscCall(PetscLogEventEnd(HybGlueState.event.op[op], A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

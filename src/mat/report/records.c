@@ -39,73 +39,42 @@ static const char *const names[HYB_RECORD_EVENTS] = {
   [HYB_RECORD_FACTOR]           = "factorization",
   [HYB_RECORD_GHOSTS]           = "entries of other processes",
 };
-/* events of PETSc's log that are recorded too: those of no single operation, then HybOp's and HybPhase's */
-enum {
-  EVENT_ADOPT,
-  EVENT_CHECK,
-  EVENT_COPYTO,
-  EVENT_COPYFROM,
-  EVENT_HOSTDUPLICATE,
-  EVENT_TRANSPOSE,
-  EVENTS_OWN,
-  EVENTS = EVENTS_OWN + (int)HYB_OPS + (int)HYB_PHASES
-};
-#define OP(op)       [EVENTS_OWN + (int)HYB_OP_##op]
-#define PHASE(phase) [EVENTS_OWN + (int)HYB_OPS + (int)HYB_PHASE_##phase]
-static const char *const events[EVENTS] = {
-  [EVENT_ADOPT]         = "adoption of a result",
-  [EVENT_CHECK]         = "check of a pattern",
-  [EVENT_COPYTO]        = "copy to the device",
-  [EVENT_COPYFROM]      = "copy to the host",
-  [EVENT_HOSTDUPLICATE] = "duplicate on the host",
-  [EVENT_TRANSPOSE]     = "transpose kept for products",
-  OP(MULT)              = "kernel of a product with a vector",
-  OP(SCALE)             = "MatScale",
-  OP(ZERO)              = "MatZeroEntries",
-  OP(DIAGONALSCALE)     = "MatDiagonalScale",
-  OP(GETDIAGONAL)       = "MatGetDiagonal",
-  OP(DIAGONALSET)       = "MatDiagonalSet",
-  OP(NORM)              = "MatNorm",
-  OP(DUPLICATE)         = "MatDuplicate",
-  OP(COPY)              = "MatCopy",
-  OP(AXPY)              = "MatAXPY",
-  OP(TRANSPOSE)         = "MatTranspose",
-  OP(SUBMATRIX)         = "MatCreateSubMatrix",
-  OP(COOPATTERN)        = "MatSetPreallocationCOO",
-  OP(COOVALUES)         = "MatSetValuesCOO",
-  OP(CONVERT)           = "MatConvert",
-  OP(DENSE)             = "product with a dense matrix",
-  OP(ZEROS)             = "zeros of the diagonal",
-  OP(NOISE)             = "VecSetRandom",
-  PHASE(LOOK)           = "GAMG: the level's matrix",
-  PHASE(AGGREGATES)     = "GAMG: aggregates",
-  PHASE(TENTATIVE)      = "GAMG: prolongator before smoothing",
-  PHASE(ESTIMATE)       = "GAMG: eigenvalue estimate",
-  PHASE(SMOOTH)         = "GAMG: smoothed prolongator",
+/* events of PETSc's log that are recorded too: HybOp's and HybPhase's, but for those of products, with matrices and
+   with vectors, whose own records take in more */
+#define OP(op)       [(int)HYB_OP_##op]
+#define PHASE(phase) [(int)HYB_OPS + (int)HYB_PHASE_##phase]
+static const char *const events[(int)HYB_OPS + (int)HYB_PHASES] = {
+  OP(ADOPT)         = "adoption of a result",
+  OP(CHECK)         = "check of a pattern",
+  OP(COPYTO)        = "copy to the device",
+  OP(COPYFROM)      = "copy to the host",
+  OP(HOSTDUPLICATE) = "duplicate on the host",
+  OP(KEEPTRANSPOSE) = "transpose kept for products",
+  OP(SCALE)         = "MatScale",
+  OP(ZERO)          = "MatZeroEntries",
+  OP(DIAGONALSCALE) = "MatDiagonalScale",
+  OP(GETDIAGONAL)   = "MatGetDiagonal",
+  OP(DIAGONALSET)   = "MatDiagonalSet",
+  OP(NORM)          = "MatNorm",
+  OP(DUPLICATE)     = "MatDuplicate",
+  OP(COPY)          = "MatCopy",
+  OP(AXPY)          = "MatAXPY",
+  OP(TRANSPOSE)     = "MatTranspose",
+  OP(SUBMATRIX)     = "MatCreateSubMatrix",
+  OP(COOPATTERN)    = "MatSetPreallocationCOO",
+  OP(COOVALUES)     = "MatSetValuesCOO",
+  OP(CONVERT)       = "MatConvert",
+  OP(DENSE)         = "product with a dense matrix",
+  OP(ZEROS)         = "zeros of the diagonal",
+  OP(NOISE)         = "VecSetRandom",
+  PHASE(LOOK)       = "GAMG: the level's matrix",
+  PHASE(AGGREGATES) = "GAMG: aggregates",
+  PHASE(TENTATIVE)  = "GAMG: prolongator before smoothing",
+  PHASE(ESTIMATE)   = "GAMG: eigenvalue estimate",
+  PHASE(SMOOTH)     = "GAMG: smoothed prolongator",
 };
 #undef OP
 #undef PHASE
-#define HYB_RECORD_OPS ((int)HYB_RECORD_EVENTS + EVENTS)
-
-HybRecordOp HybRecordOfEvent(PetscLogEvent event)
-{
-  const HybEvents    *e               = &HybGlueState.event;
-  const PetscLogEvent own[EVENTS_OWN] = {
-    [EVENT_ADOPT]         = e->adopt,
-    [EVENT_CHECK]         = e->check,
-    [EVENT_COPYTO]        = e->copyto,
-    [EVENT_COPYFROM]      = e->copyfrom,
-    [EVENT_HOSTDUPLICATE] = e->hostduplicate,
-    [EVENT_TRANSPOSE]     = e->transpose,
-  };
-
-  for (int k = 0; k < EVENTS_OWN; k++)
-    if (event == own[k]) return (HybRecordOp)(HYB_RECORD_EVENTS + k);
-  for (int k = 0; k < HYB_OPS; k++)
-    if (event == e->op[k] && k != HYB_OP_MULT) return (HybRecordOp)(HYB_RECORD_EVENTS + EVENTS_OWN + k);
-  /* the products' own events, with matrices and with vectors: their records take in more */
-  return (HybRecordOp)HYB_RECORD_OPS;
-}
 
 const char *HybRecordOpName(int op)
 {
@@ -120,7 +89,7 @@ PetscBool HybOpIsMult(int op)
 /* Has GAMG's set-up of the plugin coarsened a matrix? Then it is an operator, whose products may all be a cycle's. */
 PetscBool HybOpIsCoarsening(int op)
 {
-  return (PetscBool)(op == (int)HYB_RECORD_EVENTS + EVENTS_OWN + (int)HYB_OPS + (int)HYB_PHASE_AGGREGATES);
+  return (PetscBool)(op == (int)HYB_RECORD_EVENTS + (int)HYB_OPS + (int)HYB_PHASE_AGGREGATES);
 }
 
 /* many and short: on a device some are timed, and stand for others */
@@ -134,7 +103,7 @@ PetscBool HybOpIsNested(int op)
 {
   const int event = op - (int)HYB_RECORD_EVENTS;
 
-  return (PetscBool)(event >= 0 && event < EVENTS_OWN && event != EVENT_HOSTDUPLICATE);
+  return (PetscBool)(event >= 0 && event <= (int)HYB_OP_KEEPTRANSPOSE && event != (int)HYB_OP_HOSTDUPLICATE);
 }
 
 const char *HybRoleName(HybRole role)
@@ -468,7 +437,6 @@ PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
   HybRecords *r = HybGlueState.report.records;
 
   PetscFunctionBegin;
-  if ((int)op >= HYB_RECORD_OPS) PetscFunctionReturn(PETSC_SUCCESS);
   HybMovedGet(&r->before[op]);
   r->begun[op]   = PETSC_TRUE;
   r->timing[op]  = PETSC_TRUE;
@@ -525,7 +493,6 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
                                                                                      : "";
 
   PetscFunctionBegin;
-  if ((int)op >= HYB_RECORD_OPS) PetscFunctionReturn(PETSC_SUCCESS);
   if (op == HYB_RECORD_FACTOR && !strcmp(method, "cusparse")) where = "device";
   rec = HybRecordGet(r, A);
   l   = HybKindLine(&rec->kind, (int)op, where, method, detail);
@@ -563,7 +530,7 @@ void HybRecordWhy(const char *text)
 
 PetscErrorCode HybRecordPhase(HybPhase phase, Mat A, PetscBool end)
 {
-  const HybRecordOp op = (HybRecordOp)(HYB_RECORD_OPS - (int)HYB_PHASES + (int)phase);
+  const HybRecordOp op = (HybRecordOp)((int)HYB_RECORD_EVENTS + (int)HYB_OPS + (int)phase);
 
   PetscFunctionBegin;
   if (!end)

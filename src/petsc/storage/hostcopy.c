@@ -216,13 +216,13 @@ static PetscErrorCode HybHostDuplicate(Mat A, PetscBool values, Mat *B)
     const PetscBool  ashared = (PetscBool)(hyb->copy.pattern && HybShared(hyb) && (PetscScalar *)hyb->copy.csr.a == a);
 
     PetscCall(MatSeqAIJGetCSRAndMemType(*B, &bi, &bj, &ba, &mtype));
-    PetscCall(HybEventBegin(HybGlueState.event.hostduplicate, A));
+    PetscCall(HybEventBegin(HYB_OP_HOSTDUPLICATE, A));
     ierr = x.backend->copy(&x, (void *)bj, j, sizeof(PetscInt) * (size_t)nnz, jshared ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST);
     if (!ierr && values) ierr = x.backend->copy(&x, ba, a, sizeof(PetscScalar) * (size_t)nnz, ashared ? HYB_COPY_DEVICE_TO_HOST : HYB_COPY_HOST_TO_HOST);
     if (ierr) (void)MatDestroy(B); /* its entries are nothing yet */
     PetscCall(ierr);
     PetscCall(HybLogToHost(((jshared ? sizeof(PetscInt) : 0) + (ashared && values ? sizeof(PetscScalar) : 0)) * (PetscLogDouble)nnz));
-    PetscCall(HybEventEnd(HybGlueState.event.hostduplicate, A));
+    PetscCall(HybEventEnd(HYB_OP_HOSTDUPLICATE, A));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -71,14 +71,14 @@ PetscErrorCode HybMatDiagonalZeros(Mat A, PetscBool *known, PetscCount *zeros)
   /* of a row that has its diagonal twice the device may see the other one; MatGetDiagonal() will ask the same */
   PetscCall(HybMatAscends(local, &x, &ascends));
   if (!ascends) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_ZEROS], A));
+  PetscCall(HybEventBegin(HYB_OP_ZEROS, A));
   PetscCall(HybMatGetCSR(local, &x, PETSC_TRUE, &csr));
   work = HybArenaOn(&x);
   ierr = HybDiagonalZerosIn(&x, &work, &csr, zeros);
   (void)HybArenaReset(&work);
   PetscCall(HybMatRestoreCSR(local, &x, &csr));
   PetscCall(ierr);
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_ZEROS], A));
+  PetscCall(HybEventEnd(HYB_OP_ZEROS, A));
   *known = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -94,9 +94,9 @@ PetscErrorCode HybMatNoise(Mat A, Vec v)
   PetscCall(HybMatGetLocal(A, &local));
   if (local) PetscCall(HybMatGetSmootherExec(local, &x));
   PetscCall(VecGetOwnershipRange(v, &first, &end));
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NOISE], A));
+  PetscCall(HybEventBegin(HYB_OP_NOISE, A));
   PetscCall(HybVecGet(&x, v, PETSC_FALSE, PETSC_TRUE, &d));
   PetscCall(HybVecRestore(x.backend->krylov->noise(&x, first, end - first, (HybScalar *)d.there), &d));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NOISE], A));
+  PetscCall(HybEventEnd(HYB_OP_NOISE, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

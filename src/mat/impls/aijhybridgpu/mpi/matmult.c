@@ -122,12 +122,12 @@ static PetscErrorCode HybMPIMultTogether(HybMPIMult *m, HybSpMVMode mode, HybPee
   p->z    = (HybScalar *)m->dz.there;
   p->mode = (int)mode;
   ierr    = HybRecordBegin(op, m->blocks[0], &m->x);
-  if (!ierr) ierr = HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], m->A);
+  if (!ierr) ierr = HybEventBegin(HYB_OP_MULT, m->A);
   if (!ierr) ierr = PetscLogGpuTimeBegin();
   if (ierr) HybHaloAbandon(m->halo, &m->x, sizeof(HybScalar), p->transpose, ierr);
   PetscCall(ierr);
   HybCallBoth(HybHaloMult(m->halo, &m->x, p), PetscLogGpuTimeEnd());
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], m->A));
+  PetscCall(HybEventEnd(HYB_OP_MULT, m->A));
   PetscCall(HybRecordEnd(op, m->blocks[0], &m->x, "one launch", "", 2.0 * ((PetscLogDouble)p->D.csr.nnz + (PetscLogDouble)p->O.csr.nnz), HybMultBytes(&p->D.csr, mode) + HybMultBytes(&p->O.csr, HYB_SPMV_ADD)));
   PetscCall(MatSeqAIJHybridGPUMultEnd(m->blocks[0], &m->x, p->transpose, mode));
   PetscCall(MatSeqAIJHybridGPUMultEnd(m->blocks[1], &m->x, p->transpose, p->transpose ? HYB_SPMV_SET : mode == HYB_SPMV_SET ? HYB_SPMV_ADD

@@ -451,7 +451,7 @@ static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, c
     PetscCall(HybMPICOOAgree(A, PetscObjectCompose((PetscObject)A, "HybMPICOO", NULL)));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  ierr = HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A);
+  ierr = HybEventBegin(HYB_OP_COOPATTERN, A);
   if (!ierr) ierr = MatMPIAIJHybridGPULeftOptions(A, asked);
   if (!ierr) ierr = HybMPICOOBegin(&x, ncoo, ij, host, copy, &c);
   for (int k = 0; k < 2; k++) ij[k] = (const PetscInt *)host[k];
@@ -459,7 +459,7 @@ static PetscErrorCode MatMPIAIJHybridGPUPreallocateCOO(Mat A, PetscCount ncoo, c
   if (c) (void)HybMPICOODestroy(c);
   for (int k = 0; k < 2; k++) PetscCall(PetscFree(copy[k]));
   PetscCall(ierr);
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOPATTERN], A));
+  PetscCall(HybEventEnd(HYB_OP_COOPATTERN, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

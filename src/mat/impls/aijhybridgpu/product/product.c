@@ -169,7 +169,7 @@ static PetscErrorCode HybMatProductTell(Mat C, HybMatProduct *mp, const HybParCS
   PetscBool      info;
 
   PetscFunctionBegin;
-  PetscCall(HybEventEnd(HybGlueState.event.productsymbolic, C));
+  PetscCall(HybEventEnd(HYB_OP_PRODUCTSYMBOLIC, C));
   if (HybExecOnDevice(x)) HybGlueState.counts.deviceops++;
   method = HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod);
   PetscCall(HybGlueCountProduct(method));
@@ -203,7 +203,7 @@ static PetscErrorCode HybMatProductSymbolic(Mat C, HybMatProduct *mp, PetscBool 
   PetscCall(PetscMemzero(&result, sizeof(result)));
   for (int b = 0; b < 2; b++) out[b] = HybArenaOn(x);
   HybMatProductDo(mp, HybProductSetBlockSize, HybParProductSetBlockSize, HybMatProductBlockSize(o->n, o->mat));
-  ierr = HybErrorFirst(ierr, HybEventBegin(HybGlueState.event.productsymbolic, C));
+  ierr = HybErrorFirst(ierr, HybEventBegin(HYB_OP_PRODUCTSYMBOLIC, C));
   if (mp->blocks == 2) {
     ierr = HybParProductSymbolic(mp->several, ierr, &o->csr[0], &o->csr[1], o->n == 3 ? &o->csr[2] : NULL, out, &result);
     ierr = HybParResultPattern(C, mp, ierr, again, out, &result);
@@ -379,7 +379,7 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   PetscCall(HybMatProductPlan(C, mp, o));
   op   = mp->again ? HYB_RECORD_AGAIN : HYB_RECORD_NUMERIC;
   ierr = HybRecordBegin(op, C, &mp->exec);
-  ierr = HybErrorFirst(ierr, HybEventBegin(HybGlueState.event.productnumeric, C));
+  ierr = HybErrorFirst(ierr, HybEventBegin(HYB_OP_PRODUCTNUMERIC, C));
   PetscCall(HybMatProductCompute(C, mp, ierr, o));
   *whole = PETSC_TRUE;
   if (mp->blocks == 2)
@@ -387,7 +387,7 @@ static PetscErrorCode HybMatProductNumeric(Mat C, HybMatProduct *mp, HybOperands
   else
     HybProductGetInfo(mp->one, &flops, &bytes, &peak);
   PetscCall(HybLogFlops(&mp->exec, flops));
-  PetscCall(HybEventEnd(HybGlueState.event.productnumeric, C));
+  PetscCall(HybEventEnd(HYB_OP_PRODUCTNUMERIC, C));
   if (HybRecording()) {
     method = HybMatProductDo(mp, HybProductGetMethod, HybParProductGetMethod);
     PetscCall(HybRecordEnd(op, C, &mp->exec, method, MatProductTypes[C->product->type], flops, 0));

@@ -302,7 +302,7 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType t
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybFindConverter(type, &f));
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_CONVERT], A));
+  PetscCall(HybEventBegin(HYB_OP_CONVERT, A));
   B = *newmat;
   if (reuse == MAT_REUSE_MATRIX)
     PetscCall(HybValuesToCUSPARSE(&x, &csr, B));
@@ -320,7 +320,7 @@ static PetscErrorCode MatConvert_SeqAIJHybridGPU_SeqAIJCUSPARSE(Mat A, MatType t
     PetscCall(HybBecome(A, &B));
   else
     *newmat = B;
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_CONVERT], *newmat));
+  PetscCall(HybEventEnd(HYB_OP_CONVERT, *newmat));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -375,17 +375,17 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
       PetscCall(MatCopy(A, *newmat, SAME_NONZERO_PATTERN));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
-    PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_CONVERT], A));
+    PetscCall(HybEventBegin(HYB_OP_CONVERT, A));
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(*newmat, &xb, PETSC_TRUE, &b));
     PetscCheck(b.nnz == csr.nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_INCOMP, "The matrix has %" PetscInt64_FMT " nonzeros, the one to be used again %" PetscInt64_FMT, (PetscInt64)csr.nnz, (PetscInt64)b.nnz);
     PetscCall(xb.backend->copy(&xb, b.a, csr.a, sizeof(HybScalar) * (size_t)b.nnz, HYB_COPY_DEVICE_TO_DEVICE));
     PetscCall(MatSeqAIJHybridGPUDeviceWritten(*newmat, &xb));
     PetscCall(MatSeqAIJCUSPARSERestoreArrayRead(A, &a));
     PetscCall(MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, &i, &j));
-    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_CONVERT], A));
+    PetscCall(HybEventEnd(HYB_OP_CONVERT, A));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_CONVERT], A));
+  PetscCall(HybEventBegin(HYB_OP_CONVERT, A));
   PetscCall(MatCreate(PetscObjectComm((PetscObject)A), &B));
   PetscCall(MatSetSizes(B, A->rmap->n, A->cmap->n, A->rmap->n, A->cmap->n));
   PetscCall(MatSetBlockSizes(B, A->rmap->bs, A->cmap->bs));
@@ -399,7 +399,7 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
     PetscCall(MatHeaderReplace(A, &B)); /* as PETSc, which goes entry by entry */
   else
     *newmat = B;
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_CONVERT], *newmat));
+  PetscCall(HybEventEnd(HYB_OP_CONVERT, *newmat));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -160,7 +160,7 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOPATTERN], A));
+  PetscCall(HybEventBegin(HYB_OP_COOPATTERN, A));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   MatSeqAIJHybridGPULookAtOptions(A);
   unused = HybUnusedIsError(A);
@@ -200,7 +200,7 @@ static PetscErrorCode MatSetPreallocationCOO_Device(Mat A, const HybExec *x, Pet
   /* MatSetPreallocationCOO() counts the new pattern once more after this */
   hyb->copy.key.nonzerostate = A->nonzerostate + 1;
   hyb->checkkey              = hyb->copy.key;
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOPATTERN], A));
+  PetscCall(HybEventEnd(HYB_OP_COOPATTERN, A));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -315,7 +315,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat A, HybCOO *coo, const Hy
   HybCSR               csr;
 
   PetscFunctionBegin;
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COOVALUES], A));
+  PetscCall(HybEventBegin(HYB_OP_COOVALUES, A));
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, PETSC_TRUE, &csr));
   PetscCall(HybCOOCheck(coo, &csr));
@@ -323,7 +323,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat A, HybCOO *coo, const Hy
   PetscCall(MatSeqAIJHybridGPUDeviceWritten(A, x));
   hyb->assembling = hyb->copy.mark.state;
   PetscCall(PetscLogGpuFlops((PetscLogDouble)coo->ncoo));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COOVALUES], A));
+  PetscCall(HybEventEnd(HYB_OP_COOVALUES, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

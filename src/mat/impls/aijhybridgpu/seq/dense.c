@@ -71,10 +71,10 @@ static PetscErrorCode HybDenseNumeric(Mat A, PetscBool transpose, Mat B, Mat C)
   PetscCheck((transpose ? l.csr.m : l.csr.n) == B->rmap->n && (transpose ? l.csr.n : l.csr.m) == C->rmap->n && B->cmap->n == C->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A %" PetscInt_FMT " x %" PetscInt_FMT " matrix%s and a dense one of %" PetscInt_FMT " x %" PetscInt_FMT " have no product of %" PetscInt_FMT " x %" PetscInt_FMT, l.csr.m,
              l.csr.n, transpose ? ", transposed," : "", B->rmap->n, B->cmap->n, C->rmap->n, C->cmap->n);
   PetscCall(HybDenseExec(A, B, l.csr.nnz, &x));
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DENSE], A));
+  PetscCall(HybEventBegin(HYB_OP_DENSE, A));
   work = HybArenaOn(&x);
   HybCallBoth(HybMultDense(A, &x, &l, transpose, B, C, &work), HybArenaReset(&work));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DENSE], A));
+  PetscCall(HybEventEnd(HYB_OP_DENSE, A));
   PetscCall(HybLentRestore(A, &l));
   if (HybExecOnDevice(&x)) HybGlueState.counts.deviceops++;
   PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));

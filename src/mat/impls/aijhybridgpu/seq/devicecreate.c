@@ -226,14 +226,14 @@ static PetscErrorCode MatDuplicate_SeqAIJHybridGPU(Mat A, MatDuplicateOption op,
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DUPLICATE], A));
+  PetscCall(HybEventBegin(HYB_OP_DUPLICATE, A));
   PetscCall(MatSeqAIJHybridGPUCreateLike(A, A->rmap->n, A->cmap->n, A->rmap->bs, A->cmap->bs, B));
   PetscCall(PetscLayoutReference(A->rmap, &(*B)->rmap));
   PetscCall(PetscLayoutReference(A->cmap, &(*B)->cmap));
   ierr = MatSeqAIJHybridGPUCloneOnDevice(A, &x, (PetscBool)(op == MAT_COPY_VALUES), *B);
   if (ierr) (void)MatDestroy(B);
   PetscCall(ierr);
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DUPLICATE], A));
+  PetscCall(HybEventEnd(HYB_OP_DUPLICATE, A));
   PetscCall(MatSeqAIJHybridGPUShare(A, *B));
   (*B)->num_ass = 0; /* a duplicate was never assembled itself */
   PetscCall(MatSeqAIJHybridGPUGetData(*B, &b));
@@ -388,7 +388,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
     }
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_TRANSPOSE], A));
+  PetscCall(HybEventBegin(HYB_OP_TRANSPOSE, A));
   if (reuse == MAT_REUSE_MATRIX) PetscCall(HybDerivedRefresh(A, *B, &x, NULL, NULL, &done));
   if (!done) {
     arrays = HybArenaOn(&x);
@@ -418,7 +418,7 @@ static PetscErrorCode MatTranspose_SeqAIJHybridGPU(Mat A, MatReuse reuse, Mat *B
         *B = T;
     }
   }
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_TRANSPOSE], A));
+  PetscCall(HybEventEnd(HYB_OP_TRANSPOSE, A));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -525,12 +525,12 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
   PetscCall(ISGetMinMax(isrow, &rmin, &rmax));
   /* the parent says what is wrong with it */
   if (nrows && (rmin < 0 || rmax >= A->rmap->n)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_SUBMATRIX], A));
+  PetscCall(HybEventBegin(HYB_OP_SUBMATRIX, A));
   if (reuse == MAT_REUSE_MATRIX) {
     PetscCall(HybDerivedRefresh(A, *B, &x, isrow, iscol, done));
     if (*done) PetscCall(MatSeqAIJHybridGPUAssembleWritten(*B)); /* as the parent */
     if (*done || !MatIsSeqAIJHybridGPU(*B) || (*B)->rmap->n != nrows || (*B)->cmap->n != ncols) {
-      PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A));
+      PetscCall(HybEventEnd(HYB_OP_SUBMATRIX, A));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
@@ -543,7 +543,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     PetscCall(ISRestoreIndices(isrow, &rows));
     PetscCall(PetscFree(colmap));
   } else { /* a column twice, or one that is not there */
-    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A));
+    PetscCall(HybEventEnd(HYB_OP_SUBMATRIX, A));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (reuse == MAT_REUSE_MATRIX) {
@@ -568,7 +568,7 @@ static PetscErrorCode MatSeqAIJHybridGPUSubMatrix(Mat A, IS isrow, IS iscol, Mat
     *B                                                = S;
     *done                                             = PETSC_TRUE;
   }
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SUBMATRIX], A));
+  PetscCall(HybEventEnd(HYB_OP_SUBMATRIX, A));
   if (*done) HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -56,7 +56,7 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_SCALE], A));
+  PetscCall(HybEventBegin(HYB_OP_SCALE, A));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   if (alpha == (PetscScalar)0) PetscCall(HybZeroWins(&zero));
   if (zero)
@@ -64,7 +64,7 @@ static PetscErrorCode MatScale_SeqAIJHybridGPU(Mat A, PetscScalar alpha)
   else
     PetscCall(x.backend->csr->scale(&x, csr.nnz, (HybScalar *)&alpha, csr.a));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_SCALE], A));
+  PetscCall(HybEventEnd(HYB_OP_SCALE, A));
   PetscCall(HybLogFlops(&x, (PetscLogDouble)csr.nnz));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -85,11 +85,11 @@ static PetscErrorCode MatZeroEntries_SeqAIJHybridGPU(Mat A)
     PetscCall(MatSeqAIJHybridGPUWriteEnd(A, &w, PETSC_TRUE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_ZERO], A));
+  PetscCall(HybEventBegin(HYB_OP_ZERO, A));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(x.backend->zero(&x, csr.a, sizeof(HybScalar) * (size_t)csr.nnz));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_ZERO], A));
+  PetscCall(HybEventEnd(HYB_OP_ZERO, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -169,11 +169,11 @@ static PetscErrorCode MatDiagonalScale_SeqAIJHybridGPU(Mat A, Vec l, Vec r)
     PetscCall(VecGetLocalSize(r, &n));
     PetscCheck(n == A->cmap->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Right scaling vector has %" PetscInt_FMT " entries, the matrix %" PetscInt_FMT " columns", n, A->cmap->n);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DIAGONALSCALE], A));
+  PetscCall(HybEventBegin(HYB_OP_DIAGONALSCALE, A));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybDiagonalScaleOnDevice(&x, &csr, l, r));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, interface));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DIAGONALSCALE], A));
+  PetscCall(HybEventEnd(HYB_OP_DIAGONALSCALE, A));
   PetscCall(PetscLogGpuFlops((PetscLogDouble)csr.nnz * ((l != NULL) + (r != NULL))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -218,11 +218,11 @@ static PetscErrorCode MatGetDiagonal_SeqAIJHybridGPU(Mat A, Vec v)
     PetscCall((*HYB_PARENT.getdiagonal)(A, v));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A));
+  PetscCall(HybEventBegin(HYB_OP_GETDIAGONAL, A));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   PetscCall(HybGetDiagonalOnDevice(&x, &csr, v, n));
   PetscCall(MatSeqAIJHybridGPUReadEnd(A, &x));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_GETDIAGONAL], A));
+  PetscCall(HybEventEnd(HYB_OP_GETDIAGONAL, A));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -270,7 +270,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
   if (A->rmap->n > A->cmap->n) device = PETSC_FALSE;
 #endif
   if (device) {
-    PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_DIAGONALSET], A));
+    PetscCall(HybEventBegin(HYB_OP_DIAGONALSET, A));
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
     PetscCall(HybDiagonalSetOnDevice(&x, &csr, v, alpha, add, &missing));
     if (!missing) PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(A, &x, PETSC_TRUE));
@@ -281,7 +281,7 @@ static PetscErrorCode MatSeqAIJHybridGPUDiagonalSet(Mat A, Vec v, const PetscSca
       hyb->copy.mark.step = PETSC_TRUE;
     }
 #endif
-    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_DIAGONALSET], A));
+    PetscCall(HybEventEnd(HYB_OP_DIAGONALSET, A));
     if (!missing) PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatSeqAIJHybridGPUDiagonalIsFull(A, &full));
@@ -331,11 +331,11 @@ static PetscErrorCode MatNorm_SeqAIJHybridGPU(Mat A, NormType type, PetscReal *n
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   which = type == NORM_1 ? HYB_NORM_1 : (type == NORM_FROBENIUS ? HYB_NORM_FROBENIUS : HYB_NORM_INFINITY);
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_NORM], A));
+  PetscCall(HybEventBegin(HYB_OP_NORM, A));
   PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, &x, PETSC_TRUE, &csr));
   work = HybArenaOn(&x);
   HybCallBoth(x.backend->csr->norm(&x, &work, &csr, which, norm), HybArenaReset(&work));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_NORM], A));
+  PetscCall(HybEventEnd(HYB_OP_NORM, A));
   HybGlueState.counts.deviceops++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -368,7 +368,7 @@ static PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATSEQAIJ, &seq));
   if (seq && A != B && MatIsSeqAIJHybridGPU(B)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(B, &x, &device));
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_COPY], B));
+  PetscCall(HybEventBegin(HYB_OP_COPY, B));
   sent = PETSC_FALSE;
   if (MatIsSeqAIJHybridGPU(A)) {
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
@@ -377,7 +377,7 @@ static PetscErrorCode MatSeqAIJHybridGPUCopyValues(Mat A, Mat B, PetscBool *done
   PetscCall(HybLentGet(A, PETSC_TRUE, &l));
   HybCallBoth(HybCopyLentValues(A, &l, sent, B, &x), HybLentRestore(A, &l));
   PetscCall(MatSeqAIJHybridGPUDeviceWrittenStep(B, &x, PETSC_TRUE));
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_COPY], B));
+  PetscCall(HybEventEnd(HYB_OP_COPY, B));
   *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -620,9 +620,9 @@ static PetscErrorCode MatAXPY_SeqAIJHybridGPU(Mat Y, PetscScalar alpha, Mat X, M
   PetscFunctionBegin;
   if (X != Y && MatIsSeqAIJHybridGPU(X) && MatIsSeqAIJHybridGPU(Y)) PetscCall(MatSeqAIJHybridGPUWriteOnDevice(Y, &x, &device));
   if (device) {
-    PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_AXPY], Y));
+    PetscCall(HybEventBegin(HYB_OP_AXPY, Y));
     PetscCall(HybAXPYOnDevice(Y, alpha, X, str, &x, &device));
-    PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_AXPY], Y));
+    PetscCall(HybEventEnd(HYB_OP_AXPY, Y));
   }
   if (!device) PetscCall(HybAXPYOnHost(Y, alpha, X, str));
   PetscFunctionReturn(PETSC_SUCCESS);

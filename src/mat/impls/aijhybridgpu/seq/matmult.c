@@ -98,7 +98,7 @@ PetscErrorCode HybViewTranspose(const HybView *v, PetscBool conjugate, HybDevice
     PetscCall(HybArenaReset(&t->arena));
   }
   if (t->ready && !t->stale && t->state == hyb->copy.mark.state && t->conjugated == conjugate) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HybGlueState.event.transpose, v->A));
+  PetscCall(HybEventBegin(HYB_OP_KEEPTRANSPOSE, v->A));
   if (!t->ready) {
     HybArena work;
     HybExec  w = *x;
@@ -115,7 +115,7 @@ PetscErrorCode HybViewTranspose(const HybView *v, PetscBool conjugate, HybDevice
   t->state      = hyb->copy.mark.state;
   t->conjugated = conjugate;
   t->stale      = PETSC_FALSE;
-  PetscCall(HybEventEnd(HybGlueState.event.transpose, v->A));
+  PetscCall(HybEventEnd(HYB_OP_KEEPTRANSPOSE, v->A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -170,10 +170,10 @@ static PetscErrorCode HybMultArrays(HybView *v, PetscBool transpose, PetscBool c
   else
     PetscCall(HybMultOrderedNext(v, &csr, plan, &by));
   plan->by = by;
-  PetscCall(HybEventBegin(HybGlueState.event.op[HYB_OP_MULT], v->A));
+  PetscCall(HybEventBegin(HYB_OP_MULT, v->A));
   PetscCall(PetscLogGpuTimeBegin());
   HybCallBoth(HybSpMVApply(by, &csr, (const HybScalar *)xx, mode, (const HybScalar *)yy, (HybScalar *)zz), PetscLogGpuTimeEnd());
-  PetscCall(HybEventEnd(HybGlueState.event.op[HYB_OP_MULT], v->A));
+  PetscCall(HybEventEnd(HYB_OP_MULT, v->A));
   PetscCall(HybMultLogFlops(plan, csr.nnz, mode));
   PetscCall(MatSeqAIJHybridGPUReadEnd(v->A, &v->x));
   HybGlueState.counts.deviceops++;

@@ -81,7 +81,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   PetscFunctionBegin;
   /* the table goes, and the operations that lie over C's */
   if (HybHashActive(C)) PetscCall(MatSeqAIJSetPreallocation(C, 0, NULL));
-  PetscCall(HybEventBegin(HybGlueState.event.adopt, C));
+  PetscCall(HybEventBegin(HYB_OP_ADOPT, C));
   PetscCall(MatSeqAIJHybridGPUGetData(C, &hyb));
   HybHostOnlyEnd(C, hyb);
   PetscCall(PetscLayoutSetUp(C->rmap));
@@ -112,7 +112,7 @@ static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const 
   PetscCall(PetscObjectStateGet((PetscObject)C, &state));
   PetscCall(HybAdopted(C, hyb, C->nonzerostate, state));
   PetscCall(HybInodesLend(C, PETSC_TRUE));
-  PetscCall(HybEventEnd(HybGlueState.event.adopt, C));
+  PetscCall(HybEventEnd(HYB_OP_ADOPT, C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -151,13 +151,13 @@ static PetscErrorCode HybTakeSmall(Mat C, HybArena *arrays, const HybCSR *csr, P
   *taken = (PetscBool)(HybGlueState.setcolumnindices && csr->nnz <= HYB_TAKEN_SMALL && csr->m <= HYB_TAKEN_SMALL && !C->preallocated && hyb->lives == HYB_LIVES_HOST && !hyb->arrays.blocks && !HybStorageServed());
   if (HybHashActive(C)) *taken = PETSC_FALSE;
   if (!*taken) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybEventBegin(HybGlueState.event.adopt, C));
+  PetscCall(HybEventBegin(HYB_OP_ADOPT, C));
   PetscCall(PetscObjectStateGet((PetscObject)C, &state));
   HybInside(C, HybFillRows(C, csr));
   hyb->neverpreallocated = PETSC_TRUE;
   hyb->adoptions++;
   PetscCall(HybAdopted(C, hyb, nonzerostate, state));
-  PetscCall(HybEventEnd(HybGlueState.event.adopt, C));
+  PetscCall(HybEventEnd(HYB_OP_ADOPT, C));
   PetscCall(HybArenaReset(arrays));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -31,7 +31,7 @@ static PetscErrorCode HybCopyPattern(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybE
   if (!HybBorn(hyb)) MatSeqAIJHybridGPUSetBornOps(A, PETSC_FALSE);
   if (hyb->lives == HYB_LIVES_HOST) PetscCall(HybStorageGo(hyb, HYB_LIVES_COPIED));
   PetscCall(PetscMemzero(&d->key, sizeof(d->key)));
-  PetscCall(HybEventBegin(HybGlueState.event.copyto, A));
+  PetscCall(HybEventBegin(HYB_OP_COPYTO, A));
   PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, (PetscCount)host->m + 1, sizeof(PetscInt), &d->csr.i));
   PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, host->nnz, sizeof(PetscInt), &d->csr.j));
   if (host->i)
@@ -40,7 +40,7 @@ static PetscErrorCode HybCopyPattern(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybE
     PetscCall(x->backend->zero(x, d->csr.i, sizeof(PetscInt) * ((size_t)host->m + 1)));
   PetscCall(x->backend->copy(x, d->csr.j, host->j, sizeof(PetscInt) * (size_t)host->nnz, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(HybLogToDevice(sizeof(PetscInt) * ((PetscLogDouble)host->nnz + host->m + 1)));
-  PetscCall(HybEventEnd(HybGlueState.event.copyto, A));
+  PetscCall(HybEventEnd(HYB_OP_COPYTO, A));
   d->key          = *key;
   d->nonemptyrows = HybCountNonemptyRows(host, &d->longest);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -61,10 +61,10 @@ static PetscErrorCode HybCopyValues(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybEx
   else
     hyb->inserted = PETSC_FALSE;
   if (!d->csr.a) PetscCall(HybArenaAlloc(&d->arena, HYB_MEM_DEVICE, d->csr.nnz, sizeof(HybScalar), &d->csr.a));
-  PetscCall(HybEventBegin(HybGlueState.event.copyto, A));
+  PetscCall(HybEventBegin(HYB_OP_COPYTO, A));
   PetscCall(x->backend->copy(x, d->csr.a, from, sizeof(HybScalar) * (size_t)d->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(HybLogToDevice(sizeof(HybScalar) * (PetscLogDouble)d->csr.nnz));
-  PetscCall(HybEventEnd(HybGlueState.event.copyto, A));
+  PetscCall(HybEventEnd(HYB_OP_COPYTO, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -98,9 +98,9 @@ PetscErrorCode HybRowsLook(Mat A, const HybPatternKey *key, const HybExec *x, co
     PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
     if (HybPatternKeyEqual(key, &hyb->checkkey)) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(HybEventBegin(HybGlueState.event.check, A));
+  PetscCall(HybEventBegin(HYB_OP_CHECK, A));
   HybCallBoth(x->backend->csr->check(x, &work, csr, nbad, badrow), HybArenaReset(&work));
-  PetscCall(HybEventEnd(HybGlueState.event.check, A));
+  PetscCall(HybEventEnd(HYB_OP_CHECK, A));
   if (hyb && !*nbad) hyb->checkkey = *key;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

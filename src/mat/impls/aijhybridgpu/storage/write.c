@@ -40,10 +40,10 @@ PetscErrorCode MatSeqAIJHybridGPUDeviceWrittenStep(Mat A, const HybExec *x, Pets
   hyb->transpose.stale = PETSC_TRUE;
   if (!HybShared(hyb)) {
     hyb->copy.values = PETSC_FALSE; /* not the host's, until they are there */
-    PetscCall(HybEventBegin(HybGlueState.event.copyfrom, A));
+    PetscCall(HybEventBegin(HYB_OP_COPYFROM, A));
     PetscCall(x->backend->copy(x, a, hyb->copy.csr.a, sizeof(HybScalar) * (size_t)hyb->copy.csr.nnz, HYB_COPY_DEVICE_TO_HOST));
     PetscCall(HybLogToHost(sizeof(HybScalar) * (PetscLogDouble)hyb->copy.csr.nnz));
-    PetscCall(HybEventEnd(HybGlueState.event.copyfrom, A));
+    PetscCall(HybEventEnd(HYB_OP_COPYFROM, A));
   }
   PetscCall(x->backend->sync(x)); /* the host may look at any time */
   HybInside(A, MatSeqAIJRestoreArray(A, &a));
@@ -94,11 +94,11 @@ PetscErrorCode MatSeqAIJHybridGPUWriteBack(Mat A, const HybExec *x, const HybWri
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   hyb->copy.values = PETSC_FALSE; /* not the host's, until they are there */
   HybInside(A, MatSeqAIJGetArray(A, &a));
-  PetscCall(HybEventBegin(HybGlueState.event.copyfrom, A));
+  PetscCall(HybEventBegin(HYB_OP_COPYFROM, A));
   PetscCall(x->backend->copy(x, a, w->csr.a, sizeof(HybScalar) * (size_t)w->csr.nnz, HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybLogToHost(sizeof(HybScalar) * (PetscLogDouble)w->csr.nnz));
   PetscCall(x->backend->sync(x));
-  PetscCall(HybEventEnd(HybGlueState.event.copyfrom, A));
+  PetscCall(HybEventEnd(HYB_OP_COPYFROM, A));
   HybInside(A, MatSeqAIJRestoreArray(A, &a));
   hyb->copy.values = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
