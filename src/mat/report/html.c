@@ -137,7 +137,8 @@ static void Advice(FILE *f, const HybReport *r)
 /* calls: times, or 0: none are shown */
 static void TimeRow(FILE *f, const char *name, PetscInt64 calls, const Piece piece[], int n, double all, double most)
 {
-  fprintf(f, "<div class=\"n\">%s", name);
+  fputs("<div class=\"n\">", f);
+  HybPageText(f, name);
   if (calls) {
     fputs(" <span class=\"dim\">", f);
     HybPageCount(f, calls);
@@ -419,9 +420,6 @@ static void MatricesChart(FILE *f, const HybReport *r, const int order[])
     if (k == HYB_CHART_ROWS) fputs("</div>\n<details><summary>the other matrices</summary>\n<div class=\"bars\">\n", f);
     HybKindLabel(&kind->key, label, sizeof(label));
     KindSeconds(kind, s);
-    fputs("<div class=\"n\">", f);
-    HybPageText(f, label);
-    fputs("</div>", f);
     {
       const Piece piece[] = {
         {'a', s[0]},
@@ -429,11 +427,8 @@ static void MatricesChart(FILE *f, const HybReport *r, const int order[])
         {'c', s[2]}
       };
 
-      Bar(f, piece, 3, most);
+      TimeRow(f, label, 0, piece, 3, s[0] + s[1] + s[2], most);
     }
-    fputs("<div class=\"v\">", f);
-    HybPageSeconds(f, s[0] + s[1] + s[2]);
-    fputs("</div>\n", f);
   }
   fputs("</div>\n", f);
   if (r->nkinds > HYB_CHART_ROWS && HybKindSeconds(&r->kinds[order[HYB_CHART_ROWS]]) > 0) fputs("</details>\n", f);
