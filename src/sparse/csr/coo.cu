@@ -50,33 +50,6 @@ static __global__ __launch_bounds__(CSR_THREADS) void COOKeys(PetscCount ncoo, c
   }
 }
 
-/* head[p] = 1 where a new entry of the matrix begins; counts entries of rows */
-template <bool PACKED>
-static __global__ __launch_bounds__(CSR_THREADS) void COOHeads(PetscCount nvalid, int columnbits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ cj, const PetscCount *__restrict__ map, PetscCount *__restrict__ head, PetscInt *rowcount)
-{
-  const PetscCount p = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (p < nvalid) {
-    bool h = p == 0 || key[p] != key[p - 1];
-    if (!PACKED && !h) h = cj[map[p]] != cj[map[p - 1]];
-    head[p] = h;
-    if (h) (void)HybAtomicAdd(&rowcount[PACKED ? key[p] >> columnbits : key[p]], 1);
-  }
-}
-
-template <bool PACKED>
-static __global__ __launch_bounds__(CSR_THREADS) void COOEntries(PetscCount nvalid, int columnbits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ cj, const PetscCount *__restrict__ map, const PetscCount *__restrict__ entry, PetscCount *__restrict__ mapptr, PetscInt *__restrict__ jc)
-{
-  const PetscCount p = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (p < nvalid) {
-    const PetscCount e = entry[p];
-    if (entry[p + 1] != e) { /* a head */
-      mapptr[e] = p;
-      jc[e]     = PACKED ? (PetscInt)(key[p] & (((uint64_t)1 << columnbits) - 1)) : cj[map[p]];
-    }
-    if (p == nvalid - 1) mapptr[entry[nvalid]] = nvalid;
-  }
-}
-
 PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj, HybCSR *C, PetscCount **mapptr, PetscCount **map)
 {
   const PetscInt m = C->m, n = C->n;
@@ -118,19 +91,28 @@ PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
   PetscCall(HybArenaFree(work, &key));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nvalid + 1, sizeof(*entry), &entry));
   PetscCall(HybArenaCalloc(keep, exec->result, (PetscCount)m + 1, sizeof(*ic), &ic));
-  if (packed)
-    HYB_LAUNCH((COOHeads<true>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ic);
-  else
-    HYB_LAUNCH((COOHeads<false>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ic);
+  /* entry[p] = 1 where a new entry of the matrix begins, and entries of rows */
+  PetscCall(HybForEach(exec, nvalid, [=] __device__(PetscCount p) {
+    bool head = p == 0 || sorted[p] != sorted[p - 1];
+
+    if (!packed && !head) head = cj[sortedmap[p]] != cj[sortedmap[p - 1]];
+    entry[p] = head;
+    if (head) (void)HybAtomicAdd(&ic[packed ? sorted[p] >> columnbits : sorted[p]], 1);
+  }));
   PetscCall(HybScanCounts64(exec, work, nvalid, entry, entry, NULL, &nnz));
   PetscCall(HybScanCounts(exec, work, m, ic, ic, NULL, NULL));
   PetscCall(HybIntCast(nnz, "A matrix given by coordinates", &nz));
   PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*jc), &jc));
   PetscCall(HybArenaCalloc(keep, HYB_WORK(exec), nnz + 1, sizeof(*ptr), &ptr));
-  if (packed)
-    HYB_LAUNCH((COOEntries<true>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ptr, jc);
-  else
-    HYB_LAUNCH((COOEntries<false>), HybBlocks(nvalid, CSR_THREADS), CSR_THREADS, 0, exec->stream, nvalid, columnbits, sorted, cj, sortedmap, entry, ptr, jc);
+  PetscCall(HybForEach(exec, nvalid, [=] __device__(PetscCount p) {
+    const PetscCount e = entry[p];
+
+    if (entry[p + 1] != e) { /* a head */
+      ptr[e] = p;
+      jc[e]  = packed ? (PetscInt)(sorted[p] & (((uint64_t)1 << columnbits) - 1)) : cj[sortedmap[p]];
+    }
+    if (p == nvalid - 1) ptr[entry[nvalid]] = nvalid;
+  }));
   PetscCall(HybArenaFree(work, &sorted, &entry));
   C->nnz  = nnz;
   C->i    = ic;
@@ -145,29 +127,6 @@ static __device__ __forceinline__ bool COOIsOther(PetscInt r, PetscInt c, PetscI
   return r >= rstart && r < rend && c >= 0 && (c < cstart || c >= cend);
 }
 
-static __global__ __launch_bounds__(CSR_THREADS) void COOCountOthers(PetscCount ncoo, const PetscInt *__restrict__ ci, const PetscInt *__restrict__ cj, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend, PetscCount *__restrict__ count)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < ncoo) count[k] = COOIsOther(ci[k], cj[k], rstart, rend, cstart, cend);
-}
-
-static __global__ __launch_bounds__(CSR_THREADS) void COOSplit(PetscCount ncoo, PetscInt *__restrict__ ci, PetscInt *__restrict__ cj, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend, const PetscCount *__restrict__ offset, PetscCount *__restrict__ place, PetscInt *__restrict__ oi, PetscInt *__restrict__ oj)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < ncoo) {
-    const PetscInt r = ci[k], c = cj[k];
-    const bool     mine = r >= rstart && r < rend && c >= cstart && c < cend;
-    if (COOIsOther(r, c, rstart, rend, cstart, cend)) {
-      const PetscCount p = offset[k];
-      place[p]           = k;
-      oi[p]              = r - rstart;
-      oj[p]              = c;
-    }
-    ci[k] = mine ? r - rstart : -1;
-    cj[k] = mine ? c - cstart : -1;
-  }
-}
-
 PetscErrorCode HybCSRCOOSplit_CUDA(const HybExec *exec, HybArena *work, PetscCount ncoo, PetscInt *ci, PetscInt *cj, PetscInt rstart, PetscInt rend, PetscInt cstart, PetscInt cend, PetscCount *nother, PetscCount **place, PetscInt **oi, PetscInt **oj)
 {
   PetscCount *offset;
@@ -175,25 +134,32 @@ PetscErrorCode HybCSRCOOSplit_CUDA(const HybExec *exec, HybArena *work, PetscCou
   PetscFunctionBegin;
   *nother = 0;
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), ncoo + 1, sizeof(*offset), &offset));
-  HYB_LAUNCH(COOCountOthers, HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, rstart, rend, cstart, cend, offset);
+  PetscCall(HybForEach(exec, ncoo, [=] __device__(PetscCount k) { offset[k] = COOIsOther(ci[k], cj[k], rstart, rend, cstart, cend); }));
   PetscCall(HybScanCounts64(exec, work, ncoo, offset, offset, NULL, nother));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), *nother, sizeof(PetscCount), place));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), *nother, sizeof(PetscInt), oi));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), *nother, sizeof(PetscInt), oj));
-  HYB_LAUNCH(COOSplit, HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, rstart, rend, cstart, cend, offset, *place, *oi, *oj);
+  PetscCall(HybForEach(exec, ncoo, [=, place = *place, oi = *oi, oj = *oj] __device__(PetscCount k) {
+    const PetscInt r = ci[k], c = cj[k];
+    const bool     mine = r >= rstart && r < rend && c >= cstart && c < cend;
+
+    if (COOIsOther(r, c, rstart, rend, cstart, cend)) {
+      const PetscCount p = offset[k];
+
+      place[p] = k;
+      oi[p]    = r - rstart;
+      oj[p]    = c;
+    }
+    ci[k] = mine ? r - rstart : -1;
+    cj[k] = mine ? c - cstart : -1;
+  }));
   PetscCall(HybArenaFree(work, &offset));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static __global__ __launch_bounds__(CSR_THREADS) void COOCompose(PetscCount n, const PetscCount *__restrict__ place, PetscCount *__restrict__ map)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < n) map[k] = place[map[k]];
 }
 
 PetscErrorCode HybCSRCOOCompose_CUDA(const HybExec *exec, PetscCount n, const PetscCount *place, PetscCount *map)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(COOCompose, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, place, map);
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) { map[k] = place[map[k]]; }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

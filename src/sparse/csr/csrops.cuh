@@ -6,7 +6,7 @@
 #define AIJHYBRIDGPU_CSROPS_CUH
 
 #include "csrlist.h"
-#include "../structure/rowops.cuh"
+#include "../structure/each.cuh"
 
 #define CSR_THREADS 256
 #define CSR_CREW    4096 /* rows of one of the crew's threads, at least */

@@ -119,19 +119,11 @@ PetscErrorCode HybCSRAddSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
   PetscCall(HybCheckEntries(exec, PetscMax(A->nnz, B->nnz), "One of two matrices to add"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->m, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(*ic), &ic));
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((AddCount<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i,
-               A->j, B->i, B->j, count);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, w, (AddCount<W>), A->m, A->i, A->j, B->i, B->j, count);
   PetscCall(HybScanCounts(exec, work, A->m, count, ic, NULL, &nnz));
   PetscCall(HybIntCast(nnz, "The sum of two matrices", &nz));
   PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*jc), &jc));
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((AddColumns<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
-               A->i, A->j, B->i, B->j, ic, jc);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, w, (AddColumns<W>), A->m, A->i, A->j, B->i, B->j, ic, jc);
   PetscCall(HybArenaFree(work, &count));
   *C = HybCSROf(A->m, A->n, nnz, ic, jc, NULL);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -139,15 +131,9 @@ PetscErrorCode HybCSRAddSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
 
 PetscErrorCode HybCSRAddNumeric_CUDA(const HybExec *exec, const HybScalar *alpha, const HybCSR *A, const HybScalar *beta, const HybCSR *B, HybCSR *C)
 {
-  const int w = RowWidth(PetscMax(A->nnz, B->nnz), A->m, 1);
-
   PetscFunctionBegin;
   PetscCall(HybCheckEntries(exec, PetscMax(A->nnz, B->nnz), "One of two matrices to add"));
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((AddValues<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
-               *alpha, A->i, A->j, A->a, *beta, B->i, B->j, B->a, C->i, C->a);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, RowWidth(PetscMax(A->nnz, B->nnz), A->m, 1), (AddValues<W>), A->m, *alpha, A->i, A->j, A->a, *beta, B->i, B->j, B->a, C->i, C->a);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -191,15 +177,6 @@ static __global__ __launch_bounds__(CSR_THREADS) void SubsetFind(PetscInt m, con
   if (threadIdx.x == 0 && mis) HybAtomicAdd(missing, (PetscCount)mis);
 }
 
-static __global__ __launch_bounds__(CSR_THREADS) void SubsetAdd(PetscCount n, const PetscInt *__restrict__ position, HybScalar alpha, const HybScalar *x, HybScalar *y)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < n) {
-    const PetscInt q = position[k];
-    y[q]             = HybMulAdd(alpha, x[k], y[q]);
-  }
-}
-
 PetscErrorCode HybCSRAXPYSubset_CUDA(const HybExec *exec, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing)
 {
   const int   w = RowWidth(X->nnz, X->m, 1);
@@ -212,22 +189,20 @@ PetscErrorCode HybCSRAXPYSubset_CUDA(const HybExec *exec, HybArena *work, const 
   if (X->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybCheckEntries(exec, PetscMax(X->nnz, Y->nnz), "One of two matrices to add"));
   if (!missing) {
-    PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-      HYB_LAUNCH((SubsetFindAdd<W>), HybBlocks((PetscCount)X->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m,
-                 X->i, X->j, Y->i, Y->j, *alpha, X->a, Y->a);
-      return PETSC_SUCCESS;
-    }));
+    HYB_LAUNCH_ROWS(exec, w, (SubsetFindAdd<W>), X->m, X->i, X->j, Y->i, Y->j, *alpha, X->a, Y->a);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), X->nnz, sizeof(*position), &position));
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*devmissing), &devmissing));
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((SubsetFind<W>), HybBlocks((PetscCount)X->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m,
-               X->i, X->j, Y->i, Y->j, position, devmissing);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, w, (SubsetFind<W>), X->m, X->i, X->j, Y->i, Y->j, position, devmissing);
   PetscCall(CSRFetch(exec, missing, devmissing, sizeof(*missing)));
-  if (!*missing) HYB_LAUNCH(SubsetAdd, HybBlocks(X->nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->nnz, position, *alpha, X->a, Y->a);
+  if (!*missing) {
+    PetscCall(HybForEach(exec, X->nnz, [position, alpha = *alpha, x = X->a, y = Y->a] __device__(PetscCount k) {
+      const PetscInt q = position[k];
+
+      y[q] = HybMulAdd(alpha, x[k], y[q]);
+    }));
+  }
   PetscCall(HybArenaFree(work, &position, &devmissing));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -274,7 +249,6 @@ static __global__ __launch_bounds__(CSR_THREADS) void CheckRows(PetscInt m, Pets
 
 PetscErrorCode HybCSRCheck_CUDA(const HybExec *exec, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow)
 {
-  const int   w    = RowWidth(A->nnz, A->m, 1);
   CheckResult host = {0, PETSC_MAX_INT}, *device;
 
   PetscFunctionBegin;
@@ -284,11 +258,7 @@ PetscErrorCode HybCSRCheck_CUDA(const HybExec *exec, HybArena *work, const HybCS
   PetscCall(HybCheckEntries(exec, A->nnz, "The matrix to check"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*device), &device));
   PetscCall(exec->backend->copy(exec, device, &host, sizeof(host), HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((CheckRows<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->n,
-               A->nnz, A->i, A->j, device);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, RowWidth(A->nnz, A->m, 1), (CheckRows<W>), A->m, A->n, A->nnz, A->i, A->j, device);
   PetscCall(CSRFetch(exec, &host, device, sizeof(host)));
   PetscCall(HybArenaFree(work, &device));
   *nbad = host.nbad;
@@ -324,51 +294,28 @@ PetscErrorCode HybCSRRowLengths_CUDA(const HybExec *, PetscInt m, const PetscInt
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static __global__ __launch_bounds__(CSR_THREADS) void DiagonalPlaces(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ place)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (r < m) {
-    place[r] = RowPlace(j, i[r], i[r + 1], (PetscInt)r);
-  }
-}
-
 PetscErrorCode HybCSRDiagonalPlaces_CUDA(const HybExec *exec, const HybCSR *A, PetscInt *place)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(DiagonalPlaces, HybBlocks(A->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, place);
+  PetscCall(HybForEach(exec, A->m, [place, A = *A] __device__(PetscCount r) { place[r] = RowPlace(A.j, A.i[r], A.i[r + 1], (PetscInt)r); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* a thread a row: rows that differ do so at once, mostly */
-static __global__ __launch_bounds__(CSR_THREADS) void SameRows(PetscInt m, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, unsigned char *__restrict__ same)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (r < m) {
-    const PetscInt begin = i[r], n = i[r + 1] - begin, before = r > 0 ? i[r - 1] : 0;
-    PetscInt       k = 0;
-    if (r > 0 && begin - before == n)
-      while (k < n && j[before + k] == j[begin + k]) k++;
-    else
-      k = -1;
-    same[r] = k == n;
-  }
-}
-
 PetscErrorCode HybCSRSameRows_CUDA(const HybExec *exec, const HybCSR *A, unsigned char *same)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(SameRows, HybBlocks(A->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, A->j, same);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+  PetscCall(HybForEach(exec, A->m, [same, A = *A] __device__(PetscCount r) {
+    const PetscInt begin = A.i[r], n = A.i[r + 1] - begin, before = r > 0 ? A.i[r - 1] : 0;
+    PetscInt       k = 0;
 
-static __global__ void SubMatrixCount(PetscInt nrows, const PetscInt *__restrict__ rows, PetscInt cstart, PetscInt cend, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ first, PetscInt *__restrict__ count)
-{
-  const PetscCount s = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-  if (s < nrows) {
-    const PetscInt r = rows[s], end = i[r + 1], k = RowLowerBound(j, i[r], end, cstart);
-    first[s] = k;
-    count[s] = RowLowerBound(j, k, end, cend) - k;
-  }
+    if (r > 0 && begin - before == n)
+      while (k < n && A.j[before + k] == A.j[begin + k]) k++;
+    else
+      k = -1;
+    same[r] = k == n;
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 template <int W>
@@ -391,40 +338,28 @@ PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *exec, HybArena *keep,
 {
   PetscInt  *first, *count, *is, *js, *p, nz;
   PetscCount nnz = 0;
-  int        w;
 
   PetscFunctionBegin;
   PetscCheck(cstart >= 0 && cstart <= cend && cend <= A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Columns %" PetscInt_FMT " to %" PetscInt_FMT " are not within 0 to %" PetscInt_FMT, cstart, cend, A->n);
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*first), &first));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)nrows + 1, sizeof(*is), &is));
-  HYB_LAUNCH(SubMatrixCount, HybBlocks(nrows, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows, rows, cstart, cend, A->i, A->j, first, count);
+  PetscCall(HybForEach(exec, nrows, [=, A = *A] __device__(PetscCount s) {
+    const PetscInt r = rows[s], end = A.i[r + 1], k = RowLowerBound(A.j, A.i[r], end, cstart);
+
+    first[s] = k;
+    count[s] = RowLowerBound(A.j, k, end, cend) - k;
+  }));
   /* a row may be asked for several times: more than nnz(A) */
   PetscCall(HybScanCounts(exec, work, nrows, count, is, NULL, &nnz));
   PetscCall(HybIntCast(nnz, "The submatrix", &nz));
   PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*js), &js));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nz, sizeof(*p), &p));
-  w = RowWidth(nnz, nrows, 1);
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((SubMatrixFill<W>), HybBlocks((PetscCount)nrows * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows,
-               cstart, first, A->j, is, js, p);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, RowWidth(nnz, nrows, 1), (SubMatrixFill<W>), nrows, cstart, first, A->j, is, js, p);
   PetscCall(HybArenaFree(work, &first, &count));
   *S    = HybCSROf(nrows, cend - cstart, nnz, is, js, NULL);
   *perm = p;
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static __global__ void SubMatrixMapCount(PetscInt nrows, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ colmap, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ count)
-{
-  const PetscCount s = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-  if (s < nrows) {
-    const PetscInt r = rows ? rows[s] : (PetscInt)s, end = i[r + 1];
-    PetscInt       n = 0;
-    for (PetscInt k = i[r]; k < end; k++) n += colmap[j[k]] >= 0;
-    count[s] = n;
-  }
 }
 
 static __global__ void SubMatrixMapFill(PetscInt nrows, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ colmap, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ is, PetscInt *__restrict__ js, PetscInt *__restrict__ perm, PetscInt *__restrict__ row)
@@ -444,12 +379,6 @@ static __global__ void SubMatrixMapFill(PetscInt nrows, const PetscInt *__restri
   }
 }
 
-static __global__ void SubMatrixMapPermute(PetscCount nnz, const PetscCount *__restrict__ map, const PetscInt *__restrict__ unsorted, PetscInt *__restrict__ perm)
-{
-  const PetscCount e = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-  if (e < nnz) perm[e] = unsorted[map[e]];
-}
-
 /* A thread has a row. Where columns change their order, the entries are sorted like coordinates (coo.cu): no two are
    the same, so the map is a permutation. */
 PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt nrows, const PetscInt *rows, PetscInt ncols, const PetscInt *colmap, PetscBool ascending, HybCSR *S, PetscInt **perm)
@@ -462,7 +391,13 @@ PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *exec, HybArena *keep, H
   *S    = HybCSROf(nrows, ncols, 0, NULL, NULL, NULL);
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(ascending ? keep : work, ascending ? exec->result : HYB_WORK(exec), (PetscCount)nrows + 1, sizeof(*is), &is));
-  HYB_LAUNCH(SubMatrixMapCount, HybBlocks(nrows, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows, rows, colmap, A->i, A->j, count);
+  PetscCall(HybForEach(exec, nrows, [=, A = *A] __device__(PetscCount s) {
+    const PetscInt r = rows ? rows[s] : (PetscInt)s, end = A.i[r + 1];
+    PetscInt       n = 0;
+
+    for (PetscInt k = A.i[r]; k < end; k++) n += colmap[A.j[k]] >= 0;
+    count[s] = n;
+  }));
   /* a row may be asked for several times: more than nnz(A) */
   PetscCall(HybScanCounts(exec, work, nrows, count, is, NULL, &nnz));
   PetscCall(HybIntCast(nnz, "The submatrix", &nz));
@@ -481,7 +416,7 @@ PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *exec, HybArena *keep, H
 
     PetscCall(HybCSRCOOSymbolic_CUDA(exec, keep, work, nnz, row, js, S, &mapptr, &map));
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nz, sizeof(*sorted), &sorted));
-    HYB_LAUNCH(SubMatrixMapPermute, HybBlocks(nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, nnz, map, p, sorted);
+    PetscCall(HybForEach(exec, nnz, [sorted, p, map] __device__(PetscCount e) { sorted[e] = p[map[e]]; }));
     PetscCall(HybArenaFree(keep, &mapptr, &map));
     PetscCall(HybArenaFree(work, &row, &p, &js, &is));
     *perm = sorted;

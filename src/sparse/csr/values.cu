@@ -201,34 +201,21 @@ static __global__ __launch_bounds__(CSR_THREADS) void CSRDiagonalScale(PetscInt 
 
 PetscErrorCode HybCSRDiagonalScale_CUDA(const HybExec *exec, HybCSR *A, const HybScalar *l, const HybScalar *r)
 {
-  const int w = RowWidth(A->nnz, A->m, 2);
-
   PetscFunctionBegin;
   if (!l && !r) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybCheckEntries(exec, A->nnz, "The matrix to scale"));
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((CSRDiagonalScale<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream,
-               A->m, A->i, A->j, A->a, l, r);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, RowWidth(A->nnz, A->m, 2), (CSRDiagonalScale<W>), A->m, A->i, A->j, A->a, l, r);
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static __global__ void CSRGetDiagonal(PetscInt n, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, HybScalar *__restrict__ d)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-  if (r < n) {
-    const PetscInt end = i[r + 1], k = RowPlace(j, i[r], end, (PetscInt)r);
-    d[r] = k < end ? a[k] : HybScalar(0);
-  }
 }
 
 PetscErrorCode HybCSRGetDiagonal_CUDA(const HybExec *exec, const HybCSR *A, HybScalar *d)
 {
-  const PetscInt n = PetscMin(A->m, A->n);
-
   PetscFunctionBegin;
-  HYB_LAUNCH(CSRGetDiagonal, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, A->i, A->j, A->a, d);
+  PetscCall(HybForEach(exec, PetscMin(A->m, A->n), [d, A = *A] __device__(PetscCount r) {
+    const PetscInt end = A.i[r + 1], k = RowPlace(A.j, A.i[r], end, (PetscInt)r);
+
+    d[r] = k < end ? A.a[k] : HybScalar(0);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -247,16 +234,6 @@ static __global__ __launch_bounds__(CSR_THREADS) void CSRFindDiagonal(PetscInt n
   if (threadIdx.x == 0 && mis) HybAtomicAdd(missing, (PetscCount)mis);
 }
 
-static __global__ void CSRSetAt(PetscInt n, const PetscInt *__restrict__ position, const HybScalar *__restrict__ d, HybScalar alpha, bool add, HybScalar *__restrict__ a)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-  if (r < n) {
-    const PetscInt  k = position[r];
-    const HybScalar v = d ? d[r] : alpha;
-    a[k]              = add ? a[k] + v : v;
-  }
-}
-
 PetscErrorCode HybCSRDiagonalSet_CUDA(const HybExec *exec, HybArena *work, HybCSR *A, const HybScalar *d, const HybScalar *alpha, PetscBool add, PetscCount *missing)
 {
   const PetscInt n = PetscMin(A->m, A->n);
@@ -270,7 +247,14 @@ PetscErrorCode HybCSRDiagonalSet_CUDA(const HybExec *exec, HybArena *work, HybCS
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*devmissing), &devmissing));
   HYB_LAUNCH(CSRFindDiagonal, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, A->i, A->j, position, devmissing);
   PetscCall(CSRFetch(exec, missing, devmissing, sizeof(*missing)));
-  if (!*missing) HYB_LAUNCH(CSRSetAt, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, position, d, alpha ? *alpha : HybScalar(0), add == PETSC_TRUE, A->a);
+  if (!*missing) {
+    PetscCall(HybForEach(exec, n, [position, d, add, alpha = alpha ? *alpha : HybScalar(0), a = A->a] __device__(PetscCount r) {
+      const PetscInt  k = position[r];
+      const HybScalar v = d ? d[r] : alpha;
+
+      a[k] = add ? a[k] + v : v;
+    }));
+  }
   PetscCall(HybArenaFree(work, &position, &devmissing));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -403,22 +387,16 @@ PetscErrorCode HybCSRNorm_CUDA(const HybExec *exec, HybArena *work, const HybCSR
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static __global__ __launch_bounds__(CSR_THREADS) void CSRCOONumeric(PetscCount nnz, const PetscCount *__restrict__ mapptr, const PetscCount *__restrict__ map, const HybScalar *__restrict__ v, bool add, HybScalar *__restrict__ a)
+PetscErrorCode HybCSRCOONumeric_CUDA(const HybExec *exec, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a)
 {
-  const PetscCount e = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (e < nnz) {
+  PetscFunctionBegin;
+  PetscCall(HybForEach(exec, nnz, [=] __device__(PetscCount e) {
     const PetscCount end = mapptr[e + 1];
     PetscCount       k   = mapptr[e];
     HybScalar        sum = HybLoadReadOnly(v + map[k]); /* no list is empty */
 
     for (k++; k < end; k++) sum += HybLoadReadOnly(v + map[k]);
     a[e] = add ? a[e] + sum : sum;
-  }
-}
-
-PetscErrorCode HybCSRCOONumeric_CUDA(const HybExec *exec, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a)
-{
-  PetscFunctionBegin;
-  HYB_LAUNCH(CSRCOONumeric, HybBlocks(nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, nnz, mapptr, map, v, add == PETSC_TRUE, a);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

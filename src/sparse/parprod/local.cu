@@ -47,7 +47,6 @@ static __global__ __launch_bounds__(CSR_THREADS) void Merge(PetscInt m, PetscInt
 
 PetscErrorCode HybCSRMergeBlocks_CUDA(const HybExec *exec, HybArena *keep, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M)
 {
-  const int w = RowWidth(D->nnz + O->nnz, D->m, 1);
   PetscInt *im, *jm, nnz;
 
   PetscFunctionBegin;
@@ -57,38 +56,16 @@ PetscErrorCode HybCSRMergeBlocks_CUDA(const HybExec *exec, HybArena *keep, const
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)D->m + 1, sizeof(*im), &im));
   PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(*jm), &jm));
   if (D->m == 0) PetscCall(exec->backend->zero(exec, im, sizeof(*im)));
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((Merge<W, false>), HybBlocks((PetscCount)D->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, D->m,
-               D->n, nleft, D->i, D->j, (const HybScalar *)NULL, O->i, O->j, (const HybScalar *)NULL, im, jm,
-               (HybScalar *)NULL);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, RowWidth(D->nnz + O->nnz, D->m, 1), (Merge<W, false>), D->m, D->n, nleft, D->i, D->j, (const HybScalar *)NULL, O->i, O->j, (const HybScalar *)NULL, im, jm, (HybScalar *)NULL);
   *M = HybCSROf(D->m, D->n + O->n, nnz, im, jm, NULL);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCSRMergeValues_CUDA(const HybExec *exec, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M)
 {
-  const int w = RowWidth(D->nnz + O->nnz, D->m, 1);
-
   PetscFunctionBegin;
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((Merge<W, true>), HybBlocks((PetscCount)D->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, D->m,
-               D->n, nleft, D->i, D->j, D->a, O->i, O->j, O->a, (PetscInt *)NULL, (PetscInt *)NULL, M->a);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, RowWidth(D->nnz + O->nnz, D->m, 1), (Merge<W, true>), D->m, D->n, nleft, D->i, D->j, D->a, O->i, O->j, O->a, (PetscInt *)NULL, (PetscInt *)NULL, M->a);
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static __global__ __launch_bounds__(CSR_THREADS) void SplitCount(PetscInt m, PetscInt cstart, PetscInt cend, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ begin, PetscInt *__restrict__ in, PetscInt *__restrict__ out)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (r < m) {
-    const PetscInt first = i[r], last = i[r + 1], c = RowLowerBound(j, first, last, cstart), d = RowLowerBound(j, c, last, cend);
-    begin[r] = c;
-    in[r]    = d - c;
-    out[r]   = (last - first) - (d - c);
-  }
 }
 
 template <int W>
@@ -115,7 +92,6 @@ static __global__ __launch_bounds__(CSR_THREADS) void SplitFill(PetscInt m, Pets
 
 PetscErrorCode HybCSRSplitColumns_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt cstart, PetscInt cend, HybCSR part[2], PetscInt *perm[2])
 {
-  const int  w = RowWidth(A->nnz, A->m, 1);
   PetscInt  *begin, *count[2];
   PetscCount nnz[2] = {0, 0};
 
@@ -126,7 +102,13 @@ PetscErrorCode HybCSRSplitColumns_CUDA(const HybExec *exec, HybArena *keep, HybA
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->m, sizeof(PetscInt), &count[p]));
     PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(PetscInt), &part[p].i));
   }
-  HYB_LAUNCH(SplitCount, HybBlocks(A->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, cstart, cend, A->i, A->j, begin, count[0], count[1]);
+  PetscCall(HybForEach(exec, A->m, [cstart, cend, begin, in = count[0], out = count[1], A = *A] __device__(PetscCount r) {
+    const PetscInt first = A.i[r], last = A.i[r + 1], c = RowLowerBound(A.j, first, last, cstart), d = RowLowerBound(A.j, c, last, cend);
+
+    begin[r] = c;
+    in[r]    = d - c;
+    out[r]   = (last - first) - (d - c);
+  }));
   for (int p = 0; p < 2; p++) {
     PetscCall(HybScanCounts(exec, work, A->m, count[p], part[p].i, NULL, p ? NULL : &nnz[0]));
     if (p) nnz[1] = A->nnz - nnz[0];
@@ -137,20 +119,10 @@ PetscErrorCode HybCSRSplitColumns_CUDA(const HybExec *exec, HybArena *keep, HybA
     PetscCall(HybArenaAlloc(keep, exec->result, nnz[p], sizeof(PetscInt), &part[p].j));
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz[p], sizeof(PetscInt), &perm[p]));
   }
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((SplitFill<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
-               cstart, A->i, A->j, begin, part[0].i, part[0].j, perm[0], part[1].i, part[1].j, perm[1]);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, RowWidth(A->nnz, A->m, 1), (SplitFill<W>), A->m, cstart, A->i, A->j, begin, part[0].i, part[0].j, perm[0], part[1].i, part[1].j, perm[1]);
   PetscCall(HybArenaFree(work, &begin));
   for (int p = 0; p < 2; p++) PetscCall(HybArenaFree(work, &count[p]));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static __global__ __launch_bounds__(CSR_THREADS) void StackOffsets(PetscInt n, PetscInt add, const PetscInt *__restrict__ from, PetscInt *__restrict__ to)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (r < n) to[r] = from[r] + add;
 }
 
 PetscErrorCode HybCSRStackRows_CUDA(const HybExec *exec, HybArena *keep, PetscInt n, const HybCSR *const piece[], const PetscInt begin[], const PetscInt end[], HybCSR *C, PetscCount first[], PetscCount place[])
@@ -186,7 +158,7 @@ PetscErrorCode HybCSRStackRows_CUDA(const HybExec *exec, HybArena *keep, PetscIn
   for (PetscInt p = 0; p < n; p++) {
     const PetscInt k = end[p] - begin[p];
 
-    HYB_LAUNCH(StackOffsets, HybBlocks(k, CSR_THREADS), CSR_THREADS, 0, exec->stream, k, (PetscInt)(place[p] - first[p]), piece[p]->i + begin[p] + 1, ci + row);
+    PetscCall(HybForEach(exec, k, [from = piece[p]->i + begin[p] + 1, to = ci + row, add = (PetscInt)(place[p] - first[p])] __device__(PetscCount r) { to[r] = from[r] + add; }));
     if (place[p + 1] > place[p]) PetscCall(exec->backend->copy(exec, cj + place[p], piece[p]->j + first[p], sizeof(PetscInt) * (size_t)(place[p + 1] - place[p]), HYB_COPY_DEVICE_TO_DEVICE));
     row += k;
   }
@@ -198,23 +170,14 @@ PetscErrorCode HybCSRStackRows_CUDA(const HybExec *exec, HybArena *keep, PetscIn
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static __global__ __launch_bounds__(CSR_THREADS) void OutsideFlags(PetscCount n, const PetscInt *__restrict__ j, PetscInt cstart, PetscInt cend, PetscCount *__restrict__ flag)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < n) flag[k] = j[k] < cstart || j[k] >= cend;
-}
-
 /* those that are flagged, one behind the other */
-static __global__ __launch_bounds__(CSR_THREADS) void Pack(PetscCount n, const PetscInt *__restrict__ j, const PetscCount *__restrict__ place, PetscInt *__restrict__ packed)
+static PetscErrorCode Pack(const HybExec *exec, PetscCount n, const PetscInt *j, const PetscCount *place, PetscInt *packed)
 {
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < n && place[k + 1] > place[k]) packed[place[k]] = j[k];
-}
-
-static __global__ __launch_bounds__(CSR_THREADS) void FirstFlags(PetscCount n, const PetscInt *__restrict__ sorted, PetscCount *__restrict__ flag)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < n) flag[k] = k == 0 || sorted[k] != sorted[k - 1];
+  PetscFunctionBegin;
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) {
+    if (place[k + 1] > place[k]) packed[place[k]] = j[k];
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* nothing is within an empty range, and nothing need be left out then */
@@ -228,86 +191,66 @@ PetscErrorCode HybCSROutsideColumns_CUDA(const HybExec *exec, HybArena *keep, Hy
   *count = 0;
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n + 1, sizeof(*place), &place));
   if (cstart < cend) {
-    HYB_LAUNCH(OutsideFlags, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, j, cstart, cend, place);
+    PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) { place[k] = j[k] < cstart || j[k] >= cend; }));
     PetscCall(HybScanCounts64(exec, work, n, place, place, NULL, &nout));
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nout, sizeof(*packed), &packed));
-    HYB_LAUNCH(Pack, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, j, place, packed);
+    PetscCall(Pack(exec, n, j, place, packed));
     outside = packed;
   }
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nout, sizeof(*sorted), &sorted));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nout, sizeof(*perm), &perm));
   PetscCall(HybSortPairsInt(exec, work, nout, outside, sorted, NULL, perm, 8 * (int)sizeof(PetscInt)));
-  HYB_LAUNCH(FirstFlags, HybBlocks(nout, CSR_THREADS), CSR_THREADS, 0, exec->stream, nout, sorted, place);
+  PetscCall(HybForEach(exec, nout, [=] __device__(PetscCount k) { place[k] = k == 0 || sorted[k] != sorted[k - 1]; }));
   PetscCall(HybScanCounts64(exec, work, nout, place, place, NULL, &ndistinct));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), ndistinct, sizeof(*out), &out));
-  HYB_LAUNCH(Pack, HybBlocks(nout, CSR_THREADS), CSR_THREADS, 0, exec->stream, nout, sorted, place, out);
+  PetscCall(Pack(exec, nout, sorted, place, out));
   PetscCall(HybArenaFree(work, &place, &packed, &sorted, &perm));
   PetscCall(HybIntCast(ndistinct, "columns of other processes", count));
   *list = out;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static __global__ __launch_bounds__(CSR_THREADS) void Number(PetscCount n, PetscInt *__restrict__ j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *__restrict__ list)
+PetscErrorCode HybCSRNumberColumns_CUDA(const HybExec *exec, PetscCount n, PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *list)
 {
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < n) {
+  PetscFunctionBegin;
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) {
     const PetscInt c = j[k];
+
     if (c < cstart)
       j[k] = RowLowerBound(list, 0, nleft, c);
     else if (c < cend)
       j[k] = c + (nleft - cstart);
     else
       j[k] = RowLowerBound(list, nleft, nlist, c) + (cend - cstart);
-  }
-}
-
-PetscErrorCode HybCSRNumberColumns_CUDA(const HybExec *exec, PetscCount n, PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *list)
-{
-  PetscFunctionBegin;
-  HYB_LAUNCH(Number, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, j, cstart, cend, nlist, nleft, list);
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static __global__ __launch_bounds__(CSR_THREADS) void Map(PetscCount n, const PetscInt *__restrict__ map, PetscInt *__restrict__ j)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < n && j[k] >= 0) j[k] = map[j[k]];
 }
 
 PetscErrorCode HybCSRMapColumns_CUDA(const HybExec *exec, PetscCount n, const PetscInt *map, PetscInt *j)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(Map, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, map, j);
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) {
+    if (j[k] >= 0) j[k] = map[j[k]];
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* whoever writes writes the same */
-static __global__ __launch_bounds__(CSR_THREADS) void UsedFlags(PetscCount nnz, const PetscInt *__restrict__ j, PetscInt *flag)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < nnz && flag[j[k]] == 0) (void)HybAtomicOr(&flag[j[k]], 1);
-}
-
-static __global__ __launch_bounds__(CSR_THREADS) void RowFlags(PetscInt m, const PetscInt *__restrict__ i, PetscInt *__restrict__ flag)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (r < m) flag[r] = i[r + 1] > i[r];
-}
-
 /* list and map of those that are flagged; i, if given, has offsets, which follow them to ci */
-static __global__ __launch_bounds__(CSR_THREADS) void ListOf(PetscInt n, const PetscInt *__restrict__ place, PetscInt *__restrict__ list, PetscInt *__restrict__ map, const PetscInt *__restrict__ i, PetscInt *__restrict__ ci)
+static PetscErrorCode ListOf(const HybExec *exec, PetscInt n, const PetscInt *place, PetscInt *list, PetscInt *map, const PetscInt *i, PetscInt *ci)
 {
-  const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (r < n) {
+  PetscFunctionBegin;
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount r) {
     const PetscInt p     = place[r];
     const bool     there = place[r + 1] > p;
-    map[r]               = there ? p : (PetscInt)-1;
+
+    map[r] = there ? p : (PetscInt)-1;
     if (there) {
       list[p] = (PetscInt)r;
       if (i) ci[p] = i[r];
     }
     if (i && r == n - 1) ci[place[n]] = i[n];
-  }
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCSRUsedColumns_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt *count, PetscInt **list, PetscInt **map)
@@ -317,11 +260,14 @@ PetscErrorCode HybCSRUsedColumns_CUDA(const HybExec *exec, HybArena *keep, HybAr
 
   PetscFunctionBegin;
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), (PetscCount)A->n + 1, sizeof(*place), &place));
-  HYB_LAUNCH(UsedFlags, HybBlocks(A->nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->nnz, A->j, place);
+  /* whoever writes writes the same */
+  PetscCall(HybForEach(exec, A->nnz, [place, j = A->j] __device__(PetscCount k) {
+    if (place[j[k]] == 0) (void)HybAtomicOr(&place[j[k]], 1);
+  }));
   PetscCall(HybScanCounts(exec, work, A->n, place, place, NULL, &n));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), n, sizeof(PetscInt), list));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->n, sizeof(PetscInt), map));
-  HYB_LAUNCH(ListOf, HybBlocks(A->n, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->n, place, *list, *map, (const PetscInt *)NULL, (PetscInt *)NULL);
+  PetscCall(ListOf(exec, A->n, place, *list, *map, NULL, NULL));
   PetscCall(HybArenaFree(work, &place));
   *count = (PetscInt)n;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -334,13 +280,13 @@ PetscErrorCode HybCSRCompressRows_CUDA(const HybExec *exec, HybArena *keep, HybA
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)A->m + 1, sizeof(*place), &place));
-  HYB_LAUNCH(RowFlags, HybBlocks(A->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, A->i, place);
+  PetscCall(HybForEach(exec, A->m, [place, i = A->i] __device__(PetscCount r) { place[r] = i[r + 1] > i[r]; }));
   PetscCall(HybScanCounts(exec, work, A->m, place, place, NULL, &n));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), n, sizeof(PetscInt), rows));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->m, sizeof(PetscInt), map));
   PetscCall(HybArenaAlloc(keep, exec->result, n + 1, sizeof(PetscInt), &ci));
   if (A->m == 0) PetscCall(exec->backend->zero(exec, ci, sizeof(PetscInt)));
-  HYB_LAUNCH(ListOf, HybBlocks(A->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m, place, *rows, *map, A->i, ci);
+  PetscCall(ListOf(exec, A->m, place, *rows, *map, A->i, ci));
   PetscCall(HybArenaFree(work, &place));
   *C   = *A;
   C->m = (PetscInt)n;
@@ -348,16 +294,10 @@ PetscErrorCode HybCSRCompressRows_CUDA(const HybExec *exec, HybArena *keep, HybA
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static __global__ __launch_bounds__(CSR_THREADS) void ExpandRows(PetscInt m, PetscInt n, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ ci, PetscInt *__restrict__ i)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (r <= m) i[r] = ci[RowLowerBound(rows, 0, n, (PetscInt)r)];
-}
-
 PetscErrorCode HybCSRExpandRows_CUDA(const HybExec *exec, PetscInt m, PetscInt n, const PetscInt *rows, const PetscInt *ci, PetscInt *i)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(ExpandRows, HybBlocks((PetscCount)m + 1, CSR_THREADS), CSR_THREADS, 0, exec->stream, m, n, rows, ci, i);
+  PetscCall(HybForEach(exec, (PetscCount)m + 1, [=] __device__(PetscCount r) { i[r] = ci[RowLowerBound(rows, 0, n, (PetscInt)r)]; }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -384,24 +324,14 @@ PetscErrorCode HybCSRMeetRows_CUDA(const HybExec *exec, const HybCSR *D, const P
   PetscFunctionBegin;
   PetscCall(HybCheckEntries(exec, D->nnz, "A block whose rows may meet others"));
   PetscCall(exec->backend->zero(exec, mask, sizeof(*mask) * (((size_t)D->m + 31) / 32)));
-  PetscCall(HybDispatch(RowWidth(bi ? D->nnz : 0, D->m, 1), RowWidths(), [&](auto W) {
-    HYB_LAUNCH((MeetRows<W>), HybBlocks((PetscCount)D->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, D->m, D->i,
-               D->j, oi, bi, (int *)mask);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, RowWidth(bi ? D->nnz : 0, D->m, 1), (MeetRows<W>), D->m, D->i, D->j, oi, bi, (int *)mask);
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static __global__ __launch_bounds__(CSR_THREADS) void Sequence(PetscCount n, PetscInt first, PetscInt *__restrict__ v)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < n) v[k] = first + (PetscInt)k;
 }
 
 PetscErrorCode HybCSRSequence_CUDA(const HybExec *exec, PetscCount n, PetscInt first, PetscInt *v)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(Sequence, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, first, v);
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) { v[k] = first + (PetscInt)k; }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -420,14 +350,8 @@ static __global__ __launch_bounds__(CSR_THREADS) void RowsOfEntries(PetscInt m, 
 
 PetscErrorCode HybCSRRowsOfEntries_CUDA(const HybExec *exec, const HybCSR *A, const PetscInt *rows, PetscInt *row)
 {
-  const int w = RowWidth(A->nnz, A->m, 1);
-
   PetscFunctionBegin;
   PetscCall(HybCheckEntries(exec, A->nnz, "A matrix whose entries are to be told by their rows"));
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((RowsOfEntries<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
-               A->i, rows, row);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, RowWidth(A->nnz, A->m, 1), (RowsOfEntries<W>), A->m, A->i, rows, row);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -8,15 +8,6 @@
 #include "../csr/csrops.cuh"
 #include "locallist.h"
 
-static __global__ __launch_bounds__(CSR_THREADS) void PickLengths(PetscInt n, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ id, const PetscInt *__restrict__ io, PetscInt *__restrict__ length)
-{
-  const PetscCount s = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (s < n) {
-    const PetscInt r = rows[s];
-    length[s]        = (id[r + 1] - id[r]) + (io[r + 1] - io[r]);
-  }
-}
-
 /* others' columns to the left, own ones, others' to the right */
 template <int W>
 static __global__ __launch_bounds__(CSR_THREADS) void PickFill(PetscInt n, const PetscInt *__restrict__ rows, PetscInt nleft, PetscInt first, const PetscInt *__restrict__ garray, const PetscInt *__restrict__ id, const PetscInt *__restrict__ jd, const PetscInt *__restrict__ io, const PetscInt *__restrict__ jo, const PetscInt *__restrict__ is, PetscInt *__restrict__ js, PetscInt *__restrict__ from)
@@ -50,7 +41,11 @@ PetscErrorCode HybCSRPickRows_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybCheckEntries(exec, PetscMax(D->nnz, O->nnz), "A block that rows are picked of"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(*length), &length));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)n + 1, sizeof(*is), &is));
-  HYB_LAUNCH(PickLengths, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, rows, D->i, O->i, length);
+  PetscCall(HybForEach(exec, n, [length, rows, id = D->i, io = O->i] __device__(PetscCount s) {
+    const PetscInt r = rows[s];
+
+    length[s] = (id[r + 1] - id[r]) + (io[r + 1] - io[r]);
+  }));
   PetscCall(HybScanCounts(exec, work, n, length, is, NULL, NULL));
   begin[0] = 0;
   PetscCall(CSRFetch(exec, begin + 1, length, sizeof(*begin) * (size_t)n));
@@ -60,11 +55,7 @@ PetscErrorCode HybCSRPickRows_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybArenaFree(work, &length));
   PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(*js), &js));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz, sizeof(*where), &where));
-  PetscCall(HybDispatch(RowWidth(nnz, n, 1), RowWidths(), [&](auto W) {
-    HYB_LAUNCH((PickFill<W>), HybBlocks((PetscCount)n * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, rows, nleft,
-               first, garray, D->i, D->j, O->i, O->j, is, js, where);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, RowWidth(nnz, n, 1), (PickFill<W>), n, rows, nleft, first, garray, D->i, D->j, O->i, O->j, is, js, where);
   S->m   = n;
   S->nnz = nnz;
   S->i   = is;
@@ -74,30 +65,15 @@ PetscErrorCode HybCSRPickRows_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static __global__ __launch_bounds__(CSR_THREADS) void PickValues(PetscCount n, const PetscInt *__restrict__ from, const HybScalar *__restrict__ d, const HybScalar *__restrict__ o, HybScalar *__restrict__ a)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < n) {
-    const PetscInt f = from[k];
-    a[k]             = f < 0 ? o[-1 - f] : d[f];
-  }
-}
-
 PetscErrorCode HybCSRPickValues_CUDA(const HybExec *exec, PetscCount n, const PetscInt *from, const HybScalar *d, const HybScalar *o, HybScalar *a)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(PickValues, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, from, d, o, a);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) {
+    const PetscInt f = from[k];
 
-static __global__ __launch_bounds__(CSR_THREADS) void PickBothLengths(PetscInt n, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ i0, const PetscInt *__restrict__ i1, PetscInt *__restrict__ length0, PetscInt *__restrict__ length1)
-{
-  const PetscCount s = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (s < n) {
-    const PetscInt r = rows[s];
-    length0[s]       = i0[r + 1] - i0[r];
-    length1[s]       = i1[r + 1] - i1[r];
-  }
+    a[k] = f < 0 ? o[-1 - f] : d[f];
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* rows NULL: row s of S is the one of A that map says, if there is one */
@@ -132,7 +108,12 @@ PetscErrorCode HybCSRPickBoth_CUDA(const HybExec *exec, HybArena *keep, HybArena
     PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)nrows + 1, sizeof(*is[p]), &is[p]));
   }
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 2, sizeof(*there), &there));
-  HYB_LAUNCH(PickBothLengths, HybBlocks(nrows, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows, rows, A[0]->i, A[1]->i, length[0], length[1]);
+  PetscCall(HybForEach(exec, nrows, [rows, i0 = A[0]->i, i1 = A[1]->i, length0 = length[0], length1 = length[1]] __device__(PetscCount s) {
+    const PetscInt r = rows[s];
+
+    length0[s] = i0[r + 1] - i0[r];
+    length1[s] = i1[r + 1] - i1[r];
+  }));
   for (int p = 0; p < 2; p++) PetscCall(HybScanCounts(exec, work, nrows, length[p], is[p], there + p, NULL));
   if (total[0] < 0 || total[1] < 0) PetscCall(CSRFetch(exec, total, there, sizeof(total)));
   PetscCall(HybArenaFree(work, &there));
@@ -142,11 +123,7 @@ PetscErrorCode HybCSRPickBoth_CUDA(const HybExec *exec, HybArena *keep, HybArena
     PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*js), &js));
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nz, sizeof(*where), &where));
     if (nz)
-      PetscCall(HybDispatch(RowWidth(nz, nrows, 1), RowWidths(), [&](auto W) {
-        HYB_LAUNCH((PickCopy<W>), HybBlocks((PetscCount)nrows * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, nrows,
-                   rows, (const PetscInt *)NULL, A[p]->i, A[p]->j, is[p], js, where);
-        return PETSC_SUCCESS;
-      }));
+      HYB_LAUNCH_ROWS(exec, RowWidth(nz, nrows, 1), (PickCopy<W>), nrows, rows, (const PetscInt *)NULL, A[p]->i, A[p]->j, is[p], js, where);
     S[p].m   = nrows;
     S[p].n   = A[p]->n;
     S[p].nnz = nz;
@@ -156,36 +133,6 @@ PetscErrorCode HybCSRPickBoth_CUDA(const HybExec *exec, HybArena *keep, HybArena
     perm[p]  = where;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* whoever writes writes the same */
-static __global__ __launch_bounds__(CSR_THREADS) void PickUsed(PetscCount nnz, const PetscInt *__restrict__ j, PetscInt *flag)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (k < nnz) flag[j[k]] = 1;
-}
-
-static __global__ __launch_bounds__(CSR_THREADS) void PickMetLengths(PetscInt m, const PetscInt *__restrict__ i, PetscInt *__restrict__ flag, PetscInt *__restrict__ length)
-{
-  const PetscCount c = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (c < m) {
-    const PetscInt l = flag[c] ? i[c + 1] - i[c] : 0;
-    length[c]        = l;
-    flag[c]          = l > 0;
-  }
-}
-
-/* row place[r] of the result for each r that has one, which map tells */
-static __global__ __launch_bounds__(CSR_THREADS) void PickOffsets(PetscInt m, const PetscInt *__restrict__ place, const PetscInt *__restrict__ at, PetscInt *__restrict__ map, PetscInt *__restrict__ i)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * CSR_THREADS + threadIdx.x;
-  if (r < m) {
-    const PetscInt p     = place[r];
-    const bool     there = place[r + 1] > p;
-    map[r]               = there ? p : (PetscInt)-1;
-    if (there) i[p] = at[r];
-    if (r == m - 1) i[place[m]] = at[m];
-  }
 }
 
 /* flags and lengths of m rows each become offsets, and the host knows both sums */
@@ -211,13 +158,27 @@ PetscErrorCode HybCSRPickMet_CUDA(const HybExec *exec, HybArena *keep, HybArena 
   PetscCall(HybCheckEntries(exec, X->nnz, "A matrix that rows are picked of"));
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), (PetscCount)X->m + 1, sizeof(*flag), &flag));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)X->m + 1, sizeof(*length), &length));
-  HYB_LAUNCH(PickUsed, HybBlocks(A->nnz, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->nnz, A->j, flag);
-  HYB_LAUNCH(PickMetLengths, HybBlocks(X->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m, X->i, flag, length);
+  /* whoever writes writes the same */
+  PetscCall(HybForEach(exec, A->nnz, [flag, j = A->j] __device__(PetscCount k) { flag[j[k]] = 1; }));
+  PetscCall(HybForEach(exec, X->m, [flag, length, i = X->i] __device__(PetscCount c) {
+    const PetscInt l = flag[c] ? i[c + 1] - i[c] : 0;
+
+    length[c] = l;
+    flag[c]   = l > 0;
+  }));
   PetscCall(PickCount(exec, work, X->m, flag, length, total));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), X->m, sizeof(*place), &place));
   PetscCall(HybArenaAlloc(keep, exec->result, total[0] + 1, sizeof(*yi), &yi));
   if (X->m == 0) PetscCall(exec->backend->zero(exec, yi, sizeof(*yi)));
-  HYB_LAUNCH(PickOffsets, HybBlocks(X->m, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m, flag, length, place, yi);
+  /* row flag[r] of the result for each r that has one, which place tells */
+  PetscCall(HybForEach(exec, X->m, [flag, length, place, yi, m = X->m] __device__(PetscCount r) {
+    const PetscInt p     = flag[r];
+    const bool     there = flag[r + 1] > p;
+
+    place[r] = there ? p : (PetscInt)-1;
+    if (there) yi[p] = length[r];
+    if (r == m - 1) yi[flag[m]] = length[m];
+  }));
   *Y    = *X;
   Y->m  = (PetscInt)total[0];
   Y->i  = yi;
@@ -226,11 +187,7 @@ PetscErrorCode HybCSRPickMet_CUDA(const HybExec *exec, HybArena *keep, HybArena 
   if (total[1] < X->nnz) {
     PetscCall(HybArenaAlloc(keep, exec->result, total[1], sizeof(*yj), &yj));
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), total[1], sizeof(*where), &where));
-    PetscCall(HybDispatch(RowWidth(total[1], X->m, 1), RowWidths(), [&](auto W) {
-      HYB_LAUNCH((PickCopy<W>), HybBlocks((PetscCount)X->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, X->m,
-                 (const PetscInt *)NULL, place, X->i, X->j, yi, yj, where);
-      return PETSC_SUCCESS;
-    }));
+    HYB_LAUNCH_ROWS(exec, RowWidth(total[1], X->m, 1), (PickCopy<W>), X->m, (const PetscInt *)NULL, place, X->i, X->j, yi, yj, where);
     Y->nnz = total[1];
     Y->j   = yj;
     Y->a   = NULL;
@@ -301,22 +258,14 @@ PetscErrorCode HybCSRPickMapped_CUDA(const HybExec *exec, HybArena *keep, HybAre
   PetscCall(HybCheckEntries(exec, A->nnz, "A matrix that columns are picked of"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)A->m + 1, sizeof(*flag), &flag));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)A->m + 1, sizeof(*length), &length));
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((PickMappedLengths<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
-               colmap, A->i, A->j, flag, length);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, w, (PickMappedLengths<W>), A->m, colmap, A->i, A->j, flag, length);
   PetscCall(PickCount(exec, work, A->m, flag, length, total));
   PetscCall(HybArenaAlloc(keep, exec->result, total[0] + 1, sizeof(*ci), &ci));
   PetscCall(HybArenaAlloc(keep, exec->result, total[1], sizeof(*cj), &cj));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), total[1], sizeof(*where), &where));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), total[0], sizeof(*list), &list));
   if (A->m == 0) PetscCall(exec->backend->zero(exec, ci, sizeof(*ci)));
-  PetscCall(HybDispatch(w, RowWidths(), [&](auto W) {
-    HYB_LAUNCH((PickMappedFill<W>), HybBlocks((PetscCount)A->m * W, CSR_THREADS), CSR_THREADS, 0, exec->stream, A->m,
-               colmap, A->i, A->j, flag, length, list, ci, cj, where);
-    return PETSC_SUCCESS;
-  }));
+  HYB_LAUNCH_ROWS(exec, w, (PickMappedFill<W>), A->m, colmap, A->i, A->j, flag, length, list, ci, cj, where);
   PetscCall(HybArenaFree(work, &flag, &length));
   *C    = HybCSROf((PetscInt)total[0], ncols, total[1], ci, cj, NULL);
   *rows = list;
