@@ -7,7 +7,7 @@
 */
 #ifndef AIJHYBRIDGPU_AGGOPS_CUH
 #define AIJHYBRIDGPU_AGGOPS_CUH
-#include "../structure/rowops.cuh"
+#include "../structure/each.cuh"
 #include "../device/hybgroup.cuh"
 #include "agglist.h"
 
@@ -45,6 +45,14 @@ static __device__ __forceinline__ PetscInt AggMirror(const PetscInt *j, PetscInt
 
   return guess >= from && j[guess] == r ? guess : RowPlace(j, from, to, r);
 }
+
+/* Launches a kernel of some lanes for each of n, such as (K<WIDTH>), in groups (hybgroup.cuh) and no more blocks than
+   most; WIDTH is w */
+#define AGG_LAUNCH(exec, w, n, most, kernel, ...)                                                                                                      \
+  PetscCall(HybDispatch(w, RowWidths(), [&](auto WIDTH) {                                                                                              \
+    HYB_LAUNCH(kernel, HybMin()(HybBlocks(n, HybGroup<WIDTH>::GROUPS), (PetscCount)(most)), HybGroup<WIDTH>::THREADS, 0, (exec)->stream, __VA_ARGS__); \
+    return PETSC_SUCCESS;                                                                                                                              \
+  }))
 
 /* rows by length: at most so many entries, taken by so many threads; the last class has the rest */
 #define AGG_CLASSES 5

@@ -18,41 +18,6 @@
 
 namespace {
 
-/* vertices that are alone take no part; aggregates.c says which are */
-__global__ void Keys(PetscInt n, int hops, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ place, PetscInt *__restrict__ key)
-{
-  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (v >= n) return;
-  bool alone = hops == 2 || gi[v + 1] - gi[v] < 2;
-
-  for (PetscInt e = gi[v]; hops == 2 && alone && e < gi[v + 1]; e++) alone = gi[gj[e] + 1] - gi[gj[e]] < 2;
-  key[v] = alone ? PETSC_MAX_INT : place[v] + 1;
-}
-
-__global__ void Flags(PetscInt n, const PetscInt *__restrict__ key, PetscInt *__restrict__ flag)
-{
-  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (v < n) flag[v] = key[v] == 0;
-}
-
-/* number: where a root's number stands; near replaces the keys */
-__global__ void Leads(PetscInt n, const PetscInt *__restrict__ number, const PetscInt *__restrict__ place, PetscInt *__restrict__ near, PetscInt *__restrict__ lead, PetscInt *__restrict__ leadplace)
-{
-  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (v >= n) return;
-  const PetscInt c    = number[v];
-  const bool     root = number[v + 1] > c;
-
-  near[v] = root ? c : -1;
-  if (root) {
-    lead[c]      = (PetscInt)v;
-    leadplace[c] = place[v];
-  }
-}
-
 /* G threads a root: its neighbours are near it */
 template <int G>
 __global__ void Near(PetscInt nc, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ lead, PetscInt *__restrict__ near)
@@ -106,19 +71,11 @@ __global__ void Smallest(PetscInt n, const PetscInt *__restrict__ parent, PetscI
   if (v < n && parent[v] >= 0) HybAtomicMin(&lead[parent[v]], (PetscInt)v);
 }
 
-/* aggregates of aggregates */
-__global__ void Compose(PetscInt n, const PetscInt *__restrict__ coarse, PetscInt *__restrict__ parent)
-{
-  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (v < n && parent[v] >= 0) parent[v] = coarse[parent[v]];
-}
-
 } // namespace
 
 PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder order, PetscInt longest, HybAggregates *agg)
 {
-  const PetscInt   n = G->m, *gi = G->i, *gj = G->j, *none = nullptr;
+  const PetscInt   n = G->m, *gi = G->i, *gj = G->j;
   const PetscCount blocks = HybBlocks(n, AGG_THREADS);
   PetscInt        *parent, *place, *key, *number, *lead, *leadplace;
   PetscCount       nc = 0;
@@ -133,29 +90,37 @@ PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybAre
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
   PetscCall(HybAggPermutation_CUDA(exec, work, n, order, gi, place));
   PetscCall(HybAggLongRows(exec, work, G, longest, &l));
-  HYB_LAUNCH(Keys, blocks, AGG_THREADS, 0, exec->stream, n, hops, gi, gj, (const PetscInt *)place, key);
+  /* vertices that are alone take no part; aggregates.c says which are */
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) {
+    bool alone = hops == 2 || gi[v + 1] - gi[v] < 2;
+
+    for (PetscInt e = gi[v]; hops == 2 && alone && e < gi[v + 1]; e++) alone = gi[gj[e] + 1] - gi[gj[e]] < 2;
+    key[v] = alone ? PETSC_MAX_INT : place[v] + 1;
+  }));
   PetscCall(HybAggRoots_CUDA(exec, work, G, &l, hops, key, parent, &agg->rounds));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(PetscInt), &number));
-  HYB_LAUNCH(Flags, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)key, parent);
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) { parent[v] = key[v] == 0; }));
   PetscCall(HybScanCounts(exec, work, n, parent, number, nullptr, &nc));
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, nc, sizeof(PetscInt), &lead));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nc, sizeof(PetscInt), &leadplace));
-  HYB_LAUNCH(Leads, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)number, (const PetscInt *)place, key, lead, leadplace);
-  if (hops == 2) {
-    PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {
-      HYB_LAUNCH((Near<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, (PetscInt)nc,
-                 gi, gj, (const PetscInt *)lead, key);
-      return PETSC_SUCCESS;
-    }));
-    if (l.room) HYB_LAUNCH((Near<AGG_THREADS>), HybMin()(nc, (PetscCount)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, (PetscInt)nc, gi, gj, (const PetscInt *)lead, key);
-  }
-  PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {
-    HYB_LAUNCH((Parents<W>), HybBlocks(n, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, n, gi, gj,
-               none, none, (const PetscInt *)number, (const PetscInt *)key, (const PetscInt *)leadplace, parent);
-    return PETSC_SUCCESS;
+  /* number: where a root's number stands; near replaces the keys */
+  PetscCall(HybForEach(exec, n, [=, near = key] __device__(PetscCount v) {
+    const PetscInt c    = number[v];
+    const bool     root = number[v + 1] > c;
+
+    near[v] = root ? c : -1;
+    if (root) {
+      lead[c]      = (PetscInt)v;
+      leadplace[c] = place[v];
+    }
   }));
-  if (l.room) HYB_LAUNCH((Parents<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)number, (const PetscInt *)key, (const PetscInt *)leadplace, parent);
-  if (hops == 1) HYB_LAUNCH(Smallest, blocks, AGG_THREADS, 0, exec->stream, n, (const PetscInt *)parent, lead);
+  if (hops == 2) {
+    AGG_LAUNCH(exec, RowWidth(G->nnz, n, 2), nc, PETSC_MAX_INT, (Near<WIDTH>), (PetscInt)nc, gi, gj, lead, key);
+    if (l.room) HYB_LAUNCH((Near<AGG_THREADS>), HybMin()(nc, (PetscCount)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, (PetscInt)nc, gi, gj, lead, key);
+  }
+  AGG_LAUNCH(exec, RowWidth(G->nnz, n, 2), n, PETSC_MAX_INT, (Parents<WIDTH>), n, gi, gj, nullptr, nullptr, number, key, leadplace, parent);
+  if (l.room) HYB_LAUNCH((Parents<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, l.rows, l.count, number, key, leadplace, parent);
+  if (hops == 1) HYB_LAUNCH(Smallest, blocks, AGG_THREADS, 0, exec->stream, n, parent, lead);
   PetscCall(HybArenaFree(work, &leadplace, &number));
   PetscCall(HybAggLongFree(work, &l));
   PetscCall(HybArenaFree(work, &key, &place));
@@ -172,9 +137,11 @@ PetscErrorCode HybAggCompose_CUDA(const HybExec *exec, HybAggregates *fine, cons
 
   PetscFunctionBegin;
   PetscCheck(coarse->n == fine->nc, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices, of which there are %" PetscInt_FMT, coarse->n, fine->nc);
-  HYB_LAUNCH(Compose, blocks, AGG_THREADS, 0, exec->stream, fine->n, (const PetscInt *)coarse->parent, fine->parent);
+  PetscCall(HybForEach(exec, fine->n, [of = coarse->parent, parent = fine->parent] __device__(PetscCount v) {
+    if (parent[v] >= 0) parent[v] = of[parent[v]];
+  }));
   PetscCall(HybAggFill(exec, coarse->nc, fine->lead));
-  HYB_LAUNCH(Smallest, blocks, AGG_THREADS, 0, exec->stream, fine->n, (const PetscInt *)fine->parent, fine->lead);
+  HYB_LAUNCH(Smallest, blocks, AGG_THREADS, 0, exec->stream, fine->n, fine->parent, fine->lead);
   fine->nc = coarse->nc;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -161,16 +161,6 @@ __global__ void Gather(Collapse<R> a, PetscInt nvertices, const PetscInt *__rest
   }
 }
 
-/* count starts at 0 */
-__global__ void LongLengths(PetscInt nvertices, const PetscInt *__restrict__ vertices, const PetscInt *__restrict__ heads, PetscInt *__restrict__ length, PetscInt *__restrict__ count)
-{
-  const PetscCount l = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (l >= nvertices) return;
-  length[l]          = heads[vertices[l]];
-  count[vertices[l]] = 0;
-}
-
 /* a block a vertex; offset: where the heads of the list's vertices begin */
 template <class R>
 __global__ void LongKeys(Collapse<R> a, int bits, const PetscInt *__restrict__ vertices, const PetscInt *__restrict__ offset, uint64_t *__restrict__ key)
@@ -192,27 +182,6 @@ __global__ void LongKeys(Collapse<R> a, int bits, const PetscInt *__restrict__ v
       to += here;
     }
   }
-}
-
-__global__ void LongFlags(PetscInt n, int bits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ vertices, PetscInt *__restrict__ flag, PetscInt *__restrict__ count)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (k >= n) return;
-  const bool one = k == 0 || key[k] != key[k - 1];
-  flag[k]        = one;
-  if (one) HybAtomicAdd(&count[vertices[key[k] >> bits]], 1);
-}
-
-template <class R>
-__global__ void LongWrite(Collapse<R> a, PetscInt n, int bits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ vertices, const PetscInt *__restrict__ offset, const PetscInt *__restrict__ number)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (k >= n || number[k + 1] == number[k]) return;
-  const PetscInt l = (PetscInt)(key[k] >> bits);
-
-  a.gj[a.gi[vertices[l]] + (number[k] - number[offset[l]])] = (PetscInt)(key[k] & ((((uint64_t)1) << bits) - 1));
 }
 
 /* The vertices of many heads: sorted, what begins a run is numbered by a scan */
@@ -239,19 +208,27 @@ PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse<R> 
   all     = l->bits + HybBits(l->nvertices);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)l->nvertices + 1, sizeof(PetscInt), &l->offset));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, l->nvertices, sizeof(PetscInt), &length));
-  HYB_LAUNCH(LongLengths, HybBlocks(l->nvertices, AGG_THREADS), AGG_THREADS, 0, exec->stream, l->nvertices, vertices, heads, length, count);
+  PetscCall(HybForEach(exec, l->nvertices, [=] __device__(PetscCount k) {
+    length[k]          = heads[vertices[k]];
+    count[vertices[k]] = 0;
+  }));
   PetscCall(HybScanCounts(exec, work, l->nvertices, length, l->offset, nullptr, &n));
   PetscCall(HybArenaFree(work, &length));
   l->nheads = (PetscInt)n; /* no more than A has entries */
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(uint64_t), &unsorted));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(uint64_t), &l->key));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscCount), &position));
-  HYB_LAUNCH((LongKeys<R>), l->nvertices, AGG_THREADS, 0, exec->stream, a, l->bits, vertices, (const PetscInt *)l->offset, unsorted);
+  HYB_LAUNCH((LongKeys<R>), l->nvertices, AGG_THREADS, 0, exec->stream, a, l->bits, vertices, l->offset, unsorted);
   PetscCall(HybSortPairs64Count(exec, work, n, unsorted, l->key, nullptr, position, all));
   PetscCall(HybArenaFree(work, &position, &unsorted));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &flag));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n + 1, sizeof(PetscInt), &l->number));
-  HYB_LAUNCH(LongFlags, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, l->nheads, l->bits, (const uint64_t *)l->key, vertices, flag, count);
+  PetscCall(HybForEach(exec, l->nheads, [flag, count, vertices, key = l->key, bits = l->bits] __device__(PetscCount k) {
+    const bool one = k == 0 || key[k] != key[k - 1];
+
+    flag[k] = one;
+    if (one) HybAtomicAdd(&count[vertices[key[k] >> bits]], 1);
+  }));
   PetscCall(HybScanCounts(exec, work, n, flag, l->number, nullptr, nullptr));
   PetscCall(HybArenaFree(work, &flag));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -262,7 +239,12 @@ PetscErrorCode LongFill(const HybExec *exec, HybArena *work, const Collapse<R> &
 {
   PetscFunctionBegin;
   if (!l->nvertices) PetscFunctionReturn(PETSC_SUCCESS);
-  HYB_LAUNCH((LongWrite<R>), HybBlocks(l->nheads, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, l->nheads, l->bits, (const uint64_t *)l->key, (const PetscInt *)l->vertices, (const PetscInt *)l->offset, (const PetscInt *)l->number);
+  PetscCall(HybForEach(exec, l->nheads, [gi = a.gi, gj = a.gj, l = *l] __device__(PetscCount k) {
+    if (l.number[k + 1] == l.number[k]) return;
+    const PetscInt v = (PetscInt)(l.key[k] >> l.bits);
+
+    gj[gi[l.vertices[v]] + (l.number[k] - l.number[l.offset[v]])] = (PetscInt)(l.key[k] & ((((uint64_t)1) << l.bits) - 1));
+  }));
   PetscCall(HybArenaFree(work, &l->number, &l->key, &l->offset));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -272,7 +254,7 @@ template <class R>
 PetscErrorCode Join(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, PetscInt n, PetscInt all, const R &of, HybCSR *G, PetscCount *seen)
 {
   Collapse<R> a = {n, all, of, A->i, A->j, nullptr, nullptr};
-  PetscInt   *heads, *vertices, *count, *none = nullptr, binptr[AGG_CLASSES + 1];
+  PetscInt   *heads, *vertices, *count, binptr[AGG_CLASSES + 1];
   PetscCount *sums;
   Long        l = {};
 
@@ -288,17 +270,12 @@ PetscErrorCode Join(const HybExec *exec, HybArena *keep, HybArena *work, const H
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, HEADS_WORDS, sizeof(PetscCount), &sums));
   const auto gather = [&](auto W, auto MOST, PetscInt rows, PetscInt first) {
     HYB_LAUNCH((Gather<R, W, MOST>), HybBlocks(rows, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, a,
-               rows, (const PetscInt *)vertices + first, G->j ? none : count);
+               rows, vertices + first, G->j ? nullptr : count);
     return PETSC_SUCCESS;
   };
-  PetscCall(HybDispatch(RowWidth(A->nnz, A->m, 2), RowWidths(), [&](auto W) {
-    HYB_LAUNCH((Heads<R, W>), HybMin()(HybBlocks(n, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS),
-               HybGroup<W>::THREADS, 0, exec->stream, a, heads, sums);
-    return PETSC_SUCCESS;
-  }));
+  AGG_LAUNCH(exec, RowWidth(A->nnz, A->m, 2), n, 16 * AGG_BLOCKS, (Heads<R, WIDTH>), a, heads, sums);
   PetscCall(exec->backend->copy(exec, seen, sums, HEADS_WORDS * sizeof(*seen), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(HybAggClasses(exec, work, n, heads, vertices, binptr)); /* waits for the copy too */
-  if (!n) PetscCall(exec->backend->sync(exec));
+  PetscCall(HybAggClasses(exec, work, n, heads, vertices, binptr));
   G->j        = nullptr;
   l.nvertices = n - binptr[AGG_CLASSES - 1];
   l.vertices  = vertices + binptr[AGG_CLASSES - 1];

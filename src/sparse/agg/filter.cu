@@ -32,23 +32,6 @@ struct Filter {
   PetscCount      *sums;
 };
 
-/* a thread an edge: its block of A, row by row */
-__global__ void Weights(PetscInt n, PetscCount nnz, PetscInt bs, const PetscInt *__restrict__ ai, const PetscInt *__restrict__ aj, const HybScalar *__restrict__ aa, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, HybScalar *__restrict__ ga)
-{
-  const PetscCount e = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (e >= nnz) return;
-  const PetscInt v = RowOfEntry(gi, 0, n, (PetscInt)e), first = gj[e] * bs;
-  PetscReal      sum = 0;
-
-  for (PetscInt r = v * bs; r < v * bs + bs; r++) {
-    const PetscInt end = ai[r + 1];
-
-    for (PetscInt k = RowLowerBound(aj, ai[r], end, first); k < end && aj[k] - first < bs; k++) sum += HybEdgePart(bs, aa[k]);
-  }
-  ga[e] = sum;
-}
-
 __global__ void Scales(Filter a, PetscReal *__restrict__ scale)
 {
   const PetscCount r       = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
@@ -134,19 +117,12 @@ __global__ void Fill(Filter a, const PetscInt *__restrict__ rows, const PetscInt
   }
 }
 
-__global__ void Moduli(PetscCount n, const HybScalar *__restrict__ v, PetscReal *__restrict__ modulus)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (k < n) modulus[k] = HybEdgeModulus(v[k]);
-}
-
 } // namespace
 
 PetscErrorCode HybAggModuli_CUDA(const HybExec *exec, PetscCount n, const HybScalar *v, PetscReal *modulus)
 {
   PetscFunctionBegin;
-  if (n) HYB_LAUNCH(Moduli, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, v, modulus);
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) { modulus[k] = HybEdgeModulus(v[k]); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -155,17 +131,27 @@ PetscErrorCode HybAggWeights_CUDA(const HybExec *exec, HybArena *keep, HybArena 
   PetscFunctionBegin;
   PetscCheck(bs > 0 && G->m * bs == A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph of %" PetscInt_FMT " vertices of %" PetscInt_FMT " unknowns and a matrix of %" PetscInt_FMT " rows", G->m, bs, A->m);
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, G->nnz, sizeof(HybScalar), &G->a));
-  HYB_LAUNCH(Weights, HybBlocks(G->nnz, AGG_THREADS), AGG_THREADS, 0, exec->stream, G->m, G->nnz, bs, (const PetscInt *)A->i, (const PetscInt *)A->j, (const HybScalar *)A->a, (const PetscInt *)G->i, (const PetscInt *)G->j, G->a);
+  /* a thread an edge: its block of A, row by row */
+  PetscCall(HybForEach(exec, G->nnz, [bs, A = *A, G = *G] __device__(PetscCount e) {
+    const PetscInt v = RowOfEntry(G.i, 0, G.m, (PetscInt)e), first = G.j[e] * bs;
+    PetscReal      sum = 0;
+
+    for (PetscInt r = v * bs; r < v * bs + bs; r++) {
+      const PetscInt end = A.i[r + 1];
+
+      for (PetscInt k = RowLowerBound(A.j, A.i[r], end, first); k < end && A.j[k] - first < bs; k++) sum += HybEdgePart(bs, A.a[k]);
+    }
+    G.a[e] = sum;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybAggFilter_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *W, const HybAggFilter *f, HybCSR *G, HybAggFiltered *found)
 {
-  const PetscInt *none = nullptr;
-  Filter          a    = {*f, W->m, W->i, W->j, W->a, nullptr, nullptr, nullptr, nullptr};
-  PetscCount      host[FILTER_WORDS];
-  PetscReal      *scale;
-  AggLong         l;
+  Filter     a = {*f, W->m, W->i, W->j, W->a, nullptr, nullptr, nullptr, nullptr};
+  PetscCount host[FILTER_WORDS];
+  PetscReal *scale;
+  AggLong    l;
 
   PetscFunctionBegin;
   PetscCheck(W->m == W->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, W->m, W->n);
@@ -178,14 +164,9 @@ PetscErrorCode HybAggFilter_CUDA(const HybExec *exec, HybArena *keep, HybArena *
   PetscCall(HybAggLongRows(exec, work, W, 0, &l));
   HYB_LAUNCH(Scales, HybBlocks(W->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, scale);
   a.scale = scale;
-  PetscCall(HybDispatch(RowWidth(W->nnz, W->m, 2), RowWidths(), [&](auto X) {
-    HYB_LAUNCH((Mark<X>), HybMin()(HybBlocks(W->m, HybGroup<X>::GROUPS), (PetscCount)16 * AGG_BLOCKS),
-               HybGroup<X>::THREADS, 0, exec->stream, a, none, none);
-    return PETSC_SUCCESS;
-  }));
-  if (l.room) HYB_LAUNCH((Mark<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, (const PetscInt *)l.rows, (const PetscInt *)l.count);
+  AGG_LAUNCH(exec, RowWidth(W->nnz, W->m, 2), W->m, 16 * AGG_BLOCKS, (Mark<WIDTH>), a, nullptr, nullptr);
+  if (l.room) HYB_LAUNCH((Mark<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, l.rows, l.count);
   PetscCall(exec->backend->copy(exec, host, a.sums, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   found->nodiagonal = host[FILTER_NODIAGONAL];
   found->close      = host[FILTER_CLOSE];
   found->paired     = (PetscBool)!host[FILTER_ALONE];
@@ -193,12 +174,8 @@ PetscErrorCode HybAggFilter_CUDA(const HybExec *exec, HybArena *keep, HybArena *
     PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, (PetscCount)W->m + 1, sizeof(PetscInt), &G->i));
     PetscCall(HybScanCounts(exec, work, W->m, a.length, G->i, nullptr, &G->nnz));
     PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, G->nnz, sizeof(PetscInt), &G->j));
-    PetscCall(HybDispatch(RowWidth(W->nnz, W->m, 2), RowWidths(), [&](auto X) {
-      HYB_LAUNCH((Fill<X>), HybBlocks(W->m, HybGroup<X>::GROUPS), HybGroup<X>::THREADS, 0, exec->stream, a, none,
-                 none, (const PetscInt *)G->i, G->j);
-      return PETSC_SUCCESS;
-    }));
-    if (l.room) HYB_LAUNCH((Fill<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)G->i, G->j);
+    AGG_LAUNCH(exec, RowWidth(W->nnz, W->m, 2), W->m, PETSC_MAX_INT, (Fill<WIDTH>), a, nullptr, nullptr, G->i, G->j);
+    if (l.room) HYB_LAUNCH((Fill<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, l.rows, l.count, G->i, G->j);
   }
   PetscCall(HybAggLongFree(work, &l));
   PetscCall(HybArenaFree(work, &a.sums, &a.length, &a.stays, &scale));

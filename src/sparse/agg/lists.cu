@@ -41,26 +41,6 @@ __global__ void Kinds(PetscInt n, const PetscInt *__restrict__ gi, const PetscIn
   }
 }
 
-/* the sort's keys; vertices of no aggregate come last */
-__global__ void ListKeys(PetscInt n, PetscInt nc, int kinds, const PetscInt *__restrict__ parent, const PetscInt *__restrict__ kind, PetscInt *__restrict__ key)
-{
-  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (v < n) key[v] = parent[v] < 0 ? kinds * nc : kinds * parent[v] + (kind ? kind[v] : 0);
-}
-
-/* where each aggregate begins in the sorted list: none is empty */
-__global__ void ListBegins(PetscInt n, PetscInt nc, int kinds, const PetscInt *__restrict__ key, PetscInt *__restrict__ begin)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (k >= n) return;
-  const PetscInt c = key[k] / kinds;
-
-  if (k == 0 || c != key[k - 1] / kinds) begin[c] = (PetscInt)k;
-  if (k == n - 1 && c < nc) begin[nc] = n;
-}
-
 } // namespace
 
 PetscErrorCode HybAggListsByKind(const HybExec *exec, HybArena *keep, HybArena *work, PetscInt n, PetscInt nc, const PetscInt *parent, int kinds, const PetscInt *kind, HybAggLists *lists)
@@ -75,16 +55,23 @@ PetscErrorCode HybAggListsByKind(const HybExec *exec, HybArena *keep, HybArena *
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &sorted));
-  HYB_LAUNCH(ListKeys, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, parent, kind, key);
+  /* vertices of no aggregate come last */
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) { key[v] = parent[v] < 0 ? kinds * nc : kinds * parent[v] + (kind ? kind[v] : 0); }));
   PetscCall(HybSortPairsInt(exec, work, n, key, sorted, nullptr, lists->member, HybBits((PetscCount)kinds * (nc + 1))));
-  HYB_LAUNCH(ListBegins, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, nc, kinds, (const PetscInt *)sorted, lists->begin);
+  /* where each aggregate begins in the sorted list: none is empty */
+  PetscCall(HybForEach(exec, n, [=, begin = lists->begin] __device__(PetscCount k) {
+    const PetscInt c = sorted[k] / kinds;
+
+    if (k == 0 || c != sorted[k - 1] / kinds) begin[c] = (PetscInt)k;
+    if (k == n - 1 && c < nc) begin[nc] = n;
+  }));
   PetscCall(HybArenaFree(work, &sorted, &key));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *G, int hops, HybAggOrder order, const HybAggregates *agg, HybAggLists *lists)
 {
-  const PetscInt n = agg->n, nc = agg->nc, *gi = G->i, *gj = G->j, *none = nullptr;
+  const PetscInt n = agg->n, nc = agg->nc, *gi = G->i, *gj = G->j;
   PetscInt      *kind = nullptr, *place, *near;
   AggLong        l;
 
@@ -97,18 +84,9 @@ PetscErrorCode HybAggLists_CUDA(const HybExec *exec, HybArena *keep, HybArena *w
     PetscCall(HybAggPermutation_CUDA(exec, work, n, order, gi, place));
     PetscCall(HybAggFill(exec, n, near));
     PetscCall(HybAggLongRows(exec, work, G, 0, &l));
-    PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {
-      HYB_LAUNCH((NearPlaces<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, nc, gi,
-                 gj, (const PetscInt *)agg->lead, (const PetscInt *)place, near);
-      return PETSC_SUCCESS;
-    }));
-    PetscCall(HybDispatch(RowWidth(G->nnz, n, 2), RowWidths(), [&](auto W) {
-      HYB_LAUNCH((Kinds<W>), HybBlocks(n, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, n, gi, gj,
-                 none, none, (const PetscInt *)agg->parent, (const PetscInt *)agg->lead, (const PetscInt *)place,
-                 (const PetscInt *)near, kind);
-      return PETSC_SUCCESS;
-    }));
-    if (l.room) HYB_LAUNCH((Kinds<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, (const PetscInt *)agg->parent, (const PetscInt *)agg->lead, (const PetscInt *)place, (const PetscInt *)near, kind);
+    AGG_LAUNCH(exec, RowWidth(G->nnz, n, 2), nc, PETSC_MAX_INT, (NearPlaces<WIDTH>), nc, gi, gj, agg->lead, place, near);
+    AGG_LAUNCH(exec, RowWidth(G->nnz, n, 2), n, PETSC_MAX_INT, (Kinds<WIDTH>), n, gi, gj, nullptr, nullptr, agg->parent, agg->lead, place, near, kind);
+    if (l.room) HYB_LAUNCH((Kinds<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, n, gi, gj, l.rows, l.count, agg->parent, agg->lead, place, near, kind);
     PetscCall(HybAggLongFree(work, &l));
     PetscCall(HybArenaFree(work, &near, &place));
   }

@@ -25,13 +25,6 @@ enum {
   LOOK_WORDS
 };
 
-__global__ void ListLong(PetscInt n, const PetscInt *__restrict__ gi, PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (r < n && gi[r + 1] - gi[r] > AGG_LONG) rows[HybAtomicAdd(count, 1)] = (PetscInt)r;
-}
-
 /* G lanes a row: all rows but the long ones, or the listed ones */
 template <int G>
 __global__ void Look(PetscInt n, const PetscInt *__restrict__ gi, const PetscInt *__restrict__ gj, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ nrows, PetscCount *__restrict__ sums)
@@ -89,7 +82,9 @@ PetscErrorCode HybAggLongRows(const HybExec *exec, HybArena *work, const HybCSR 
   if (!l->room) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, l->room, sizeof(PetscInt), &l->rows));
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 1, sizeof(PetscInt), &l->count));
-  HYB_LAUNCH(ListLong, HybBlocks(G->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, G->m, (const PetscInt *)G->i, l->rows, l->count);
+  PetscCall(HybForEach(exec, G->m, [gi = G->i, rows = l->rows, count = l->count] __device__(PetscCount r) {
+    if (gi[r + 1] - gi[r] > AGG_LONG) rows[HybAtomicAdd(count, 1)] = (PetscInt)r;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -102,7 +97,7 @@ PetscErrorCode HybAggLongFree(HybArena *work, AggLong *l)
 
 PetscErrorCode HybAggLook_CUDA(const HybExec *exec, HybArena *work, const HybCSR *G, HybAggLook *look)
 {
-  const PetscInt *gi = G->i, *gj = G->j, *none = nullptr;
+  const PetscInt *gi = G->i, *gj = G->j;
   PetscCount     *sums, host[LOOK_WORDS];
   AggLong         l;
 
@@ -110,19 +105,13 @@ PetscErrorCode HybAggLook_CUDA(const HybExec *exec, HybArena *work, const HybCSR
   PetscCheck(G->m == G->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, G->m, G->n);
   PetscCall(HybCheckEntries(exec, G->nnz, "a graph"));
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, LOOK_WORDS, sizeof(*sums), &sums));
-  PetscCall(HybDispatch(RowWidth(G->nnz, G->m, 2), RowWidths(), [&](auto W) {
-    HYB_LAUNCH((Look<W>), HybMin()(HybBlocks(G->m, HybGroup<W>::GROUPS), (PetscCount)16 * AGG_BLOCKS),
-               HybGroup<W>::THREADS, 0, exec->stream, G->m, gi, gj, none, none, sums);
-    return PETSC_SUCCESS;
-  }));
+  AGG_LAUNCH(exec, RowWidth(G->nnz, G->m, 2), G->m, 16 * AGG_BLOCKS, (Look<WIDTH>), G->m, gi, gj, nullptr, nullptr, sums);
   PetscCall(exec->backend->copy(exec, host, sums, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   if (host[LOOK_LONGEST] > AGG_LONG) { /* hardly ever */
     PetscCall(HybAggLongRows(exec, work, G, 0, &l));
-    HYB_LAUNCH((Look<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, G->m, gi, gj, (const PetscInt *)l.rows, (const PetscInt *)l.count, sums);
+    HYB_LAUNCH((Look<AGG_THREADS>), HybMin()(l.room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, G->m, gi, gj, l.rows, l.count, sums);
     PetscCall(HybAggLongFree(work, &l));
     PetscCall(exec->backend->copy(exec, host, sums, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(exec->backend->sync(exec));
   }
   PetscCall(HybArenaFree(work, &sums));
   look->nodiagonal = host[LOOK_NODIAGONAL];

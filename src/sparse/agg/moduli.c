@@ -79,7 +79,6 @@ static PetscErrorCode HybModuliTry(const HybExec *exec, HybArena *work, PetscBoo
   PetscCall(exec->backend->copy(exec, there, v, MODULI * sizeof(*v), HYB_COPY_HOST_TO_DEVICE));
   PetscCall((*exec->backend->agg->moduli)(exec, MODULI, there, result));
   PetscCall(exec->backend->copy(exec, modulus, result, MODULI * sizeof(*modulus), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   for (PetscInt k = 0; k < MODULI; k++) {
     const PetscReal host = PetscAbsScalar(v[k]);
 
@@ -90,17 +89,13 @@ static PetscErrorCode HybModuliTry(const HybExec *exec, HybArena *work, PetscBoo
 
 PetscErrorCode HybAggModuliAlike(const HybExec *exec, PetscBool *alike)
 {
-  HybArena       work;
-  PetscErrorCode ierr;
+  HybArena work;
 
   PetscFunctionBegin;
   *alike = (PetscBool)(!exec->backend->device || HybTuningGet()->device_moduli);
   if (!exec->backend->device || !*alike) PetscFunctionReturn(PETSC_SUCCESS);
   work = HybArenaOn(exec);
-  ierr = HybModuliTry(exec, &work, alike);
-  if (ierr) (void)HybArenaReset(&work);
-  PetscCall(ierr);
-  PetscCall(HybArenaReset(&work));
+  HybCallBoth(HybModuliTry(exec, &work, alike), HybArenaReset(&work));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #else

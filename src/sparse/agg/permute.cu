@@ -38,52 +38,12 @@ __global__ void Targets(PetscInt n, HybRander48Step stride, PetscInt *__restrict
   }
 }
 
-__global__ void Paths(PetscInt n, const PetscInt *__restrict__ target, const PetscInt *__restrict__ first, PetscInt *__restrict__ place)
-{
-  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (v >= n) return;
-  PetscInt slot = (PetscInt)v, time = -1;
-  while (1) {
-    /* as a target, if of any; as the step of its own number, if that exchanges */
-    const PetscInt taken = first[slot];
-    PetscInt       step = PETSC_MAX_INT, other = 0;
-
-    if (taken > time && taken != PETSC_MAX_INT) {
-      step  = taken;
-      other = taken;
-    }
-    if (slot > time && slot < step && first[target[slot]] == slot) {
-      step  = slot;
-      other = target[slot];
-    }
-    if (step == PETSC_MAX_INT) break;
-    slot = other;
-    time = step;
-  }
-  place[v] = slot;
-}
-
-__global__ void Natural(PetscInt n, PetscInt *__restrict__ place)
-{
-  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (v < n) place[v] = (PetscInt)v;
-}
-
-__global__ void Fill(PetscInt n, PetscInt *__restrict__ a)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (k < n) a[k] = PETSC_MAX_INT;
-}
-
 } // namespace
 
 PetscErrorCode HybAggFill(const HybExec *exec, PetscInt n, PetscInt *a)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH(Fill, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, a);
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) { a[k] = PETSC_MAX_INT; }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -97,7 +57,28 @@ static PetscErrorCode HybAggShuffled(const HybExec *exec, HybArena *work, PetscI
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &first));
   PetscCall(HybAggFill(exec, n, first));
   HYB_LAUNCH(Targets, blocks, AGG_THREADS, 0, exec->stream, n, HybRander48Steps((uint64_t)blocks * AGG_THREADS), target, first);
-  HYB_LAUNCH(Paths, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, (const PetscInt *)target, (const PetscInt *)first, place);
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) {
+    PetscInt slot = (PetscInt)v, time = -1;
+
+    while (1) {
+      /* as a target, if of any; as the step of its own number, if that exchanges */
+      const PetscInt taken = first[slot];
+      PetscInt       step = PETSC_MAX_INT, other = 0;
+
+      if (taken > time && taken != PETSC_MAX_INT) {
+        step  = taken;
+        other = taken;
+      }
+      if (slot > time && slot < step && first[target[slot]] == slot) {
+        step  = slot;
+        other = target[slot];
+      }
+      if (step == PETSC_MAX_INT) break;
+      slot = other;
+      time = step;
+    }
+    place[v] = slot;
+  }));
   PetscCall(HybArenaFree(work, &first, &target));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -110,10 +91,8 @@ static PetscErrorCode HybAggByDegrees(const HybExec *exec, HybArena *work, Petsc
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)n + 1, sizeof(PetscInt), &hosti));
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, n, sizeof(PetscInt), &hostplace));
   PetscCall(exec->backend->copy(exec, hosti, gi, ((size_t)n + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   PetscCall(HybAggPermutation_Host(exec, work, n, HYB_AGG_DEGREES, hosti, hostplace));
   PetscCall(exec->backend->copy(exec, place, hostplace, (size_t)n * sizeof(PetscInt), HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(exec->backend->sync(exec));
   PetscCall(HybArenaFree(work, &hostplace, &hosti));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -126,6 +105,6 @@ PetscErrorCode HybAggPermutation_CUDA(const HybExec *exec, HybArena *work, Petsc
   else if (order == HYB_AGG_DEGREES)
     PetscCall(HybAggByDegrees(exec, work, n, gi, place));
   else
-    HYB_LAUNCH(Natural, HybBlocks(n, AGG_THREADS), AGG_THREADS, 0, exec->stream, n, place);
+    PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) { place[v] = (PetscInt)v; }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

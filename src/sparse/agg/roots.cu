@@ -225,7 +225,6 @@ PetscErrorCode Finish(const HybExec *exec, HybArena *work, const HybCSR *G, int 
   PetscCall(exec->backend->copy(exec, gi, G->i, n + sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->copy(exec, gj, G->j, (size_t)G->nnz * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(exec->backend->copy(exec, hostkey, key, n, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   PetscCall(HybAggFinish_Host(work, G->m, gi, gj, hops, hostkey));
   PetscCall(exec->backend->copy(exec, key, hostkey, n, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(HybArenaFree(work, &hostkey, &gj, &gi));
@@ -267,7 +266,6 @@ PetscErrorCode HybAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCS
     }
     if (t % ask == ask - 1 && (t >= ask || n > ROUNDS_FEW)) {
       PetscCall(exec->backend->copy(exec, most, next, sizeof(most), HYB_COPY_DEVICE_TO_HOST));
-      PetscCall(exec->backend->sync(exec));
       if (!most[hops == 2 ? LEFT_VERTICES : LEFT_OPEN] && !most[LEFT_LONG]) break;
     }
   }

@@ -63,13 +63,6 @@ __global__ void Unsmoothed(PetscCount entries, HybAggBlock block, const PetscInt
   pa[pi[r] + t] = q[e];
 }
 
-__global__ void Lengths(PetscInt n, const PetscInt *__restrict__ ai, PetscInt *__restrict__ length)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (r < n) length[r] = ai[r + 1] - ai[r];
-}
-
 /* What a row's threads count: parents, and, above these, entries that lead to the own one; how many parents P has. Rows
    have no more than fit below. */
 static __device__ __forceinline__ PetscInt Own(bool own)
@@ -288,7 +281,6 @@ PetscErrorCode HybAggClasses(const HybExec *exec, HybArena *work, PetscInt m, co
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, AGG_CLASSES + 1, sizeof(PetscInt), &devbinptr));
   PetscCall(HybPlanBinsAnyOrderInt(exec, m, length, AGG_CLASSES, limit, counters, rows, devbinptr, nullptr));
   PetscCall(exec->backend->copy(exec, binptr, devbinptr, (AGG_CLASSES + 1) * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   PetscCall(HybArenaFree(work, &devbinptr, &counters));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -326,12 +318,12 @@ PetscErrorCode HybAggUnsmoothed_CUDA(const HybExec *exec, HybArena *keep, HybAre
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)m + 1, sizeof(PetscInt), &P->i));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &count));
   PetscCall(SmoothInstance(block, [&](auto ONE) {
-    HYB_LAUNCH((Present<ONE>), HybBlocks(m, AGG_THREADS), AGG_THREADS, 0, exec->stream, m, *block, (const PetscInt *)agg->parent, count);
+    HYB_LAUNCH((Present<ONE>), HybBlocks(m, AGG_THREADS), AGG_THREADS, 0, exec->stream, m, *block, agg->parent, count);
     return PETSC_SUCCESS;
   }));
   PetscCall(SmoothCounted(exec, keep, work, &count, P));
   PetscCall(SmoothInstance(block, [&](auto ONE) {
-    HYB_LAUNCH((Unsmoothed<ONE>), HybBlocks(entries, AGG_THREADS), AGG_THREADS, 0, exec->stream, entries, *block, (const PetscInt *)agg->parent, q, (const PetscInt *)P->i, P->j, P->a);
+    HYB_LAUNCH((Unsmoothed<ONE>), HybBlocks(entries, AGG_THREADS), AGG_THREADS, 0, exec->stream, entries, *block, agg->parent, q, P->i, P->j, P->a);
     return PETSC_SUCCESS;
   }));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -350,7 +342,7 @@ PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &count));
   if (!HybAggIsScalar(block) || !SmoothAlike(A, longest, binptr)) {
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &rows));
-    HYB_LAUNCH(Lengths, HybBlocks(A->m, AGG_THREADS), AGG_THREADS, 0, exec->stream, A->m, (const PetscInt *)A->i, count);
+    PetscCall(HybForEach(exec, A->m, [count, ai = A->i] __device__(PetscCount r) { count[r] = ai[r + 1] - ai[r]; }));
     PetscCall(HybAggClasses(exec, work, A->m, count, rows, binptr));
   }
   longrows = rows ? rows + binptr[AGG_CLASSES - 1] : nullptr;
@@ -370,7 +362,7 @@ PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena
   s.pa = P->a;
   PetscCall(AggEachClass(binptr, [&](auto G, auto MOST, PetscInt n, PetscInt first) {
     return SmoothInstance(block, [&](auto ONE) {
-      HYB_LAUNCH((Fill<G, MOST, ONE>), HybBlocks(n, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, n, (const PetscInt *)(rows ? rows + first : nullptr));
+      HYB_LAUNCH((Fill<G, MOST, ONE>), HybBlocks(n, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, n, (rows ? rows + first : nullptr));
       return PETSC_SUCCESS;
     });
   }));

@@ -20,16 +20,6 @@ namespace {
 
 const PetscInt SMOOTHLONG_SHARE = 4; /* a batch has at most this part of A's entries */
 
-/* count, where it is asked for, starts with the own parent */
-__global__ void LongLengths(AggSmooth s, PetscInt nrows, const PetscInt *__restrict__ rows, PetscInt *__restrict__ length, PetscInt *__restrict__ count)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (k >= nrows) return;
-  length[k] = s.ai[rows[k] + 1] - s.ai[rows[k]];
-  if (count) count[rows[k]] = s.parent[rows[k] / s.bs] < 0 ? 0 : s.nvec;
-}
-
 /* a block a row; offset: where the entries of the batch's rows begin */
 __global__ void LongKeys(AggSmooth s, int bits, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ offset, uint64_t *__restrict__ key, PetscCount *__restrict__ entry)
 {
@@ -47,23 +37,6 @@ __global__ void LongKeys(AggSmooth s, int bits, const PetscInt *__restrict__ row
 static __device__ __forceinline__ bool Head(PetscInt k, const uint64_t *key, int bits, PetscInt nc)
 {
   return (PetscInt)(key[k] & ((((uint64_t)1) << bits) - 1)) < nc && (k == 0 || key[k] != key[k - 1]);
-}
-
-__global__ void LongCount(AggSmooth s, PetscInt n, int bits, const uint64_t *__restrict__ key, const PetscInt *__restrict__ rows, PetscInt *__restrict__ count)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (k >= n || !Head((PetscInt)k, key, bits, s.nc)) return;
-  const PetscInt r = rows[key[k] >> bits];
-
-  if ((PetscInt)(key[k] & ((((uint64_t)1) << bits) - 1)) != s.parent[r / s.bs]) HybAtomicAdd(&count[r], s.nvec);
-}
-
-__global__ void LongHeads(PetscInt n, int bits, PetscInt nc, const uint64_t *__restrict__ key, PetscInt *__restrict__ head)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (k < n) head[k] = Head((PetscInt)k, key, bits, nc);
 }
 
 /* has row r of P more parents than its entries lead to? */
@@ -98,18 +71,8 @@ __global__ void LongOwn(AggSmooth s, PetscInt nrows, int bits, const uint64_t *_
   const PetscCount b = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
 
   if (b >= nrows || !LongLacks(s, rows[b], number[offset[b + 1]] - number[offset[b]])) return;
-  const PetscInt own  = s.parent[rows[b] / s.bs];
-  const uint64_t mine = ((uint64_t)b << bits) | (uint64_t)own;
-  PetscInt       from = offset[b], to = offset[b + 1];
+  const PetscInt own = s.parent[rows[b] / s.bs], from = RowLowerBound(key, offset[b], offset[b + 1], ((uint64_t)b << bits) | (uint64_t)own);
 
-  while (from < to) {
-    const PetscInt mid = from + (to - from) / 2;
-
-    if (key[mid] < mine)
-      from = mid + 1;
-    else
-      to = mid;
-  }
   for (PetscInt t = 0; t < s.nvec; t++) {
     const PetscInt at = s.pi[rows[b]] + (number[from] - number[offset[b]]) * s.nvec + t;
 
@@ -135,18 +98,23 @@ PetscErrorCode Batch(const HybExec *exec, HybArena *work, const AggSmooth *s, Pe
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(*entry), &entry));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(*sortedentry), &sortedentry));
   PetscCall(HybScanCounts(exec, work, nrows, length, offset, nullptr, nullptr));
-  HYB_LAUNCH(LongKeys, nrows, AGG_THREADS, 0, exec->stream, *s, bits, rows, (const PetscInt *)offset, key, entry);
+  HYB_LAUNCH(LongKeys, nrows, AGG_THREADS, 0, exec->stream, *s, bits, rows, offset, key, entry);
   PetscCall(HybSortPairs64Count(exec, work, n, key, sorted, entry, sortedentry, all));
-  if (count)
-    HYB_LAUNCH(LongCount, blocks, AGG_THREADS, 0, exec->stream, *s, n, bits, (const uint64_t *)sorted, rows, count);
-  else {
+  if (count) {
+    PetscCall(HybForEach(exec, n, [s = *s, bits, sorted, rows, count] __device__(PetscCount k) {
+      if (!Head((PetscInt)k, sorted, bits, s.nc)) return;
+      const PetscInt r = rows[sorted[k] >> bits];
+
+      if ((PetscInt)(sorted[k] & ((((uint64_t)1) << bits) - 1)) != s.parent[r / s.bs]) HybAtomicAdd(&count[r], s.nvec);
+    }));
+  } else {
     PetscInt *head = (PetscInt *)key; /* which has served */
 
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(PetscInt), &number));
-    HYB_LAUNCH(LongHeads, blocks, AGG_THREADS, 0, exec->stream, n, bits, s->nc, (const uint64_t *)sorted, head);
+    PetscCall(HybForEach(exec, n, [nc = s->nc, bits, sorted, head] __device__(PetscCount k) { head[k] = Head((PetscInt)k, sorted, bits, nc); }));
     PetscCall(HybScanCounts(exec, work, n, head, number, nullptr, nullptr));
-    HYB_LAUNCH(LongFill, blocks, AGG_THREADS, 0, exec->stream, *s, n, bits, (const uint64_t *)sorted, (const PetscCount *)sortedentry, rows, (const PetscInt *)offset, (const PetscInt *)number);
-    HYB_LAUNCH(LongOwn, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, *s, nrows, bits, (const uint64_t *)sorted, rows, (const PetscInt *)offset, (const PetscInt *)number);
+    HYB_LAUNCH(LongFill, blocks, AGG_THREADS, 0, exec->stream, *s, n, bits, sorted, sortedentry, rows, offset, number);
+    HYB_LAUNCH(LongOwn, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, *s, nrows, bits, sorted, rows, offset, number);
     PetscCall(HybArenaFree(work, &number));
   }
   PetscCall(HybArenaFree(work, &sortedentry, &entry, &sorted, &key, &offset));
@@ -163,9 +131,12 @@ PetscErrorCode HybAggSmoothLong(const HybExec *exec, HybArena *work, const AggSm
   if (!nrows) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nrows, sizeof(PetscInt), &length));
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, nrows, sizeof(PetscInt), &host));
-  HYB_LAUNCH(LongLengths, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, *s, nrows, rows, length, count);
+  /* count, where it is asked for, starts with the own parent */
+  PetscCall(HybForEach(exec, nrows, [s = *s, rows, length, count] __device__(PetscCount k) {
+    length[k] = s.ai[rows[k] + 1] - s.ai[rows[k]];
+    if (count) count[rows[k]] = s.parent[rows[k] / s.bs] < 0 ? 0 : s.nvec;
+  }));
   PetscCall(exec->backend->copy(exec, host, length, (size_t)nrows * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   for (PetscInt first = 0, last; first < nrows; first = last) {
     PetscCount n = host[first];
 

@@ -13,27 +13,6 @@
 
 namespace {
 
-__global__ void Sizes(PetscInt n, const PetscInt *__restrict__ parent, PetscInt *__restrict__ size)
-{
-  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (v < n && parent[v] >= 0) HybAtomicAdd(&size[parent[v]], 1);
-}
-
-__global__ void Ones(PetscInt nc, const PetscInt *__restrict__ size, HybScalar *__restrict__ coarse)
-{
-  const PetscCount c = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (c < nc) coarse[c] = HybAggOnes(size[c]);
-}
-
-__global__ void OnesEntries(PetscInt n, const PetscInt *__restrict__ parent, const HybScalar *__restrict__ coarse, HybScalar *__restrict__ q)
-{
-  const PetscCount v = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (v < n) q[v] = parent[v] >= 0 ? 1 / HYB_AGG_REAL(coarse[parent[v]]) : 0;
-}
-
 /* G lanes an aggregate */
 template <int G>
 __global__ void Columns(PetscInt nc, const PetscInt *__restrict__ begin, const PetscInt *__restrict__ member, const PetscInt *__restrict__ lead, const HybScalar *__restrict__ b, HybScalar *__restrict__ q, HybScalar *__restrict__ coarse)
@@ -75,28 +54,25 @@ __global__ void Columns(PetscInt nc, const PetscInt *__restrict__ begin, const P
 
 PetscErrorCode HybAggColumns_CUDA(const HybExec *exec, HybArena *work, const HybAggregates *agg, const HybScalar *b, HybScalar *q, HybScalar *coarse)
 {
-  const PetscInt   n = agg->n, nc = agg->nc, *parent = agg->parent, *lead = agg->lead;
-  const PetscCount blocks = HybBlocks(n, AGG_THREADS);
-  PetscInt        *size;
-  HybAggLists      lists;
+  const PetscInt n = agg->n, nc = agg->nc, *parent = agg->parent, *lead = agg->lead;
+  PetscInt      *size;
+  HybAggLists    lists;
 
   PetscFunctionBegin;
   if (!b) {
     PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, nc, sizeof(PetscInt), &size));
-    HYB_LAUNCH(Sizes, blocks, AGG_THREADS, 0, exec->stream, n, parent, size);
-    HYB_LAUNCH(Ones, HybBlocks(nc, AGG_THREADS), AGG_THREADS, 0, exec->stream, nc, (const PetscInt *)size, coarse);
-    HYB_LAUNCH(OnesEntries, blocks, AGG_THREADS, 0, exec->stream, n, parent, (const HybScalar *)coarse, q);
+    PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) {
+      if (parent[v] >= 0) HybAtomicAdd(&size[parent[v]], 1);
+    }));
+    PetscCall(HybForEach(exec, nc, [=] __device__(PetscCount c) { coarse[c] = HybAggOnes(size[c]); }));
+    PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) { q[v] = parent[v] >= 0 ? 1 / HYB_AGG_REAL(coarse[parent[v]]) : 0; }));
     PetscCall(HybArenaFree(work, &size));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybAggListsByKind(exec, work, work, n, nc, parent, 1, nullptr, &lists));
   PetscCall(exec->backend->zero(exec, q, (size_t)n * sizeof(HybScalar)));
   /* about two rounds of a mean aggregate's members */
-  PetscCall(HybDispatch(RowWidth(n, nc, 2), RowWidths(), [&](auto W) {
-    HYB_LAUNCH((Columns<W>), HybBlocks(nc, HybGroup<W>::GROUPS), HybGroup<W>::THREADS, 0, exec->stream, nc,
-               (const PetscInt *)lists.begin, (const PetscInt *)lists.member, lead, b, q, coarse);
-    return PETSC_SUCCESS;
-  }));
+  AGG_LAUNCH(exec, RowWidth(n, nc, 2), nc, PETSC_MAX_INT, (Columns<WIDTH>), nc, lists.begin, lists.member, lead, b, q, coarse);
   PetscCall(HybArenaFree(work, &lists.member, &lists.begin));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

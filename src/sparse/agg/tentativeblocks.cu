@@ -174,16 +174,6 @@ __global__ void Factor(Blocks a, PetscInt *__restrict__ list, PetscInt *__restri
   }
 }
 
-/* of listed aggregates: rows, filled up */
-__global__ void Sizes(Blocks a, PetscInt nlist, const PetscInt *__restrict__ list, PetscCount *__restrict__ size)
-{
-  const PetscCount l = (PetscCount)blockIdx.x * AGG_THREADS + threadIdx.x;
-
-  if (l >= nlist) return;
-  const PetscInt m = (a.begin[list[l] + 1] - a.begin[list[l]]) * a.bs;
-  size[l]          = (PetscCount)(m > a.nvec ? m : a.nvec);
-}
-
 /* a block a listed aggregate, whose columns lie one behind the other from offset nvec on: B, or Q and R that came
    back */
 __global__ void Pack(Blocks a, const PetscInt *__restrict__ list, const PetscCount *__restrict__ offset, PetscReal *__restrict__ packed)
@@ -224,7 +214,11 @@ PetscErrorCode Again(const HybExec *exec, HybArena *work, const Blocks &a, Petsc
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nlist, sizeof(PetscCount), &size));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nlist + 1, sizeof(PetscCount), &offset));
-  HYB_LAUNCH(Sizes, HybBlocks(nlist, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, nlist, list, size);
+  PetscCall(HybForEach(exec, nlist, [a, list, size] __device__(PetscCount l) {
+    const PetscInt m = (a.begin[list[l] + 1] - a.begin[list[l]]) * a.bs;
+
+    size[l] = (PetscCount)(m > a.nvec ? m : a.nvec); /* filled up */
+  }));
   PetscCall(HybScanCounts64(exec, work, nlist, size, offset, nullptr, &rows));
   PetscCall(HybArenaFree(work, &size));
   bytes  = (size_t)rows * a.nvec * sizeof(PetscReal);
@@ -234,14 +228,13 @@ PetscErrorCode Again(const HybExec *exec, HybArena *work, const Blocks &a, Petsc
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, rows, a.nvec * sizeof(PetscReal), &hostpacked));
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, nlist, (size_t)a.nvec * a.nvec * sizeof(PetscReal), &hostR));
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)nlist + 1, sizeof(PetscCount), &hostoffset));
-  HYB_LAUNCH(Pack, nlist, AGG_THREADS, 0, exec->stream, a, list, (const PetscCount *)offset, packed);
+  HYB_LAUNCH(Pack, nlist, AGG_THREADS, 0, exec->stream, a, list, offset, packed);
   PetscCall(be->copy(exec, hostoffset, offset, ((size_t)nlist + 1) * sizeof(PetscCount), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(be->copy(exec, hostpacked, packed, bytes, HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(be->sync(exec));
   for (PetscInt l = 0; l < nlist; l++) PetscCall((*factor)(ctx, (PetscInt)(hostoffset[l + 1] - hostoffset[l]), a.nvec, hostpacked + hostoffset[l] * a.nvec, hostR + (size_t)l * a.nvec * a.nvec));
   PetscCall(be->copy(exec, packed, hostpacked, bytes, HYB_COPY_HOST_TO_DEVICE));
   PetscCall(be->copy(exec, R, hostR, Rbytes, HYB_COPY_HOST_TO_DEVICE));
-  HYB_LAUNCH(Unpack, nlist, AGG_THREADS, 0, exec->stream, a, list, (const PetscCount *)offset, (const PetscReal *)packed, (const PetscReal *)R);
+  HYB_LAUNCH(Unpack, nlist, AGG_THREADS, 0, exec->stream, a, list, offset, packed, R);
   PetscCall(HybArenaFree(work, &hostoffset, &hostR, &hostpacked, &R, &packed, &offset));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -266,7 +259,6 @@ PetscErrorCode HybAggTentative_CUDA(const HybExec *exec, HybArena *work, const H
   PetscCall(exec->backend->zero(exec, q, (size_t)a.n * a.bs * a.nvec * sizeof(HybScalar)));
   HYB_LAUNCH(Factor, HybBlocks((PetscCount)a.nc * HYB_WARP, AGG_THREADS), AGG_THREADS, 0, exec->stream, a, list, nlist);
   PetscCall(exec->backend->copy(exec, &found, nlist, sizeof(found), HYB_COPY_DEVICE_TO_HOST));
-  PetscCall(exec->backend->sync(exec));
   if (found && factor) PetscCall(Again(exec, work, a, found, list, factor, ctx));
   PetscCall(HybArenaFree(work, &nlist, &list));
   if (doubtful) *doubtful = found;

@@ -72,13 +72,13 @@ PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), ncoo, sizeof(*sortedmap), &sortedmap));
   PetscCall(exec->backend->copy(exec, result, &host, sizeof(host), HYB_COPY_HOST_TO_DEVICE));
   if (packed) {
-    HYB_LAUNCH((COOKeys<0>), HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, m, n, columnbits, (const PetscCount *)NULL, key, result);
+    HYB_LAUNCH((COOKeys<0>), HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, m, n, columnbits, nullptr, key, result);
     PetscCall(HybSortPairs64Count(exec, work, ncoo, key, sorted, NULL, sortedmap, columnbits + rowbits));
   } else {
     PetscCount *bycolumn;
 
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), ncoo, sizeof(*bycolumn), &bycolumn));
-    HYB_LAUNCH((COOKeys<1>), HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, m, n, columnbits, (const PetscCount *)NULL, key, result);
+    HYB_LAUNCH((COOKeys<1>), HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, m, n, columnbits, nullptr, key, result);
     PetscCall(HybSortPairs64Count(exec, work, ncoo, key, sorted, NULL, bycolumn, columnbits));
     HYB_LAUNCH((COOKeys<2>), HybBlocks(ncoo, CSR_THREADS), CSR_THREADS, 0, exec->stream, ncoo, ci, cj, m, n, columnbits, bycolumn, key, result);
     PetscCall(HybSortPairs64Count(exec, work, ncoo, key, sorted, bycolumn, sortedmap, rowbits));

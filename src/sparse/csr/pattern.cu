@@ -119,11 +119,11 @@ PetscErrorCode HybCSRAddSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
   PetscCall(HybCheckEntries(exec, PetscMax(A->nnz, B->nnz), "One of two matrices to add"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->m, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(*ic), &ic));
-  HYB_LAUNCH_ROWS(exec, w, (AddCount<W>), A->m, A->i, A->j, B->i, B->j, count);
+  HYB_LAUNCH_ROWS(exec, w, (AddCount<WIDTH>), A->m, A->i, A->j, B->i, B->j, count);
   PetscCall(HybScanCounts(exec, work, A->m, count, ic, NULL, &nnz));
   PetscCall(HybIntCast(nnz, "The sum of two matrices", &nz));
   PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*jc), &jc));
-  HYB_LAUNCH_ROWS(exec, w, (AddColumns<W>), A->m, A->i, A->j, B->i, B->j, ic, jc);
+  HYB_LAUNCH_ROWS(exec, w, (AddColumns<WIDTH>), A->m, A->i, A->j, B->i, B->j, ic, jc);
   PetscCall(HybArenaFree(work, &count));
   *C = HybCSROf(A->m, A->n, nnz, ic, jc, NULL);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -133,7 +133,7 @@ PetscErrorCode HybCSRAddNumeric_CUDA(const HybExec *exec, const HybScalar *alpha
 {
   PetscFunctionBegin;
   PetscCall(HybCheckEntries(exec, PetscMax(A->nnz, B->nnz), "One of two matrices to add"));
-  HYB_LAUNCH_ROWS(exec, RowWidth(PetscMax(A->nnz, B->nnz), A->m, 1), (AddValues<W>), A->m, *alpha, A->i, A->j, A->a, *beta, B->i, B->j, B->a, C->i, C->a);
+  HYB_LAUNCH_ROWS(exec, RowWidth(PetscMax(A->nnz, B->nnz), A->m, 1), (AddValues<WIDTH>), A->m, *alpha, A->i, A->j, A->a, *beta, B->i, B->j, B->a, C->i, C->a);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -189,12 +189,12 @@ PetscErrorCode HybCSRAXPYSubset_CUDA(const HybExec *exec, HybArena *work, const 
   if (X->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybCheckEntries(exec, PetscMax(X->nnz, Y->nnz), "One of two matrices to add"));
   if (!missing) {
-    HYB_LAUNCH_ROWS(exec, w, (SubsetFindAdd<W>), X->m, X->i, X->j, Y->i, Y->j, *alpha, X->a, Y->a);
+    HYB_LAUNCH_ROWS(exec, w, (SubsetFindAdd<WIDTH>), X->m, X->i, X->j, Y->i, Y->j, *alpha, X->a, Y->a);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), X->nnz, sizeof(*position), &position));
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*devmissing), &devmissing));
-  HYB_LAUNCH_ROWS(exec, w, (SubsetFind<W>), X->m, X->i, X->j, Y->i, Y->j, position, devmissing);
+  HYB_LAUNCH_ROWS(exec, w, (SubsetFind<WIDTH>), X->m, X->i, X->j, Y->i, Y->j, position, devmissing);
   PetscCall(CSRFetch(exec, missing, devmissing, sizeof(*missing)));
   if (!*missing) {
     PetscCall(HybForEach(exec, X->nnz, [position, alpha = *alpha, x = X->a, y = Y->a] __device__(PetscCount k) {
@@ -258,7 +258,7 @@ PetscErrorCode HybCSRCheck_CUDA(const HybExec *exec, HybArena *work, const HybCS
   PetscCall(HybCheckEntries(exec, A->nnz, "The matrix to check"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 1, sizeof(*device), &device));
   PetscCall(exec->backend->copy(exec, device, &host, sizeof(host), HYB_COPY_HOST_TO_DEVICE));
-  HYB_LAUNCH_ROWS(exec, RowWidth(A->nnz, A->m, 1), (CheckRows<W>), A->m, A->n, A->nnz, A->i, A->j, device);
+  HYB_LAUNCH_ROWS(exec, RowWidth(A->nnz, A->m, 1), (CheckRows<WIDTH>), A->m, A->n, A->nnz, A->i, A->j, device);
   PetscCall(CSRFetch(exec, &host, device, sizeof(host)));
   PetscCall(HybArenaFree(work, &device));
   *nbad = host.nbad;
@@ -355,7 +355,7 @@ PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *exec, HybArena *keep,
   PetscCall(HybIntCast(nnz, "The submatrix", &nz));
   PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*js), &js));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nz, sizeof(*p), &p));
-  HYB_LAUNCH_ROWS(exec, RowWidth(nnz, nrows, 1), (SubMatrixFill<W>), nrows, cstart, first, A->j, is, js, p);
+  HYB_LAUNCH_ROWS(exec, RowWidth(nnz, nrows, 1), (SubMatrixFill<WIDTH>), nrows, cstart, first, A->j, is, js, p);
   PetscCall(HybArenaFree(work, &first, &count));
   *S    = HybCSROf(nrows, cend - cstart, nnz, is, js, NULL);
   *perm = p;

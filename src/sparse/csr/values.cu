@@ -204,7 +204,7 @@ PetscErrorCode HybCSRDiagonalScale_CUDA(const HybExec *exec, HybCSR *A, const Hy
   PetscFunctionBegin;
   if (!l && !r) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybCheckEntries(exec, A->nnz, "The matrix to scale"));
-  HYB_LAUNCH_ROWS(exec, RowWidth(A->nnz, A->m, 2), (CSRDiagonalScale<W>), A->m, A->i, A->j, A->a, l, r);
+  HYB_LAUNCH_ROWS(exec, RowWidth(A->nnz, A->m, 2), (CSRDiagonalScale<WIDTH>), A->m, A->i, A->j, A->a, l, r);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -56,7 +56,7 @@ PetscErrorCode HybCSRMergeBlocks_CUDA(const HybExec *exec, HybArena *keep, const
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)D->m + 1, sizeof(*im), &im));
   PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(*jm), &jm));
   if (D->m == 0) PetscCall(exec->backend->zero(exec, im, sizeof(*im)));
-  HYB_LAUNCH_ROWS(exec, RowWidth(D->nnz + O->nnz, D->m, 1), (Merge<W, false>), D->m, D->n, nleft, D->i, D->j, (const HybScalar *)NULL, O->i, O->j, (const HybScalar *)NULL, im, jm, (HybScalar *)NULL);
+  HYB_LAUNCH_ROWS(exec, RowWidth(D->nnz + O->nnz, D->m, 1), (Merge<WIDTH, false>), D->m, D->n, nleft, D->i, D->j, nullptr, O->i, O->j, nullptr, im, jm, nullptr);
   *M = HybCSROf(D->m, D->n + O->n, nnz, im, jm, NULL);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -64,7 +64,7 @@ PetscErrorCode HybCSRMergeBlocks_CUDA(const HybExec *exec, HybArena *keep, const
 PetscErrorCode HybCSRMergeValues_CUDA(const HybExec *exec, const HybCSR *D, const HybCSR *O, PetscInt nleft, HybCSR *M)
 {
   PetscFunctionBegin;
-  HYB_LAUNCH_ROWS(exec, RowWidth(D->nnz + O->nnz, D->m, 1), (Merge<W, true>), D->m, D->n, nleft, D->i, D->j, D->a, O->i, O->j, O->a, (PetscInt *)NULL, (PetscInt *)NULL, M->a);
+  HYB_LAUNCH_ROWS(exec, RowWidth(D->nnz + O->nnz, D->m, 1), (Merge<WIDTH, true>), D->m, D->n, nleft, D->i, D->j, D->a, O->i, O->j, O->a, nullptr, nullptr, M->a);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -119,7 +119,7 @@ PetscErrorCode HybCSRSplitColumns_CUDA(const HybExec *exec, HybArena *keep, HybA
     PetscCall(HybArenaAlloc(keep, exec->result, nnz[p], sizeof(PetscInt), &part[p].j));
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz[p], sizeof(PetscInt), &perm[p]));
   }
-  HYB_LAUNCH_ROWS(exec, RowWidth(A->nnz, A->m, 1), (SplitFill<W>), A->m, cstart, A->i, A->j, begin, part[0].i, part[0].j, perm[0], part[1].i, part[1].j, perm[1]);
+  HYB_LAUNCH_ROWS(exec, RowWidth(A->nnz, A->m, 1), (SplitFill<WIDTH>), A->m, cstart, A->i, A->j, begin, part[0].i, part[0].j, perm[0], part[1].i, part[1].j, perm[1]);
   PetscCall(HybArenaFree(work, &begin));
   for (int p = 0; p < 2; p++) PetscCall(HybArenaFree(work, &count[p]));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -324,7 +324,7 @@ PetscErrorCode HybCSRMeetRows_CUDA(const HybExec *exec, const HybCSR *D, const P
   PetscFunctionBegin;
   PetscCall(HybCheckEntries(exec, D->nnz, "A block whose rows may meet others"));
   PetscCall(exec->backend->zero(exec, mask, sizeof(*mask) * (((size_t)D->m + 31) / 32)));
-  HYB_LAUNCH_ROWS(exec, RowWidth(bi ? D->nnz : 0, D->m, 1), (MeetRows<W>), D->m, D->i, D->j, oi, bi, (int *)mask);
+  HYB_LAUNCH_ROWS(exec, RowWidth(bi ? D->nnz : 0, D->m, 1), (MeetRows<WIDTH>), D->m, D->i, D->j, oi, bi, (int *)mask);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -352,6 +352,6 @@ PetscErrorCode HybCSRRowsOfEntries_CUDA(const HybExec *exec, const HybCSR *A, co
 {
   PetscFunctionBegin;
   PetscCall(HybCheckEntries(exec, A->nnz, "A matrix whose entries are to be told by their rows"));
-  HYB_LAUNCH_ROWS(exec, RowWidth(A->nnz, A->m, 1), (RowsOfEntries<W>), A->m, A->i, rows, row);
+  HYB_LAUNCH_ROWS(exec, RowWidth(A->nnz, A->m, 1), (RowsOfEntries<WIDTH>), A->m, A->i, rows, row);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -55,7 +55,7 @@ PetscErrorCode HybCSRPickRows_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybArenaFree(work, &length));
   PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(*js), &js));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz, sizeof(*where), &where));
-  HYB_LAUNCH_ROWS(exec, RowWidth(nnz, n, 1), (PickFill<W>), n, rows, nleft, first, garray, D->i, D->j, O->i, O->j, is, js, where);
+  HYB_LAUNCH_ROWS(exec, RowWidth(nnz, n, 1), (PickFill<WIDTH>), n, rows, nleft, first, garray, D->i, D->j, O->i, O->j, is, js, where);
   S->m   = n;
   S->nnz = nnz;
   S->i   = is;
@@ -123,7 +123,7 @@ PetscErrorCode HybCSRPickBoth_CUDA(const HybExec *exec, HybArena *keep, HybArena
     PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*js), &js));
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nz, sizeof(*where), &where));
     if (nz)
-      HYB_LAUNCH_ROWS(exec, RowWidth(nz, nrows, 1), (PickCopy<W>), nrows, rows, (const PetscInt *)NULL, A[p]->i, A[p]->j, is[p], js, where);
+      HYB_LAUNCH_ROWS(exec, RowWidth(nz, nrows, 1), (PickCopy<WIDTH>), nrows, rows, nullptr, A[p]->i, A[p]->j, is[p], js, where);
     S[p].m   = nrows;
     S[p].n   = A[p]->n;
     S[p].nnz = nz;
@@ -187,7 +187,7 @@ PetscErrorCode HybCSRPickMet_CUDA(const HybExec *exec, HybArena *keep, HybArena 
   if (total[1] < X->nnz) {
     PetscCall(HybArenaAlloc(keep, exec->result, total[1], sizeof(*yj), &yj));
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), total[1], sizeof(*where), &where));
-    HYB_LAUNCH_ROWS(exec, RowWidth(total[1], X->m, 1), (PickCopy<W>), X->m, (const PetscInt *)NULL, place, X->i, X->j, yi, yj, where);
+    HYB_LAUNCH_ROWS(exec, RowWidth(total[1], X->m, 1), (PickCopy<WIDTH>), X->m, nullptr, place, X->i, X->j, yi, yj, where);
     Y->nnz = total[1];
     Y->j   = yj;
     Y->a   = NULL;
@@ -258,14 +258,14 @@ PetscErrorCode HybCSRPickMapped_CUDA(const HybExec *exec, HybArena *keep, HybAre
   PetscCall(HybCheckEntries(exec, A->nnz, "A matrix that columns are picked of"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)A->m + 1, sizeof(*flag), &flag));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)A->m + 1, sizeof(*length), &length));
-  HYB_LAUNCH_ROWS(exec, w, (PickMappedLengths<W>), A->m, colmap, A->i, A->j, flag, length);
+  HYB_LAUNCH_ROWS(exec, w, (PickMappedLengths<WIDTH>), A->m, colmap, A->i, A->j, flag, length);
   PetscCall(PickCount(exec, work, A->m, flag, length, total));
   PetscCall(HybArenaAlloc(keep, exec->result, total[0] + 1, sizeof(*ci), &ci));
   PetscCall(HybArenaAlloc(keep, exec->result, total[1], sizeof(*cj), &cj));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), total[1], sizeof(*where), &where));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), total[0], sizeof(*list), &list));
   if (A->m == 0) PetscCall(exec->backend->zero(exec, ci, sizeof(*ci)));
-  HYB_LAUNCH_ROWS(exec, w, (PickMappedFill<W>), A->m, colmap, A->i, A->j, flag, length, list, ci, cj, where);
+  HYB_LAUNCH_ROWS(exec, w, (PickMappedFill<WIDTH>), A->m, colmap, A->i, A->j, flag, length, list, ci, cj, where);
   PetscCall(HybArenaFree(work, &flag, &length));
   *C    = HybCSROf((PetscInt)total[0], ncols, total[1], ci, cj, NULL);
   *rows = list;

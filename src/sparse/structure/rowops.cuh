@@ -90,7 +90,8 @@ static inline int RowWidth(PetscCount nnz, PetscCount m, int least)
 using RowWidths = HybCases<1, 2, 4, 8, 16, 32>;
 
 /* the first k in [from, to) with j[k] >= col, else to; j ascends */
-static __device__ __forceinline__ PetscInt RowLowerBound(const PetscInt *j, PetscInt from, PetscInt to, PetscInt col)
+template <typename T>
+static __device__ __forceinline__ PetscInt RowLowerBound(const T *j, PetscInt from, PetscInt to, std::common_type_t<T> col)
 {
   while (from < to) {
     const PetscInt mid = from + (to - from) / 2;
