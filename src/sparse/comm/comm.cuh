@@ -3,7 +3,7 @@
 */
 #ifndef AIJHYBRIDGPU_COMM_CUH
 #define AIJHYBRIDGPU_COMM_CUH
-#include "hybdevice.cuh"
+#include "../structure/each.cuh"
 #include "aijhybridgpu/private/hybcomm.h"
 
 #define COMM_THREADS 256

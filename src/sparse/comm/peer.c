@@ -545,28 +545,6 @@ PetscErrorCode HybPeerEnd(HybExchange e, const HybExec *exec, PetscErrorCode bef
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* beginning and end, in one launch */
-PetscErrorCode HybPeerSum(HybExchange e, const HybExec *exec, PetscInt room, PetscInt n, HybScalar *v)
-{
-  const uint64_t number = e->count + 1;
-  const size_t   bytes  = (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT;
-  PetscErrorCode ierr;
-
-  PetscFunctionBegin;
-  if (e->recording) {
-    PetscCall(exec->backend->comm->sum(exec, &e->table, 0, e->counter, e->comm->rank, room, n, v, HybPeerPatience(e), e->slots_, bytes));
-    e->recorded++;
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  e->arena.exec.stream = exec->stream;
-  ierr                 = HybPeerCatchUp(e, exec, e->count);
-  if (!ierr) ierr = exec->backend->comm->sum(exec, &e->table, number, NULL, e->comm->rank, room, n, v, HybPeerPatience(e), e->slots_, bytes);
-  if (ierr) HybPeerAbandon(e, exec);
-  PetscCall(ierr);
-  e->count = e->waited = number;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybPeerSumEnd(HybExchange e, const HybExec *exec, PetscInt n, HybScalar *v)
 {
   const size_t bytes = (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT;
@@ -581,26 +559,44 @@ PetscErrorCode HybPeerSumEnd(HybExchange e, const HybExec *exec, PetscInt n, Hyb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* beginning, product and end in one launch */
-PetscErrorCode HybPeerMult(HybExchange e, const HybExec *exec, const HybPeerProduct *p)
+/* Beginning and end in one launch, with the product between them, or a sum where there is none. Recorded: by the number
+   that is in the counter. */
+static PetscErrorCode HybPeerTogether(HybExchange e, const HybExec *exec, const HybPeerProduct *p, PetscInt room, PetscInt n, HybScalar *v)
 {
-  const uint64_t number = e->count + 1;
-  const size_t   bytes  = (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT;
-  PetscErrorCode ierr;
+  const HybCommOps *ops     = exec->backend->comm;
+  const uint64_t    number  = e->recording ? 0 : e->count + 1;
+  uint64_t *const   counter = e->recording ? e->counter : NULL;
+  const size_t      bytes   = (size_t)e->from->offset[e->from->n] * HYB_COMM_UNIT;
+  PetscErrorCode    ierr    = PETSC_SUCCESS;
 
   PetscFunctionBegin;
-  if (e->recording) {
-    PetscCall(exec->backend->comm->mult(exec, &e->table, 0, e->counter, p, HybPeerPatience(e), e->slots_, bytes));
-    e->recorded++;
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (!e->recording) {
+    e->arena.exec.stream = exec->stream;
+    ierr                 = HybPeerCatchUp(e, exec, e->count);
   }
-  e->arena.exec.stream = exec->stream;
-  ierr                 = HybPeerCatchUp(e, exec, e->count);
-  if (!ierr) ierr = exec->backend->comm->mult(exec, &e->table, number, NULL, p, HybPeerPatience(e), e->slots_, bytes);
-  if (ierr) HybPeerAbandon(e, exec);
+  if (!ierr) ierr = p ? ops->mult(exec, &e->table, number, counter, p, HybPeerPatience(e), e->slots_, bytes) : ops->sum(exec, &e->table, number, counter, e->comm->rank, room, n, v, HybPeerPatience(e), e->slots_, bytes);
+  if (ierr && !e->recording) HybPeerAbandon(e, exec);
   PetscCall(ierr);
-  e->count = e->waited = number;
-  e->bypeer            = PETSC_TRUE;
+  if (e->recording)
+    e->recorded++;
+  else
+    e->count = e->waited = number;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerSum(HybExchange e, const HybExec *exec, PetscInt room, PetscInt n, HybScalar *v)
+{
+  PetscFunctionBegin;
+  PetscCall(HybPeerTogether(e, exec, NULL, room, n, v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybPeerMult(HybExchange e, const HybExec *exec, const HybPeerProduct *p)
+{
+  PetscFunctionBegin;
+  PetscCall(HybPeerTogether(e, exec, p, 0, 0, NULL));
+  if (e->recording) PetscFunctionReturn(PETSC_SUCCESS);
+  e->bypeer = PETSC_TRUE;
   PetscCall(HybPeerStatus(e));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -245,17 +245,10 @@ PetscErrorCode HybPeerSum_CUDA(const HybExec *exec, const HybPeerTable *t, uint6
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static __global__ void PeerSumCame(int rank, int others, PetscInt n, const HybScalar *came, HybScalar *v)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-
-  if (k < n) v[k] = PeerAdd(came, rank, others, n, k, v[k]);
-}
-
 PetscErrorCode HybPeerSumCame_CUDA(const HybExec *exec, PetscMPIInt rank, PetscMPIInt others, PetscInt n, const HybScalar *came, HybScalar *v)
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  HYB_LAUNCH(PeerSumCame, HybBlocks(n, COMM_THREADS), COMM_THREADS, 0, exec->stream, (int)rank, (int)others, n, came, v);
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) { v[k] = PeerAdd(came, rank, others, n, k, v[k]); }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

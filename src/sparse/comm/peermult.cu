@@ -21,7 +21,6 @@
   the blocks' products one after the other. Memory: none. Bytes: those of the products, and each flag once a block.
 */
 #include "peer.cuh"
-#include "../structure/rowops.cuh"
 
 #define PEER_BATCH 4 /* entries of a lane that are under way together */
 

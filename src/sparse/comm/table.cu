@@ -151,14 +151,16 @@ static PetscErrorCode HybCommReceive_CUDA(const HybExec *exec, void *side, size_
 }
 
 template <typename T>
-static __global__ void CommAdd(PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, const T *v, T *to)
+static PetscErrorCode HybCommAddTo(const HybExec *exec, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, const T *v, T *to)
 {
-  const PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
+  PetscFunctionBegin;
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) {
+    T sum = to[row[k]];
 
-  if (k >= n) return;
-  T sum = to[row[k]];
-  for (PetscCount p = ptr[k]; p < ptr[k + 1]; p++) sum = sum + v[place[p]];
-  to[row[k]] = sum;
+    for (PetscCount p = ptr[k]; p < ptr[k + 1]; p++) sum = sum + v[place[p]];
+    to[row[k]] = sum;
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybCommAdd_CUDA(const HybExec *exec, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, PetscBool scalars, const void *v, void *to)
@@ -166,71 +168,56 @@ static PetscErrorCode HybCommAdd_CUDA(const HybExec *exec, PetscInt n, const Pet
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
   if (scalars)
-    HYB_LAUNCH(CommAdd<HybScalar>, HybBlocks(n, COMM_THREADS), COMM_THREADS, 0, exec->stream, n, row, ptr, place, (const HybScalar *)v, (HybScalar *)to);
+    PetscCall(HybCommAddTo(exec, n, row, ptr, place, (const HybScalar *)v, (HybScalar *)to));
   else
-    HYB_LAUNCH(CommAdd<PetscInt>, HybBlocks(n, COMM_THREADS), COMM_THREADS, 0, exec->stream, n, row, ptr, place, (const PetscInt *)v, (PetscInt *)to);
+    PetscCall(HybCommAddTo(exec, n, row, ptr, place, (const PetscInt *)v, (PetscInt *)to));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static __global__ void CommCollect(PetscCount n, const PetscInt *__restrict__ from, HybCommSources sources, HybScalar *__restrict__ to)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-
-  if (k >= n) return;
-  const PetscInt   number = from[k];
-  const HybScalar *a      = sources.a[0];
-  PetscInt         first  = 0;
-  if (number < 0) return;
-#pragma unroll
-  for (int s = 1; s < HYB_COMM_SOURCES; s++) { /* by selection: an index into parameters would have them copied */
-    if (number >= sources.start[s]) {
-      a     = sources.a[s];
-      first = sources.start[s];
-    }
-  }
-  to[k] = a[number - first];
 }
 
 static PetscErrorCode HybCommCollect_CUDA(const HybExec *exec, PetscCount n, const PetscInt *from, const HybCommSources *sources, HybScalar *to)
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  HYB_LAUNCH(CommCollect, HybBlocks(n, COMM_THREADS), COMM_THREADS, 0, exec->stream, n, from, *sources, to);
+  PetscCall(HybForEach(exec, n, [from, to, sources = *sources] __device__(PetscCount k) {
+    const PetscInt   number = from[k];
+    const HybScalar *a      = sources.a[0];
+    PetscInt         first  = 0;
+
+    if (number < 0) return;
+#pragma unroll
+    for (int s = 1; s < HYB_COMM_SOURCES; s++) { /* by selection: an index into parameters would have them copied */
+      if (number >= sources.start[s]) {
+        a     = sources.a[s];
+        first = sources.start[s];
+      }
+    }
+    to[k] = a[number - first];
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static __global__ void CommNumber(PetscCount n, HybScalar *number, PetscCount m, HybScalar *to)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-
-  if (k < n) number[k] = (HybScalar)(PetscReal)k;
-  if (k < m) to[k] = (HybScalar)(PetscReal)-1;
 }
 
 static PetscErrorCode HybCommNumber_CUDA(const HybExec *exec, PetscCount n, HybScalar *number, PetscCount m, HybScalar *to)
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  HYB_LAUNCH(CommNumber, HybBlocks(n > m ? n : m, COMM_THREADS), COMM_THREADS, 0, exec->stream, n, number, m, to);
+  PetscCall(HybForEach(exec, n > m ? n : m, [=] __device__(PetscCount k) {
+    if (k < n) number[k] = (HybScalar)(PetscReal)k;
+    if (k < m) to[k] = (HybScalar)(PetscReal)-1;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static __global__ void CommNumbered(PetscCount n, const HybScalar *__restrict__ to, PetscInt *__restrict__ from)
-{
-  const PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
-
-#if defined(PETSC_USE_COMPLEX)
-  if (k < n) from[k] = (PetscInt)to[k].real();
-#else
-  if (k < n) from[k] = (PetscInt)to[k];
-#endif
 }
 
 static PetscErrorCode HybCommNumbered_CUDA(const HybExec *exec, PetscCount n, const HybScalar *to, PetscInt *from)
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  HYB_LAUNCH(CommNumbered, HybBlocks(n, COMM_THREADS), COMM_THREADS, 0, exec->stream, n, to, from);
+  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) {
+#if defined(PETSC_USE_COMPLEX)
+    from[k] = (PetscInt)to[k].real();
+#else
+      from[k] = (PetscInt)to[k];
+#endif
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
