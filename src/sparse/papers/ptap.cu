@@ -71,6 +71,7 @@
 */
 #include "../plan/bins.cuh"
 #include "../device/hybgroup.cuh"
+#include "../structure/each.cuh"
 #include "aijhybridgpu/private/hybptap.h"
 
 #define FUSED_BOUND 2                  /* bytes of the plan, in those of A and P */
@@ -121,36 +122,6 @@ typedef struct {
 static __device__ __forceinline__ PetscCount FusedPlanBytes(PetscCount n, PetscCount products)
 {
   return n * (PetscCount)(sizeof(PetscInt) + sizeof(unsigned)) + 2 * products * (PetscCount)sizeof(unsigned short);
-}
-
-/* shared memory of each row, rows in turn: the larger set of products beside w, or what planning takes; none for a row
-   without entries */
-__global__ void __launch_bounds__(256) FusedNeed(PetscInt m, const PetscInt *__restrict__ rows, const PetscInt *__restrict__ wi, const PetscInt *__restrict__ ci, const PetscCount *__restrict__ ptr1, const PetscCount *__restrict__ ptr2, PetscCount *__restrict__ need)
-{
-  const PetscCount q = (PetscCount)blockIdx.x * 256 + threadIdx.x;
-
-  if (q < m) {
-    const PetscInt   r  = rows[q];
-    const PetscCount t1 = ptr1[r + 1] - ptr1[r], t2 = ptr2[r + 1] - ptr2[r], nw = wi[r + 1] - wi[r], nc = ci[r + 1] - ci[r];
-    const PetscCount numeric = (HybMax()(t1, t2) + nw) * (PetscCount)sizeof(HybScalar);
-
-    need[q] = nc ? HybMax()(numeric, HybMax()(FusedPlanBytes(nw, t1), FusedPlanBytes(nc, t2))) : 0;
-  }
-}
-
-/* the first fine row of each coarse one, behind all others where there is none */
-__global__ void __launch_bounds__(256) FusedFirst(PetscInt m, PetscInt none, const PetscInt *__restrict__ ti, const PetscInt *__restrict__ tj, PetscInt *__restrict__ key)
-{
-  const PetscCount r = (PetscCount)blockIdx.x * 256 + threadIdx.x;
-
-  if (r < m) key[r] = ti[r] < ti[r + 1] ? tj[ti[r]] : none;
-}
-
-__global__ void __launch_bounds__(256) FusedCompose(PetscInt m, const PetscInt *__restrict__ rows, PetscInt *__restrict__ order)
-{
-  const PetscCount q = (PetscCount)blockIdx.x * 256 + threadIdx.x;
-
-  if (q < m) order[q] = rows[order[q]];
 }
 
 /* from and off of each left entry, eight lanes a row; from holds columns before */
@@ -509,12 +480,21 @@ static PetscErrorCode FusedOrder(HybPtAP *pp, Fused *f, const HybCSR *T, const H
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &sorted));
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &rows));
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_DEVICE, m, sizeof(PetscCount), &need));
-  HYB_LAUNCH(FusedFirst, HybBlocks(m, 256), 256, 0, exec->stream, m, T->n, T->i, T->j, key);
+  /* the first fine row of each coarse one, behind all others where there is none */
+  PetscCall(HybForEach(exec, m, [key, none = T->n, ti = T->i, tj = T->j] __device__(PetscCount r) { key[r] = ti[r] < ti[r + 1] ? tj[ti[r]] : none; }));
   PetscCall(HybSortPairsInt(exec, &pp->work, m, key, sorted, NULL, rows, HybBits((PetscCount)T->n + 1)));
-  HYB_LAUNCH(FusedNeed, HybBlocks(m, 256), 256, 0, exec->stream, m, rows, W->i, C->i, f->first.ptr, f->second.ptr, need);
+  /* shared memory of each row, rows in turn: the larger set of products beside w, or what planning takes; none for a
+     row without entries */
+  PetscCall(HybForEach(exec, m, [rows, need, wi = W->i, ci = C->i, ptr1 = f->first.ptr, ptr2 = f->second.ptr] __device__(PetscCount q) {
+    const PetscInt   r  = rows[q];
+    const PetscCount t1 = ptr1[r + 1] - ptr1[r], t2 = ptr2[r + 1] - ptr2[r], nw = wi[r + 1] - wi[r], nc = ci[r + 1] - ci[r];
+    const PetscCount numeric = (HybMax()(t1, t2) + nw) * (PetscCount)sizeof(HybScalar);
+
+    need[q] = nc ? HybMax()(numeric, HybMax()(FusedPlanBytes(nw, t1), FusedPlanBytes(nc, t2))) : 0;
+  }));
   PetscCall(HybArenaCalloc(&pp->work, HYB_MEM_DEVICE, 2 * FUSED_BINS, sizeof(PetscInt), &counters));
   PetscCall(HybPlanBinsAnyOrder(exec, m, need, FUSED_BINS, limit, counters, f->order, f->binptr));
-  HYB_LAUNCH(FusedCompose, HybBlocks(m, 256), 256, 0, exec->stream, m, rows, f->order);
+  PetscCall(HybForEach(exec, m, [rows, order = f->order] __device__(PetscCount q) { order[q] = rows[order[q]]; }));
   PetscCall(exec->backend->copy(exec, f->hostbinptr, f->binptr, sizeof(f->hostbinptr), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybArenaFree(&pp->work, &key, &sorted, &rows, &need, &counters));
   PetscFunctionReturn(PETSC_SUCCESS);

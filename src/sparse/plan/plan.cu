@@ -14,7 +14,7 @@
   processors, JPDC 85 (2015), stages 1 and 2.
 */
 #include "bins.cuh"
-#include "../structure/rowops.cuh"
+#include "../structure/each.cuh"
 
 #define COSTS_THREADS 256
 #define COSTS_BLOCKS  6  /* of a multiprocessor: 40 registers */
@@ -397,28 +397,6 @@ PetscErrorCode HybPlanOffsets(const HybExec *exec, PetscInt m, const PetscInt *c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-__global__ void __launch_bounds__(256) PlanCutsKernel(PetscInt m, const PetscInt *__restrict__ ai, const PetscCount *__restrict__ before, PetscCount chunk, PetscInt nchunks, HybPlanCut *__restrict__ cut)
-{
-  const PetscCount c = (PetscCount)blockIdx.x * 256 + threadIdx.x;
-
-  if (c <= nchunks) {
-    PetscInt lo = 0, hi = m;
-
-    while (lo < hi) {
-      const PetscInt mid = lo + (hi - lo) / 2;
-
-      if (before[mid] < c * chunk)
-        lo = mid + 1;
-      else
-        hi = mid;
-    }
-    if (c == nchunks) lo = m;
-    cut[c].row     = lo;
-    cut[c].entry   = ai[lo];
-    cut[c].product = before[lo];
-  }
-}
-
 PetscErrorCode HybPlanCuts(const HybExec *exec, HybArena *work, const HybCSR *A, const PetscCount *rowproducts, PetscCount chunk, PetscInt nchunks, HybPlanCut *cut)
 {
   HybPlanCut *devcut;
@@ -428,7 +406,13 @@ PetscErrorCode HybPlanCuts(const HybExec *exec, HybArena *work, const HybCSR *A,
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nchunks + 1, sizeof(*devcut), &devcut));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)A->m + 1, sizeof(PetscCount), &before));
   PetscCall(HybScanCounts64(exec, work, A->m, rowproducts, before, NULL, NULL));
-  HYB_LAUNCH(PlanCutsKernel, HybBlocks((PetscCount)nchunks + 1, 256), 256, 0, exec->stream, A->m, A->i, before, chunk, nchunks, devcut);
+  PetscCall(HybForEach(exec, (PetscCount)nchunks + 1, [m = A->m, ai = A->i, before, chunk, nchunks, devcut] __device__(PetscCount c) {
+    const PetscInt lo = c == nchunks ? m : RowLowerBound(before, 0, m, c * chunk);
+
+    devcut[c].row     = lo;
+    devcut[c].entry   = ai[lo];
+    devcut[c].product = before[lo];
+  }));
   PetscCall(exec->backend->copy(exec, cut, devcut, ((size_t)nchunks + 1) * sizeof(*cut), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybArenaFree(work, &devcut, &before));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -23,6 +23,7 @@
 */
 #include "merge.cuh"
 #include "../../device/hybgroup.cuh"
+#include "../../structure/each.cuh"
 
 #define SEGMERGE_WARP    256
 #define SEGMERGE_BLOCK   4096
@@ -139,18 +140,6 @@ __global__ void __launch_bounds__(HybGroup<N>::THREADS) SegMergeShared(PetscInt 
   }
 }
 
-/* lengths of the segments that the grid merges, 0 for others */
-__global__ void __launch_bounds__(SEGMERGE_THREADS) SegMergeLong(PetscInt nseg, const PetscInt *__restrict__ segptr, const PetscCount *__restrict__ subptr, PetscCount *__restrict__ length)
-{
-  const PetscCount s = (PetscCount)blockIdx.x * SEGMERGE_THREADS + threadIdx.x;
-
-  if (s < nseg) {
-    const PetscCount n = subptr[segptr[s + 1]] - subptr[segptr[s]];
-
-    length[s] = n > SEGMERGE_BLOCK ? n : 0;
-  }
-}
-
 /* one round over the long segments: place q of all of them laid end to end, start[s] = places before segment s */
 __global__ void __launch_bounds__(SEGMERGE_THREADS) SegMergeRound(PetscInt nseg, const PetscCount *__restrict__ start, const PetscInt *__restrict__ segptr, const PetscCount *__restrict__ subptr, int t, const PetscInt *__restrict__ kin, const PetscCount *__restrict__ vin, PetscInt *__restrict__ kout, PetscCount *__restrict__ vout)
 {
@@ -200,7 +189,12 @@ PetscErrorCode HybSegMergeBounded(const HybExec *exec, HybArena *work, PetscInt 
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nseg + 1, sizeof(PetscCount), &start));
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, npairs, sizeof(PetscInt), &ktmp));
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, npairs, sizeof(PetscCount), &vtmp));
-    HYB_LAUNCH(SegMergeLong, HybBlocks(nseg, SEGMERGE_THREADS), SEGMERGE_THREADS, 0, exec->stream, nseg, segptr, subptr, start);
+    /* lengths of the segments that the grid merges, 0 for others */
+    PetscCall(HybForEach(exec, nseg, [=] __device__(PetscCount s) {
+      const PetscCount n = subptr[segptr[s + 1]] - subptr[segptr[s]];
+
+      start[s] = n > SEGMERGE_BLOCK ? n : 0;
+    }));
     PetscCall(HybScanCounts64(exec, work, nseg, start, start, NULL, NULL));
     /* the last round writes the output; a segment with fewer lists is copied in the rounds that it does not need */
     for (int t = 0; t < rounds; t++) {

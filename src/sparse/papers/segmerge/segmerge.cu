@@ -22,25 +22,12 @@
 */
 #include "../../device/hybgroup.cuh"
 #include "../../plan/bins.cuh"
+#include "../../structure/each.cuh"
 #include "merge.cuh"
 #include "aijhybridgpu/private/hybspgemm.h"
 
 #define SEGMERGE_CHUNK (PetscCount)(1 << 20)
 #define SEGMERGE_LONG  1024 /* products from which a row is gathered by a block */
-
-__global__ void __launch_bounds__(256) SegMergeLengths(PetscInt nsub, const PetscInt *__restrict__ aj, const PetscInt *__restrict__ bi, PetscCount *__restrict__ length)
-{
-  const PetscCount q = (PetscCount)blockIdx.x * 256 + threadIdx.x;
-
-  if (q < nsub) length[q] = bi[aj[q] + 1] - bi[aj[q]];
-}
-
-__global__ void __launch_bounds__(256) SegMergeSegments(PetscInt nseg, const PetscInt *__restrict__ ai, PetscInt *__restrict__ segptr)
-{
-  const PetscCount s = (PetscCount)blockIdx.x * 256 + threadIdx.x;
-
-  if (s <= nseg) segptr[s] = ai[s] - ai[0];
-}
 
 /* the products of the chunk, list by list; key or product may be NULL */
 __global__ void __launch_bounds__(256) SegMergeExpand(PetscInt nsub, const PetscInt *__restrict__ aj, const HybScalar *__restrict__ aa, const PetscInt *__restrict__ bi, const PetscInt *__restrict__ bj, const HybScalar *__restrict__ ba, const PetscCount *__restrict__ subptr, PetscInt *__restrict__ key, PetscCount *__restrict__ number, HybScalar *__restrict__ product)
@@ -122,8 +109,8 @@ static PetscErrorCode SegMergeMerge(HybSpGEMM *mm, const HybCSR *A, const HybCSR
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, n, sizeof(PetscCount), &number));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &c->key));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, n, sizeof(PetscCount), &c->number));
-  HYB_LAUNCH(SegMergeSegments, HybBlocks((PetscCount)c->nseg + 1, 256), 256, 0, exec->stream, c->nseg, A->i + cut[0].row, c->segptr);
-  HYB_LAUNCH(SegMergeLengths, HybBlocks(c->nsub, 256), 256, 0, exec->stream, c->nsub, aj, B->i, c->subptr);
+  PetscCall(HybForEach(exec, (PetscCount)c->nseg + 1, [ai = A->i + cut[0].row, segptr = c->segptr] __device__(PetscCount s) { segptr[s] = ai[s] - ai[0]; }));
+  PetscCall(HybForEach(exec, c->nsub, [aj, bi = B->i, length = c->subptr] __device__(PetscCount q) { length[q] = bi[aj[q] + 1] - bi[aj[q]]; }));
   PetscCall(HybScanCounts64(exec, &mm->work, c->nsub, c->subptr, c->subptr, NULL, NULL));
   HYB_LAUNCH(SegMergeExpand, PetscMin(HybBlocks(c->nsub, 8), 65536), 256, 0, exec->stream, c->nsub, aj, (const HybScalar *)NULL, B->i, B->j, (const HybScalar *)NULL, c->subptr, key, number, (HybScalar *)NULL);
   PetscCall(HybSegMergeBounded(exec, &mm->work, c->nseg, c->segptr, c->subptr, n, mm->stats.maxarow, mm->stats.maxrow, key, number, c->key, c->number));
