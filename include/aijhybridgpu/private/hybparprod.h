@@ -60,8 +60,8 @@ typedef struct _HybLocalOps {
   /* The next five pick rows or columns (pick.c); the host waits once, for a count. */
   /* Rows rows[0..n-1] of both blocks (as in mergeblocks), in any order, also repeatedly, one below the other, columns
      by their global numbers: D's counted from first, O's garray[]. begin, on the host: their n+1 offsets, valid on
-     return. All of S but S->n is set, S->i and j from keep (memory exec->result). Entry k is D's entry from[k] or, if
-     that is negative, O's entry -1 - from[k]; from is taken from keep. */
+     return. S->n is left 0, S->i and j are from keep (memory exec->result). Entry k is D's entry from[k] or, if that is
+     negative, O's entry -1 - from[k]; from is taken from keep. */
   PetscErrorCode (*pickrows)(const HybExec *, HybArena *keep, HybArena *work, const HybCSR *D, const HybCSR *O, PetscInt nleft, PetscInt first, const PetscInt *garray, PetscInt n, const PetscInt *rows, PetscInt *begin, HybCSR *S, PetscInt **from);
   /* a[k]: d[from[k]] or o[-1 - from[k]] */
   PetscErrorCode (*pickvalues)(const HybExec *, PetscCount n, const PetscInt *from, const HybScalar *d, const HybScalar *o, HybScalar *a);

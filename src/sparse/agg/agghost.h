@@ -24,10 +24,6 @@ static inline PetscBool HybAggIsWhole(const HybCSR *A, PetscInt bs, PetscInt v)
   return (PetscBool)!other;
 }
 
-#define HYB_AGG_DECLARE(member, Name) extern HYB_AGG_TYPE(member) HybAgg##Name##_Host;
-HYB_AGG_OPS(HYB_AGG_DECLARE)
-#undef HYB_AGG_DECLARE
-
 /* permute.c: order[k] = the vertex at position k */
 extern PetscErrorCode HybAggOrder_Host(HybArena *work, PetscInt n, HybAggOrder, const PetscInt *gi, PetscInt *order);
 /* aggregates.c: the roots among those that a device has not decided on; key: 0 for a root, 1 and its place for an

@@ -22,7 +22,10 @@
   OP(filter, Filter)           \
   OP(moduli, Moduli)
 
-/* the type of a function that the table's member points to */
-#define HYB_AGG_TYPE(member) __typeof__(*((const HybAggOps *)0)->member)
+#define HYB_AGG_DECLARE(member, Name) extern __typeof__(*((const HybAggOps *)0)->member) HybAgg##Name##_Host, HybAgg##Name##_CUDA;
+HYB_EXTERN_C_BEGIN
+HYB_AGG_OPS(HYB_AGG_DECLARE)
+HYB_EXTERN_C_END
+#undef HYB_AGG_DECLARE
 
 #endif

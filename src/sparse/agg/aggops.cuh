@@ -21,10 +21,6 @@ typedef struct {
   PetscInt  room;         /* there are no more than so many: 0 where the matrix has too few entries for one */
 } AggLong;
 
-#define HYB_AGG_DECLARE(member, Name) extern HYB_AGG_TYPE(member) HybAgg##Name##_CUDA;
-HYB_AGG_OPS(HYB_AGG_DECLARE)
-#undef HYB_AGG_DECLARE
-
 /* look.cu; longest: of the rows, where that is known, else 0 */
 extern PetscErrorCode HybAggLongRows(const HybExec *, HybArena *work, const HybCSR *G, PetscInt longest, AggLong *);
 extern PetscErrorCode HybAggLongFree(HybArena *work, AggLong *);

@@ -13,7 +13,7 @@
   Memory: ncoo pairs and the longest row's worth of pairs for merging, released at the end; nnz + ncoo counts are kept.
   Time: O(m + ncoo log(longest row)).
 */
-#include "csrhost.h"
+#include "csrlist.h"
 
 typedef struct {
   PetscCount k;

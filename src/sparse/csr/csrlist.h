@@ -34,14 +34,12 @@
   OP(submatrixmapped, SubMatrixMapped)     \
   OP(multdense, MultDense)
 
+#define HYB_CSR_DECLARE(member, Name) extern __typeof__(*((const HybCSROps *)0)->member) HybCSR##Name##_Host, HybCSR##Name##_CUDA;
+HYB_EXTERN_C_BEGIN
+HYB_CSR_OPS(HYB_CSR_DECLARE)
 /* Rows from to to-1 of offsets i: what rowlengths() says of all. A crew's threads call it. */
-#if defined(__cplusplus)
-extern "C"
-#endif
-  void
-  HybCSRRowLengthsPart(PetscInt from, PetscInt to, const PetscInt *i, PetscInt *const length[2], PetscInt *longest, PetscInt *nonempty);
-
-/* the type of a function that the table's member points to */
-#define HYB_CSR_TYPE(member) __typeof__(*((const HybCSROps *)0)->member)
+extern void HybCSRRowLengthsPart(PetscInt from, PetscInt to, const PetscInt *i, PetscInt *const length[2], PetscInt *longest, PetscInt *nonempty);
+HYB_EXTERN_C_END
+#undef HYB_CSR_DECLARE
 
 #endif

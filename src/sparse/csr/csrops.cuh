@@ -19,8 +19,4 @@ static inline PetscErrorCode CSRFetch(const HybExec *exec, void *host, const voi
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#define HYB_CSR_DECLARE(member, Name) extern HYB_CSR_TYPE(member) HybCSR##Name##_CUDA;
-HYB_CSR_OPS(HYB_CSR_DECLARE)
-#undef HYB_CSR_DECLARE
-
 #endif

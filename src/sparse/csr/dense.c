@@ -4,7 +4,7 @@
 
     for each tile of 4 columns, each row r:  sum[t] = sum over k of a[k] B(j[k], t)
 */
-#include "csrhost.h"
+#include "csrlist.h"
 
 #define HYB_DENSE_TILE 4
 

@@ -1,7 +1,7 @@
 /*
   hash.c: a pattern's hash on the host, one pass over i and j.
 */
-#include "csrhost.h"
+#include "csrlist.h"
 #include "hash.h"
 
 static HYB_MULTIVERSION uint64_t HybHashAllEntries(PetscCount n, const PetscInt *j)

@@ -5,7 +5,7 @@
   Merging two sorted rows takes one comparison an entry and no memory. A pattern is always built in two passes, counting
   and filling, so that nothing is allocated beyond what is returned.
 */
-#include "csrhost.h"
+#include "csrlist.h"
 
 PetscErrorCode HybCSRAXPYSubset_Host(const HybExec *exec, HybArena *work, const HybScalar *alpha, const HybCSR *X, HybCSR *Y, PetscCount *missing)
 {

@@ -20,7 +20,7 @@
   Reference: F. Gustavson, Two fast algorithms for sparse matrices: multiplication and permuted transposition, ACM TOMS
   4(3), 1978.
 */
-#include "csrhost.h"
+#include "csrlist.h"
 
 PetscErrorCode HybCSRTransposeSymbolic_Host(const HybExec *exec, HybArena *keep, HybArena *work, const HybCSR *A, HybCSR *T, PetscInt **perm)
 {

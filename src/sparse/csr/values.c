@@ -3,7 +3,7 @@
   are formed in the order of storage (or in a fixed number of interleaved partial sums), so results do not depend on the
   run.
 */
-#include "csrhost.h"
+#include "csrlist.h"
 
 PetscErrorCode HybCSRSet_Host(const HybExec *exec, PetscCount n, const HybScalar *alpha, HybScalar *a)
 {

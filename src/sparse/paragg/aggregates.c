@@ -179,7 +179,7 @@ static PetscErrorCode HybParAggRoots(HybParAgg p, HybParAggFinding *f, PetscErro
   if (!ierr && p->again && !p->bare) ierr = HybParAggMark(p, f, PETSC_TRUE, &f->alone);
   for (*sweeps = 0; left[0] && left[1]; ++*sweeps) {
     ierr = HybParAggStep(p, f, ierr, (PetscBool) !*sweeps, &left[0], &left[1]);
-    PetscCall(HybParAggSum(p, ierr, "A sweep for roots of aggregates", 2, left));
+    PetscCall(HybAgreeSum(p->comm->mpi, ierr, "A sweep for roots of aggregates", 2, left));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -210,7 +210,7 @@ static PetscErrorCode HybParAggRanges(HybParAgg p, PetscErrorCode ierr, PetscInt
 
   PetscFunctionBegin;
   if (!ierr) counts[p->comm->rank] = p->nc;
-  PetscCall(HybParAggSum(p, ierr, "The number of aggregates", p->comm->size, counts));
+  PetscCall(HybAgreeSum(p->comm->mpi, ierr, "The number of aggregates", p->comm->size, counts));
   p->cranges[0] = 0; /* there are no more than vertices */
   for (PetscMPIInt r = 0; r < p->comm->size; r++) p->cranges[r + 1] = p->cranges[r] + (PetscInt)counts[r];
   /* the same for all */

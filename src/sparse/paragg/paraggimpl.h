@@ -44,12 +44,10 @@ struct _HybParAgg {
 
 /* step.c. Exchange: of a halo. Ghosts: others' part of an array of all vertices,
    by their owners; collective, before: of what this process did since they last agreed. Its error is this process's
-   alone until the next sum, which all go on to, or HybCommAgree(). Sum: v[0..n-1] over all processes, of which v has
-   room for one more; an error of one is one of all. Forget: after an error that is one of all, at once: a caller's
-   halo, in which exchanges may have been given up, is to tell nobody of them later. */
+   alone until the next sum, which all go on to, or HybCommAgree(). Forget: after an error that is one of all, at once:
+   a caller's halo, in which exchanges may have been given up, is to tell nobody of them later. */
 extern PetscErrorCode HybParAggExchange(HybParAgg, HybHalo, PetscErrorCode before, size_t unit, const void *array, void *ghost);
 extern PetscErrorCode HybParAggGhosts(HybParAgg, PetscErrorCode before, size_t unit, void *array);
-extern PetscErrorCode HybParAggSum(HybParAgg, PetscErrorCode before, const char *what, PetscInt n, PetscInt64 *v);
 extern void           HybParAggForget(HybParAgg);
 
 /* HybEach<Step>(p, n, s): a step of vertex.h, of its first n */

@@ -37,13 +37,6 @@ PetscErrorCode HybParAggGhosts(HybParAgg p, PetscErrorCode before, size_t unit, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybParAggSum(HybParAgg p, PetscErrorCode before, const char *what, PetscInt n, PetscInt64 *v)
-{
-  PetscFunctionBegin;
-  PetscCall(HybAgreeSum(p->comm->mpi, before, what, n, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 void HybParAggForget(HybParAgg p)
 {
   if (p->lent) HybHaloForget(p->halo);

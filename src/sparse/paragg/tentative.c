@@ -251,7 +251,7 @@ static PetscErrorCode HybMembersDo(HybParAgg p, HybParAggMembers *t, PetscErrorC
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCall(HybParAggSum(p, before, "Memory for a tentative prolongator", 1, some));
+  PetscCall(HybAgreeSum(p->comm->mpi, before, "Memory for a tentative prolongator", 1, some));
   ierr = HybMembersSend(p, t, (PetscBool) !!some[0], &b);
   PetscCall(HybHaloCreate(p->comm, x, ierr, p->cranges, p->nlist, p->names, PETSC_FALSE, &t->owners));
   ierr = HybRowsMove(p->comm, x, PETSC_SUCCESS, 1, &(HybRowsWish){t->owners, PETSC_TRUE, &t->work, &t->S, NULL, p->gid, p->N, PETSC_TRUE, &t->R, &t->rows});

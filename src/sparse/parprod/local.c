@@ -6,7 +6,7 @@
   Columns keep the order of their global numbers throughout: those of others to the left, the process's own, those of
   others to the right. So rows stay sorted without sorting, and sums are formed in the order in which one process would.
 */
-#include "../csr/csrhost.h"
+#include "../csr/csrlist.h"
 #include "locallist.h"
 
 #define COLUMN_BUCKETS 1024
@@ -93,13 +93,8 @@ PetscErrorCode HybCSRSplitColumns_Host(const HybExec *exec, HybArena *keep, HybA
       pj[k]     = p ? A->j[e] : A->j[e] - cstart;
       from[k++] = e;
     }
-    part[p].m   = A->m;
-    part[p].n   = p ? A->n : cend - cstart;
-    part[p].nnz = k;
-    part[p].i   = pi;
-    part[p].j   = pj;
-    part[p].a   = NULL;
-    perm[p]     = from;
+    part[p] = HybCSROf(A->m, p ? A->n : cend - cstart, k, pi, pj, NULL);
+    perm[p] = from;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -125,11 +120,7 @@ PetscErrorCode HybCSRStackRows_Host(const HybExec *exec, HybArena *keep, PetscIn
     for (PetscInt r = begin[p]; r < end[p]; r++) ci[++row] = (PetscInt)(place[p] - first[p] + piece[p]->i[r + 1]);
     PetscCall(PetscArraycpy(cj + place[p], piece[p]->j + first[p], place[p + 1] - place[p]));
   }
-  C->n   = n ? piece[0]->n : 0;
-  C->nnz = place[n];
-  C->i   = ci;
-  C->j   = cj;
-  C->a   = NULL;
+  *C = HybCSROf(C->m, n ? piece[0]->n : 0, place[n], ci, cj, NULL);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

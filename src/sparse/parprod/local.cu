@@ -112,10 +112,7 @@ PetscErrorCode HybCSRSplitColumns_CUDA(const HybExec *exec, HybArena *keep, HybA
   for (int p = 0; p < 2; p++) {
     PetscCall(HybScanCounts(exec, work, A->m, count[p], part[p].i, NULL, p ? NULL : &nnz[0]));
     if (p) nnz[1] = A->nnz - nnz[0];
-    part[p].m   = A->m;
-    part[p].n   = p ? A->n : cend - cstart;
-    part[p].nnz = nnz[p];
-    part[p].a   = NULL;
+    part[p] = HybCSROf(A->m, p ? A->n : cend - cstart, nnz[p], part[p].i, NULL, NULL);
     PetscCall(HybArenaAlloc(keep, exec->result, nnz[p], sizeof(PetscInt), &part[p].j));
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz[p], sizeof(PetscInt), &perm[p]));
   }
@@ -162,11 +159,7 @@ PetscErrorCode HybCSRStackRows_CUDA(const HybExec *exec, HybArena *keep, PetscIn
     if (place[p + 1] > place[p]) PetscCall(exec->backend->copy(exec, cj + place[p], piece[p]->j + first[p], sizeof(PetscInt) * (size_t)(place[p + 1] - place[p]), HYB_COPY_DEVICE_TO_DEVICE));
     row += k;
   }
-  C->n   = n ? piece[0]->n : 0;
-  C->nnz = place[n];
-  C->i   = ci;
-  C->j   = cj;
-  C->a   = NULL;
+  *C = HybCSROf(C->m, n ? piece[0]->n : 0, place[n], ci, cj, NULL);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

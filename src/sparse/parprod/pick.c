@@ -2,7 +2,7 @@
   pick.c: rows picked from the blocks that one process has of a parallel matrix, for those who need them, and what of
   two matrices meets: each as one step, in which counts are known together.
 */
-#include "../csr/csrhost.h"
+#include "../csr/csrlist.h"
 #include "locallist.h"
 
 /* n lengths become offsets */
@@ -52,12 +52,8 @@ PetscErrorCode HybCSRPickRows_Host(const HybExec *exec, HybArena *keep, HybArena
       where[to++] = -1 - o;
     }
   }
-  S->m   = n;
-  S->nnz = begin[n];
-  S->i   = si;
-  S->j   = sj;
-  S->a   = NULL;
-  *from  = where;
+  *S    = HybCSROf(n, 0, begin[n], si, sj, NULL);
+  *from = where;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -87,13 +83,8 @@ PetscErrorCode HybCSRPickBoth_Host(const HybExec *exec, HybArena *keep, HybArena
         sj[e]    = A[p]->j[where[e]];
       }
     }
-    S[p].m   = nrows;
-    S[p].n   = A[p]->n;
-    S[p].nnz = si[nrows];
-    S[p].i   = si;
-    S[p].j   = sj;
-    S[p].a   = NULL;
-    perm[p]  = where;
+    S[p]    = HybCSROf(nrows, A[p]->n, si[nrows], si, sj, NULL);
+    perm[p] = where;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

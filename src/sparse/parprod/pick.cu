@@ -56,12 +56,8 @@ PetscErrorCode HybCSRPickRows_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybArenaAlloc(keep, exec->result, nnz, sizeof(*js), &js));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nnz, sizeof(*where), &where));
   HYB_LAUNCH_ROWS(exec, RowWidth(nnz, n, 1), (PickFill<WIDTH>), n, rows, nleft, first, garray, D->i, D->j, O->i, O->j, is, js, where);
-  S->m   = n;
-  S->nnz = nnz;
-  S->i   = is;
-  S->j   = js;
-  S->a   = NULL;
-  *from  = where;
+  *S    = HybCSROf(n, 0, nnz, is, js, NULL);
+  *from = where;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -124,13 +120,8 @@ PetscErrorCode HybCSRPickBoth_CUDA(const HybExec *exec, HybArena *keep, HybArena
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nz, sizeof(*where), &where));
     if (nz)
       HYB_LAUNCH_ROWS(exec, RowWidth(nz, nrows, 1), (PickCopy<WIDTH>), nrows, rows, nullptr, A[p]->i, A[p]->j, is[p], js, where);
-    S[p].m   = nrows;
-    S[p].n   = A[p]->n;
-    S[p].nnz = nz;
-    S[p].i   = is[p];
-    S[p].j   = js;
-    S[p].a   = NULL;
-    perm[p]  = where;
+    S[p]    = HybCSROf(nrows, A[p]->n, nz, is[p], js, NULL);
+    perm[p] = where;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
