@@ -98,8 +98,8 @@ static PetscErrorCode Copies(HybMem mem, size_t n, size_t offset)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* An array that is whole early: its copy to the host does not wait for what was queued later, the next one does, and one
-   of memory that was freed and taken again is not that array */
+/* An array that is whole early: its copy to the host does not wait for what was queued later, the next one does, and
+   one of memory that was freed and taken again is not that array */
 static PetscErrorCode Early(HybMem mem, size_t n)
 {
   const HybBackend *b   = exec->backend;
