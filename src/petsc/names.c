@@ -11,7 +11,8 @@
   destroy function takes them away one by one: half of all that making and destroying a matrix of 9 rows takes. They
   come in the same order each time. So while the parent makes a matrix, the object's slot for composing
   (PetscObject.bops) is ours: a name that is the next one of the order goes behind the last node. While the parent
-  destroys a matrix that nobody has any more, nothing is taken away: the list goes with the header.
+  destroys a matrix that nobody has any more, nothing is taken away: the list goes with the header. That is so as well
+  where MatHeaderReplace() throws a header away.
 */
 #include "parent.h"
 #include <petsc/private/petscimpl.h>
@@ -63,6 +64,9 @@ static PetscErrorCode HybNamesFind(void)
 {
   PetscFunctionList list = NULL;
   PetscBool         nodes;
+#if HYB_LISTS_ARE_NODES
+  PetscContainer new; /* which nobody else has had */
+#endif
 
   PetscFunctionBegin;
   PetscCall(PetscFunctionListAdd(&list, "first", HybNameFirst));
@@ -70,6 +74,11 @@ static PetscErrorCode HybNamesFind(void)
   nodes = HybNamesAreNodes(list);
   if (nodes) PetscCall(HybNamesTry(list, &nodes));
   PetscCall(PetscFunctionListDestroy(&list));
+#if HYB_LISTS_ARE_NODES
+  PetscCall(PetscContainerCreate(PETSC_COMM_SELF, &new));
+  HybGlueState.names.compose = ((PetscObject) new)->bops->composefunction;
+  PetscCall(PetscContainerDestroy(&new));
+#endif
   HybGlueState.names.asked = PETSC_TRUE;
   HybGlueState.names.nodes = nodes;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -219,11 +228,10 @@ static PetscErrorCode HybNameGone(PetscObject object, const char name[], void (*
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Has object PETSc's function in its slot? As the first one has that is asked for. */
+/* Has object PETSc's function in its slot? */
 static PetscBool HybNamesSlot(PetscObject object)
 {
   if (!HybMayWatch()) return PETSC_FALSE;
-  if (!HybGlueState.names.compose) HybGlueState.names.compose = object->bops->composefunction;
   return (PetscBool)(object->bops->composefunction == HybGlueState.names.compose);
 }
 

@@ -404,7 +404,7 @@ static void HybNarrowZero(char *begin, size_t bytes)
 }
 
 /* The rows that have entries, and what the others' lengths are too: zeros, whose pages nobody need touch */
-static PetscErrorCode HybNarrowFillListed(Mat T, const HybExec *x, const HybRowLengths *rows)
+static PetscErrorCode HybNarrowFillListed(Mat T, const HybExec *x, const HybNarrowRows *rows)
 {
   const size_t      n = (size_t)rows->nonempty;
   Mat_CompressedRow list;
@@ -425,7 +425,7 @@ static PetscErrorCode HybNarrowFillListed(Mat T, const HybExec *x, const HybRowL
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybNarrowFill(Mat T, const HybExec *x, const HybCSR *csr, const HybRowLengths *rows)
+static PetscErrorCode HybNarrowFill(Mat T, const HybExec *x, const HybCSR *csr, const HybNarrowRows *rows)
 {
   const size_t bytes = sizeof(PetscInt) * (size_t)csr->m;
 
@@ -447,7 +447,7 @@ static PetscErrorCode HybNarrowFill(Mat T, const HybExec *x, const HybCSR *csr, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybNarrowCreate(const HybExec *x, const HybCSR *csr, const HybRowLengths *rows, Mat *T)
+PetscErrorCode HybNarrowCreate(const HybExec *x, const HybCSR *csr, const HybNarrowRows *rows, Mat *T)
 {
   const size_t   touched = HybGlueState.watch.touched;
   PetscBool      as      = PETSC_TRUE;

@@ -98,7 +98,7 @@ typedef struct {
   PetscInt  *list;     /* the rows that have entries, there, and */
   PetscInt  *begin;    /* where they begin, nonempty + 1 offsets, where HybNarrowTakesList(); else NULL */
   PetscCount longest, nonempty;
-} HybRowLengths;
+} HybNarrowRows;
 PETSC_INTERN PetscErrorCode HybNarrowFind(Mat);
 PETSC_INTERN PetscBool      HybNarrowTakes(PetscInt m);
 PETSC_INTERN PetscBool      HybNarrowTakesDiagonal(void);
@@ -107,7 +107,7 @@ PETSC_INTERN int       HybNarrowArrays(void);
 PETSC_INTERN PetscInt *HybNarrowArray(Mat, int k);
 PETSC_INTERN PetscBool HybNarrowTakesList(PetscInt m, PetscCount nonempty);
 /* *T = MatCreateSeqAIJWithArrays() round csr, on the host, no inodes looked for; NULL where its loops must run */
-PETSC_INTERN PetscErrorCode HybNarrowCreate(const HybExec *, const HybCSR *csr, const HybRowLengths *, Mat *T);
+PETSC_INTERN PetscErrorCode HybNarrowCreate(const HybExec *, const HybCSR *csr, const HybNarrowRows *, Mat *T);
 
 /* scatter.c */
 #if HYB_HAS_CREATE_GARRAY

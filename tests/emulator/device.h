@@ -68,9 +68,14 @@ bool Unwritten(const void *p, size_t bytes, size_t *at);
    been written. */
 void GoesToHost(const void *p, size_t bytes);
 
+/* structs through whose pointers the kernel may write, whatever these look like */
+template <typename T>
+struct MayWrite : std::false_type {
+};
+
 /* pointers among a kernel's arguments: const ones are read, others may be written; in structs all words that look like
    pointers */
-void LooksLikePointers(const void *object, size_t bytes, int argument, std::vector<Use> &, std::vector<int> &);
+void LooksLikePointers(const void *object, size_t bytes, bool write, int argument, std::vector<Use> &, std::vector<int> &);
 template <typename T>
 static inline void Collect(const T &v, int argument, std::vector<Use> &uses, std::vector<int> &which)
 {
@@ -80,7 +85,7 @@ static inline void Collect(const T &v, int argument, std::vector<Use> &uses, std
       which.push_back(argument);
     }
   } else if constexpr (sizeof(T) >= sizeof(void *) && std::is_class<T>::value)
-    LooksLikePointers(&v, sizeof(T), argument, uses, which);
+    LooksLikePointers(&v, sizeof(T), MayWrite<T>::value, argument, uses, which);
 }
 
 template <typename... P, typename... A>

@@ -454,14 +454,14 @@ void Enqueue(cudaStream_t s, const char *what, std::vector<Use> &&uses, std::fun
   (void)Queue(Get(s), what, std::move(uses), std::move(run));
 }
 
-void LooksLikePointers(const void *object, size_t bytes, int argument, std::vector<Use> &uses, std::vector<int> &which)
+void LooksLikePointers(const void *object, size_t bytes, bool write, int argument, std::vector<Use> &uses, std::vector<int> &which)
 {
   for (size_t k = 0; k + sizeof(void *) <= bytes; k += sizeof(void *)) {
     const void *p;
     memcpy(&p, (const char *)object + k, sizeof(p));
     const Array *a = Find(p);
     if (!a || (const char *)p < a->ptr || (const char *)p >= a->ptr + a->bytes || a->freed) continue;
-    uses.push_back(Use{p, 0, false}); /* whether it is written nobody knows */
+    uses.push_back(Use{p, 0, write});
     which.push_back(argument);
   }
 }

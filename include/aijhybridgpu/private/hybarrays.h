@@ -82,7 +82,8 @@ typedef struct {
      such row or -1. An offset outside 0..nnz, i[0] != 0 or i[m] != nnz makes the row bad that it bounds. Only j[0] to
      j[nnz-1] are read, so any arrays may be checked. */
   PetscErrorCode (*check)(const HybExec *, HybArena *work, const HybCSR *A, PetscCount *nbad, PetscInt *badrow);
-  /* Of offsets in host memory, on every backend, by all cores of this process: *longest = entries of the longest row,
+  /* Of offsets in host memory, on every backend; of many rows a device library's is done by several threads: *longest =
+     entries of the longest row,
      *nonempty = rows that have entries, length[0][r] and length[1][r], two arrays, = entries of row r. length may be
      NULL. Does not wait for the device. */
   PetscErrorCode (*rowlengths)(const HybExec *, PetscInt m, const PetscInt *i, PetscInt *const length[2], PetscCount *longest, PetscCount *nonempty);

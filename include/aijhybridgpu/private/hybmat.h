@@ -107,7 +107,7 @@ PETSC_INTERN PetscErrorCode HybVecGet(const HybExec *x, Vec, PetscBool read, Pet
    is the error that is returned. */
 PETSC_INTERN PetscErrorCode HybVecRestore(PetscErrorCode before, HybVecAccess *);
 /* The same of n columns of a dense matrix of this process, from number `first` on, for reading or, write, to be
-   overwritten, as all other columns are before somebody reads them; ld: entries from one column to the next, there */
+   overwritten; other columns stay what they are. ld: entries from one column to the next, there */
 typedef struct {
   Mat          M;
   PetscScalar *array, *there;

@@ -441,7 +441,7 @@ PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
   r->begun[op]   = PETSC_TRUE;
   r->timing[op]  = PETSC_TRUE;
   r->timerof[op] = -1;
-  if (x && HybExecOnDevice(x)) { /* what has no x ends with a wait of its own */
+  if (x && HybExecOnDevice(x)) { /* what has no x is the host's, and the waits in it */
     const PetscInt64 inuse = r->timers[1] - r->timers[0];
 
     r->timing[op] = (PetscBool)(!HybOpIsSampled((int)op) || HybRecordDeviceWeight(HybRecordGet(r, A), (int)op) > 0);

@@ -91,20 +91,20 @@ PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybAre
   PetscCall(HybAggPermutation_CUDA(exec, work, n, order, gi, place));
   PetscCall(HybAggLongRows(exec, work, G, longest, &l));
   /* vertices that are alone take no part; aggregates.c says which are */
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) {
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount v) {
     bool alone = hops == 2 || gi[v + 1] - gi[v] < 2;
 
     for (PetscInt e = gi[v]; hops == 2 && alone && e < gi[v + 1]; e++) alone = gi[gj[e] + 1] - gi[gj[e]] < 2;
     key[v] = alone ? PETSC_MAX_INT : place[v] + 1;
-  }));
+  });
   PetscCall(HybAggRoots_CUDA(exec, work, G, &l, hops, key, parent, &agg->rounds));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(PetscInt), &number));
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) { parent[v] = key[v] == 0; }));
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount v) { parent[v] = key[v] == 0; });
   PetscCall(HybScanCounts(exec, work, n, parent, number, nullptr, &nc));
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, nc, sizeof(PetscInt), &lead));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nc, sizeof(PetscInt), &leadplace));
   /* number: where a root's number stands; near replaces the keys */
-  PetscCall(HybForEach(exec, n, [=, near = key] __device__(PetscCount v) {
+  HYB_FOR_EACH(exec, n, [=, near = key] __device__(PetscCount v) {
     const PetscInt c    = number[v];
     const bool     root = number[v + 1] > c;
 
@@ -113,7 +113,7 @@ PetscErrorCode HybAggAggregates_CUDA(const HybExec *exec, HybArena *keep, HybAre
       lead[c]      = (PetscInt)v;
       leadplace[c] = place[v];
     }
-  }));
+  });
   if (hops == 2) {
     AGG_LAUNCH(exec, RowWidth(G->nnz, n, 2), nc, PETSC_MAX_INT, (Near<WIDTH>), (PetscInt)nc, gi, gj, lead, key);
     if (l.room) HYB_LAUNCH((Near<AGG_THREADS>), HybMin()(nc, (PetscCount)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, (PetscInt)nc, gi, gj, lead, key);
@@ -137,9 +137,9 @@ PetscErrorCode HybAggCompose_CUDA(const HybExec *exec, HybAggregates *fine, cons
 
   PetscFunctionBegin;
   PetscCheck(coarse->n == fine->nc, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices, of which there are %" PetscInt_FMT, coarse->n, fine->nc);
-  PetscCall(HybForEach(exec, fine->n, [of = coarse->parent, parent = fine->parent] __device__(PetscCount v) {
+  HYB_FOR_EACH(exec, fine->n, [of = coarse->parent, parent = fine->parent] __device__(PetscCount v) {
     if (parent[v] >= 0) parent[v] = of[parent[v]];
-  }));
+  });
   PetscCall(HybAggFill(exec, coarse->nc, fine->lead));
   HYB_LAUNCH(Smallest, blocks, AGG_THREADS, 0, exec->stream, fine->n, fine->parent, fine->lead);
   fine->nc = coarse->nc;

@@ -208,10 +208,10 @@ PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse<R> 
   all     = l->bits + HybBits(l->nvertices);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)l->nvertices + 1, sizeof(PetscInt), &l->offset));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, l->nvertices, sizeof(PetscInt), &length));
-  PetscCall(HybForEach(exec, l->nvertices, [=] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, l->nvertices, [=] __device__(PetscCount k) {
     length[k]          = heads[vertices[k]];
     count[vertices[k]] = 0;
-  }));
+  });
   PetscCall(HybScanCounts(exec, work, l->nvertices, length, l->offset, nullptr, &n));
   PetscCall(HybArenaFree(work, &length));
   l->nheads = (PetscInt)n; /* no more than A has entries */
@@ -223,12 +223,12 @@ PetscErrorCode LongCount(const HybExec *exec, HybArena *work, const Collapse<R> 
   PetscCall(HybArenaFree(work, &position, &unsorted));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &flag));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n + 1, sizeof(PetscInt), &l->number));
-  PetscCall(HybForEach(exec, l->nheads, [flag, count, vertices, key = l->key, bits = l->bits] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, l->nheads, [flag, count, vertices, key = l->key, bits = l->bits] __device__(PetscCount k) {
     const bool one = k == 0 || key[k] != key[k - 1];
 
     flag[k] = one;
     if (one) HybAtomicAdd(&count[vertices[key[k] >> bits]], 1);
-  }));
+  });
   PetscCall(HybScanCounts(exec, work, n, flag, l->number, nullptr, nullptr));
   PetscCall(HybArenaFree(work, &flag));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -239,12 +239,12 @@ PetscErrorCode LongFill(const HybExec *exec, HybArena *work, const Collapse<R> &
 {
   PetscFunctionBegin;
   if (!l->nvertices) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybForEach(exec, l->nheads, [gi = a.gi, gj = a.gj, l = *l] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, l->nheads, [gi = a.gi, gj = a.gj, l = *l] __device__(PetscCount k) {
     if (l.number[k + 1] == l.number[k]) return;
     const PetscInt v = (PetscInt)(l.key[k] >> l.bits);
 
     gj[gi[l.vertices[v]] + (l.number[k] - l.number[l.offset[v]])] = (PetscInt)(l.key[k] & ((((uint64_t)1) << l.bits) - 1));
-  }));
+  });
   PetscCall(HybArenaFree(work, &l->number, &l->key, &l->offset));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -122,7 +122,7 @@ __global__ void Fill(Filter a, const PetscInt *__restrict__ rows, const PetscInt
 PetscErrorCode HybAggModuli_CUDA(const HybExec *exec, PetscCount n, const HybScalar *v, PetscReal *modulus)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) { modulus[k] = HybEdgeModulus(v[k]); }));
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) { modulus[k] = HybEdgeModulus(v[k]); });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -132,7 +132,7 @@ PetscErrorCode HybAggWeights_CUDA(const HybExec *exec, HybArena *keep, HybArena 
   PetscCheck(bs > 0 && G->m * bs == A->m, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph of %" PetscInt_FMT " vertices of %" PetscInt_FMT " unknowns and a matrix of %" PetscInt_FMT " rows", G->m, bs, A->m);
   PetscCall(HybArenaAlloc(keep, HYB_MEM_DEVICE, G->nnz, sizeof(HybScalar), &G->a));
   /* a thread an edge: its block of A, row by row */
-  PetscCall(HybForEach(exec, G->nnz, [bs, A = *A, G = *G] __device__(PetscCount e) {
+  HYB_FOR_EACH(exec, G->nnz, [bs, A = *A, G = *G] __device__(PetscCount e) {
     const PetscInt v = RowOfEntry(G.i, 0, G.m, (PetscInt)e), first = G.j[e] * bs;
     PetscReal      sum = 0;
 
@@ -142,7 +142,7 @@ PetscErrorCode HybAggWeights_CUDA(const HybExec *exec, HybArena *keep, HybArena 
       for (PetscInt k = RowLowerBound(A.j, A.i[r], end, first); k < end && A.j[k] - first < bs; k++) sum += HybEdgePart(bs, A.a[k]);
     }
     G.a[e] = sum;
-  }));
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

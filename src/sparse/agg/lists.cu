@@ -56,15 +56,15 @@ PetscErrorCode HybAggListsByKind(const HybExec *exec, HybArena *keep, HybArena *
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &key));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &sorted));
   /* vertices of no aggregate come last */
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) { key[v] = parent[v] < 0 ? kinds * nc : kinds * parent[v] + (kind ? kind[v] : 0); }));
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount v) { key[v] = parent[v] < 0 ? kinds * nc : kinds * parent[v] + (kind ? kind[v] : 0); });
   PetscCall(HybSortPairsInt(exec, work, n, key, sorted, nullptr, lists->member, HybBits((PetscCount)kinds * (nc + 1))));
   /* where each aggregate begins in the sorted list: none is empty */
-  PetscCall(HybForEach(exec, n, [=, begin = lists->begin] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, n, [=, begin = lists->begin] __device__(PetscCount k) {
     const PetscInt c = sorted[k] / kinds;
 
     if (k == 0 || c != sorted[k - 1] / kinds) begin[c] = (PetscInt)k;
     if (k == n - 1 && c < nc) begin[nc] = n;
-  }));
+  });
   PetscCall(HybArenaFree(work, &sorted, &key));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -82,9 +82,9 @@ PetscErrorCode HybAggLongRows(const HybExec *exec, HybArena *work, const HybCSR 
   if (!l->room) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, l->room, sizeof(PetscInt), &l->rows));
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, 1, sizeof(PetscInt), &l->count));
-  PetscCall(HybForEach(exec, G->m, [gi = G->i, rows = l->rows, count = l->count] __device__(PetscCount r) {
+  HYB_FOR_EACH(exec, G->m, [gi = G->i, rows = l->rows, count = l->count] __device__(PetscCount r) {
     if (gi[r + 1] - gi[r] > AGG_LONG) rows[HybAtomicAdd(count, 1)] = (PetscInt)r;
-  }));
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

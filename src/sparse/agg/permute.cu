@@ -43,7 +43,7 @@ __global__ void Targets(PetscInt n, HybRander48Step stride, PetscInt *__restrict
 PetscErrorCode HybAggFill(const HybExec *exec, PetscInt n, PetscInt *a)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) { a[k] = PETSC_MAX_INT; }));
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) { a[k] = PETSC_MAX_INT; });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -57,7 +57,7 @@ static PetscErrorCode HybAggShuffled(const HybExec *exec, HybArena *work, PetscI
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &first));
   PetscCall(HybAggFill(exec, n, first));
   HYB_LAUNCH(Targets, blocks, AGG_THREADS, 0, exec->stream, n, HybRander48Steps((uint64_t)blocks * AGG_THREADS), target, first);
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) {
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount v) {
     PetscInt slot = (PetscInt)v, time = -1;
 
     while (1) {
@@ -78,7 +78,7 @@ static PetscErrorCode HybAggShuffled(const HybExec *exec, HybArena *work, PetscI
       time = step;
     }
     place[v] = slot;
-  }));
+  });
   PetscCall(HybArenaFree(work, &first, &target));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -105,6 +105,6 @@ PetscErrorCode HybAggPermutation_CUDA(const HybExec *exec, HybArena *work, Petsc
   else if (order == HYB_AGG_DEGREES)
     PetscCall(HybAggByDegrees(exec, work, n, gi, place));
   else
-    PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) { place[v] = (PetscInt)v; }));
+    HYB_FOR_EACH(exec, n, [=] __device__(PetscCount v) { place[v] = (PetscInt)v; });
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -342,7 +342,7 @@ PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &count));
   if (!HybAggIsScalar(block) || !SmoothAlike(A, longest, binptr)) {
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, A->m, sizeof(PetscInt), &rows));
-    PetscCall(HybForEach(exec, A->m, [count, ai = A->i] __device__(PetscCount r) { count[r] = ai[r + 1] - ai[r]; }));
+    HYB_FOR_EACH(exec, A->m, [count, ai = A->i] __device__(PetscCount r) { count[r] = ai[r + 1] - ai[r]; });
     PetscCall(HybAggClasses(exec, work, A->m, count, rows, binptr));
   }
   longrows = rows ? rows + binptr[AGG_CLASSES - 1] : nullptr;
@@ -362,7 +362,7 @@ PetscErrorCode HybAggSmoothed_CUDA(const HybExec *exec, HybArena *keep, HybArena
   s.pa = P->a;
   PetscCall(AggEachClass(binptr, [&](auto G, auto MOST, PetscInt n, PetscInt first) {
     return SmoothInstance(block, [&](auto ONE) {
-      HYB_LAUNCH((Fill<G, MOST, ONE>), HybBlocks(n, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, n, (rows ? rows + first : nullptr));
+      HYB_LAUNCH((Fill<G, MOST, ONE>), HybBlocks(n, HybGroup<G>::GROUPS), HybGroup<G>::THREADS, 0, exec->stream, s, n, rows ? rows + first : nullptr);
       return PETSC_SUCCESS;
     });
   }));

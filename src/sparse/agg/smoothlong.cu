@@ -101,17 +101,17 @@ PetscErrorCode Batch(const HybExec *exec, HybArena *work, const AggSmooth *s, Pe
   HYB_LAUNCH(LongKeys, nrows, AGG_THREADS, 0, exec->stream, *s, bits, rows, offset, key, entry);
   PetscCall(HybSortPairs64Count(exec, work, n, key, sorted, entry, sortedentry, all));
   if (count) {
-    PetscCall(HybForEach(exec, n, [s = *s, bits, sorted, rows, count] __device__(PetscCount k) {
+    HYB_FOR_EACH(exec, n, [s = *s, bits, sorted, rows, count] __device__(PetscCount k) {
       if (!Head((PetscInt)k, sorted, bits, s.nc)) return;
       const PetscInt r = rows[sorted[k] >> bits];
 
       if ((PetscInt)(sorted[k] & ((((uint64_t)1) << bits) - 1)) != s.parent[r / s.bs]) HybAtomicAdd(&count[r], s.nvec);
-    }));
+    });
   } else {
     PetscInt *head = (PetscInt *)key; /* which has served */
 
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)n + 1, sizeof(PetscInt), &number));
-    PetscCall(HybForEach(exec, n, [nc = s->nc, bits, sorted, head] __device__(PetscCount k) { head[k] = Head((PetscInt)k, sorted, bits, nc); }));
+    HYB_FOR_EACH(exec, n, [nc = s->nc, bits, sorted, head] __device__(PetscCount k) { head[k] = Head((PetscInt)k, sorted, bits, nc); });
     PetscCall(HybScanCounts(exec, work, n, head, number, nullptr, nullptr));
     HYB_LAUNCH(LongFill, blocks, AGG_THREADS, 0, exec->stream, *s, n, bits, sorted, sortedentry, rows, offset, number);
     HYB_LAUNCH(LongOwn, HybBlocks(nrows, AGG_THREADS), AGG_THREADS, 0, exec->stream, *s, nrows, bits, sorted, rows, offset, number);
@@ -132,10 +132,10 @@ PetscErrorCode HybAggSmoothLong(const HybExec *exec, HybArena *work, const AggSm
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nrows, sizeof(PetscInt), &length));
   PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, nrows, sizeof(PetscInt), &host));
   /* count, where it is asked for, starts with the own parent */
-  PetscCall(HybForEach(exec, nrows, [s = *s, rows, length, count] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, nrows, [s = *s, rows, length, count] __device__(PetscCount k) {
     length[k] = s.ai[rows[k] + 1] - s.ai[rows[k]];
     if (count) count[rows[k]] = s.parent[rows[k] / s.bs] < 0 ? 0 : s.nvec;
-  }));
+  });
   PetscCall(exec->backend->copy(exec, host, length, (size_t)nrows * sizeof(PetscInt), HYB_COPY_DEVICE_TO_HOST));
   for (PetscInt first = 0, last; first < nrows; first = last) {
     PetscCount n = host[first];

@@ -61,11 +61,11 @@ PetscErrorCode HybAggColumns_CUDA(const HybExec *exec, HybArena *work, const Hyb
   PetscFunctionBegin;
   if (!b) {
     PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, nc, sizeof(PetscInt), &size));
-    PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) {
+    HYB_FOR_EACH(exec, n, [=] __device__(PetscCount v) {
       if (parent[v] >= 0) HybAtomicAdd(&size[parent[v]], 1);
-    }));
-    PetscCall(HybForEach(exec, nc, [=] __device__(PetscCount c) { coarse[c] = HybAggOnes(size[c]); }));
-    PetscCall(HybForEach(exec, n, [=] __device__(PetscCount v) { q[v] = parent[v] >= 0 ? 1 / HYB_AGG_REAL(coarse[parent[v]]) : 0; }));
+    });
+    HYB_FOR_EACH(exec, nc, [=] __device__(PetscCount c) { coarse[c] = HybAggOnes(size[c]); });
+    HYB_FOR_EACH(exec, n, [=] __device__(PetscCount v) { q[v] = parent[v] >= 0 ? 1 / HYB_AGG_REAL(coarse[parent[v]]) : 0; });
     PetscCall(HybArenaFree(work, &size));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -214,11 +214,11 @@ PetscErrorCode Again(const HybExec *exec, HybArena *work, const Blocks &a, Petsc
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, nlist, sizeof(PetscCount), &size));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nlist + 1, sizeof(PetscCount), &offset));
-  PetscCall(HybForEach(exec, nlist, [a, list, size] __device__(PetscCount l) {
+  HYB_FOR_EACH(exec, nlist, [a, list, size] __device__(PetscCount l) {
     const PetscInt m = (a.begin[list[l] + 1] - a.begin[list[l]]) * a.bs;
 
     size[l] = (PetscCount)(m > a.nvec ? m : a.nvec); /* filled up */
-  }));
+  });
   PetscCall(HybScanCounts64(exec, work, nlist, size, offset, nullptr, &rows));
   PetscCall(HybArenaFree(work, &size));
   bytes  = (size_t)rows * a.nvec * sizeof(PetscReal);

@@ -249,6 +249,6 @@ PetscErrorCode HybPeerSumCame_CUDA(const HybExec *exec, PetscMPIInt rank, PetscM
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) { v[k] = PeerAdd(came, rank, others, n, k, v[k]); }));
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) { v[k] = PeerAdd(came, rank, others, n, k, v[k]); });
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -154,12 +154,12 @@ template <typename T>
 static PetscErrorCode HybCommAddTo(const HybExec *exec, PetscInt n, const PetscInt *row, const PetscCount *ptr, const PetscInt *place, const T *v, T *to)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) {
     T sum = to[row[k]];
 
     for (PetscCount p = ptr[k]; p < ptr[k + 1]; p++) sum = sum + v[place[p]];
     to[row[k]] = sum;
-  }));
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -174,25 +174,27 @@ static PetscErrorCode HybCommAdd_CUDA(const HybExec *exec, PetscInt n, const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static __device__ __forceinline__ void CommTake(PetscInt number, const HybCommSources &sources, HybScalar *to)
+{
+  const HybScalar *a     = sources.a[0];
+  PetscInt         first = 0;
+
+  if (number < 0) return;
+#pragma unroll
+  for (int s = 1; s < HYB_COMM_SOURCES; s++) { /* by selection: an index into parameters would have them copied */
+    if (number >= sources.start[s]) {
+      a     = sources.a[s];
+      first = sources.start[s];
+    }
+  }
+  *to = a[number - first];
+}
+
 static PetscErrorCode HybCommCollect_CUDA(const HybExec *exec, PetscCount n, const PetscInt *from, const HybCommSources *sources, HybScalar *to)
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  PetscCall(HybForEach(exec, n, [from, to, sources = *sources] __device__(PetscCount k) {
-    const PetscInt   number = from[k];
-    const HybScalar *a      = sources.a[0];
-    PetscInt         first  = 0;
-
-    if (number < 0) return;
-#pragma unroll
-    for (int s = 1; s < HYB_COMM_SOURCES; s++) { /* by selection: an index into parameters would have them copied */
-      if (number >= sources.start[s]) {
-        a     = sources.a[s];
-        first = sources.start[s];
-      }
-    }
-    to[k] = a[number - first];
-  }));
+  HYB_FOR_EACH(exec, n, [from, to, sources = *sources] __device__(PetscCount k) { CommTake(from[k], sources, &to[k]); });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -200,24 +202,27 @@ static PetscErrorCode HybCommNumber_CUDA(const HybExec *exec, PetscCount n, HybS
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  PetscCall(HybForEach(exec, n > m ? n : m, [=] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, n > m ? n : m, [=] __device__(PetscCount k) {
     if (k < n) number[k] = (HybScalar)(PetscReal)k;
     if (k < m) to[k] = (HybScalar)(PetscReal)-1;
-  }));
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static __device__ __forceinline__ PetscInt CommNumber(const HybScalar &v)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return (PetscInt)v.real();
+#else
+  return (PetscInt)v;
+#endif
 }
 
 static PetscErrorCode HybCommNumbered_CUDA(const HybExec *exec, PetscCount n, const HybScalar *to, PetscInt *from)
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) {
-#if defined(PETSC_USE_COMPLEX)
-    from[k] = (PetscInt)to[k].real();
-#else
-      from[k] = (PetscInt)to[k];
-#endif
-  }));
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) { from[k] = CommNumber(to[k]); });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

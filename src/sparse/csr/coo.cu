@@ -92,19 +92,19 @@ PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nvalid + 1, sizeof(*entry), &entry));
   PetscCall(HybArenaCalloc(keep, exec->result, (PetscCount)m + 1, sizeof(*ic), &ic));
   /* entry[p] = 1 where a new entry of the matrix begins, and entries of rows */
-  PetscCall(HybForEach(exec, nvalid, [=] __device__(PetscCount p) {
+  HYB_FOR_EACH(exec, nvalid, [=] __device__(PetscCount p) {
     bool head = p == 0 || sorted[p] != sorted[p - 1];
 
     if (!packed && !head) head = cj[sortedmap[p]] != cj[sortedmap[p - 1]];
     entry[p] = head;
     if (head) (void)HybAtomicAdd(&ic[packed ? sorted[p] >> columnbits : sorted[p]], 1);
-  }));
+  });
   PetscCall(HybScanCounts64(exec, work, nvalid, entry, entry, NULL, &nnz));
   PetscCall(HybScanCounts(exec, work, m, ic, ic, NULL, NULL));
   PetscCall(HybIntCast(nnz, "A matrix given by coordinates", &nz));
   PetscCall(HybArenaAlloc(keep, exec->result, nz, sizeof(*jc), &jc));
   PetscCall(HybArenaCalloc(keep, HYB_WORK(exec), nnz + 1, sizeof(*ptr), &ptr));
-  PetscCall(HybForEach(exec, nvalid, [=] __device__(PetscCount p) {
+  HYB_FOR_EACH(exec, nvalid, [=] __device__(PetscCount p) {
     const PetscCount e = entry[p];
 
     if (entry[p + 1] != e) { /* a head */
@@ -112,7 +112,7 @@ PetscErrorCode HybCSRCOOSymbolic_CUDA(const HybExec *exec, HybArena *keep, HybAr
       jc[e]  = packed ? (PetscInt)(sorted[p] & (((uint64_t)1 << columnbits) - 1)) : cj[sortedmap[p]];
     }
     if (p == nvalid - 1) ptr[entry[nvalid]] = nvalid;
-  }));
+  });
   PetscCall(HybArenaFree(work, &sorted, &entry));
   C->nnz  = nnz;
   C->i    = ic;
@@ -134,12 +134,12 @@ PetscErrorCode HybCSRCOOSplit_CUDA(const HybExec *exec, HybArena *work, PetscCou
   PetscFunctionBegin;
   *nother = 0;
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), ncoo + 1, sizeof(*offset), &offset));
-  PetscCall(HybForEach(exec, ncoo, [=] __device__(PetscCount k) { offset[k] = COOIsOther(ci[k], cj[k], rstart, rend, cstart, cend); }));
+  HYB_FOR_EACH(exec, ncoo, [=] __device__(PetscCount k) { offset[k] = COOIsOther(ci[k], cj[k], rstart, rend, cstart, cend); });
   PetscCall(HybScanCounts64(exec, work, ncoo, offset, offset, NULL, nother));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), *nother, sizeof(PetscCount), place));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), *nother, sizeof(PetscInt), oi));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), *nother, sizeof(PetscInt), oj));
-  PetscCall(HybForEach(exec, ncoo, [=, place = *place, oi = *oi, oj = *oj] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, ncoo, [=, place = *place, oi = *oi, oj = *oj] __device__(PetscCount k) {
     const PetscInt r = ci[k], c = cj[k];
     const bool     mine = r >= rstart && r < rend && c >= cstart && c < cend;
 
@@ -152,7 +152,7 @@ PetscErrorCode HybCSRCOOSplit_CUDA(const HybExec *exec, HybArena *work, PetscCou
     }
     ci[k] = mine ? r - rstart : -1;
     cj[k] = mine ? c - cstart : -1;
-  }));
+  });
   PetscCall(HybArenaFree(work, &offset));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -160,6 +160,6 @@ PetscErrorCode HybCSRCOOSplit_CUDA(const HybExec *exec, HybArena *work, PetscCou
 PetscErrorCode HybCSRCOOCompose_CUDA(const HybExec *exec, PetscCount n, const PetscCount *place, PetscCount *map)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) { map[k] = place[map[k]]; }));
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) { map[k] = place[map[k]]; });
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -37,7 +37,7 @@
 #define HYB_CSR_DECLARE(member, Name) extern __typeof__(*((const HybCSROps *)0)->member) HybCSR##Name##_Host, HybCSR##Name##_CUDA;
 HYB_EXTERN_C_BEGIN
 HYB_CSR_OPS(HYB_CSR_DECLARE)
-/* Rows from to to-1 of offsets i: what rowlengths() says of all. A crew's threads call it. */
+/* rowlengths() of some rows, from the one numbered `from` to the one before `to`: the part of one of the threads */
 extern void HybCSRRowLengthsPart(PetscInt from, PetscInt to, const PetscInt *i, PetscInt *const length[2], PetscInt *longest, PetscInt *nonempty);
 HYB_EXTERN_C_END
 #undef HYB_CSR_DECLARE

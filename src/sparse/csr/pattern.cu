@@ -197,11 +197,11 @@ PetscErrorCode HybCSRAXPYSubset_CUDA(const HybExec *exec, HybArena *work, const 
   HYB_LAUNCH_ROWS(exec, w, (SubsetFind<WIDTH>), X->m, X->i, X->j, Y->i, Y->j, position, devmissing);
   PetscCall(CSRFetch(exec, missing, devmissing, sizeof(*missing)));
   if (!*missing) {
-    PetscCall(HybForEach(exec, X->nnz, [position, alpha = *alpha, x = X->a, y = Y->a] __device__(PetscCount k) {
+    HYB_FOR_EACH(exec, X->nnz, [position, alpha = *alpha, x = X->a, y = Y->a] __device__(PetscCount k) {
       const PetscInt q = position[k];
 
       y[q] = HybMulAdd(alpha, x[k], y[q]);
-    }));
+    });
   }
   PetscCall(HybArenaFree(work, &position, &devmissing));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -297,7 +297,7 @@ PetscErrorCode HybCSRRowLengths_CUDA(const HybExec *, PetscInt m, const PetscInt
 PetscErrorCode HybCSRDiagonalPlaces_CUDA(const HybExec *exec, const HybCSR *A, PetscInt *place)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, A->m, [place, A = *A] __device__(PetscCount r) { place[r] = RowPlace(A.j, A.i[r], A.i[r + 1], (PetscInt)r); }));
+  HYB_FOR_EACH(exec, A->m, [place, A = *A] __device__(PetscCount r) { place[r] = RowPlace(A.j, A.i[r], A.i[r + 1], (PetscInt)r); });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -305,7 +305,7 @@ PetscErrorCode HybCSRDiagonalPlaces_CUDA(const HybExec *exec, const HybCSR *A, P
 PetscErrorCode HybCSRSameRows_CUDA(const HybExec *exec, const HybCSR *A, unsigned char *same)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, A->m, [same, A = *A] __device__(PetscCount r) {
+  HYB_FOR_EACH(exec, A->m, [same, A = *A] __device__(PetscCount r) {
     const PetscInt begin = A.i[r], n = A.i[r + 1] - begin, before = r > 0 ? A.i[r - 1] : 0;
     PetscInt       k = 0;
 
@@ -314,7 +314,7 @@ PetscErrorCode HybCSRSameRows_CUDA(const HybExec *exec, const HybCSR *A, unsigne
     else
       k = -1;
     same[r] = k == n;
-  }));
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -344,12 +344,12 @@ PetscErrorCode HybCSRSubMatrixSymbolic_CUDA(const HybExec *exec, HybArena *keep,
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*first), &first));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)nrows + 1, sizeof(*is), &is));
-  PetscCall(HybForEach(exec, nrows, [=, A = *A] __device__(PetscCount s) {
+  HYB_FOR_EACH(exec, nrows, [=, A = *A] __device__(PetscCount s) {
     const PetscInt r = rows[s], end = A.i[r + 1], k = RowLowerBound(A.j, A.i[r], end, cstart);
 
     first[s] = k;
     count[s] = RowLowerBound(A.j, k, end, cend) - k;
-  }));
+  });
   /* a row may be asked for several times: more than nnz(A) */
   PetscCall(HybScanCounts(exec, work, nrows, count, is, NULL, &nnz));
   PetscCall(HybIntCast(nnz, "The submatrix", &nz));
@@ -391,13 +391,13 @@ PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *exec, HybArena *keep, H
   *S    = HybCSROf(nrows, ncols, 0, NULL, NULL, NULL);
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nrows, sizeof(*count), &count));
   PetscCall(HybArenaAlloc(ascending ? keep : work, ascending ? exec->result : HYB_WORK(exec), (PetscCount)nrows + 1, sizeof(*is), &is));
-  PetscCall(HybForEach(exec, nrows, [=, A = *A] __device__(PetscCount s) {
+  HYB_FOR_EACH(exec, nrows, [=, A = *A] __device__(PetscCount s) {
     const PetscInt r = rows ? rows[s] : (PetscInt)s, end = A.i[r + 1];
     PetscInt       n = 0;
 
     for (PetscInt k = A.i[r]; k < end; k++) n += colmap[A.j[k]] >= 0;
     count[s] = n;
-  }));
+  });
   /* a row may be asked for several times: more than nnz(A) */
   PetscCall(HybScanCounts(exec, work, nrows, count, is, NULL, &nnz));
   PetscCall(HybIntCast(nnz, "The submatrix", &nz));
@@ -416,7 +416,7 @@ PetscErrorCode HybCSRSubMatrixMapped_CUDA(const HybExec *exec, HybArena *keep, H
 
     PetscCall(HybCSRCOOSymbolic_CUDA(exec, keep, work, nnz, row, js, S, &mapptr, &map));
     PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), nz, sizeof(*sorted), &sorted));
-    PetscCall(HybForEach(exec, nnz, [sorted, p, map] __device__(PetscCount e) { sorted[e] = p[map[e]]; }));
+    HYB_FOR_EACH(exec, nnz, [sorted, p, map] __device__(PetscCount e) { sorted[e] = p[map[e]]; });
     PetscCall(HybArenaFree(keep, &mapptr, &map));
     PetscCall(HybArenaFree(work, &row, &p, &js, &is));
     *perm = sorted;

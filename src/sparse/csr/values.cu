@@ -211,11 +211,11 @@ PetscErrorCode HybCSRDiagonalScale_CUDA(const HybExec *exec, HybCSR *A, const Hy
 PetscErrorCode HybCSRGetDiagonal_CUDA(const HybExec *exec, const HybCSR *A, HybScalar *d)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, PetscMin(A->m, A->n), [d, A = *A] __device__(PetscCount r) {
+  HYB_FOR_EACH(exec, PetscMin(A->m, A->n), [d, A = *A] __device__(PetscCount r) {
     const PetscInt end = A.i[r + 1], k = RowPlace(A.j, A.i[r], end, (PetscInt)r);
 
     d[r] = k < end ? A.a[k] : HybScalar(0);
-  }));
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -248,12 +248,12 @@ PetscErrorCode HybCSRDiagonalSet_CUDA(const HybExec *exec, HybArena *work, HybCS
   HYB_LAUNCH(CSRFindDiagonal, HybBlocks(n, CSR_THREADS), CSR_THREADS, 0, exec->stream, n, A->i, A->j, position, devmissing);
   PetscCall(CSRFetch(exec, missing, devmissing, sizeof(*missing)));
   if (!*missing) {
-    PetscCall(HybForEach(exec, n, [position, d, add, alpha = alpha ? *alpha : HybScalar(0), a = A->a] __device__(PetscCount r) {
+    HYB_FOR_EACH(exec, n, [position, d, add, alpha = alpha ? *alpha : HybScalar(0), a = A->a] __device__(PetscCount r) {
       const PetscInt  k = position[r];
       const HybScalar v = d ? d[r] : alpha;
 
       a[k] = add ? a[k] + v : v;
-    }));
+    });
   }
   PetscCall(HybArenaFree(work, &position, &devmissing));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -390,13 +390,13 @@ PetscErrorCode HybCSRNorm_CUDA(const HybExec *exec, HybArena *work, const HybCSR
 PetscErrorCode HybCSRCOONumeric_CUDA(const HybExec *exec, PetscCount nnz, const PetscCount *mapptr, const PetscCount *map, const HybScalar *v, PetscBool add, HybScalar *a)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, nnz, [=] __device__(PetscCount e) {
+  HYB_FOR_EACH(exec, nnz, [=] __device__(PetscCount e) {
     const PetscCount end = mapptr[e + 1];
     PetscCount       k   = mapptr[e];
     HybScalar        sum = HybLoadReadOnly(v + map[k]); /* no list is empty */
 
     for (k++; k < end; k++) sum += HybLoadReadOnly(v + map[k]);
     a[e] = add ? a[e] + sum : sum;
-  }));
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -481,20 +481,20 @@ static PetscErrorCode FusedOrder(HybPtAP *pp, Fused *f, const HybCSR *T, const H
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_DEVICE, m, sizeof(PetscInt), &rows));
   PetscCall(HybArenaAlloc(&pp->work, HYB_MEM_DEVICE, m, sizeof(PetscCount), &need));
   /* the first fine row of each coarse one, behind all others where there is none */
-  PetscCall(HybForEach(exec, m, [key, none = T->n, ti = T->i, tj = T->j] __device__(PetscCount r) { key[r] = ti[r] < ti[r + 1] ? tj[ti[r]] : none; }));
+  HYB_FOR_EACH(exec, m, [key, none = T->n, ti = T->i, tj = T->j] __device__(PetscCount r) { key[r] = ti[r] < ti[r + 1] ? tj[ti[r]] : none; });
   PetscCall(HybSortPairsInt(exec, &pp->work, m, key, sorted, NULL, rows, HybBits((PetscCount)T->n + 1)));
   /* shared memory of each row, rows in turn: the larger set of products beside w, or what planning takes; none for a
      row without entries */
-  PetscCall(HybForEach(exec, m, [rows, need, wi = W->i, ci = C->i, ptr1 = f->first.ptr, ptr2 = f->second.ptr] __device__(PetscCount q) {
+  HYB_FOR_EACH(exec, m, [rows, need, wi = W->i, ci = C->i, ptr1 = f->first.ptr, ptr2 = f->second.ptr] __device__(PetscCount q) {
     const PetscInt   r  = rows[q];
     const PetscCount t1 = ptr1[r + 1] - ptr1[r], t2 = ptr2[r + 1] - ptr2[r], nw = wi[r + 1] - wi[r], nc = ci[r + 1] - ci[r];
     const PetscCount numeric = (HybMax()(t1, t2) + nw) * (PetscCount)sizeof(HybScalar);
 
     need[q] = nc ? HybMax()(numeric, HybMax()(FusedPlanBytes(nw, t1), FusedPlanBytes(nc, t2))) : 0;
-  }));
+  });
   PetscCall(HybArenaCalloc(&pp->work, HYB_MEM_DEVICE, 2 * FUSED_BINS, sizeof(PetscInt), &counters));
   PetscCall(HybPlanBinsAnyOrder(exec, m, need, FUSED_BINS, limit, counters, f->order, f->binptr));
-  PetscCall(HybForEach(exec, m, [rows, order = f->order] __device__(PetscCount q) { order[q] = rows[order[q]]; }));
+  HYB_FOR_EACH(exec, m, [rows, order = f->order] __device__(PetscCount q) { order[q] = rows[order[q]]; });
   PetscCall(exec->backend->copy(exec, f->hostbinptr, f->binptr, sizeof(f->hostbinptr), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybArenaFree(&pp->work, &key, &sorted, &rows, &need, &counters));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -102,13 +102,13 @@ PetscErrorCode HybCSRSplitColumns_CUDA(const HybExec *exec, HybArena *keep, HybA
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), A->m, sizeof(PetscInt), &count[p]));
     PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)A->m + 1, sizeof(PetscInt), &part[p].i));
   }
-  PetscCall(HybForEach(exec, A->m, [cstart, cend, begin, in = count[0], out = count[1], A = *A] __device__(PetscCount r) {
+  HYB_FOR_EACH(exec, A->m, [cstart, cend, begin, in = count[0], out = count[1], A = *A] __device__(PetscCount r) {
     const PetscInt first = A.i[r], last = A.i[r + 1], c = RowLowerBound(A.j, first, last, cstart), d = RowLowerBound(A.j, c, last, cend);
 
     begin[r] = c;
     in[r]    = d - c;
     out[r]   = (last - first) - (d - c);
-  }));
+  });
   for (int p = 0; p < 2; p++) {
     PetscCall(HybScanCounts(exec, work, A->m, count[p], part[p].i, NULL, p ? NULL : &nnz[0]));
     if (p) nnz[1] = A->nnz - nnz[0];
@@ -155,7 +155,7 @@ PetscErrorCode HybCSRStackRows_CUDA(const HybExec *exec, HybArena *keep, PetscIn
   for (PetscInt p = 0; p < n; p++) {
     const PetscInt k = end[p] - begin[p];
 
-    PetscCall(HybForEach(exec, k, [from = piece[p]->i + begin[p] + 1, to = ci + row, add = (PetscInt)(place[p] - first[p])] __device__(PetscCount r) { to[r] = from[r] + add; }));
+    HYB_FOR_EACH(exec, k, [from = piece[p]->i + begin[p] + 1, to = ci + row, add = (PetscInt)(place[p] - first[p])] __device__(PetscCount r) { to[r] = from[r] + add; });
     if (place[p + 1] > place[p]) PetscCall(exec->backend->copy(exec, cj + place[p], piece[p]->j + first[p], sizeof(PetscInt) * (size_t)(place[p + 1] - place[p]), HYB_COPY_DEVICE_TO_DEVICE));
     row += k;
   }
@@ -167,9 +167,9 @@ PetscErrorCode HybCSRStackRows_CUDA(const HybExec *exec, HybArena *keep, PetscIn
 static PetscErrorCode Pack(const HybExec *exec, PetscCount n, const PetscInt *j, const PetscCount *place, PetscInt *packed)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) {
     if (place[k + 1] > place[k]) packed[place[k]] = j[k];
-  }));
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -184,7 +184,7 @@ PetscErrorCode HybCSROutsideColumns_CUDA(const HybExec *exec, HybArena *keep, Hy
   *count = 0;
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n + 1, sizeof(*place), &place));
   if (cstart < cend) {
-    PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) { place[k] = j[k] < cstart || j[k] >= cend; }));
+    HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) { place[k] = j[k] < cstart || j[k] >= cend; });
     PetscCall(HybScanCounts64(exec, work, n, place, place, NULL, &nout));
     PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nout, sizeof(*packed), &packed));
     PetscCall(Pack(exec, n, j, place, packed));
@@ -193,7 +193,7 @@ PetscErrorCode HybCSROutsideColumns_CUDA(const HybExec *exec, HybArena *keep, Hy
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nout, sizeof(*sorted), &sorted));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), nout, sizeof(*perm), &perm));
   PetscCall(HybSortPairsInt(exec, work, nout, outside, sorted, NULL, perm, 8 * (int)sizeof(PetscInt)));
-  PetscCall(HybForEach(exec, nout, [=] __device__(PetscCount k) { place[k] = k == 0 || sorted[k] != sorted[k - 1]; }));
+  HYB_FOR_EACH(exec, nout, [=] __device__(PetscCount k) { place[k] = k == 0 || sorted[k] != sorted[k - 1]; });
   PetscCall(HybScanCounts64(exec, work, nout, place, place, NULL, &ndistinct));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), ndistinct, sizeof(*out), &out));
   PetscCall(Pack(exec, nout, sorted, place, out));
@@ -206,7 +206,7 @@ PetscErrorCode HybCSROutsideColumns_CUDA(const HybExec *exec, HybArena *keep, Hy
 PetscErrorCode HybCSRNumberColumns_CUDA(const HybExec *exec, PetscCount n, PetscInt *j, PetscInt cstart, PetscInt cend, PetscInt nlist, PetscInt nleft, const PetscInt *list)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) {
     const PetscInt c = j[k];
 
     if (c < cstart)
@@ -215,16 +215,16 @@ PetscErrorCode HybCSRNumberColumns_CUDA(const HybExec *exec, PetscCount n, Petsc
       j[k] = c + (nleft - cstart);
     else
       j[k] = RowLowerBound(list, nleft, nlist, c) + (cend - cstart);
-  }));
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybCSRMapColumns_CUDA(const HybExec *exec, PetscCount n, const PetscInt *map, PetscInt *j)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) {
     if (j[k] >= 0) j[k] = map[j[k]];
-  }));
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -232,7 +232,7 @@ PetscErrorCode HybCSRMapColumns_CUDA(const HybExec *exec, PetscCount n, const Pe
 static PetscErrorCode ListOf(const HybExec *exec, PetscInt n, const PetscInt *place, PetscInt *list, PetscInt *map, const PetscInt *i, PetscInt *ci)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount r) {
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount r) {
     const PetscInt p     = place[r];
     const bool     there = place[r + 1] > p;
 
@@ -242,7 +242,7 @@ static PetscErrorCode ListOf(const HybExec *exec, PetscInt n, const PetscInt *pl
       if (i) ci[p] = i[r];
     }
     if (i && r == n - 1) ci[place[n]] = i[n];
-  }));
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -254,9 +254,9 @@ PetscErrorCode HybCSRUsedColumns_CUDA(const HybExec *exec, HybArena *keep, HybAr
   PetscFunctionBegin;
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), (PetscCount)A->n + 1, sizeof(*place), &place));
   /* whoever writes writes the same */
-  PetscCall(HybForEach(exec, A->nnz, [place, j = A->j] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, A->nnz, [place, j = A->j] __device__(PetscCount k) {
     if (place[j[k]] == 0) (void)HybAtomicOr(&place[j[k]], 1);
-  }));
+  });
   PetscCall(HybScanCounts(exec, work, A->n, place, place, NULL, &n));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), n, sizeof(PetscInt), list));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->n, sizeof(PetscInt), map));
@@ -273,7 +273,7 @@ PetscErrorCode HybCSRCompressRows_CUDA(const HybExec *exec, HybArena *keep, HybA
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)A->m + 1, sizeof(*place), &place));
-  PetscCall(HybForEach(exec, A->m, [place, i = A->i] __device__(PetscCount r) { place[r] = i[r + 1] > i[r]; }));
+  HYB_FOR_EACH(exec, A->m, [place, i = A->i] __device__(PetscCount r) { place[r] = i[r + 1] > i[r]; });
   PetscCall(HybScanCounts(exec, work, A->m, place, place, NULL, &n));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), n, sizeof(PetscInt), rows));
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), A->m, sizeof(PetscInt), map));
@@ -290,7 +290,7 @@ PetscErrorCode HybCSRCompressRows_CUDA(const HybExec *exec, HybArena *keep, HybA
 PetscErrorCode HybCSRExpandRows_CUDA(const HybExec *exec, PetscInt m, PetscInt n, const PetscInt *rows, const PetscInt *ci, PetscInt *i)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, (PetscCount)m + 1, [=] __device__(PetscCount r) { i[r] = ci[RowLowerBound(rows, 0, n, (PetscInt)r)]; }));
+  HYB_FOR_EACH(exec, (PetscCount)m + 1, [=] __device__(PetscCount r) { i[r] = ci[RowLowerBound(rows, 0, n, (PetscInt)r)]; });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -324,7 +324,7 @@ PetscErrorCode HybCSRMeetRows_CUDA(const HybExec *exec, const HybCSR *D, const P
 PetscErrorCode HybCSRSequence_CUDA(const HybExec *exec, PetscCount n, PetscInt first, PetscInt *v)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) { v[k] = first + (PetscInt)k; }));
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) { v[k] = first + (PetscInt)k; });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -41,11 +41,11 @@ PetscErrorCode HybCSRPickRows_CUDA(const HybExec *exec, HybArena *keep, HybArena
   PetscCall(HybCheckEntries(exec, PetscMax(D->nnz, O->nnz), "A block that rows are picked of"));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), n, sizeof(*length), &length));
   PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)n + 1, sizeof(*is), &is));
-  PetscCall(HybForEach(exec, n, [length, rows, id = D->i, io = O->i] __device__(PetscCount s) {
+  HYB_FOR_EACH(exec, n, [length, rows, id = D->i, io = O->i] __device__(PetscCount s) {
     const PetscInt r = rows[s];
 
     length[s] = (id[r + 1] - id[r]) + (io[r + 1] - io[r]);
-  }));
+  });
   PetscCall(HybScanCounts(exec, work, n, length, is, NULL, NULL));
   begin[0] = 0;
   PetscCall(CSRFetch(exec, begin + 1, length, sizeof(*begin) * (size_t)n));
@@ -64,11 +64,11 @@ PetscErrorCode HybCSRPickRows_CUDA(const HybExec *exec, HybArena *keep, HybArena
 PetscErrorCode HybCSRPickValues_CUDA(const HybExec *exec, PetscCount n, const PetscInt *from, const HybScalar *d, const HybScalar *o, HybScalar *a)
 {
   PetscFunctionBegin;
-  PetscCall(HybForEach(exec, n, [=] __device__(PetscCount k) {
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) {
     const PetscInt f = from[k];
 
     a[k] = f < 0 ? o[-1 - f] : d[f];
-  }));
+  });
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,12 +104,12 @@ PetscErrorCode HybCSRPickBoth_CUDA(const HybExec *exec, HybArena *keep, HybArena
     PetscCall(HybArenaAlloc(keep, exec->result, (PetscCount)nrows + 1, sizeof(*is[p]), &is[p]));
   }
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), 2, sizeof(*there), &there));
-  PetscCall(HybForEach(exec, nrows, [rows, i0 = A[0]->i, i1 = A[1]->i, length0 = length[0], length1 = length[1]] __device__(PetscCount s) {
+  HYB_FOR_EACH(exec, nrows, [rows, i0 = A[0]->i, i1 = A[1]->i, length0 = length[0], length1 = length[1]] __device__(PetscCount s) {
     const PetscInt r = rows[s];
 
     length0[s] = i0[r + 1] - i0[r];
     length1[s] = i1[r + 1] - i1[r];
-  }));
+  });
   for (int p = 0; p < 2; p++) PetscCall(HybScanCounts(exec, work, nrows, length[p], is[p], there + p, NULL));
   if (total[0] < 0 || total[1] < 0) PetscCall(CSRFetch(exec, total, there, sizeof(total)));
   PetscCall(HybArenaFree(work, &there));
@@ -150,26 +150,26 @@ PetscErrorCode HybCSRPickMet_CUDA(const HybExec *exec, HybArena *keep, HybArena 
   PetscCall(HybArenaCalloc(work, HYB_WORK(exec), (PetscCount)X->m + 1, sizeof(*flag), &flag));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), (PetscCount)X->m + 1, sizeof(*length), &length));
   /* whoever writes writes the same */
-  PetscCall(HybForEach(exec, A->nnz, [flag, j = A->j] __device__(PetscCount k) { flag[j[k]] = 1; }));
-  PetscCall(HybForEach(exec, X->m, [flag, length, i = X->i] __device__(PetscCount c) {
+  HYB_FOR_EACH(exec, A->nnz, [flag, j = A->j] __device__(PetscCount k) { flag[j[k]] = 1; });
+  HYB_FOR_EACH(exec, X->m, [flag, length, i = X->i] __device__(PetscCount c) {
     const PetscInt l = flag[c] ? i[c + 1] - i[c] : 0;
 
     length[c] = l;
     flag[c]   = l > 0;
-  }));
+  });
   PetscCall(PickCount(exec, work, X->m, flag, length, total));
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), X->m, sizeof(*place), &place));
   PetscCall(HybArenaAlloc(keep, exec->result, total[0] + 1, sizeof(*yi), &yi));
   if (X->m == 0) PetscCall(exec->backend->zero(exec, yi, sizeof(*yi)));
   /* row flag[r] of the result for each r that has one, which place tells */
-  PetscCall(HybForEach(exec, X->m, [flag, length, place, yi, m = X->m] __device__(PetscCount r) {
+  HYB_FOR_EACH(exec, X->m, [flag, length, place, yi, m = X->m] __device__(PetscCount r) {
     const PetscInt p     = flag[r];
     const bool     there = flag[r + 1] > p;
 
     place[r] = there ? p : (PetscInt)-1;
     if (there) yi[p] = length[r];
     if (r == m - 1) yi[flag[m]] = length[m];
-  }));
+  });
   *Y    = *X;
   Y->m  = (PetscInt)total[0];
   Y->i  = yi;

@@ -406,13 +406,13 @@ PetscErrorCode HybPlanCuts(const HybExec *exec, HybArena *work, const HybCSR *A,
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)nchunks + 1, sizeof(*devcut), &devcut));
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, (PetscCount)A->m + 1, sizeof(PetscCount), &before));
   PetscCall(HybScanCounts64(exec, work, A->m, rowproducts, before, NULL, NULL));
-  PetscCall(HybForEach(exec, (PetscCount)nchunks + 1, [m = A->m, ai = A->i, before, chunk, nchunks, devcut] __device__(PetscCount c) {
+  HYB_FOR_EACH(exec, (PetscCount)nchunks + 1, [m = A->m, ai = A->i, before, chunk, nchunks, devcut] __device__(PetscCount c) {
     const PetscInt lo = c == nchunks ? m : RowLowerBound(before, 0, m, c * chunk);
 
     devcut[c].row     = lo;
     devcut[c].entry   = ai[lo];
     devcut[c].product = before[lo];
-  }));
+  });
   PetscCall(exec->backend->copy(exec, cut, devcut, ((size_t)nchunks + 1) * sizeof(*cut), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(HybArenaFree(work, &devcut, &before));
   PetscFunctionReturn(PETSC_SUCCESS);

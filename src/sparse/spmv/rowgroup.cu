@@ -10,9 +10,9 @@
   Direct. Where they are of about one length but few, as on the levels of a multigrid, latency is what counts: a
   sub-warp of 1, 2, ..., 32 lanes takes each row, in order, four entries a lane at a time (eight together were slower:
   fewer warps), with nothing between the loads and the sum. The width leaves a lane eight entries, four where rows have
-  17 to 32 and in interpolations of up to 8, and is raised until every multiprocessor has work. Where rows have more
-  than four entries for each lane of half a warp or a warp, and these do not fill the device more than twice or once, a
-  lane takes eight.
+  17 to 32 and, in interpolations and what else is taller than wide, up to 8, and is raised until every multiprocessor
+  has work. Where rows have more than four entries for each lane of half a warp or a warp, and these do not fill the
+  device more than twice or once, a lane takes eight.
 
   Bins. Where lengths differ, the rows are sorted by the width that suits them, once: up to 8 entries one lane, up to 16
   two, ..., up to 512 a warp, up to 4096 a block; longer rows are cut in pieces of 4096, a block each, and the block

@@ -7,23 +7,50 @@
 
 #define EACH_THREADS 256
 
+/* of what a thread does, whose arrays the kernel has within it */
 template <typename F>
-static __global__ __launch_bounds__(EACH_THREADS) void ForEach(PetscCount n, F work)
+struct EachWork {
+  F work;
+};
+
+#if defined(HYB_EMULATOR)
+/* what it reads alone cannot be told from what it writes */
+namespace emu {
+template <typename F>
+struct MayWrite<EachWork<F>> : std::true_type {
+};
+} // namespace emu
+#endif
+
+template <typename F>
+static __global__ __launch_bounds__(EACH_THREADS) void ForEach(PetscCount n, EachWork<F> each)
 {
   const PetscCount k = (PetscCount)blockIdx.x * EACH_THREADS + threadIdx.x;
 
-  if (k < n) work(k);
+  if (k < n) each.work(k);
+}
+
+template <typename F>
+static inline auto EachKernel(const EachWork<F> &)
+{
+  return ForEach<F>;
+}
+
+template <typename F>
+static inline EachWork<F> EachOf(F work)
+{
+  return {work};
 }
 
 /* Does work(k) for k = 0..n-1, which is [...] __device__(PetscCount k) {...}. For what reads little and then writes:
-   its pointers are not __restrict__, so a loop does not load ahead of its own stores. */
-template <typename F>
-static inline PetscErrorCode HybForEach(const HybExec *exec, PetscCount n, F work)
-{
-  PetscFunctionBegin;
-  HYB_LAUNCH(ForEach<F>, HybBlocks(n, EACH_THREADS), EACH_THREADS, 0, exec->stream, n, work);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+   its pointers are not __restrict__, so a loop does not load ahead of its own stores. For functions that return
+   PetscErrorCode; an error names the caller's line. */
+#define HYB_FOR_EACH(exec, n, ...)                                                                                    \
+  do {                                                                                                                \
+    const PetscCount each_n_ = (n);                                                                                   \
+    const auto       each_   = EachOf(__VA_ARGS__);                                                                   \
+    HYB_LAUNCH(EachKernel(each_), HybBlocks(each_n_, EACH_THREADS), EACH_THREADS, 0, (exec)->stream, each_n_, each_); \
+  } while (0)
 
 /* Launches a kernel of some lanes a row, such as (K<WIDTH>), which goes along m rows by ROW_LOOP; WIDTH is w, and m its
    first argument */

@@ -190,11 +190,11 @@ PetscErrorCode HybSegMergeBounded(const HybExec *exec, HybArena *work, PetscInt 
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, npairs, sizeof(PetscInt), &ktmp));
     PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, npairs, sizeof(PetscCount), &vtmp));
     /* lengths of the segments that the grid merges, 0 for others */
-    PetscCall(HybForEach(exec, nseg, [=] __device__(PetscCount s) {
+    HYB_FOR_EACH(exec, nseg, [=] __device__(PetscCount s) {
       const PetscCount n = subptr[segptr[s + 1]] - subptr[segptr[s]];
 
       start[s] = n > SEGMERGE_BLOCK ? n : 0;
-    }));
+    });
     PetscCall(HybScanCounts64(exec, work, nseg, start, start, NULL, NULL));
     /* the last round writes the output; a segment with fewer lists is copied in the rounds that it does not need */
     for (int t = 0; t < rounds; t++) {

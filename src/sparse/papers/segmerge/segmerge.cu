@@ -109,8 +109,8 @@ static PetscErrorCode SegMergeMerge(HybSpGEMM *mm, const HybCSR *A, const HybCSR
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, n, sizeof(PetscCount), &number));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &c->key));
   PetscCall(HybArenaAlloc(&mm->work, HYB_MEM_DEVICE, n, sizeof(PetscCount), &c->number));
-  PetscCall(HybForEach(exec, (PetscCount)c->nseg + 1, [ai = A->i + cut[0].row, segptr = c->segptr] __device__(PetscCount s) { segptr[s] = ai[s] - ai[0]; }));
-  PetscCall(HybForEach(exec, c->nsub, [aj, bi = B->i, length = c->subptr] __device__(PetscCount q) { length[q] = bi[aj[q] + 1] - bi[aj[q]]; }));
+  HYB_FOR_EACH(exec, (PetscCount)c->nseg + 1, [ai = A->i + cut[0].row, segptr = c->segptr] __device__(PetscCount s) { segptr[s] = ai[s] - ai[0]; });
+  HYB_FOR_EACH(exec, c->nsub, [aj, bi = B->i, length = c->subptr] __device__(PetscCount q) { length[q] = bi[aj[q] + 1] - bi[aj[q]]; });
   PetscCall(HybScanCounts64(exec, &mm->work, c->nsub, c->subptr, c->subptr, NULL, NULL));
   HYB_LAUNCH(SegMergeExpand, PetscMin(HybBlocks(c->nsub, 8), 65536), 256, 0, exec->stream, c->nsub, aj, (const HybScalar *)NULL, B->i, B->j, (const HybScalar *)NULL, c->subptr, key, number, (HybScalar *)NULL);
   PetscCall(HybSegMergeBounded(exec, &mm->work, c->nseg, c->segptr, c->subptr, n, mm->stats.maxarow, mm->stats.maxrow, key, number, c->key, c->number));

@@ -146,7 +146,7 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
   HashCounted      c        = {};
   int              rowlanes = 0;
 
-  spans.begin += G::index() * STAGED;
+  spans.first += G::index() * STAGED;
   spans.end += G::index() * STAGED;
   spans.staged = STAGED;
   /* two rows of B at once, of which each lane meets one entry or two */
@@ -156,7 +156,7 @@ static __device__ __forceinline__ void HashCountRow(const HashArgs &x, PetscInt 
     const PetscInt col = x.aj[abegin + k], begin = x.bi[col], end = x.bi[col + 1];
 
     if (k < STAGED) {
-      spans.begin[k] = begin;
+      spans.first[k] = begin;
       spans.end[k]   = HashSpanEnd(x, col, begin, end);
     }
     if (begin < end) {

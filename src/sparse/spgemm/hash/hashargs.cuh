@@ -30,8 +30,8 @@
    longest has HASH_UNEVEN times as many; where rows are alike that loses */
 #define HASH_ALONG     4
 #define HASH_UNEVEN    16
-#define HASH_ALONGMOST (1 << 26) /* entries of the longest: a sub-warp's rows together are counted by 32 bits */
-#define HASH_RANKMOST  3         /* a ranked table may have so many halves of a hashed one's bytes */
+#define HASH_ALONGMOST ((1 << 26) - 1) /* entries of the longest: a sub-warp's rows together are counted by 32 bits */
+#define HASH_RANKMOST  3               /* a ranked table may have so many halves of a hashed one's bytes */
 /* blocks up to which it is one launch: beyond, each bin fills the card by itself, with less shared memory a block */
 #define HASH_MERGE 32768
 /* entries of B from which the card is asked whether it has the memory for pairs: the question takes longer than a small

@@ -67,9 +67,9 @@ static __device__ __forceinline__ PetscInt HashOrigin(PetscInt begin)
   return sizeof(PetscInt) > sizeof(unsigned) ? begin : 0;
 }
 
-/* the spans of a row's first staged entries, in shared memory */
+/* the spans of a row's first staged entries, in shared memory: where they begin in B, and what HashSpan has for end */
 struct HashSpans {
-  PetscInt *begin;
+  PetscInt *first;
   unsigned *end;
   unsigned  staged;
 };
@@ -87,7 +87,7 @@ static __device__ __forceinline__ HashSpan HashSpanOf(const HashArgs &x, const H
   unsigned end;
 
   if (k < s.staged) {
-    begin = s.begin[k];
+    begin = s.first[k];
     end   = s.end[k];
   } else {
     const PetscInt c = x.aj[abegin + k];

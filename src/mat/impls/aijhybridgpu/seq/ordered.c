@@ -21,7 +21,7 @@ PetscErrorCode HybMatOrderedLook(Mat A, PetscBool always, PetscCount after, HybM
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   PetscCall(PetscObjectStateGet((PetscObject)A, &state));
   if (o->state == state && o->moves == hyb->moves) PetscFunctionReturn(PETSC_SUCCESS);
-  o->worth  = (PetscBool)(always || o->used >= after);
+  o->worth  = (PetscBool)(always || (after && o->used >= after));
   o->used   = 0;
   o->filled = PETSC_FALSE;
   o->state  = state;
@@ -41,7 +41,7 @@ PetscErrorCode HybMatOrderedFill(Mat A, const char *who, const HybSpMV *plan, co
     ierr = HybSpMVOrderUp(plan, csr, &o->plan, &o->planned);
     PetscCall(PetscPopErrorHandler());
     if (ierr == PETSC_ERR_MEM)
-      PetscCall(PetscInfo(A, "Memory is short: products with a vector go without a copy of the values\n"));
+      PetscCall(PetscInfo(A, "Memory is short. %s no copy of the values\n", who));
     else
       PetscCheck(!ierr, PETSC_COMM_SELF, ierr, "A copy of the values, %" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros, cannot be planned; -mat_aijhybridgpu_tuning mult_ordered=0,ordered=0 goes without", csr->m, csr->n, (PetscInt64)csr->nnz);
     if (o->planned) PetscCall(PetscInfo(A, "%s a copy of the values, %" PetscInt_FMT " x %" PetscInt_FMT ", in the order of the products %s: %g MB\n", who, csr->m, csr->n, o->plan.method->name, 1e-6 * (double)o->plan.keep.bytes));

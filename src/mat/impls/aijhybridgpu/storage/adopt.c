@@ -67,10 +67,10 @@ static PetscErrorCode HybAdopted(Mat C, Mat_SeqAIJHybridGPU *hyb, PetscObjectSta
   The base class adopts the arrays: a throw-away MATSEQAIJ is made round them by MatCreateSeqAIJWithArrays(), and its
   data is exchanged with C's. The arrays stay ours (C's private data frees them after the parent's destroy); everything
   else that AIJ keeps beside them is of the parent's own making, so every inherited operation is right. rows, which may
-  be NULL, are what the device x knows of them: with these the throw-away matrix is made without the parent's loops
-  (narrow.c).
+  be NULL, are what is known of their rows, and x the device that they come from: with these the throw-away matrix is
+  made without the parent's loops (narrow.c).
 */
-static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr, const HybRowLengths *rows, HybLives lives)
+static PetscErrorCode HybAdopt(Mat C, const HybExec *x, HybArena *arrays, const HybCSR *csr, const HybNarrowRows *rows, HybLives lives)
 {
   Mat                  T;
   Mat_SeqAIJHybridGPU *hyb = NULL;
@@ -170,7 +170,7 @@ static PetscErrorCode HybAdoptDevice(Mat C, const HybExec *x, HybArena *work, Hy
   HybMem               jmem, amem;
   PetscBool            shared;
   PetscOptions         noinode = NULL;
-  HybRowLengths        rows    = {NULL, NULL, NULL, 0, 0};
+  HybNarrowRows        rows    = {NULL, NULL, NULL, 0, 0};
   PetscErrorCode       ierr;
 
   PetscFunctionBegin;

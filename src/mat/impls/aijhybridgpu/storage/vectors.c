@@ -103,33 +103,41 @@ PetscErrorCode HybVecRestore(PetscErrorCode before, HybVecAccess *d)
   PetscFunctionReturn(ierr);
 }
 
+/* Lends M's array, or takes it back: for reading, for writing all columns, or for writing some, beside which the others
+   stay */
+#define DENSE_ACCESS(d, M, whole, Read, Write, Both, ...) PetscCall(!(d)->write ? Read(M, (const PetscScalar **)&(d)->array __VA_ARGS__) : (whole) ? Write(M, &(d)->array __VA_ARGS__) \
+                                                                                                                                                   : Both(M, &(d)->array __VA_ARGS__))
+
 /* the array where it is, of M on a device there if PETSc can lend it so; and its return */
 static PetscErrorCode HybMatDenseLend(HybMatDenseAccess *d, Mat M)
 {
+  const PetscBool whole = (PetscBool)(d->n == M->cmap->N);
+
   PetscFunctionBegin;
 #if HYB_HAS_DENSE_MEMTYPE
   if (HybExecOnDevice(&d->copy.exec)) {
-    PetscCall(d->write ? MatDenseGetArrayWriteAndMemType(M, &d->array, &d->mtype) : MatDenseGetArrayReadAndMemType(M, (const PetscScalar **)&d->array, &d->mtype));
+    DENSE_ACCESS(d, M, whole, MatDenseGetArrayReadAndMemType, MatDenseGetArrayWriteAndMemType, MatDenseGetArrayAndMemType, , &d->mtype);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(d->write ? MatDenseGetArrayWrite(M, &d->array) : MatDenseGetArrayRead(M, (const PetscScalar **)&d->array));
+  DENSE_ACCESS(d, M, whole, MatDenseGetArrayRead, MatDenseGetArrayWrite, MatDenseGetArray, );
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybMatDenseGiveBack(HybMatDenseAccess *d)
 {
-  Mat M = d->M;
+  Mat             M     = d->M;
+  const PetscBool whole = (PetscBool)(d->n == M->cmap->N);
 
   PetscFunctionBegin;
   d->M = NULL; /* also if that fails */
 #if HYB_HAS_DENSE_MEMTYPE
   if (HybExecOnDevice(&d->copy.exec)) {
-    PetscCall(d->write ? MatDenseRestoreArrayWriteAndMemType(M, &d->array) : MatDenseRestoreArrayReadAndMemType(M, (const PetscScalar **)&d->array));
+    DENSE_ACCESS(d, M, whole, MatDenseRestoreArrayReadAndMemType, MatDenseRestoreArrayWriteAndMemType, MatDenseRestoreArrayAndMemType, );
     PetscFunctionReturn(PETSC_SUCCESS);
   }
 #endif
-  PetscCall(d->write ? MatDenseRestoreArrayWrite(M, &d->array) : MatDenseRestoreArrayRead(M, (const PetscScalar **)&d->array));
+  DENSE_ACCESS(d, M, whole, MatDenseRestoreArrayRead, MatDenseRestoreArrayWrite, MatDenseRestoreArray, );
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
