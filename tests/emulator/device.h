@@ -14,6 +14,7 @@ struct Use { /* memory that a queued operation touches */
   const void *ptr;
   size_t      bytes; /* 0: the whole allocation */
   bool        write;
+  bool        maybe; /* writes it, perhaps: the host keeps off, other streams are not asked */
 };
 
 enum Kind { SYNCWARP,
@@ -75,13 +76,13 @@ struct MayWrite : std::false_type {
 
 /* pointers among a kernel's arguments: const ones are read, others may be written; in structs all words that look like
    pointers */
-void LooksLikePointers(const void *object, size_t bytes, bool write, int argument, std::vector<Use> &, std::vector<int> &);
+void LooksLikePointers(const void *object, size_t bytes, bool maybe, int argument, std::vector<Use> &, std::vector<int> &);
 template <typename T>
 static inline void Collect(const T &v, int argument, std::vector<Use> &uses, std::vector<int> &which)
 {
   if constexpr (std::is_pointer<T>::value) {
     if (v) {
-      uses.push_back(Use{(const void *)v, 0, !std::is_const<typename std::remove_pointer<T>::type>::value});
+      uses.push_back(Use{(const void *)v, 0, !std::is_const<typename std::remove_pointer<T>::type>::value, false});
       which.push_back(argument);
     }
   } else if constexpr (sizeof(T) >= sizeof(void *) && std::is_class<T>::value)

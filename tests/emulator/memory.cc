@@ -361,7 +361,7 @@ static void Run(Operation *o)
   else if (o->run) o->run();
   for (Array *a : open_)
     if (!a->freed) Guard(a);
-  for (size_t k = 0; k < o->arrays.size(); k++) o->uses[k].write ? o->arrays[k]->writes-- : o->arrays[k]->reads--;
+  for (size_t k = 0; k < o->arrays.size(); k++) o->uses[k].write || o->uses[k].maybe ? o->arrays[k]->writes-- : o->arrays[k]->reads--;
   running = Running{nullptr, nullptr, 0, false};
   inside_      = false;
   current_     = nullptr;
@@ -442,7 +442,7 @@ Operation *Queue(EmuStream *s, const char *what, std::vector<Use> &&uses, std::f
   for (size_t k = 0; k < o->uses.size(); k++) {
     Array *a = o->arrays[k];
     MarkUse(a, o, o->uses[k].write);
-    o->uses[k].write ? a->writes++ : a->reads++;
+    o->uses[k].write || o->uses[k].maybe ? a->writes++ : a->reads++;
     if (a->managed) Share(a);
   }
   s->queue.push_back(o);
@@ -454,14 +454,14 @@ void Enqueue(cudaStream_t s, const char *what, std::vector<Use> &&uses, std::fun
   (void)Queue(Get(s), what, std::move(uses), std::move(run));
 }
 
-void LooksLikePointers(const void *object, size_t bytes, bool write, int argument, std::vector<Use> &uses, std::vector<int> &which)
+void LooksLikePointers(const void *object, size_t bytes, bool maybe, int argument, std::vector<Use> &uses, std::vector<int> &which)
 {
   for (size_t k = 0; k + sizeof(void *) <= bytes; k += sizeof(void *)) {
     const void *p;
     memcpy(&p, (const char *)object + k, sizeof(p));
     const Array *a = Find(p);
     if (!a || (const char *)p < a->ptr || (const char *)p >= a->ptr + a->bytes || a->freed) continue;
-    uses.push_back(Use{p, 0, write});
+    uses.push_back(Use{p, 0, false, maybe}); /* whether it is written nobody knows */
     which.push_back(argument);
   }
 }

@@ -174,11 +174,14 @@ static PetscErrorCode HybCommAdd_CUDA(const HybExec *exec, PetscInt n, const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static __device__ __forceinline__ void CommTake(PetscInt number, const HybCommSources &sources, HybScalar *to)
+static __global__ void CommCollect(PetscCount n, const PetscInt *__restrict__ from, HybCommSources sources, HybScalar *__restrict__ to)
 {
-  const HybScalar *a     = sources.a[0];
-  PetscInt         first = 0;
+  const PetscCount k = (PetscCount)blockIdx.x * blockDim.x + threadIdx.x;
 
+  if (k >= n) return;
+  const PetscInt   number = from[k];
+  const HybScalar *a      = sources.a[0];
+  PetscInt         first  = 0;
   if (number < 0) return;
 #pragma unroll
   for (int s = 1; s < HYB_COMM_SOURCES; s++) { /* by selection: an index into parameters would have them copied */
@@ -187,14 +190,14 @@ static __device__ __forceinline__ void CommTake(PetscInt number, const HybCommSo
       first = sources.start[s];
     }
   }
-  *to = a[number - first];
+  to[k] = a[number - first];
 }
 
 static PetscErrorCode HybCommCollect_CUDA(const HybExec *exec, PetscCount n, const PetscInt *from, const HybCommSources *sources, HybScalar *to)
 {
   PetscFunctionBegin;
   PetscCall(exec->backend->enter());
-  HYB_FOR_EACH(exec, n, [from, to, sources = *sources] __device__(PetscCount k) { CommTake(from[k], sources, &to[k]); });
+  HYB_LAUNCH(CommCollect, HybBlocks(n, COMM_THREADS), COMM_THREADS, 0, exec->stream, n, from, *sources, to);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
