@@ -12,9 +12,8 @@ namespace emu {
 
 struct Use { /* memory that a queued operation touches */
   const void *ptr;
-  size_t      bytes; /* 0: the whole allocation */
-  bool        write;
-  bool        maybe; /* writes it, perhaps: the host keeps off, other streams are not asked */
+  size_t      bytes;        /* 0: the whole allocation */
+  bool        write, maybe; /* maybe: perhaps it does; the host keeps off, other streams are not asked */
 };
 
 enum Kind { SYNCWARP,
@@ -65,28 +64,23 @@ void              Launch(const void *kernel, const char *name, const char *args,
 void Enqueue(cudaStream_t, const char *what, std::vector<Use> &&, std::function<void()> &&);
 /* holds a word of poison? for device memory, inside an operation */
 bool Unwritten(const void *p, size_t bytes, size_t *at);
-/* In a kernel that copies this to the host by its own stores: as by cudaMemcpyAsync(), bytes are counted and must have
-   been written. */
+/* in a kernel whose own stores copy this to the host: bytes are counted, and must have been written */
 void GoesToHost(const void *p, size_t bytes);
 
-/* structs through whose pointers the kernel may write, whatever these look like */
-template <typename T>
-struct MayWrite : std::false_type {
-};
-
 /* pointers among a kernel's arguments: const ones are read, others may be written; in structs all words that look like
-   pointers */
-void LooksLikePointers(const void *object, size_t bytes, bool maybe, int argument, std::vector<Use> &, std::vector<int> &);
+   pointers, which are read, or, MayWrite, perhaps written */
+template <typename T>
+constexpr bool MayWrite = false;
+void           LooksLikePointers(const void *object, size_t bytes, bool maybe, int argument, std::vector<Use> &, std::vector<int> &);
 template <typename T>
 static inline void Collect(const T &v, int argument, std::vector<Use> &uses, std::vector<int> &which)
 {
   if constexpr (std::is_pointer<T>::value) {
-    if (v) {
-      uses.push_back(Use{(const void *)v, 0, !std::is_const<typename std::remove_pointer<T>::type>::value, false});
-      which.push_back(argument);
-    }
+    if (!v) return;
+    uses.push_back(Use{(const void *)v, 0, !std::is_const<typename std::remove_pointer<T>::type>::value, false});
+    which.push_back(argument);
   } else if constexpr (sizeof(T) >= sizeof(void *) && std::is_class<T>::value)
-    LooksLikePointers(&v, sizeof(T), MayWrite<T>::value, argument, uses, which);
+    LooksLikePointers(&v, sizeof(T), MayWrite<T>, argument, uses, which);
 }
 
 template <typename... P, typename... A>

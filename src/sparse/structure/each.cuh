@@ -17,8 +17,7 @@ struct EachWork {
 /* what it reads alone cannot be told from what it writes */
 namespace emu {
 template <typename F>
-struct MayWrite<EachWork<F>> : std::true_type {
-};
+constexpr bool MayWrite<EachWork<F>> = true;
 } // namespace emu
 #endif
 
