@@ -72,6 +72,12 @@ static void CheckCounters(const HybSpMV *mv, const RefMat *A, PetscInt bs, const
   if (!strcmp(method, "block")) HybTestCheck(size > 1 && (bs == 1 || size == bs) && HybCountersGet(&mv->counters, "blocks") * size * size == A->csr.nnz, "%td blocks of size %td", HybCountersGet(&mv->counters, "blocks"), size);
   if (!strcmp(method, "shape")) HybTestCheck(HybCountersGet(&mv->counters, "classes") > 0 && tile > 0, "%td classes, %td rows a tile", HybCountersGet(&mv->counters, "classes"), tile);
   if (strcmp(method, "rowgroup")) return;
+  if (strcmp(value[0], "stream")) {
+    const PetscCount bytes = HybCountersGet(&mv->counters, "bytes a column"), want = A->csr.nnz < 65536 ? (PetscCount)sizeof(PetscInt) : A->csr.n <= 65536 ? 2
+                                                                                                                                                           : 4;
+
+    HybTestCheck(bytes == want, "%td bytes a column, not %td", bytes, want);
+  }
   if (!strcmp(value[0], "bins"))
     HybTestCheck(HybCountersGet(&mv->counters, "binned rows") == A->csr.m, "%td rows in bins", HybCountersGet(&mv->counters, "binned rows"));
   else if (!strcmp(value[0], "direct"))
@@ -191,6 +197,18 @@ static void Bands(PetscInt m, PetscInt wide, RefMat *A)
   RefFree(i, j);
 }
 
+/* rows of 350 entries, the last one of each in the last column */
+static void Spread(PetscInt m, PetscInt n, RefMat *A)
+{
+  const PetscInt length = 350;
+  PetscInt      *i = (PetscInt *)RefAlloc((PetscCount)m + 1, sizeof(PetscInt)), *j = (PetscInt *)RefAlloc((PetscCount)m * length, sizeof(PetscInt));
+
+  for (PetscInt r = 0; r <= m; r++) i[r] = r * length;
+  for (PetscInt k = 0; k < m * length; k++) j[k] = n - 1 - (length - 1 - k % length) * (n / length - (k / length) % 50);
+  HybTestMatArrays(m, n, i, j, NULL, A);
+  RefFree(i, j);
+}
+
 static PetscErrorCode Body(void)
 {
   PetscBool taken[PETSC_STATIC_ARRAY_LENGTH(layouts)] = {PETSC_FALSE};
@@ -257,6 +275,10 @@ static PetscErrorCode Body(void)
   for (PetscInt r = 0; r < 600; r++) lengths[r] = r == 301 ? 900 : r % 4;
   HybTestMatLengths(600, 1000, lengths, &A);
   PetscCall(TestOne("one long row", &A, 1, taken));
+  for (PetscInt n = 65535; n <= 65537; n++) { /* 16 bits have 65536 columns */
+    Spread(200, n, &A);
+    PetscCall(TestOne("as many columns as 16 bits have, or nearly", &A, 1, taken));
+  }
   free(lengths);
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(layouts) && HybTestExec()->backend->device; k++) {
     HybTestBegin("%s took a matrix in its layout %d", layouts[k].method, (int)k);

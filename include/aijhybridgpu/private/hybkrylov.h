@@ -46,6 +46,10 @@ typedef enum {
   HYB_CG_GOAL,
   HYB_CG_MOST,
   HYB_CG_KIND,
+  /* 1: what next concludes products sets the first two by its norm: the goal is RTOL of it, but not below what stands
+     there, the other one what stands there times it; and this to 0 */
+  HYB_CG_FIRST,
+  HYB_CG_RTOL,
   /* cgproducts(), or cgconclude(), sets it to 1 where these numbers, or beta, or HYB_CG_STOPPED, end the iterations,
      else to 0 */
   HYB_CG_LAST,
@@ -110,7 +114,7 @@ typedef struct _HybKrylovOps {
      cgproducts: z r, |z|^2 and |r|^2.
      cgdirection: x += a p with the step before's a and p, whose a is betaold/(p w), unless that was HYB_CG_STOPPED or
      there was none, which betaold = 0 says; then p = z + (beta/betaold) p, or p = z. z NULL: x alone, after the last
-     iteration.
+     iteration, and the sum goes to `to`, which may be x.
      cgcurvature: p w.
      cgupdate: r -= a w with a = beta/(p w), unless HYB_CG_STOPPED or HYB_CG_LAST; and, if first is not NULL, its z of
      y = r. So x is one step behind r. An iteration that turns out to be one too many brings x up to r, and leaves r and
@@ -119,7 +123,7 @@ typedef struct _HybKrylovOps {
      from HYB_CG_BETA on, and what cgcurvature() left in HYB_CG_DPI, over the processes; n may be 0. cgconclude: what
      cgproducts() does otherwise once it has the numbers, HYB_CG_LAST and the letter. */
   PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);
-  PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p, HybScalar *x);
+  PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p, HybScalar *x, HybScalar *to);
   PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w);
   /* The same in two parts: what a product with the matrix, or a cycle's last step, leaves (HybSpMVSums), by a launch of
      its own, unless z or p is NULL, then it is there; and the numbers from that. */

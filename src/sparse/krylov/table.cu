@@ -415,24 +415,41 @@ static __device__ __forceinline__ bool CGSums(const HybScalar (&mine)[K], HybSca
   return threadIdx.x == 0;
 }
 
-/* will the host end the iterations? PETSc's test, HybCGNorm() and HybCGBegin() */
-static __device__ __forceinline__ bool CGEnds(const HybCG &cg)
+/* the norm that ends the iterations, HybCGNorm() */
+static __device__ __forceinline__ PetscReal CGNorm(const HybCG &cg)
 {
-  const int       kind = (int)CGReal(cg.s[HYB_CG_KIND]);
-  const PetscReal beta = CGReal(cg.s[HYB_CG_BETA]);
-
-  if (kind == HYB_CG_NONE) return false;
-  if (cg.s[HYB_CG_STOPPED] != HybScalar(0) || cg.s[HYB_CG_BETA] == HybScalar(0)) return true;
-  if (sizeof(HybScalar) == sizeof(PetscReal) && beta * CGReal(cg.s[HYB_CG_BETAOLD]) < 0) return true;
+  const int       kind   = (int)CGReal(cg.s[HYB_CG_KIND]);
+  const PetscReal beta   = CGReal(cg.s[HYB_CG_BETA]);
   const PetscReal square = kind == HYB_CG_NORM_Z ? CGReal(cg.s[HYB_CG_ZZ]) : kind == HYB_CG_NORM_R ? CGReal(cg.s[HYB_CG_RR])
                                                                                                    : (beta < 0 ? -beta : beta);
-  const PetscReal norm   = (PetscReal)sqrt(square);
+
+  return (PetscReal)sqrt(square);
+}
+
+/* the goal, as KSPConvergedDefault() sets it by the first norm */
+static __device__ __forceinline__ void CGAim(const HybCG &cg)
+{
+  const PetscReal norm = CGNorm(cg), goal = CGReal(cg.s[HYB_CG_RTOL]) * norm, least = CGReal(cg.s[HYB_CG_GOAL]);
+
+  cg.s[HYB_CG_GOAL]  = HybScalar(goal < least ? least : goal);
+  cg.s[HYB_CG_MOST]  = HybScalar(CGReal(cg.s[HYB_CG_MOST]) * norm);
+  cg.s[HYB_CG_FIRST] = HybScalar(0);
+}
+
+/* will the host end the iterations? PETSc's test and HybCGBegin() */
+static __device__ __forceinline__ bool CGEnds(const HybCG &cg)
+{
+  if ((int)CGReal(cg.s[HYB_CG_KIND]) == HYB_CG_NONE) return false;
+  if (cg.s[HYB_CG_STOPPED] != HybScalar(0) || cg.s[HYB_CG_BETA] == HybScalar(0)) return true;
+  if (sizeof(HybScalar) == sizeof(PetscReal) && CGReal(cg.s[HYB_CG_BETA]) * CGReal(cg.s[HYB_CG_BETAOLD]) < 0) return true;
+  const PetscReal norm = CGNorm(cg);
   return norm <= CGReal(cg.s[HYB_CG_GOAL]) || norm >= CGReal(cg.s[HYB_CG_MOST]);
 }
 
 /* all numbers are there: by one thread */
 static __device__ __forceinline__ void CGConcludes(const HybCG &cg)
 {
+  if (cg.s[HYB_CG_FIRST] != HybScalar(0)) CGAim(cg);
   cg.s[HYB_CG_LAST] = HybScalar(CGEnds(cg) ? 1 : 0);
   if (cg.letters) {
     static_assert(HYB_CG_NUMBERS * sizeof(HybScalar) <= HYB_LETTER_BYTES, "a letter has all numbers");
@@ -516,8 +533,8 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGLeft(PetscCount block
   if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) CGKeep(cg, total);
 }
 
-/* z NULL: x alone */
-static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, const HybScalar *z, HybScalar *p, HybScalar *x)
+/* z NULL: x alone, which goes to `to` */
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, const HybScalar *z, HybScalar *p, HybScalar *x, HybScalar *to)
 {
   HybChainWait();
   const PetscCount i      = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
@@ -529,13 +546,13 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount 
   if (i >= n) return;
   if (any) pp = KrylovLoad(p, i, n, aligned);
   if (z) zz = KrylovLoad(z, i, n, aligned);
+  if (moves || to != x) xx = KrylovLoad(x, i, n, aligned);
   if (moves) {
     const HybScalar a = before / cg.s[HYB_CG_DPI];
-    xx                = KrylovLoad(x, i, n, aligned);
 #pragma unroll
     for (int q = 0; q < KRYLOV_PACK; q++) xx.v[q] = xx.v[q] + HybMul(a, pp.v[q]);
-    KrylovStore(x, i, n, aligned, xx);
   }
+  if (moves || to != x) KrylovStore(to, i, n, aligned, xx);
   if (!z) return;
   if (any) {
     const HybScalar b = cg.s[HYB_CG_BETA] / before;
@@ -572,8 +589,8 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, 
 {
   HybChainWait();
   const PetscCount i    = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
-  const HybScalar  a    = cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI];
   const bool       stop = CGStops(cg), keep = stop || cg.s[HYB_CG_LAST] != HybScalar(0);
+  const HybScalar  a = keep ? HybScalar(0) : HybScalar(cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI]); /* no 0 / 0 */
   KrylovPack       dd;
 
   if (i == 0) cg.s[HYB_CG_STOPPED] = HybScalar(stop ? 1 : 0);
@@ -601,11 +618,11 @@ static PetscErrorCode HybKrylovCGProducts_CUDA(const HybExec *exec, const HybCG 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybKrylovCGDirection_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, HybScalar *p, HybScalar *x)
+static PetscErrorCode HybKrylovCGDirection_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, HybScalar *p, HybScalar *x, HybScalar *to)
 {
   PetscFunctionBegin;
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
-  HYB_LAUNCH_CHAINED(n, CGDirection, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(p) && KrylovAligned(x), z, p, x);
+  HYB_LAUNCH_CHAINED(n, CGDirection, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(p) && KrylovAligned(x) && KrylovAligned(to), z, p, x, to);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -29,10 +29,11 @@
   looked at where the longest row is known; rows of all lengths are declined.
 
   A row's order of addition depends on its length and on the plan alone, so results repeat bit by bit. Plan: 2 bytes a
-  nonzero for stream where the columns are near, else nothing, nothing for direct, three integers a row for bins. Where
-  a PetscInt has 64 bits, columns are kept in 32 instead, 4 bytes a nonzero, of matrices that are not very small, nor
-  very large for the card. That depends on nothing that changes, since lanes depend on it. Bytes: 12 a
-  nonzero (10 where columns are near), 4 a row (bins: 12), and what x and the result cost.
+  nonzero for stream where the columns are near, else nothing, nothing for direct, three integers a row for bins. Of
+  matrices that are not very small, nor very large for the card, columns are kept in fewer bits: where there are up to
+  65536 of them and rows are taken directly or by bins, in 16, 2 bytes a nonzero; where a PetscInt has 64, in 32. That
+  depends on nothing that changes, since lanes depend on it. Bytes: 12 a nonzero (10 where columns are near or few), 4 a
+  row (bins: 12), and what x and the result cost.
 
   Reference for binning by row length: Y. Lu, W. Liu, DASP: Specific dense matrix multiply-accumulate units accelerated
   general sparse matrix-vector multiplication, SC 2023.
@@ -58,8 +59,7 @@
 /* rows of more entries in the mean have their tiles in runs: 27 entries 0.350 instead of 0.366
    ms, with their columns 0.396 instead of 0.421; nine 0.134 instead of 0.129 */
 #define ROWGROUP_STREAM_RUNS 14
-/* entries from which on columns of 64 bits are kept in 32, if these take no more than such a part of the card's
-   memory */
+/* entries from which on columns are kept in fewer bits, if these take no more than such a part of the card's memory */
 #define ROWGROUP_NARROW_FROM  65536
 #define ROWGROUP_NARROW_SHARE 16
 /* entries for each multiprocessor up to which bins take eight at a time: twice the 1024 threads of that kernel, of real
@@ -98,7 +98,8 @@ typedef struct {
   RowStreamLayout layout;
   unsigned short *distance; /* of each entry's column from its tile's base, or NULL */
   PetscInt       *base;
-  unsigned       *column; /* where a PetscInt has 64 bits, or NULL: the columns in 32 */
+  size_t          bytes;  /* of a column that is kept in fewer bits, or 0 */
+  void           *column; /* these */
   int             width, batch;
   RowGroupParts   parts;
   PetscInt       *list, *start, *length;
@@ -424,15 +425,16 @@ static PetscErrorCode RowGroupSort(HybSpMV *S, const HybCSR *A, RowGroup *rg)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static __global__ __launch_bounds__(ROWGROUP_THREADS) void RowGroupNarrow(PetscCount n, const PetscInt *__restrict__ j, unsigned *__restrict__ column)
+template <class J>
+static __global__ __launch_bounds__(ROWGROUP_THREADS) void RowGroupNarrow(PetscCount n, const PetscInt *__restrict__ j, J *__restrict__ column)
 {
   const PetscCount k = (PetscCount)blockIdx.x * ROWGROUP_THREADS + threadIdx.x;
-  if (k < n) column[k] = (unsigned)HybLoadStream(j + k);
+  if (k < n) column[k] = (J)HybLoadStream(j + k);
 }
 
 static size_t RowGroupColumnBytes(const RowGroup *rg)
 {
-  return rg->distance ? sizeof(*rg->distance) : rg->column ? sizeof(*rg->column)
+  return rg->distance ? sizeof(*rg->distance) : rg->column ? rg->bytes
                                                            : sizeof(PetscInt);
 }
 
@@ -444,18 +446,43 @@ static bool RowGroupNear(const HybSpMV *S)
   return asked >= 0 ? asked == 1 : !S->once;
 }
 
-/* the columns in 32 bits, where that can be and saves anything */
+/* call(a column of the type that has so many bytes) */
+template <class F>
+static PetscErrorCode RowGroupColumnType(size_t bytes, F call)
+{
+  if (bytes == sizeof(unsigned short)) return call((unsigned short)0);
+  if constexpr (sizeof(PetscInt) > sizeof(unsigned)) {
+    if (bytes == sizeof(unsigned)) return call((unsigned)0);
+  }
+  return call((PetscInt)0);
+}
+
+/* the bytes that a column needs */
+static size_t RowGroupNeeds(const HybCSR *A, const RowGroup *rg)
+{
+  if (rg->way != ROWGROUP_STREAM && A->n <= USHRT_MAX + 1) return sizeof(unsigned short);
+  return (PetscCount)A->n <= (PetscCount)UINT_MAX ? sizeof(unsigned) : sizeof(PetscInt);
+}
+
+/* the columns in fewer bits, where that can be and saves anything */
 static PetscErrorCode RowGroupColumns(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 {
-  const HybExec  *exec = &S->exec;
+  const HybExec  *exec  = &S->exec;
+  const size_t    bytes = RowGroupNeeds(A, rg);
   HybMemoryReport report;
 
   PetscFunctionBegin;
-  if (sizeof(PetscInt) == sizeof(*rg->column) || !RowGroupNear(S) || A->nnz < ROWGROUP_NARROW_FROM || (PetscCount)A->n > (PetscCount)UINT_MAX) PetscFunctionReturn(PETSC_SUCCESS);
+  if (bytes >= sizeof(PetscInt) || !RowGroupNear(S) || A->nnz < ROWGROUP_NARROW_FROM) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(exec->backend->memory(&report));
-  if ((size_t)A->nnz * sizeof(*rg->column) > report.total_bytes / ROWGROUP_NARROW_SHARE) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->nnz, sizeof(*rg->column), &rg->column));
-  HYB_LAUNCH(RowGroupNarrow, HybBlocks(A->nnz, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, exec->stream, A->nnz, A->j, rg->column);
+  if ((size_t)A->nnz * bytes > report.total_bytes / ROWGROUP_NARROW_SHARE) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->nnz, bytes, &rg->column));
+  rg->bytes = bytes;
+  PetscCall(RowGroupColumnType(bytes, [&](auto c) {
+    using J = decltype(c);
+
+    HYB_LAUNCH((RowGroupNarrow<J>), HybBlocks(A->nnz, ROWGROUP_THREADS), ROWGROUP_THREADS, 0, exec->stream, A->nnz, A->j, (J *)rg->column);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -463,10 +490,7 @@ static PetscErrorCode RowGroupColumns(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 template <class F>
 static PetscErrorCode RowGroupWithColumns(const RowGroup *rg, const HybCSR *A, F launch)
 {
-  if constexpr (sizeof(PetscInt) > sizeof(*rg->column)) {
-    if (rg->column) return launch((const unsigned *)rg->column);
-  }
-  return launch((const PetscInt *)A->j);
+  return RowGroupColumnType(rg->column ? rg->bytes : sizeof(PetscInt), [&](auto c) { return launch((const decltype(c) *)(rg->column ? rg->column : A->j)); });
 }
 
 static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
@@ -526,9 +550,11 @@ static PetscErrorCode HybSpMVSetUp_RowGroupCUDA(HybSpMV *S, const HybCSR *A)
   case ROWGROUP_DIRECT:
     PetscCall(RowGroupColumns(S, A, rg));
     PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->width));
+    PetscCall(HybCountersSet(&S->counters, "bytes a column", (PetscCount)RowGroupColumnBytes(rg)));
     break;
   default:
     PetscCall(RowGroupColumns(S, A, rg));
+    PetscCall(HybCountersSet(&S->counters, "bytes a column", (PetscCount)RowGroupColumnBytes(rg)));
     PetscCall(RowGroupSort(S, A, rg));
     PetscCall(HybCountersSet(&S->counters, "binned rows", A->m));
     PetscCall(HybCountersSet(&S->counters, "pieces of long rows", rg->parts.end[0]));

@@ -27,9 +27,10 @@
   the plugin's own, since programs solve for this and that one.
 
   Between two graphs the device would have nothing to do until the host has read the numbers. So the next graph is
-  launched before, where the norms so far say that this iteration will hardly be the last. If it is, the next one is in
-  vain. The device knows the goal: it does for x what is left to do, keeps r, and applies M to it once more. p and w are
-  other vectors then.
+  launched before, where the norms so far say that this iteration will hardly be the last; from a zero guess the first
+  one is launched before any norm is read. If there is none to come, the next one is in vain. The device knows the goal,
+  or sets it by the first norm as PETSc does: it does for x what is left to do, keeps r, and applies M to it once more.
+  p and w are other vectors then.
 
   Of several processes each has its part of the vectors, and their cards add the products among themselves
   (HybCommSumApply()), where peer access serves: still one wait. All have the same norms, so they launch the same
@@ -214,7 +215,7 @@ static void SolveStep(Solve *s, const HybExec *exec)
   /* of several processes the finest level may be in the cycle's own graph, which has its first step */
   const PetscBool begins = (PetscBool)((!s->several || !SolveRuns(s, exec)) && HybCycleFirst(s->cycle, z, &first));
 
-  SOLVE_DO(s, ops->cgdirection(exec, &s->cg->numbers, s->n, z, p, s->sum));
+  SOLVE_DO(s, ops->cgdirection(exec, &s->cg->numbers, s->n, z, p, s->sum, s->sum));
   SolveMult(s, exec, s->p.there, HYB_SPMV_SET, NULL, s->z.there); /* w is where z was, as PETSc's is */
   SOLVE_DO(s, SolveCurvature(s, exec, p, z));
   SolveSum(s, exec, HYB_CG_DPI, 1);
@@ -390,12 +391,16 @@ static PetscErrorCode SolveIteration(Solve *s)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the last iteration's part of x, unless the next one was launched */
+/* x is where the program has it, with the last iteration's part, which the next one has added if it was launched */
 static void SolveEnd(Solve *s)
 {
   const HybExec *exec = &s->cycle->exec;
+  HybScalar     *x    = (HybScalar *)s->x.there;
 
-  if (s->queued == s->read) SOLVE_DO(s, exec->backend->krylov->cgdirection(exec, &s->cg->numbers, s->n, NULL, (HybScalar *)s->p.there, s->sum));
+  if (s->queued == s->read)
+    SOLVE_DO(s, exec->backend->krylov->cgdirection(exec, &s->cg->numbers, s->n, NULL, (HybScalar *)s->p.there, s->sum, x));
+  else if (s->sum != x)
+    SOLVE_DO(s, exec->backend->copy(exec, x, s->sum, sizeof(HybScalar) * (size_t)s->n, HYB_COPY_DEVICE_TO_DEVICE));
 }
 
 /* what PETSc does with a norm */
@@ -453,47 +458,64 @@ static void SolveNormOfB(Solve *s)
   s->norm = HybCGNorm(s->ksp, s->host, 1);
 }
 
-/* May iterations be launched ahead? Then the device gets to know when PETSc's test ends them. */
-static void SolveAim(Solve *s)
+/* May iterations be launched ahead? Then the device gets to know when PETSc's test ends them. first: before the first
+   norm, by which the device sets the goal as PETSc will. */
+static void SolveAim(Solve *s, PetscBool first)
 {
   const KSP       ksp     = s->ksp;
   const PetscBool natural = (PetscBool)(ksp->normtype != KSP_NORM_PRECONDITIONED && ksp->normtype != KSP_NORM_UNPRECONDITIONED);
-  HybScalar       aim[3];
+  HybScalar       aim[5];
 
-  s->ahead = (PetscBool)((s->cg->graph || s->several) && s->cg->numbers.letters && ksp->chknorm < 0 && !(natural && PetscDefined(USE_COMPLEX)));
+  s->ahead = (PetscBool)(s->cg->numbers.letters && ksp->chknorm < 0 && !(natural && PetscDefined(USE_COMPLEX)));
 #if HYB_HAS_MIN_IT
   if (ksp->min_it > 0) s->ahead = PETSC_FALSE;
 #endif
   if (!s->ahead) return;
-  aim[0] = (HybScalar)ksp->ttol;
-  aim[1] = (HybScalar)(ksp->divtol * ksp->rnorm0);
+  aim[0] = (HybScalar)(first ? ksp->abstol : ksp->ttol);
+  aim[1] = (HybScalar)(first ? ksp->divtol : ksp->divtol * ksp->rnorm0);
   aim[2] = (HybScalar)(natural ? HYB_CG_NORM_BETA : ksp->normtype == KSP_NORM_PRECONDITIONED ? HYB_CG_NORM_Z
                                                                                              : HYB_CG_NORM_R);
+  aim[3] = (HybScalar)(first ? 1 : 0);
+  aim[4] = (HybScalar)ksp->rtol;
   SOLVE_DO(s, s->cycle->exec.backend->copy(&s->cycle->exec, s->cg->numbers.s + HYB_CG_GOAL, aim, sizeof(aim), HYB_COPY_HOST_TO_DEVICE));
+}
+
+/* r, z = M r and their products; from a zero guess the first iteration is on its way before the norm is read */
+static void SolveFirst(Solve *s)
+{
+  const KSP      ksp  = s->ksp;
+  const HybExec *exec = &s->cycle->exec;
+
+  if (ksp->guess_zero)
+    SOLVE_DO(s, exec->backend->copy(exec, s->r.there, s->b.there, sizeof(HybScalar) * (size_t)s->n, HYB_COPY_DEVICE_TO_DEVICE));
+  else
+    SolveMult(s, exec, s->x.there, HYB_SPMV_RESIDUAL, s->b.there, s->r.there);
+  if (s->several) SOLVE_DO(s, SolveGraph(s)); /* before what tells others of a failure */
+  if (s->several && HybCGAsksForB(ksp)) SolveNormOfB(s);
+  if (ksp->guess_zero) SolveAim(s, PETSC_TRUE);
+  SolvePrecondition(s);
+  if (!s->several) SOLVE_DO(s, SolveGraph(s));
+  if (!s->several && !s->cg->graph) s->cg->numbers.letters = NULL; /* each launch takes the host its time */
+  s->ahead = (PetscBool)(s->ahead && s->cg->numbers.letters);
+  if (!s->ahead) return;
+  SOLVE_DO(s, exec->backend->post(exec, 0));
+  SolveQueue(s);
 }
 
 /* all of them; x may lack the last one's part */
 static PetscErrorCode SolveIterations(Solve *s)
 {
-  KSP            ksp  = s->ksp;
-  const HybExec *exec = &s->cycle->exec;
-  PetscInt       i    = 0;
+  KSP      ksp = s->ksp;
+  PetscInt i   = 0;
 
   PetscFunctionBegin;
   ksp->its    = 0;
   s->steepest = HYB_CG_FIRST_LEAVES;
-  if (ksp->guess_zero)
-    SOLVE_DO(s, exec->backend->copy(exec, s->r.there, s->b.there, sizeof(HybScalar) * (size_t)s->n, HYB_COPY_DEVICE_TO_DEVICE));
-  else
-    SolveMult(s, &s->cycle->exec, s->x.there, HYB_SPMV_RESIDUAL, s->b.there, s->r.there);
-  if (s->several) SOLVE_DO(s, SolveGraph(s)); /* before what tells others of a failure */
-  if (s->several && HybCGAsksForB(ksp)) SolveNormOfB(s);
-  SolvePrecondition(s);
-  if (!s->several) SOLVE_DO(s, SolveGraph(s));
+  SolveFirst(s);
   PetscCall(SolveFetch(s));
   PetscCall(SolveTest(s, 0));
   if (ksp->reason) PetscFunctionReturn(PETSC_SUCCESS);
-  SolveAim(s);
+  if (!ksp->guess_zero) SolveAim(s, PETSC_FALSE);
   if (!s->several) PetscCall(s->failed);
   do {
     const PetscScalar beta = s->host[HYB_CG_BETA];
@@ -645,7 +667,6 @@ static PetscErrorCode SolveArrays(Solve *s)
     if (s->several) ierr = SolveTogether(s, ierr);
     if (!ierr && s->vain) HybMGArraysInVain(s->mg);
     if (!ierr && s->queued > s->read && !s->cg->graph) HybMGArraysInVain(s->mg);
-    if (!ierr && s->sum != (HybScalar *)s->x.there) ierr = exec->backend->copy(exec, s->x.there, s->sum, bytes, HYB_COPY_DEVICE_TO_DEVICE);
     s->cg->solved = PETSC_TRUE;
   }
   before = begun ? PETSC_SUCCESS : ierr; /* what was written is theirs also after an error */
