@@ -23,7 +23,8 @@
   vertices, each vertex being looked at 2.6 times. A graph made against the order can need n rounds: after ROUNDS_MOST
   of them the host finishes, by the loop itself.
 
-  Memory: 4 n integers for two steps, 2 n for one. Time: about 2.6 nnz of two sweeps (one).
+  Memory: 4 n integers for two steps, 2 n for one. Time: about 2.6 nnz of two sweeps (one). Where a PetscInt has 64 bits
+  keys and lists have 32, and so has a copy of the columns, which the first sweep makes.
 
   References: Luby, A simple parallel algorithm for the maximal independent set problem, SIAM J. Comput. 15 (1986);
   Blelloch, Fineman, Shun, Greedy sequential maximal independent set and matching are parallel on average, SPAA 2012;
@@ -32,6 +33,8 @@
 */
 #include "aggops.cuh"
 #include "agghost.h"
+#include <climits>
+#include <limits>
 
 namespace {
 
@@ -65,31 +68,60 @@ enum {
   ROW_OPEN
 };
 
+/* K: integers of keys and vertices, 32 bits where these do */
+template <class K>
 struct Sweep {
+  static constexpr K INF = std::numeric_limits<K>::max();
+
   PetscInt        n;
   const PetscInt *gi, *gj;
-  PetscInt       *key, *low;
-  const PetscInt *from, *nfrom; /* the list of this round; nfrom NULL: all */
-  PetscInt       *to, *nto;     /* of the next one */
-  PetscInt       *nopen;        /* one step */
+  K              *near; /* NULL, or gj in fewer bits, which the first sweep makes */
+  bool            first;
+  K              *key, *low;
+  const K        *from;  /* the list of this round */
+  const PetscInt *nfrom; /* its length; NULL: all */
+  K              *to;    /* of the next one */
+  PetscInt       *nto;
+  PetscInt       *nopen; /* one step */
 };
 
-static __device__ __forceinline__ bool Open(PetscInt key)
+template <class K>
+static __device__ __forceinline__ bool Open(K key)
 {
-  return key > 0 && key < PETSC_MAX_INT;
+  return key > 0 && key < Sweep<K>::INF;
+}
+
+/* the least of what the neighbours from begin + lane on have, every W-th of them */
+template <int SWEEP, int W, class K>
+static __device__ __forceinline__ K Least(const Sweep<K> &a, int lane, PetscInt begin, PetscInt end)
+{
+  const K *const source = SWEEP == SWEEP_DECIDE ? a.low : a.key;
+  K              least  = Sweep<K>::INF;
+
+  if (sizeof(K) < sizeof(PetscInt) && a.near && !a.first) {
+    for (PetscInt e = begin + lane; e < end; e += W) least = HybMin()(least, source[a.near[e]]);
+  } else {
+    for (PetscInt e = begin + lane; e < end; e += W) {
+      const PetscInt w = a.gj[e];
+
+      if (sizeof(K) < sizeof(PetscInt) && a.near) a.near[e] = (K)w;
+      least = HybMin()(least, source[w]);
+    }
+  }
+  return least;
 }
 
 /* what the minimum over v's row means, by one of the threads that found it; does v stay in the list? */
-template <int SWEEP>
-static __device__ __forceinline__ bool Decide(const Sweep &a, PetscInt v, PetscInt least)
+template <int SWEEP, class K>
+static __device__ __forceinline__ bool Decide(const Sweep<K> &a, PetscInt v, K least)
 {
   if (SWEEP == SWEEP_LOW) {
     a.low[v] = least;
     return Open(least);
   }
   /* of one step: a row without its diagonal entry has not v's own key */
-  const PetscInt own = a.key[v], now = least == 0 ? PETSC_MAX_INT : least >= own ? 0
-                                                                                 : own;
+  const K own = a.key[v], now = least == 0 ? Sweep<K>::INF : least >= own ? 0
+                                                                          : own;
 
   if (SWEEP == SWEEP_ONCE)
     a.low[v] = now;
@@ -99,28 +131,28 @@ static __device__ __forceinline__ bool Decide(const Sweep &a, PetscInt v, PetscI
 }
 
 /* is v's row to be swept? */
-template <int SWEEP>
-static __device__ __forceinline__ bool Wanted(const Sweep &a, PetscInt v)
+template <int SWEEP, class K>
+static __device__ __forceinline__ bool Wanted(const Sweep<K> &a, PetscInt v)
 {
   return SWEEP == SWEEP_LOW || Open(a.key[v]);
 }
 
 /* W lanes a row, tiles of AGG_THREADS rows */
-template <int W, int SWEEP>
-__global__ void SweepRows(Sweep a)
+template <int W, int SWEEP, class K>
+__global__ void SweepRows(Sweep<K> a)
 {
   const int        lane = HybLane() & (W - 1);
   const PetscCount last = a.nfrom ? *a.nfrom : a.n;
 
-  HYB_SHARED(PetscInt, row, AGG_THREADS);
-  HYB_SHARED(PetscInt, fate, AGG_THREADS);
-  HYB_SHARED(PetscInt, scratch, HYB_WARP);
+  HYB_SHARED(K, row, AGG_THREADS);
+  HYB_SHARED(int, fate, AGG_THREADS);
+  HYB_SHARED(int, scratch, HYB_WARP);
   HYB_SHARED(PetscInt, base, 1);
   for (PetscCount tile = (PetscCount)blockIdx.x * AGG_THREADS; tile < last; tile += (PetscCount)gridDim.x * AGG_THREADS) {
     const PetscCount mine = tile + threadIdx.x;
 
     row[threadIdx.x] = mine >= last ? -1 : a.nfrom ? a.from[mine]
-                                                   : (PetscInt)mine;
+                                                   : (K)mine;
     __syncthreads();
     for (int s = (int)threadIdx.x / W; s < AGG_THREADS; s += AGG_THREADS / W) {
       const PetscInt v    = row[s];
@@ -132,23 +164,20 @@ __global__ void SweepRows(Sweep a)
 
         if (SWEEP == SWEEP_ONCE && !wanted && lane == 0 && end - begin <= AGG_LONG) a.low[v] = a.key[v];
         if (end - begin <= AGG_LONG && wanted) {
-          const PetscInt *const source = SWEEP == SWEEP_DECIDE ? a.low : a.key;
-          PetscInt              least  = PETSC_MAX_INT;
+          const K least = HybSubwarpMin<W>(Least<SWEEP, W>(a, lane, begin, end));
 
-          for (PetscInt e = begin + lane; e < end; e += W) least = HybMin()(least, source[a.gj[e]]);
-          least = HybSubwarpMin<W>(least);
-          stay  = lane == 0 && Decide<SWEEP>(a, v, least);
-          once  = SWEEP == SWEEP_ONCE;
+          stay = lane == 0 && Decide<SWEEP>(a, v, least);
+          once = SWEEP == SWEEP_ONCE;
         }
       }
       if (lane == 0) fate[s] = stay ? ROW_OPEN : once ? ROW_DECIDED
                                                       : ROW_LEAVES;
     }
     __syncthreads();
-    PetscInt       all;
-    const PetscInt one = fate[threadIdx.x] != ROW_LEAVES, before = HybBlockExclusiveSum<AGG_THREADS>(one, scratch, &all);
+    int       all;
+    const int one = fate[threadIdx.x] != ROW_LEAVES, before = HybBlockExclusiveSum<AGG_THREADS>(one, scratch, &all);
 
-    if (threadIdx.x == 0 && all) base[0] = HybAtomicAdd(a.nto, all);
+    if (threadIdx.x == 0 && all) base[0] = HybAtomicAdd(a.nto, (PetscInt)all);
     __syncthreads();
     if (one) a.to[base[0] + before] = row[threadIdx.x];
     if (SWEEP == SWEEP_ONCE) {
@@ -160,55 +189,50 @@ __global__ void SweepRows(Sweep a)
   }
 }
 
-/* a block a row, of the rows that are long; first: of the first round, where low is not yet there */
-template <int SWEEP>
-__global__ void SweepLong(Sweep a, bool first)
+/* a block a row, of the rows that are long: in the first round low is not yet there */
+template <int SWEEP, class K>
+__global__ void SweepLong(Sweep<K> a, const PetscInt *rows, const PetscInt *count)
 {
-  const PetscCount last = *a.nfrom;
+  const PetscCount last = *count;
 
-  HYB_SHARED(PetscInt, scratch, HYB_WARP);
-  HYB_SHARED(PetscInt, wanted, 1);
+  HYB_SHARED(K, scratch, HYB_WARP);
+  HYB_SHARED(int, wanted, 1);
   for (PetscCount k = blockIdx.x; k < last; k += gridDim.x) {
-    const PetscInt        v = a.from[k], begin = a.gi[v], end = a.gi[v + 1];
-    const PetscInt *const source = SWEEP == SWEEP_DECIDE ? a.low : a.key;
-    PetscInt              least  = PETSC_MAX_INT;
+    const PetscInt v = rows[k], begin = a.gi[v], end = a.gi[v + 1];
 
     if (threadIdx.x == 0) {
-      wanted[0] = SWEEP == SWEEP_LOW ? first || Open(a.low[v]) : Wanted<SWEEP>(a, v);
+      wanted[0] = SWEEP == SWEEP_LOW ? a.first || Open(a.low[v]) : Wanted<SWEEP>(a, v);
       if (SWEEP == SWEEP_ONCE && !wanted[0]) a.low[v] = a.key[v];
     }
     __syncthreads();
     if (wanted[0]) {
-      for (PetscInt e = begin + (PetscInt)threadIdx.x; e < end; e += AGG_THREADS) least = HybMin()(least, source[a.gj[e]]);
-      least = HybBlockMin<AGG_THREADS>(least, scratch);
-      if (threadIdx.x == 0 && Decide<SWEEP>(a, v, least) && SWEEP != SWEEP_LOW) HybAtomicAdd(a.nto, 1);
+      const K least = HybBlockMin<AGG_THREADS>(Least<SWEEP, AGG_THREADS>(a, (int)threadIdx.x, begin, end), scratch);
+
+      if (threadIdx.x == 0 && Decide<SWEEP>(a, v, least) && SWEEP != SWEEP_LOW) HybAtomicAdd(a.nto, (PetscInt)1);
     }
     __syncthreads();
   }
 }
 
 /* of so many that are left in the list, at most */
-template <int SWEEP>
-PetscErrorCode Rows(const HybExec *exec, const HybCSR *G, PetscInt most, Sweep a)
+template <int SWEEP, class K>
+PetscErrorCode Rows(const HybExec *exec, const HybCSR *G, PetscInt most, const Sweep<K> &a)
 {
   PetscFunctionBegin;
   PetscCall(HybDispatch(RowWidth(G->nnz, G->m, 1), RowWidths(), [&](auto W) {
-    HYB_LAUNCH((SweepRows<W, SWEEP>), HybBlocks(most, AGG_THREADS), AGG_THREADS, 0, exec->stream, a);
+    HYB_LAUNCH((SweepRows<W, SWEEP, K>), HybBlocks(most, AGG_THREADS), AGG_THREADS, 0, exec->stream, a);
     return PETSC_SUCCESS;
   }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-template <int SWEEP>
-PetscErrorCode Long(const HybExec *exec, const AggLong *l, Sweep a, PetscInt *nto, bool first)
+template <int SWEEP, class K>
+PetscErrorCode Long(const HybExec *exec, const AggLong *l, Sweep<K> a, PetscInt *nto)
 {
   PetscFunctionBegin;
   if (!l->room) PetscFunctionReturn(PETSC_SUCCESS);
-  a.from  = l->rows;
-  a.nfrom = l->count;
-  a.to    = nullptr;
-  a.nto   = nto;
-  HYB_LAUNCH((SweepLong<SWEEP>), HybMin()(l->room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, first);
+  a.nto = nto;
+  HYB_LAUNCH((SweepLong<SWEEP, K>), HybMin()(l->room, (PetscInt)AGG_BLOCKS), AGG_THREADS, 0, exec->stream, a, l->rows, l->count);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -231,47 +255,82 @@ PetscErrorCode Finish(const HybExec *exec, HybArena *work, const HybCSR *G, int 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-} // namespace
-
-PetscErrorCode HybAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCSR *G, const AggLong *l, int hops, PetscInt *key, PetscInt *spare, int *rounds)
+/* *t: the rounds before the one that left nothing undecided; ROUNDS_MOST: something is */
+template <class K>
+PetscErrorCode Rounds(const HybExec *exec, HybArena *work, const HybCSR *G, const AggLong *l, int hops, K *key, K *spare, K *near, int *rounds)
 {
   const PetscInt n       = G->m;
   const int      ask     = hops == 2 ? ROUNDS_ASK : ROUNDS_ONCE;
-  PetscInt      *rows[2] = {nullptr, nullptr}, *vertices[2], *left, most[LEFT_WORDS] = {n, n, 0, 0};
+  K             *rows[2] = {nullptr, nullptr}, *vertices[2];
+  PetscInt      *left, most[LEFT_WORDS] = {n, n, 0, 0};
   int            t = 0;
 
   PetscFunctionBegin;
-  *rounds = 0;
-  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
   for (int k = 0; k < 2; k++) {
-    if (hops == 2) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &rows[k]));
-    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(PetscInt), &vertices[k]));
+    if (hops == 2) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(K), &rows[k]));
+    PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, n, sizeof(K), &vertices[k]));
   }
   PetscCall(HybArenaCalloc(work, HYB_MEM_DEVICE, (ROUNDS_MOST + 1) * LEFT_WORDS, sizeof(PetscInt), &left));
   for (t = 0; t < ROUNDS_MOST; t++) {
     PetscInt *const now = left + t * LEFT_WORDS, *const next = now + LEFT_WORDS;
-    const bool      turned = hops == 1 && (t & 1);
-    PetscInt *const keys = turned ? spare : key, *const others = turned ? key : spare;
-    const Sweep r = {n, G->i, G->j, keys, others, rows[t & 1], t ? now + LEFT_ROWS : nullptr, rows[(t + 1) & 1], next + LEFT_ROWS, nullptr};
-    const Sweep v = {n, G->i, G->j, keys, others, vertices[t & 1], t ? now + LEFT_VERTICES : nullptr, vertices[(t + 1) & 1], next + LEFT_VERTICES, next + LEFT_OPEN};
+    const bool turned = hops == 1 && (t & 1);
+    K *const keys = turned ? spare : key, *const others = turned ? key : spare;
+    const Sweep<K> r = {n, G->i, G->j, near, t == 0, keys, others, rows[t & 1], t ? now + LEFT_ROWS : nullptr, rows[(t + 1) & 1], next + LEFT_ROWS, nullptr};
+    const Sweep<K> v = {n, G->i, G->j, near, false, keys, others, vertices[t & 1], t ? now + LEFT_VERTICES : nullptr, vertices[(t + 1) & 1], next + LEFT_VERTICES, next + LEFT_OPEN};
 
     if (hops == 2) {
       PetscCall(Rows<SWEEP_LOW>(exec, G, most[LEFT_ROWS], r));
-      PetscCall(Long<SWEEP_LOW>(exec, l, r, nullptr, t == 0));
+      PetscCall(Long<SWEEP_LOW>(exec, l, r, nullptr));
       PetscCall(Rows<SWEEP_DECIDE>(exec, G, most[LEFT_VERTICES], v));
-      PetscCall(Long<SWEEP_DECIDE>(exec, l, v, next + LEFT_LONG, false));
+      PetscCall(Long<SWEEP_DECIDE>(exec, l, v, next + LEFT_LONG));
     } else {
       PetscCall(Rows<SWEEP_ONCE>(exec, G, most[LEFT_VERTICES], v));
-      PetscCall(Long<SWEEP_ONCE>(exec, l, v, next + LEFT_LONG, false));
+      PetscCall(Long<SWEEP_ONCE>(exec, l, v, next + LEFT_LONG));
     }
     if (t % ask == ask - 1 && (t >= ask || n > ROUNDS_FEW)) {
       PetscCall(exec->backend->copy(exec, most, next, sizeof(most), HYB_COPY_DEVICE_TO_HOST));
       if (!most[hops == 2 ? LEFT_VERTICES : LEFT_OPEN] && !most[LEFT_LONG]) break;
     }
   }
-  *rounds = PetscMin(t + 1, ROUNDS_MOST);
-  if (t == ROUNDS_MOST) PetscCall(Finish(exec, work, G, hops, key));
+  *rounds = t;
   PetscCall(HybArenaFree(work, &left));
   for (int k = 0; k < 2; k++) PetscCall(HybArenaFree(work, &vertices[k], &rows[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the same with keys of 32 bits, and of two steps, which read the graph again and again, with such columns */
+PetscErrorCode NarrowRounds(const HybExec *exec, HybArena *work, const HybCSR *G, const AggLong *l, int hops, PetscInt *key, int *rounds)
+{
+  const PetscCount n = G->m;
+  int             *narrow, *near = nullptr;
+  size_t           spare;
+
+  PetscFunctionBegin;
+  PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, 2 * n, sizeof(*narrow), &narrow));
+  PetscCall(HybMemorySpare(exec, &spare));
+  if (hops == 2 && (size_t)G->nnz * sizeof(*near) <= spare) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, G->nnz, sizeof(*near), &near));
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) { narrow[k] = key[k] == PETSC_MAX_INT ? INT_MAX : (int)key[k]; });
+  PetscCall(Rounds<int>(exec, work, G, l, hops, narrow, narrow + n, near, rounds));
+  HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) { key[k] = narrow[k] == INT_MAX ? PETSC_MAX_INT : (PetscInt)narrow[k]; });
+  PetscCall(HybArenaFree(work, &near, &narrow));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+} // namespace
+
+PetscErrorCode HybAggRoots_CUDA(const HybExec *exec, HybArena *work, const HybCSR *G, const AggLong *l, int hops, PetscInt *key, PetscInt *spare, int *rounds)
+{
+  const bool narrow = sizeof(PetscInt) > sizeof(int) && G->m < INT_MAX;
+  int        t      = 0;
+
+  PetscFunctionBegin;
+  *rounds = 0;
+  if (!G->m) PetscFunctionReturn(PETSC_SUCCESS);
+  if (narrow)
+    PetscCall(NarrowRounds(exec, work, G, l, hops, key, &t));
+  else
+    PetscCall(Rounds<PetscInt>(exec, work, G, l, hops, key, spare, nullptr, &t));
+  *rounds = PetscMin(t + 1, ROUNDS_MOST);
+  if (t == ROUNDS_MOST) PetscCall(Finish(exec, work, G, hops, key));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

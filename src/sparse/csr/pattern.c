@@ -152,28 +152,26 @@ PetscErrorCode HybCSRCheck_Host(const HybExec *exec, HybArena *work, const HybCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* sums in PetscInt, so that the loop is done several rows at a time; there are no more of them than that holds */
+#define LENGTHS_ROWS 1024 /* done at a time */
+
+/* Sums in PetscInt, so that the loop is done several rows at a time; there are no more of them than that holds. Lengths
+   go to a small array first: large arrays begin at the same place of a page, and a core that reads one and writes
+   another at the same distance from there takes the reads for reads of what it writes. */
 HYB_MULTIVERSION void HybCSRRowLengthsPart(PetscInt from, PetscInt to, const PetscInt *i, PetscInt *const length[2], PetscInt *longest, PetscInt *nonempty)
 {
-  PetscInt most = 0, n = 0;
+  PetscInt most = 0, n = 0, some[LENGTHS_ROWS];
 
-  if (length) {
-    PetscInt *restrict const one = length[0], *restrict const other = length[1];
+  for (PetscInt r = from; r < to; r += LENGTHS_ROWS) {
+    const PetscInt rows = PetscMin(LENGTHS_ROWS, to - r), *restrict const begin = i + r;
 
-    for (PetscInt r = from; r < to; r++) {
-      const PetscInt l = i[r + 1] - i[r];
+    for (PetscInt k = 0; k < rows; k++) {
+      const PetscInt l = begin[k + 1] - begin[k];
 
-      one[r] = other[r] = l;
-      most              = PetscMax(most, l);
+      some[k] = l;
+      most    = PetscMax(most, l);
       n += l > 0;
     }
-  } else {
-    for (PetscInt r = from; r < to; r++) {
-      const PetscInt l = i[r + 1] - i[r];
-
-      most = PetscMax(most, l);
-      n += l > 0;
-    }
+    for (int w = 0; length && w < 2; w++) (void)memcpy(length[w] + r, some, sizeof(PetscInt) * (size_t)rows);
   }
   *longest  = most;
   *nonempty = n;
