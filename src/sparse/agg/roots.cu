@@ -91,24 +91,35 @@ static __device__ __forceinline__ bool Open(K key)
   return key > 0 && key < Sweep<K>::INF;
 }
 
-/* the least of what the neighbours from begin + lane on have, every W-th of them */
+/* the least of what a row's n columns have, of every W-th of them from lane on, two under way together; near: NULL, or
+   where these columns go in fewer bits */
+template <int W, class J, class K>
+static __device__ __forceinline__ K LeastOf(K n, const J *j, int lane, const K *source, K *near)
+{
+  K least = Sweep<K>::INF;
+
+  for (K e = lane; e < n; e += 2 * W) {
+    const bool two = e + W < n;
+    const J    one = j[e], other = two ? j[e + W] : one;
+
+    if (sizeof(K) < sizeof(J) && near) {
+      near[e] = (K)one;
+      if (two) near[e + W] = (K)other;
+    }
+    least = HybMin()(least, HybMin()(source[one], source[other]));
+  }
+  return least;
+}
+
 template <int SWEEP, int W, class K>
 static __device__ __forceinline__ K Least(const Sweep<K> &a, int lane, PetscInt begin, PetscInt end)
 {
   const K *const source = SWEEP == SWEEP_DECIDE ? a.low : a.key;
-  K              least  = Sweep<K>::INF;
+  K *const       near   = a.near ? a.near + begin : nullptr;
+  const K        n      = (K)(end - begin);
 
-  if (sizeof(K) < sizeof(PetscInt) && a.near && !a.first) {
-    for (PetscInt e = begin + lane; e < end; e += W) least = HybMin()(least, source[a.near[e]]);
-  } else {
-    for (PetscInt e = begin + lane; e < end; e += W) {
-      const PetscInt w = a.gj[e];
-
-      if (sizeof(K) < sizeof(PetscInt) && a.near) a.near[e] = (K)w;
-      least = HybMin()(least, source[w]);
-    }
-  }
-  return least;
+  if (sizeof(K) < sizeof(PetscInt) && near && !a.first) return LeastOf<W>(n, near, lane, source, (K *)nullptr);
+  return LeastOf<W>(n, a.gj + begin, lane, source, near);
 }
 
 /* what the minimum over v's row means, by one of the threads that found it; does v stay in the list? */
