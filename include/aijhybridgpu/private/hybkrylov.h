@@ -111,6 +111,7 @@ typedef struct _HybKrylovOps {
   PetscErrorCode (*project)(const HybExec *, const HybKrylovBasis *, PetscInt k, const HybScalar *w, HybScalar *g);
   PetscErrorCode (*update)(const HybExec *, const HybKrylovBasis *, PetscInt k, PetscReal s, const HybScalar *c, const HybScalar *w);
   /* The conjugate gradient method; NULL on the host. Nothing waits, and all launches are the same in each iteration.
+     cgbegin: r = b and to = x, which may be one array; and, if first is not NULL, its z of y = r.
      cgproducts: z r, |z|^2 and |r|^2.
      cgdirection: x += a p with the step before's a and p, whose a is betaold/(p w), unless that was HYB_CG_STOPPED or
      there was none, which betaold = 0 says; then p = z + (beta/betaold) p, or p = z. z NULL: x alone, after the last
@@ -122,6 +123,7 @@ typedef struct _HybKrylovOps {
      Of vectors that are distributed over processes the caller adds what cgproducts() left in the HYB_CG_SUMS numbers
      from HYB_CG_BETA on, and what cgcurvature() left in HYB_CG_DPI, over the processes; n may be 0. cgconclude: what
      cgproducts() does otherwise once it has the numbers, HYB_CG_LAST and the letter. */
+  PetscErrorCode (*cgbegin)(const HybExec *, PetscCount n, const HybScalar *b, HybScalar *r, const HybScalar *x, HybScalar *to, const HybSpMVFirst *first);
   PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);
   PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p, HybScalar *x, HybScalar *to);
   PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w);

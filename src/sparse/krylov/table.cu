@@ -457,8 +457,7 @@ static __device__ __forceinline__ void CGConcludes(const HybCG &cg)
     HybScalar *const letter = cg.letters + (PetscCount)turn * (HYB_LETTER_BYTES / sizeof(HybScalar));
 #pragma unroll
     for (int q = 0; q < HYB_CG_NUMBERS; q++) letter[q] = cg.s[q];
-    cg.s[HYB_CG_TURN] = HybScalar((turn + 1) % HYB_LETTERS);
-    __threadfence_system();
+    cg.s[HYB_CG_TURN] = HybScalar((turn + 1) % HYB_LETTERS); /* the host reads it after an event: no fence */
   }
 }
 
@@ -533,6 +532,31 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGLeft(PetscCount block
   if (CGSums(sum, cg.s + HYB_CG_NUMBERS, cg.arrived, total)) CGKeep(cg, total);
 }
 
+/* the first step of a cycle, where it is made in a pass over its right-hand side */
+static __device__ __forceinline__ void CGFirst(const HybSpMVFirst &first, PetscCount i, PetscCount n, bool aligned, const KrylovPack &dinv, KrylovPack r)
+{
+  const PetscReal c = first.c[0];
+
+#pragma unroll
+  for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = KrylovReal(c, HybMul(dinv.v[q], r.v[q]));
+  KrylovStore(first.z, i, n, aligned, r);
+}
+
+template <bool FIRST>
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGBegin(PetscCount n, bool aligned, const HybScalar *b, HybScalar *r, const HybScalar *x, HybScalar *to, HybSpMVFirst first)
+{
+  HybChainWait();
+  const PetscCount i = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
+  KrylovPack       dd;
+
+  if (i >= n) return;
+  if constexpr (FIRST) dd = KrylovLoad(first.dinv, i, n, aligned);
+  const KrylovPack bb = KrylovLoad(b, i, n, aligned);
+  KrylovStore(r, i, n, aligned, bb);
+  if (to != x) KrylovStore(to, i, n, aligned, KrylovLoad(x, i, n, aligned));
+  if constexpr (FIRST) CGFirst(first, i, n, aligned, dd, bb);
+}
+
 /* z NULL: x alone, which goes to `to` */
 static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, const HybScalar *z, HybScalar *p, HybScalar *x, HybScalar *to)
 {
@@ -603,12 +627,21 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, 
     for (int q = 0; q < KRYLOV_PACK; q++) rr.v[q] = rr.v[q] - HybMul(a, ww.v[q]);
     KrylovStore(r, i, n, aligned, rr);
   }
-  if constexpr (FIRST) {
-    const PetscReal c = first.c[0];
-#pragma unroll
-    for (int q = 0; q < KRYLOV_PACK; q++) rr.v[q] = KrylovReal(c, HybMul(dd.v[q], rr.v[q]));
-    KrylovStore(first.z, i, n, aligned, rr);
-  }
+  if constexpr (FIRST) CGFirst(first, i, n, aligned, dd, rr);
+}
+
+static PetscErrorCode HybKrylovCGBegin_CUDA(const HybExec *exec, PetscCount n, const HybScalar *b, HybScalar *r, const HybScalar *x, HybScalar *to, const HybSpMVFirst *first)
+{
+  const HybSpMVFirst none = {nullptr, nullptr, nullptr}, f = first ? *first : none;
+  const bool         aligned = KrylovAligned(b) && KrylovAligned(r) && KrylovAligned(x) && KrylovAligned(to) && KrylovAligned(f.dinv) && KrylovAligned(f.z);
+
+  PetscFunctionBegin;
+  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybDispatch(first != nullptr, HybFlags(), [&](auto FIRST) {
+    HYB_LAUNCH_CHAINED(n, (CGBegin<FIRST>), HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, aligned, b, r, x, to, f);
+    return PETSC_SUCCESS;
+  }));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode HybKrylovCGProducts_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, const HybScalar *r)
@@ -687,6 +720,7 @@ const HybKrylovOps               HybKrylovCUDA = {
                 .step            = HybKrylovStep_CUDA,
                 .project         = HybKrylovProject_CUDA,
                 .update          = HybKrylovUpdate_CUDA,
+                .cgbegin         = HybKrylovCGBegin_CUDA,
                 .cgproducts      = HybKrylovCGProducts_CUDA,
                 .cgdirection     = HybKrylovCGDirection_CUDA,
                 .cgcurvature     = HybKrylovCGCurvature_CUDA,

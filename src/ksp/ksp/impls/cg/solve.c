@@ -480,16 +480,29 @@ static void SolveAim(Solve *s, PetscBool first)
   SOLVE_DO(s, s->cycle->exec.backend->copy(&s->cycle->exec, s->cg->numbers.s + HYB_CG_GOAL, aim, sizeof(aim), HYB_COPY_HOST_TO_DEVICE));
 }
 
+/* r, and x where it iterates; from a zero guess the cycle's first step is made on the way */
+static void SolveResidual(Solve *s)
+{
+  const HybExec   *exec = &s->cycle->exec;
+  const HybScalar *x    = (const HybScalar *)s->x.there;
+  HybSpMVFirst     first;
+
+  if (s->ksp->guess_zero) {
+    s->cycle->begun = (PetscBool)(!s->several && HybCycleFirst(s->cycle, (HybScalar *)s->z.there, &first));
+    SOLVE_DO(s, exec->backend->krylov->cgbegin(exec, s->n, (const HybScalar *)s->b.there, (HybScalar *)s->r.there, x, s->sum, s->cycle->begun ? &first : NULL));
+    return;
+  }
+  if (s->sum != x) SOLVE_DO(s, exec->backend->copy(exec, s->sum, x, sizeof(HybScalar) * (size_t)s->n, HYB_COPY_DEVICE_TO_DEVICE));
+  SolveMult(s, exec, s->x.there, HYB_SPMV_RESIDUAL, s->b.there, s->r.there);
+}
+
 /* r, z = M r and their products; from a zero guess the first iteration is on its way before the norm is read */
 static void SolveFirst(Solve *s)
 {
   const KSP      ksp  = s->ksp;
   const HybExec *exec = &s->cycle->exec;
 
-  if (ksp->guess_zero)
-    SOLVE_DO(s, exec->backend->copy(exec, s->r.there, s->b.there, sizeof(HybScalar) * (size_t)s->n, HYB_COPY_DEVICE_TO_DEVICE));
-  else
-    SolveMult(s, exec, s->x.there, HYB_SPMV_RESIDUAL, s->b.there, s->r.there);
+  SolveResidual(s);
   if (s->several) SOLVE_DO(s, SolveGraph(s)); /* before what tells others of a failure */
   if (s->several && HybCGAsksForB(ksp)) SolveNormOfB(s);
   if (ksp->guess_zero) SolveAim(s, PETSC_TRUE);
@@ -639,8 +652,6 @@ static PetscErrorCode SolveGetArrays(Solve *s)
 static PetscErrorCode SolveArrays(Solve *s)
 {
   KSP            ksp    = s->ksp;
-  const HybExec *exec   = &s->cycle->exec;
-  const size_t   bytes  = sizeof(HybScalar) * (size_t)s->n;
   HybVecAccess  *lent[] = {&s->p, &s->z, &s->r, &s->x, &s->b};
   PetscBool      begun  = PETSC_FALSE;
   PetscErrorCode ierr, before;
@@ -662,8 +673,7 @@ static PetscErrorCode SolveArrays(Solve *s)
   if (!ierr) { /* of several processes: of all */
     begun  = PETSC_TRUE;
     s->sum = s->cg->x && s->cg->solved ? s->cg->x : (HybScalar *)s->x.there;
-    if (s->sum != (HybScalar *)s->x.there) SOLVE_DO(s, exec->backend->copy(exec, s->sum, s->x.there, bytes, HYB_COPY_DEVICE_TO_DEVICE));
-    ierr = SolveIterate(s);
+    ierr   = SolveIterate(s);
     if (s->several) ierr = SolveTogether(s, ierr);
     if (!ierr && s->vain) HybMGArraysInVain(s->mg);
     if (!ierr && s->queued > s->read && !s->cg->graph) HybMGArraysInVain(s->mg);
