@@ -62,6 +62,9 @@ struct _HybBackend {
   PetscErrorCode (*prefetch)(const HybExec *, const void *, size_t bytes, PetscBool todevice);
   /* Fills all of the report. The call asks the card, which takes long. */
   PetscErrorCode (*memory)(HybMemoryReport *);
+  /* Can this process take so many bytes more? Where it cannot, what is offered (HybSpare) has been given back, and the
+     report is memory()'s. The card is not asked for a few: that takes as long as to send them. NULL on the host. */
+  PetscErrorCode (*room)(const HybExec *, size_t bytes, HybMemoryReport *, PetscBool *fits);
   /* Fills the report without asking the card. restart: since begins anew. */
   PetscErrorCode (*usage)(HybMemoryReport *, PetscBool restart);
   /* Puts memory behind at least the first bytes of ptr (HYB_MEM_GROWING); *mapped = bytes that are there now. */

@@ -130,6 +130,10 @@ PETSC_INTERN PetscErrorCode HybContainerCompose(PetscObject, const char *name, v
 PETSC_INTERN PetscErrorCode HybContainerGet(PetscObject, const char *name, void *pointer);
 PETSC_INTERN PetscErrorCode HybContainerFree(void *pointer); /* PetscFree(), as a destroy */
 
+/* PETSC_ERR_MEM, with the numbers and what to do, where x cannot have so many bytes more; asked before anything is
+   taken. what they are for, as of printf() */
+PETSC_INTERN PetscErrorCode HybMatRoom(const HybExec *x, size_t bytes, const char *what, ...);
+
 /* Counts that -mat_aijhybridgpu_view_counts shows of algebraic multigrid */
 typedef enum {
   HYB_GAMG_SETUPS,      /* set-ups whose finest level the plugin made */

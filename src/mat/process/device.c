@@ -3,6 +3,7 @@
 */
 #include "process.h"
 #include <ctype.h>
+#include <stdarg.h>
 #if defined(PETSC_HAVE_CUDA)
   #include <petscdevice.h>
 #endif
@@ -136,6 +137,23 @@ PetscErrorCode HybGlueGetDevice(PetscBool required, const HybBackend **device)
   if (!*device && required && islower((unsigned char)g->whynodevice[1])) g->whynodevice[0] = (char)tolower((unsigned char)g->whynodevice[0]);
   PetscCheck(*device || !required, PETSC_COMM_SELF, PETSC_ERR_GPU, "-mat_aijhybridgpu_backend cuda was asked for, but %s; use -mat_aijhybridgpu_backend host or auto", g->whynodevice);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybMatRoom(const HybExec *x, size_t bytes, const char *what, ...)
+{
+  HybMemoryReport r;
+  PetscBool       fits = PETSC_TRUE;
+  char            text[256];
+  va_list         numbers;
+
+  PetscFunctionBegin;
+  if (x->backend->room) PetscCall((*x->backend->room)(x, bytes, &r, &fits));
+  if (fits) PetscFunctionReturn(PETSC_SUCCESS);
+  va_start(numbers, what);
+  (void)PetscVSNPrintf(text, sizeof(text), what, NULL, numbers);
+  va_end(numbers);
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu free of %zu%s, for %s" HYB_MEMORY_HINT ". Nothing has been taken. A process needs less of its card where more have one each%s%s; -mat_aijhybridgpu_backend host needs none", bytes, r.free_bytes, r.total_bytes,
+          HybGlueState.options.memorylimit > 0 ? " (-mat_aijhybridgpu_memory_limit)" : "", text, PetscDefined(USE_64BIT_INDICES) ? ", with a PETSc of 32-bit indices" : "", PetscDefined(USE_REAL_DOUBLE) ? ", with one of single precision" : "");
 }
 
 /* the stream that PETSc's vectors use, so that nothing needs to wait */

@@ -80,6 +80,7 @@ static const HybBackend HybBackendCUDA = {
   .lock      = HybDeviceLock,
   .prefetch  = HybDevicePrefetch,
   .memory    = HybDeviceMemory,
+  .room      = HybDeviceRoom,
   .usage     = HybDeviceUsage,
   .grow      = HybDeviceGrow,
   .enter     = HybDeviceEnter,

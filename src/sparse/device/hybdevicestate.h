@@ -71,6 +71,7 @@ extern PetscBool           HybDeviceRecording(const HybExec *);
 extern PetscErrorCode      HybDeviceLock(const HybExec *, void *, size_t, PetscBool);
 extern PetscErrorCode      HybDevicePrefetch(const HybExec *, const void *, size_t, PetscBool);
 extern PetscErrorCode      HybDeviceMemory(HybMemoryReport *);
+extern PetscErrorCode      HybDeviceRoom(const HybExec *, size_t, HybMemoryReport *, PetscBool *);
 extern PetscErrorCode      HybDeviceUse(void *);
 static inline cudaStream_t HybDeviceOrder(const HybExec *exec)
 {

@@ -46,6 +46,7 @@ static const size_t HybFewBytes = (size_t)64 << 10;
 static const size_t HybFewestBytes = (size_t)16 << 10;
 static const size_t HybLargeChunk  = (size_t)16 << 20;
 static const size_t HybLargeCopy   = 4 * HybLargeChunk; /* from so many bytes on a copy goes by large pieces */
+static const size_t HybRoomAsked   = HybLargeCopy;      /* and before it the card is asked whether there is room */
 static const size_t HybFirstChunk  = (size_t)1 << 20;
 /* Pieces of other copies. Their buffers are others, where these come first: they stay when large ones come, to release
    one waits for the device. */
@@ -69,8 +70,9 @@ enum {
 static HybStage stage_[HYB_STAGE_ALL];
 static size_t   expected_; /* of the pool, soon */
 
-/* what the card has free, as far as it may be believed, counting what our pools hold unused */
-static cudaError_t HybDeviceFreeBytes(size_t *freebytes, size_t *total)
+/* what the card has free, as far as it may be believed, counting what our pools hold unused, and bytes that others
+   would make room for */
+static cudaError_t HybDeviceFreeBytes(size_t others, size_t *freebytes, size_t *total)
 {
   HybDeviceState *d = &hybdevice_;
   size_t          f, t, ours = d->device_bytes + d->managed_bytes, limit = d->services.memory_limit;
@@ -85,7 +87,7 @@ static cudaError_t HybDeviceFreeBytes(size_t *freebytes, size_t *total)
     if (err != cudaSuccess) return err;
     if (reserved > used) f += (size_t)(reserved - used);
   }
-  f += HybManagedKept();
+  f += HybManagedKept() + others;
   if (f > t) f = t;
   if (limit && t > limit) t = limit;
   if (limit && f > (limit > ours ? limit - ours : 0)) f = limit > ours ? limit - ours : 0;
@@ -170,7 +172,7 @@ bool HybDeviceSetUp(const HybServices *services, char *message, size_t length)
   } else
     HybTry(cudaSetDevice(d->device));
   d->managed = d->managedpool && !services->mirror;
-  HybTry(HybDeviceFreeBytes(&f, &t));
+  HybTry(HybDeviceFreeBytes(0, &f, &t));
   /* this node's processes: all on the card that is named, else dealt to the cards in turn. Where the turn would have
      given this one another card they were dealt in some other way, and any number of them may be on this one. */
   d->sharing = services->processes > 0 ? services->processes : 1;
@@ -266,7 +268,7 @@ PetscErrorCode HybDeviceAlloc(const HybExec *exec, HybMem mem, size_t bytes, voi
     size_t f = 0, t = 0;
     *ptr = nullptr;
     (void)cudaGetLastError();
-    HybCallCUDA(HybDeviceFreeBytes(&f, &t));
+    HybCallCUDA(HybDeviceFreeBytes(0, &f, &t));
     SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu of %zu free" HYB_MEMORY_HINT, bytes, f, t);
   }
   if (err != cudaSuccess) {
@@ -403,7 +405,7 @@ static size_t HybPoolExpects(size_t bytes)
   size_t f = 0, t = 0;
 
   if (hybdevice_.services.memory_limit) return 0;
-  if (HybDeviceFreeBytes(&f, &t) != cudaSuccess) {
+  if (HybDeviceFreeBytes(0, &f, &t) != cudaSuccess) {
     (void)cudaGetLastError(); /* no launch's */
     return 0;
   }
@@ -653,6 +655,33 @@ PetscErrorCode HybDeviceMemory(HybMemoryReport *r)
   PetscFunctionBegin;
   PetscCall(HybDeviceUsage(r, PETSC_FALSE));
   PetscCall(HybDeviceEnter());
-  HybCallCUDA(HybDeviceFreeBytes(&r->free_bytes, &r->total_bytes));
+  HybCallCUDA(HybDeviceFreeBytes(0, &r->free_bytes, &r->total_bytes));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Other memory pushes managed memory of any process to the host: it is slow from there on, but so the card has room.
+   What does not fit even then does not fit for certain. */
+PetscErrorCode HybDeviceRoom(const HybExec *exec, size_t bytes, HybMemoryReport *r, PetscBool *fits)
+{
+  const HybDeviceState *d     = &hybdevice_;
+  const size_t          limit = d->services.memory_limit, ours = d->device_bytes + d->managed_bytes;
+
+  PetscFunctionBegin;
+  *fits = PETSC_TRUE;
+  if (bytes < HybRoomAsked && (!limit || (ours <= limit && bytes <= limit - ours))) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int attempt = 0; attempt < 3; attempt++) {
+    bool any;
+
+    if (attempt == 1) {
+      HybCrewAheadWait(); /* that thread may have the pool's memory in hand */
+      PetscCall(HybDeviceTrim(HybDeviceOrder(exec)));
+    }
+    if (attempt == 2) PetscCall(HybSpareGiveBack(bytes, &any));
+    PetscCall(HybDeviceUsage(r, PETSC_FALSE));
+    PetscCall(HybDeviceEnter());
+    HybCallCUDA(HybDeviceFreeBytes(d->managed_bytes + (size_t)(d->sharing - 1) * d->managed_share, &r->free_bytes, &r->total_bytes));
+    *fits = (PetscBool)(bytes <= r->free_bytes);
+    if (*fits || bytes > r->total_bytes) break;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

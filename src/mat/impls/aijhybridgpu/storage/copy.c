@@ -17,6 +17,16 @@ static PetscErrorCode HybCopyForget(Mat A, Mat_SeqAIJHybridGPU *hyb)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Asked for all that is to be sent, before the device gives any */
+static PetscErrorCode HybCopyFits(const HybExec *x, const HybCSR *host, PetscBool pattern, PetscBool values)
+{
+  const size_t i = pattern ? sizeof(PetscInt) * ((size_t)host->m + 1) : 0, j = pattern ? sizeof(PetscInt) * (size_t)host->nnz : 0, a = values ? sizeof(HybScalar) * (size_t)host->nnz : 0;
+
+  PetscFunctionBegin;
+  PetscCall(HybMatRoom(x, i + j + a, "a matrix of %" PetscInt_FMT " rows and %" PetscInt64_FMT " nonzeros (row offsets %zu, columns %zu, values %zu)", host->m, (PetscInt64)host->nnz, i, j, a));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode HybCopyPattern(Mat A, Mat_SeqAIJHybridGPU *hyb, const HybExec *x, const HybCSR *host, const HybPatternKey *key)
 {
   HybDeviceCopy *d = &hyb->copy;
@@ -87,6 +97,7 @@ PetscErrorCode HybViewSend(HybView *v, PetscBool values)
       PetscCall(HybViewOpen(v->A, v)); /* promoted values have returned to AIJ's array */
     }
   }
+  if (!d->pattern || (values && !d->csr.a)) PetscCall(HybCopyFits(&v->x, &v->host, (PetscBool)!d->pattern, values));
   if (!d->pattern) PetscCall(HybCopyPattern(v->A, hyb, &v->x, &v->host, &v->key));
   if (values) {
     const PetscBool current = HybMarkCurrent(&d->mark, state);
@@ -124,6 +135,7 @@ PetscErrorCode HybOperandSend(Mat A, const HybLent *l, const HybExec *x, PetscBo
   if (MatIsSeqAIJHybridGPU(A))
     PetscCall(MatSeqAIJHybridGPUGetDeviceCSR(A, x, values, csr));
   else {
+    PetscCall(HybCopyFits(x, &l->csr, PETSC_TRUE, values));
     PetscCall(HybCSRCopy(x, sent, HYB_MEM_DEVICE, &l->csr, values, HYB_COPY_HOST_TO_DEVICE, csr));
     PetscCall(HybLogToDevice(sizeof(PetscInt) * ((PetscLogDouble)l->csr.nnz + l->csr.m + 1) + (values ? sizeof(HybScalar) * (PetscLogDouble)l->csr.nnz : 0)));
   }
