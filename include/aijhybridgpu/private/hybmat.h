@@ -133,6 +133,9 @@ PETSC_INTERN PetscErrorCode HybContainerFree(void *pointer); /* PetscFree(), as 
 /* PETSC_ERR_MEM, with the numbers and what to do, where x cannot have so many bytes more; asked before anything is
    taken. what they are for, as of printf() */
 PETSC_INTERN PetscErrorCode HybMatRoom(const HybExec *x, size_t bytes, const char *what, ...);
+/* for -mat_aijhybridgpu_view_memory: a set-up of multigrid is expected to come to so many bytes of the device, others'
+   included */
+PETSC_INTERN void HybMatPlanned(size_t bytes);
 
 /* Counts that -mat_aijhybridgpu_view_counts shows of algebraic multigrid */
 typedef enum {

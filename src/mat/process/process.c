@@ -54,21 +54,27 @@ PetscErrorCode HybCountGAMG(HybGAMGCount which)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+void HybMatPlanned(size_t bytes)
+{
+  HybGlueState.counts.planned = PetscMax(HybGlueState.counts.planned, bytes);
+}
+
 /* Every byte that the plugin holds or held is counted at its allocation. any, which may be NULL: whether there ever was
    one. */
 PetscErrorCode HybGlueDescribeMemory(char text[], size_t length, PetscBool *any)
 {
   const HybGlue  *g = &HybGlueState;
   HybMemoryReport host, device;
-  char            where[64] = "";
+  char            where[64] = "", planned[64] = "";
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&device, sizeof(device)));
   PetscCall(HybBackendHost.usage(&host, PETSC_FALSE));
   if (g->device) PetscCall(g->device->usage(&device, PETSC_FALSE));
   if (device.cards) PetscCall(PetscSNPrintf(where, sizeof(where), "card %d of %d at %s, ", device.card, device.cards, device.bus));
-  PetscCall(PetscSNPrintf(text, length, "%sbytes now / at most: device %zu / %zu, managed %zu / %zu of a share of %zu, kept of it for later %zu, pinned %zu / %zu, host arenas %zu / %zu; over the bus to the device %.0f, to the host %.0f", where, device.device_bytes, device.device_peak, device.managed_bytes, device.managed_peak,
-                          device.managed_share, device.managed_kept, device.pinned_bytes, device.pinned_peak, host.device_bytes, host.device_peak, (double)g->counts.todevice, (double)g->counts.tohost));
+  if (g->counts.planned) PetscCall(PetscSNPrintf(planned, sizeof(planned), ", planned for multigrid %zu", g->counts.planned));
+  PetscCall(PetscSNPrintf(text, length, "%sbytes now / at most: device %zu / %zu, managed %zu / %zu of a share of %zu, kept of it for later %zu, pinned %zu / %zu, host arenas %zu / %zu%s; over the bus to the device %.0f, to the host %.0f", where, device.device_bytes, device.device_peak, device.managed_bytes, device.managed_peak,
+                          device.managed_share, device.managed_kept, device.pinned_bytes, device.pinned_peak, host.device_bytes, host.device_peak, planned, (double)g->counts.todevice, (double)g->counts.tohost));
   if (any) *any = (PetscBool)(host.device_peak || device.device_peak || device.managed_peak || device.pinned_peak);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

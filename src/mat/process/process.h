@@ -31,7 +31,9 @@ typedef struct {
   PetscCount     ntodevice, ntohost; /* copies over the bus */
   PetscCount     mults, assemblies, products, fallbacks, fallbacksasked, deviceops;
   PetscCount     gamg[HYB_GAMG_COUNTS];
-  PetscCount     stagedmults; /* products on the device that had a vector of the host */
+  /* bytes of the device that a set-up of multigrid was expected to come to, the most of all */
+  size_t     planned;
+  PetscCount stagedmults; /* products on the device that had a vector of the host */
   /* products of parallel matrices, vectors on the device, for which other processes' entries came through the host */
   PetscCount     hosthalos;
   PetscLogDouble hosthalobytes; /* bytes of these entries */

@@ -24,7 +24,6 @@
   #include "../../../smoothers.h"
   #include "aijhybridgpu/private/hybkrylov.h"
 
-  #define ESTIMATE_STEPS 10
   /* rows from which a plan pays for ten products, which looks at the pattern and waits */
   #define ESTIMATE_PLAN (1 << 17)
   #define ESTIMATE_ROWS 200 /* with fewer, PETSc's KSP takes no longer, and the last steps may be rounding */
@@ -151,6 +150,18 @@ static PetscErrorCode HybEstimateMay(Mat A, const HybExec *x, PetscMPIInt size, 
   *may   = (PetscBool)!some[0];
   *waits = (PetscBool)(some[1] != 0);
   if (size > 1 && *may) PetscCall(HybMatParArraysBegin(A, NULL, y, may));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode HybGAMGEstimateMay(Mat A, const HybExec *x, PetscBool *may)
+{
+  PetscMPIInt size;
+  PetscBool   waits = PETSC_FALSE;
+  HybExec     y;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  PetscCall(HybEstimateMay(A, x, size, &y, may, &waits));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -89,7 +89,10 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
     PetscCall((*h->petsc.ops.creategraph)(pc, A, G));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (HybGAMGData(pc)->current_level == HybGAMGFirst(pc)) PetscCall(HybCountGAMG(HYB_GAMG_SETUPS));
+  if (HybGAMGData(pc)->current_level == HybGAMGFirst(pc)) {
+    PetscCall(HybGAMGPlan(pc, h, A));
+    PetscCall(HybCountGAMG(HYB_GAMG_SETUPS));
+  }
   PetscCall(HybCountGAMG(HYB_GAMG_LEVELS));
   PetscCall(PetscLogEventBegin(EVENT(COARSEN), 0, 0, 0, 0));
   PetscCall(PetscLogEventEnd(EVENT(COARSEN), 0, 0, 0, 0));
