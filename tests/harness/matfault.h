@@ -9,6 +9,9 @@
 #include <aijhybridgpu/private/hyb.h>
 #include <string.h>
 
+/* of the next hook: bytes of the card that may be used; 0: no limit */
+static size_t MatTestMemoryLimit;
+
 /* *device, if not NULL: the library's backend, NULL where no library is named */
 static inline PetscErrorCode MatTestHook(int (*fault)(const char *), const HybBackend **device)
 {
@@ -37,8 +40,9 @@ static inline PetscErrorCode MatTestHook(int (*fault)(const char *), const HybBa
   services.locked_fraction  = 0.25;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &services.processes));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &services.rank));
-  services.mirror = (int)mirror;
-  services.fault  = fault;
+  services.memory_limit = MatTestMemoryLimit;
+  services.mirror       = (int)mirror;
+  services.fault        = fault;
   PetscCheck(!(*get)(&stamp, &services, &backend, message, sizeof(message)), PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", message);
   if (device) *device = backend;
   PetscFunctionReturn(PETSC_SUCCESS);
