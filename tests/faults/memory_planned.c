@@ -1,8 +1,9 @@
 /*
-  What does not fit on the card is refused with the numbers, before anything is taken. A matrix beside another one, whose
-  message names rows, nonzeros and bytes, and which is sent once the other one is gone; the set-up of GAMG where the
-  least that it needs does not fit, on all processes if on one, after which the same PC is set up with more room and the
-  matrix serves on the host; and what such a set-up is expected to hold, with its solve, beside what it held at most.
+  What does not fit on the card is refused with the numbers, before anything is taken. A matrix beside another one,
+  whose message names rows, nonzeros and bytes, and which is sent once the other one is gone; the set-up of GAMG where
+  the least that it needs does not fit, on all processes if on one, after which the same PC is set up with more room and
+  the matrix serves on the host; and what such a set-up is expected to hold, with its solve, beside what it held at
+  most.
 
 TEST np=1 @emulated
 TEST np=1,2 @emulated -mat_aijhybridgpu_memory mirror -estimate
@@ -22,14 +23,14 @@ static PetscErrorCode Catch(MPI_Comm comm, int line, const char *function, const
 }
 
 /* error = call, whose message is kept */
-#define CAUGHT(error, call)                          \
-  do {                                               \
-    STACK_SAVE;                                      \
-    Message[0] = 0;                                  \
-    PetscCall(PetscPushErrorHandler(Catch, NULL));   \
-    error = call;                                    \
-    PetscCall(PetscPopErrorHandler());               \
-    STACK_RESTORE;                                   \
+#define CAUGHT(error, call)                        \
+  do {                                             \
+    STACK_SAVE;                                    \
+    Message[0] = 0;                                \
+    PetscCall(PetscPushErrorHandler(Catch, NULL)); \
+    error = call;                                  \
+    PetscCall(PetscPopErrorHandler());             \
+    STACK_RESTORE;                                 \
   } while (0)
 
 static PetscErrorCode Held(size_t *now, size_t *most)
@@ -75,7 +76,9 @@ static PetscErrorCode Stencil(PetscInt dim, PetscInt n, PetscBool all, PetscInt 
       const PetscInt dx = d % 3 - 1, dy = d / 3 % 3 - 1, dz = d / 9 - 1, X = x + dx, Y = y + dy, Z = z + dz, c = (X + n * (Y + n * Z)) * bs;
 
       if (X < 0 || Y < 0 || Z < 0 || X >= n || Y >= n || Z >= nz || (!all && PetscAbsInt(dx) + PetscAbsInt(dy) + PetscAbsInt(dz) > 1)) continue;
-      for (PetscInt u = 0; u < bs; u++) PetscCall(MatSetValue(*A, r, c + u, c + u == r ? 27.0 * bs : (c + u) % bs == r % bs ? -1.0 : -0.1, INSERT_VALUES));
+      for (PetscInt u = 0; u < bs; u++) PetscCall(MatSetValue(*A, r, c + u, c + u == r ? 27.0 * bs : (c + u) % bs == r % bs ? -1.0
+                                                                                                                            : -0.1,
+                                                              INSERT_VALUES));
     }
   }
   PetscCall(MatTestAssemble(*A));
