@@ -114,8 +114,9 @@ typedef struct _HybKrylovOps {
      cgbegin: r = b and to = x, which may be one array; and, if first is not NULL, its z of y = r.
      cgproducts: z r, |z|^2 and |r|^2.
      cgdirection: x += a p with the step before's a and p, whose a is betaold/(p w), unless that was HYB_CG_STOPPED or
-     there was none, which betaold = 0 says; then p = z + (beta/betaold) p, or p = z. z NULL: x alone, after the last
-     iteration, and the sum goes to `to`, which may be x.
+     there was none, which betaold = 0 says; then p = z + (beta/betaold) p, or p = z.
+     cgend: after the last iteration, that step of x alone, whose sum goes to `to`, which may be x; iflast: unless
+     HYB_CG_LAST is 0.
      cgcurvature: p w.
      cgupdate: r -= a w with a = beta/(p w), unless HYB_CG_STOPPED or HYB_CG_LAST; and, if first is not NULL, its z of
      y = r. So x is one step behind r. An iteration that turns out to be one too many brings x up to r, and leaves r and
@@ -125,7 +126,8 @@ typedef struct _HybKrylovOps {
      cgproducts() does otherwise once it has the numbers, HYB_CG_LAST and the letter. */
   PetscErrorCode (*cgbegin)(const HybExec *, PetscCount n, const HybScalar *b, HybScalar *r, const HybScalar *x, HybScalar *to, const HybSpMVFirst *first);
   PetscErrorCode (*cgproducts)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, const HybScalar *r);
-  PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p, HybScalar *x, HybScalar *to);
+  PetscErrorCode (*cgdirection)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *z, HybScalar *p, HybScalar *x);
+  PetscErrorCode (*cgend)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *x, HybScalar *to, PetscBool iflast);
   PetscErrorCode (*cgcurvature)(const HybExec *, const HybCG *, PetscCount n, const HybScalar *p, const HybScalar *w);
   /* The same in two parts: what a product with the matrix, or a cycle's last step, leaves (HybSpMVSums), by a launch of
      its own, unless z or p is NULL, then it is there; and the numbers from that. */

@@ -557,33 +557,48 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGBegin(PetscCount n, b
   if constexpr (FIRST) CGFirst(first, i, n, aligned, dd, bb);
 }
 
-/* z NULL: x alone, which goes to `to` */
-static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, const HybScalar *z, HybScalar *p, HybScalar *x, HybScalar *to)
+/* x + a p, of the step before */
+static __device__ __forceinline__ KrylovPack CGMoved(const HybCG &cg, KrylovPack x, const KrylovPack &p)
+{
+  const HybScalar a = cg.s[HYB_CG_BETAOLD] / cg.s[HYB_CG_DPI];
+
+#pragma unroll
+  for (int q = 0; q < KRYLOV_PACK; q++) x.v[q] = x.v[q] + HybMul(a, p.v[q]);
+  return x;
+}
+
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGDirection(PetscCount n, HybCG cg, bool aligned, const HybScalar *z, HybScalar *p, HybScalar *x)
 {
   HybChainWait();
   const PetscCount i      = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
   const HybScalar  before = cg.s[HYB_CG_BETAOLD];
   /* any: there was a step before */
   const bool any = before != HybScalar(0), moves = any && cg.s[HYB_CG_STOPPED] == HybScalar(0);
-  KrylovPack pp, zz, xx;
+  KrylovPack pp;
 
   if (i >= n) return;
   if (any) pp = KrylovLoad(p, i, n, aligned);
-  if (z) zz = KrylovLoad(z, i, n, aligned);
-  if (moves || to != x) xx = KrylovLoad(x, i, n, aligned);
-  if (moves) {
-    const HybScalar a = before / cg.s[HYB_CG_DPI];
-#pragma unroll
-    for (int q = 0; q < KRYLOV_PACK; q++) xx.v[q] = xx.v[q] + HybMul(a, pp.v[q]);
-  }
-  if (moves || to != x) KrylovStore(to, i, n, aligned, xx);
-  if (!z) return;
+  KrylovPack zz = KrylovLoad(z, i, n, aligned);
+  if (moves) KrylovStore(x, i, n, aligned, CGMoved(cg, KrylovLoad(x, i, n, aligned), pp));
   if (any) {
     const HybScalar b = cg.s[HYB_CG_BETA] / before;
 #pragma unroll
     for (int q = 0; q < KRYLOV_PACK; q++) zz.v[q] = zz.v[q] + HybMul(b, pp.v[q]);
   }
   KrylovStore(p, i, n, aligned, zz);
+}
+
+static __global__ __launch_bounds__(KRYLOV_THREADS) void CGEnd(PetscCount n, HybCG cg, bool aligned, const HybScalar *p, const HybScalar *x, HybScalar *to, bool iflast)
+{
+  HybChainWait();
+  const PetscCount i     = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
+  const bool       moves = cg.s[HYB_CG_BETAOLD] != HybScalar(0) && cg.s[HYB_CG_STOPPED] == HybScalar(0);
+
+  if (i >= n || (iflast && cg.s[HYB_CG_LAST] == HybScalar(0))) return;
+  if (moves)
+    KrylovStore(to, i, n, aligned, CGMoved(cg, KrylovLoad(x, i, n, aligned), KrylovLoad(p, i, n, aligned)));
+  else if (to != x)
+    KrylovStore(to, i, n, aligned, KrylovLoad(x, i, n, aligned));
 }
 
 static __global__ __launch_bounds__(KRYLOV_THREADS) void CGCurvature(PetscCount n, HybCG cg, bool aligned, const HybScalar *p, const HybScalar *w)
@@ -651,11 +666,19 @@ static PetscErrorCode HybKrylovCGProducts_CUDA(const HybExec *exec, const HybCG 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybKrylovCGDirection_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, HybScalar *p, HybScalar *x, HybScalar *to)
+static PetscErrorCode HybKrylovCGDirection_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, HybScalar *p, HybScalar *x)
 {
   PetscFunctionBegin;
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
-  HYB_LAUNCH_CHAINED(n, CGDirection, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(p) && KrylovAligned(x) && KrylovAligned(to), z, p, x, to);
+  HYB_LAUNCH_CHAINED(n, CGDirection, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(z) && KrylovAligned(p) && KrylovAligned(x), z, p, x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode HybKrylovCGEnd_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *p, const HybScalar *x, HybScalar *to, PetscBool iflast)
+{
+  PetscFunctionBegin;
+  if (!n) PetscFunctionReturn(PETSC_SUCCESS);
+  HYB_LAUNCH_CHAINED(n, CGEnd, HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, *cg, KrylovAligned(p) && KrylovAligned(x) && KrylovAligned(to), p, x, to, (bool)iflast);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -723,6 +746,7 @@ const HybKrylovOps               HybKrylovCUDA = {
                 .cgbegin         = HybKrylovCGBegin_CUDA,
                 .cgproducts      = HybKrylovCGProducts_CUDA,
                 .cgdirection     = HybKrylovCGDirection_CUDA,
+                .cgend           = HybKrylovCGEnd_CUDA,
                 .cgcurvature     = HybKrylovCGCurvature_CUDA,
                 .cgproductsleft  = HybKrylovCGProductsLeft_CUDA,
                 .cgcurvatureleft = HybKrylovCGCurvatureLeft_CUDA,

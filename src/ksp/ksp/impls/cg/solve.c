@@ -84,6 +84,7 @@ typedef struct {
   PetscInt64     iterations;   /* that were begun */
   PetscInt       queued, read; /* iterations that were launched, and whose numbers are asked for */
   PetscBool      ahead;        /* the next one may be launched before the numbers are read */
+  PetscInt       ended;        /* of this one x's last step is on its way, should the device take it for the last */
   PetscReal      steepest;     /* the least that a norm is expected to be, over the one before it */
   HybVecAccess   b, x, r, z, p;
   HybScalar     *sum;                  /* where x is while it iterates */
@@ -215,7 +216,7 @@ static void SolveStep(Solve *s, const HybExec *exec)
   /* of several processes the finest level may be in the cycle's own graph, which has its first step */
   const PetscBool begins = (PetscBool)((!s->several || !SolveRuns(s, exec)) && HybCycleFirst(s->cycle, z, &first));
 
-  SOLVE_DO(s, ops->cgdirection(exec, &s->cg->numbers, s->n, z, p, s->sum, s->sum));
+  SOLVE_DO(s, ops->cgdirection(exec, &s->cg->numbers, s->n, z, p, s->sum));
   SolveMult(s, exec, s->p.there, HYB_SPMV_SET, NULL, s->z.there); /* w is where z was, as PETSc's is */
   SOLVE_DO(s, SolveCurvature(s, exec, p, z));
   SolveSum(s, exec, HYB_CG_DPI, 1);
@@ -370,6 +371,14 @@ static PetscBool SolveGoesOn(Solve *s)
   return (PetscBool)(HybTuningGet()->iterations_ahead == 2 || ksp->rnorm * s->steepest > ksp->ttol);
 }
 
+/* the last iteration's part of x, where the program has x */
+static void SolveLastStep(Solve *s, PetscBool iflast)
+{
+  const HybExec *exec = &s->cycle->exec;
+
+  SOLVE_DO(s, exec->backend->krylov->cgend(exec, &s->cg->numbers, s->n, (const HybScalar *)s->p.there, s->sum, (HybScalar *)s->x.there, iflast));
+}
+
 /* one iteration, and the wait */
 static PetscErrorCode SolveIteration(Solve *s)
 {
@@ -377,11 +386,16 @@ static PetscErrorCode SolveIteration(Solve *s)
 
   PetscFunctionBegin;
   /* else the one that is on its way has kept r */
-  PetscCheck(s->queued == s->read || s->host[HYB_CG_LAST] == (PetscScalar)0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "KSPCG goes on, and the device took iteration %" PetscInt_FMT " for the last one: -mat_aijhybridgpu_tuning iterations_ahead=0", s->read);
+  PetscCheck((s->queued == s->read && s->ended != s->read) || s->host[HYB_CG_LAST] == (PetscScalar)0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "KSPCG goes on, and the device took iteration %" PetscInt_FMT " for the last one: -mat_aijhybridgpu_tuning iterations_ahead=0", s->read);
   s->read++;
   if (graph) SOLVE_ALWAYS(s, PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
   if (s->queued < s->read) SolveQueue(s);
-  if (SolveGoesOn(s)) SolveQueue(s);
+  if (SolveGoesOn(s))
+    SolveQueue(s);
+  else if (s->ahead) {
+    SolveLastStep(s, PETSC_TRUE);
+    s->ended = s->read;
+  }
   if (graph) {
     SOLVE_ALWAYS(s, PetscLogEventEnd(PC_Apply, s->ksp->pc, 0, 0, 0));
     SOLVE_DO(s, PetscLogGpuFlops(2.0 * s->nnz + 14.0 * s->n));
@@ -397,9 +411,9 @@ static void SolveEnd(Solve *s)
   const HybExec *exec = &s->cycle->exec;
   HybScalar     *x    = (HybScalar *)s->x.there;
 
-  if (s->queued == s->read)
-    SOLVE_DO(s, exec->backend->krylov->cgdirection(exec, &s->cg->numbers, s->n, NULL, (HybScalar *)s->p.there, s->sum, x));
-  else if (s->sum != x)
+  if (s->queued == s->read) {
+    if (s->ended != s->read || s->host[HYB_CG_LAST] == (PetscScalar)0) SolveLastStep(s, PETSC_FALSE);
+  } else if (s->sum != x)
     SOLVE_DO(s, exec->backend->copy(exec, x, s->sum, sizeof(HybScalar) * (size_t)s->n, HYB_COPY_DEVICE_TO_DEVICE));
 }
 
@@ -459,25 +473,31 @@ static void SolveNormOfB(Solve *s)
 }
 
 /* May iterations be launched ahead? Then the device gets to know when PETSc's test ends them. first: before the first
-   norm, by which the device sets the goal as PETSc will. */
+   norm, by which the device sets the goal as PETSc will; all numbers are new then. */
 static void SolveAim(Solve *s, PetscBool first)
 {
   const KSP       ksp     = s->ksp;
-  const PetscBool natural = (PetscBool)(ksp->normtype != KSP_NORM_PRECONDITIONED && ksp->normtype != KSP_NORM_UNPRECONDITIONED);
-  HybScalar       aim[5];
+  const HybExec  *exec    = &s->cycle->exec;
+  const PetscBool natural = (PetscBool)(ksp->normtype != KSP_NORM_PRECONDITIONED && ksp->normtype != KSP_NORM_UNPRECONDITIONED), goal = (PetscBool)(!first || ksp->guess_zero);
+  const int       from = first ? 0 : HYB_CG_GOAL, to = first ? HYB_CG_NUMBERS : HYB_CG_LAST;
+  HybScalar       numbers[HYB_CG_NUMBERS];
 
   s->ahead = (PetscBool)(s->cg->numbers.letters && ksp->chknorm < 0 && !(natural && PetscDefined(USE_COMPLEX)));
 #if HYB_HAS_MIN_IT
   if (ksp->min_it > 0) s->ahead = PETSC_FALSE;
 #endif
-  if (!s->ahead) return;
-  aim[0] = (HybScalar)(first ? ksp->abstol : ksp->ttol);
-  aim[1] = (HybScalar)(first ? ksp->divtol : ksp->divtol * ksp->rnorm0);
-  aim[2] = (HybScalar)(natural ? HYB_CG_NORM_BETA : ksp->normtype == KSP_NORM_PRECONDITIONED ? HYB_CG_NORM_Z
-                                                                                             : HYB_CG_NORM_R);
-  aim[3] = (HybScalar)(first ? 1 : 0);
-  aim[4] = (HybScalar)ksp->rtol;
-  SOLVE_DO(s, s->cycle->exec.backend->copy(&s->cycle->exec, s->cg->numbers.s + HYB_CG_GOAL, aim, sizeof(aim), HYB_COPY_HOST_TO_DEVICE));
+  if (!first && !s->ahead) return;
+  for (int q = 0; q < HYB_CG_NUMBERS; q++) numbers[q] = (HybScalar)0;
+  if (s->ahead && goal) {
+    numbers[HYB_CG_GOAL]  = (HybScalar)(first ? ksp->abstol : ksp->ttol);
+    numbers[HYB_CG_MOST]  = (HybScalar)(first ? ksp->divtol : ksp->divtol * ksp->rnorm0);
+    numbers[HYB_CG_KIND]  = (HybScalar)(natural ? HYB_CG_NORM_BETA : ksp->normtype == KSP_NORM_PRECONDITIONED ? HYB_CG_NORM_Z
+                                                                                                              : HYB_CG_NORM_R);
+    numbers[HYB_CG_FIRST] = (HybScalar)(first ? 1 : 0);
+    numbers[HYB_CG_RTOL]  = (HybScalar)ksp->rtol;
+  }
+  SOLVE_DO(s, exec->backend->copy(exec, s->cg->numbers.s + from, numbers + from, (size_t)(to - from) * sizeof(HybScalar), HYB_COPY_HOST_TO_DEVICE));
+  s->ahead = (PetscBool)(s->ahead && goal);
 }
 
 /* r, and x where it iterates; from a zero guess the cycle's first step is made on the way */
@@ -502,10 +522,10 @@ static void SolveFirst(Solve *s)
   const KSP      ksp  = s->ksp;
   const HybExec *exec = &s->cycle->exec;
 
+  SolveAim(s, PETSC_TRUE);
   SolveResidual(s);
   if (s->several) SOLVE_DO(s, SolveGraph(s)); /* before what tells others of a failure */
   if (s->several && HybCGAsksForB(ksp)) SolveNormOfB(s);
-  if (ksp->guess_zero) SolveAim(s, PETSC_TRUE);
   SolvePrecondition(s);
   if (!s->several) SOLVE_DO(s, SolveGraph(s));
   if (!s->several && !s->cg->graph) s->cg->numbers.letters = NULL; /* each launch takes the host its time */
@@ -588,7 +608,6 @@ static PetscErrorCode SolveReserve(Solve *s)
     PetscCall(exec->backend->letters(exec, &letters));
     if (cg->solved) cg->numbers.letters = (HybScalar *)letters; /* there may be a graph */
   }
-  PetscCall(exec->backend->zero(exec, cg->numbers.s, HYB_CG_NUMBERS * sizeof(HybScalar)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
