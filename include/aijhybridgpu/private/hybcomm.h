@@ -41,7 +41,7 @@ extern void HybCommSetAware(PetscBool);
    processes: their own, or one of the same class that names the process that failed. Called before messages are sent
    whose lengths others expect. v[0..n-1], the host's, become the largest over all processes, n <= HYB_COMM_AGREED, or
    the sums, for which v has n+1 places; *yes: on all. */
-#define HYB_COMM_AGREED                16
+#define HYB_COMM_AGREED                18
 #define HybAgree(mpi, ierr, what)      HybAgreeMax(mpi, ierr, what, 0, NULL)
 #define HybCommAgree(comm, ierr, what) HybAgreeMax((comm)->mpi, ierr, what, 0, NULL)
 extern PetscErrorCode HybAgreeMax(MPI_Comm, PetscErrorCode ierr, const char *what, PetscInt n, PetscInt64 *v);
@@ -142,6 +142,12 @@ extern PetscErrorCode HybHaloDestroy(HybHalo *);
 */
 extern PetscErrorCode HybHaloBegin(HybHalo, const HybExec *, size_t unit, const void *x);
 extern PetscErrorCode HybHaloEnd(HybHalo, const HybExec *, PetscErrorCode before, void *ghost);
+/* What comes between is a product with so many nonzeros. Few take no longer than to start a kernel: nothing is gained
+   by entries that come meanwhile (early). */
+static inline void HybHaloBeside(HybHalo h, PetscCount nnz)
+{
+  h->early = (PetscBool)(nnz < HybTuningGet()->comm_together);
+}
 /* the two at once */
 extern PetscErrorCode HybHaloExchange(HybHalo, const HybExec *, size_t unit, const void *x, void *ghost);
 

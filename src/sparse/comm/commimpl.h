@@ -122,16 +122,18 @@ extern PetscErrorCode          HybPeerExchangeDestroy(HybExchange);
 extern PetscErrorCode          HybPeerBegin(HybExchange, const HybExec *, size_t unit, const PetscInt *index, const void *src);
 extern PetscErrorCode          HybPeerEnd(HybExchange, const HybExec *, PetscErrorCode before, void **result);
 extern PetscErrorCode          HybPeerStatus(HybExchange); /* not collective, of an exchange by peer access */
-extern PetscErrorCode          HybPeerMult(HybExchange, const HybExec *, const HybPeerProduct *);
-extern PetscErrorCode          HybPeerSum(HybExchange, const HybExec *, PetscInt room, PetscInt n, HybScalar *v);
-extern PetscErrorCode          HybPeerSumEnd(HybExchange, const HybExec *, PetscInt n, HybScalar *v); /* after Begin */
-extern PetscErrorCode          HybPeerRecord(HybExchange, const HybExec *);
-extern PetscErrorCode          HybPeerRecordBegin(HybExchange, const HybExec *, const PetscInt *index, const void *src);
-extern PetscErrorCode          HybPeerRecordEnd(HybExchange, const HybExec *, void **result);
-extern PetscErrorCode          HybPeerReplay(HybExchange, const HybExec *);
-extern void                    HybPeerAbandon(HybExchange, const HybExec *);
-extern void                    HybPeerForget(HybExchange);
-extern PetscErrorCode          HybPeerClose(HybComm);
+/* Beginning and end in one launch, with the product between them, or, where that is NULL, a sum. Recorded: by the
+   number that is in the counter. Mult: such a product of an exchange that tells what it has heard. */
+extern PetscErrorCode HybPeerTogether(HybExchange, const HybExec *, const HybPeerProduct *, PetscInt room, PetscInt n, HybScalar *v);
+extern PetscErrorCode HybPeerMult(HybExchange, const HybExec *, const HybPeerProduct *);
+extern PetscErrorCode HybPeerSumEnd(HybExchange, const HybExec *, PetscInt n, HybScalar *v); /* after Begin */
+extern PetscErrorCode HybPeerRecord(HybExchange, const HybExec *);
+extern PetscErrorCode HybPeerRecordBegin(HybExchange, const HybExec *, const PetscInt *index, const void *src);
+extern PetscErrorCode HybPeerRecordEnd(HybExchange, const HybExec *, void **result);
+extern PetscErrorCode HybPeerReplay(HybExchange, const HybExec *);
+extern void           HybPeerAbandon(HybExchange, const HybExec *);
+extern void           HybPeerForget(HybExchange);
+extern PetscErrorCode HybPeerClose(HybComm);
 /* *all: has it succeeded on every process? */
 extern PetscErrorCode HybPeerAll(HybComm, PetscErrorCode, PetscBool *all);
 /* probe.c, of exchanges with everybody; peer.c asks for it by comm->probe */

@@ -288,11 +288,7 @@ static PetscErrorCode HybHaloLists(HybHalo h)
   if (!ierr) ierr = exec->backend->copy(exec, h->place, place, ints, HYB_COPY_HOST_TO_DEVICE);
   if (!ierr) ierr = exec->backend->copy(exec, h->ptr, ptr, sizeof(PetscCount) * ((size_t)n + 1), HYB_COPY_HOST_TO_DEVICE);
   (void)HybArenaReset(&work);
-  if (ierr) {
-    (void)HybArenaFree(&h->arena, &h->row);
-    (void)HybArenaFree(&h->arena, &h->place);
-    (void)HybArenaFree(&h->arena, &h->ptr);
-  }
+  if (ierr) (void)HybArenaFree(&h->arena, &h->row, &h->place, &h->ptr);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -559,9 +559,7 @@ PetscErrorCode HybPeerSumEnd(HybExchange e, const HybExec *exec, PetscInt n, Hyb
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Beginning and end in one launch, with the product between them, or a sum where there is none. Recorded: by the number
-   that is in the counter. */
-static PetscErrorCode HybPeerTogether(HybExchange e, const HybExec *exec, const HybPeerProduct *p, PetscInt room, PetscInt n, HybScalar *v)
+PetscErrorCode HybPeerTogether(HybExchange e, const HybExec *exec, const HybPeerProduct *p, PetscInt room, PetscInt n, HybScalar *v)
 {
   const HybCommOps *ops     = exec->backend->comm;
   const uint64_t    number  = e->recording ? 0 : e->count + 1;
@@ -581,13 +579,6 @@ static PetscErrorCode HybPeerTogether(HybExchange e, const HybExec *exec, const 
     e->recorded++;
   else
     e->count = e->waited = number;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybPeerSum(HybExchange e, const HybExec *exec, PetscInt room, PetscInt n, HybScalar *v)
-{
-  PetscFunctionBegin;
-  PetscCall(HybPeerTogether(e, exec, NULL, room, n, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

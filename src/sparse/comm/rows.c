@@ -132,8 +132,7 @@ static PetscErrorCode HybRowsContents(const HybExec *exec, HybRowsMaking *m, con
     if (!ierr) ierr = HybRowsValuesEnd(r, exec, PETSC_SUCCESS, w->R->a);
   }
   PetscCall(ierr);
-  if (w->colmap) PetscCall(HybArenaFree(&r->arena, &m->S.i));
-  if (w->colmap) PetscCall(HybArenaFree(&r->arena, &m->S.j));
+  if (w->colmap) PetscCall(HybArenaFree(&r->arena, &m->S.i, &m->S.j));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -62,7 +62,7 @@ PetscErrorCode HybCommSumApply(HybCommSum s, const HybExec *exec, PetscErrorCode
   PetscCall(before);
   e->lenient = s->halo->lenient = PETSC_TRUE; /* the caller asks HybCommSumHeard() */
   if (e->peer && s->n <= HYB_COMM_FEW)
-    PetscCall(HybPeerSum(e, exec, s->n, n, v));
+    PetscCall(HybPeerTogether(e, exec, NULL, s->n, n, v));
   else {
     PetscCall(HybHaloBegin(s->halo, exec, sizeof(HybScalar), v));
     if (e->recording || e->bypeer)

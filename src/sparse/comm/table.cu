@@ -263,28 +263,19 @@ static PetscErrorCode HybCommJoin_CUDA(const HybExec *exec)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+#define PEER_ENTRY(member, Name) .member = HybPeer##Name##_CUDA,
 extern const HybCommOps HybCommCUDA;
 const HybCommOps        HybCommCUDA = {
-         .open        = HybCommOpen_CUDA,
-         .close       = HybCommClose_CUDA,
-         .send        = HybCommSend_CUDA,
-         .sent        = HybCommSent_CUDA,
-         .receive     = HybCommReceive_CUDA,
-         .segment     = HybPeerSegment_CUDA,
-         .segmentfree = HybPeerSegmentFree_CUDA,
-         .attach      = HybPeerAttach_CUDA,
-         .detach      = HybPeerDetach_CUDA,
-         .put         = HybPeerPut_CUDA,
-         .wait        = HybPeerWait_CUDA,
-         .take        = HybPeerTake_CUDA,
-         .mult        = HybPeerMult_CUDA,
-         .sumtake     = HybPeerSumTake_CUDA,
-         .sumcame     = HybPeerSumCame_CUDA,
-         .sum         = HybPeerSum_CUDA,
-         .add         = HybCommAdd_CUDA,
-         .collect     = HybCommCollect_CUDA,
-         .number      = HybCommNumber_CUDA,
-         .numbered    = HybCommNumbered_CUDA,
-         .fork        = HybCommFork_CUDA,
-         .join        = HybCommJoin_CUDA,
+         .open    = HybCommOpen_CUDA,
+         .close   = HybCommClose_CUDA,
+         .send    = HybCommSend_CUDA,
+         .sent    = HybCommSent_CUDA,
+         .receive = HybCommReceive_CUDA,
+         PEER_OPS(PEER_ENTRY)
+           .add    = HybCommAdd_CUDA,
+         .collect  = HybCommCollect_CUDA,
+         .number   = HybCommNumber_CUDA,
+         .numbered = HybCommNumbered_CUDA,
+         .fork     = HybCommFork_CUDA,
+         .join     = HybCommJoin_CUDA,
 };

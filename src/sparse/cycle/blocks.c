@@ -13,8 +13,7 @@
 
 PetscBool HybCycleBlocksTogether(const HybCycleBlocks *m)
 {
-  /* own rows of few nonzeros take no longer than to start a kernel: nothing is gained by entries that come meanwhile */
-  m->halo->early = (PetscBool)(m->D.nnz < HybTuningGet()->comm_together);
+  HybHaloBeside(m->halo, m->D.nnz);
   return (PetscBool)(HybHaloMultiplies(m->halo, m->transpose) && HybSpMVLanes(m->own) && HybSpMVLanes(m->others) && (!m->transpose || m->O.nnz <= HYB_HALO_BESIDE));
 }
 

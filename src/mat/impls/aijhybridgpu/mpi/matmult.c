@@ -28,15 +28,6 @@ typedef struct {
   PetscBool    inplace;
 } HybMPIMult;
 
-static PetscErrorCode HybMPIMultVectors(HybMPIMult *m, Vec x, Vec y, Vec z)
-{
-  PetscFunctionBegin;
-  PetscCall(HybVecGet(&m->x, x, PETSC_TRUE, PETSC_FALSE, &m->dx));
-  PetscCall(HybVecGet(&m->x, m->inplace ? NULL : y, PETSC_TRUE, PETSC_FALSE, &m->dy));
-  PetscCall(HybVecGet(&m->x, z, m->inplace, PETSC_TRUE, &m->dz));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static void HybMPIMultThroughHost(PetscLogDouble bytes, const char *way)
 {
   if (!way[0]) return;
@@ -145,9 +136,7 @@ static PetscErrorCode HybMPIMultArrays(HybMPIMult *m, PetscErrorCode ierr, Petsc
 
   PetscFunctionBegin;
   if (!ierr) ierr = MatSeqAIJHybridGPUGetData(m->blocks[0], &block);
-  /* a diagonal block of few nonzeros takes no longer than to start a kernel: nothing is gained by entries that come
-     meanwhile; 0 before its first product */
-  if (!ierr) m->halo->early = (PetscBool)(block->copy.csr.nnz < HybTuningGet()->comm_together);
+  if (!ierr) HybHaloBeside(m->halo, block->copy.csr.nnz); /* 0 before its first product */
   if (!ierr) ierr = HybMPIMultTogetherLook(m, transpose, &product, &together);
   if (!ierr && transpose && !together) {
     ierr = HybHaloRoom(m->halo, &ghost);
@@ -171,7 +160,9 @@ static PetscErrorCode HybMPIMultApply(HybMPIMult *m, PetscErrorCode before, Pets
 
   PetscFunctionBegin;
   m->dx.v = m->dy.v = m->dz.v = NULL;
-  if (!ierr) ierr = HybMPIMultVectors(m, x, y, z);
+  if (!ierr) ierr = HybVecGet(&m->x, x, PETSC_TRUE, PETSC_FALSE, &m->dx);
+  if (!ierr) ierr = HybVecGet(&m->x, m->inplace ? NULL : y, PETSC_TRUE, PETSC_FALSE, &m->dy);
+  if (!ierr) ierr = HybVecGet(&m->x, z, m->inplace, PETSC_TRUE, &m->dz);
   ierr = HybMPIMultArrays(m, ierr, transpose, mode);
   ierr = HybVecRestore(ierr, &m->dz);
   ierr = HybVecRestore(ierr, &m->dy);
