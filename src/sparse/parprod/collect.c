@@ -63,18 +63,6 @@ static PetscCount CollectSizes(const HybParMultiply *s, const HybParCSR *A, cons
   return size[0] + size[1] + size[2] + size[3] + size[4];
 }
 
-/* Where the arrays were, which are not needed any more: these go */
-static PetscErrorCode CollectFree(HybParMultiply *s, int n, HybScalar *old[])
-{
-  PetscErrorCode ierr = PETSC_SUCCESS;
-
-  PetscFunctionBegin;
-  for (int k = 0; k < n; k++)
-    ierr = HybErrorFirst(ierr, HybArenaFree(&s->keep, &old[k]));
-  PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The steps, of numbers. What they write is written again by the numeric phase that this is the beginning of. */
 static PetscErrorCode CollectTrace(HybParMultiply *s, const HybParCSR *A, const HybParCSR *B, HybScalar *number)
 {
@@ -147,7 +135,8 @@ static PetscErrorCode CollectMakeIn(HybParMultiply *s, const HybParCSR *A, const
   }
   s->collect.made = (PetscBool)!ierr;
   if (!ierr) s->rows->early = PETSC_TRUE;
-  PetscCall(HybErrorFirst(ierr, CollectFree(s, n, old)));
+  for (int k = 0; k < n; k++) ierr = HybErrorFirst(ierr, HybArenaFree(&s->keep, &old[k])); /* where they were */
+  PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

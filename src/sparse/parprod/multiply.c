@@ -190,8 +190,7 @@ PetscErrorCode HybParMultiplySymbolic(HybParMultiply *s, const HybExec *result, 
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  ierr = HybArenaFree(&s->keep, &s->sent.row.j); /* values alone are sent from now on */
-  if (!ierr) ierr = HybArenaFree(&s->keep, &s->sent.row.i);
+  ierr = HybArenaFree(&s->keep, &s->sent.row.j, &s->sent.row.i); /* values alone are sent from now on */
   if (!ierr) ierr = HybArenaAlloc(&s->keep, s->exec.result, s->sent.row.nnz, sizeof(HybScalar), &s->sent.row.a);
   if (!ierr) ierr = HybArenaAlloc(&s->keep, s->exec.result, s->F.nnz, sizeof(HybScalar), &s->F.a);
   C->rows    = A->rows;

@@ -38,7 +38,28 @@ struct _HybParProduct {
   PetscBool       same[3], all[3];
 };
 
-static const char *const HybParProductTypes[] = {"AB", "AtB", "ABt", "PtAP", "RARt", "ABC"};
+/* A product's operands, and what is made of them on the way */
+enum {
+  PAR_A,
+  PAR_B,
+  PAR_C,
+  PAR_T, /* the transpose of one of them */
+  PAR_W, /* what the first of two multiplications makes */
+  PAR_MATRICES
+};
+
+/* What the types of products do: which operand is transposed, -1: none, and what each multiplication's factors are */
+static const struct {
+  const char *name;
+  int         transposed, nstages, factor[2][2];
+} Steps[] = {
+  [HYB_PRODUCT_AB]   = {"AB",   -1,    1, {{PAR_A, PAR_B}}                },
+  [HYB_PRODUCT_ATB]  = {"AtB",  PAR_A, 1, {{PAR_T, PAR_B}}                },
+  [HYB_PRODUCT_ABT]  = {"ABt",  PAR_B, 1, {{PAR_A, PAR_T}}                },
+  [HYB_PRODUCT_PTAP] = {"PtAP", PAR_B, 2, {{PAR_A, PAR_B}, {PAR_T, PAR_W}}},
+  [HYB_PRODUCT_RART] = {"RARt", PAR_B, 2, {{PAR_A, PAR_T}, {PAR_B, PAR_W}}},
+  [HYB_PRODUCT_ABC]  = {"ABC",  -1,    2, {{PAR_A, PAR_B}, {PAR_W, PAR_C}}},
+};
 
 PetscErrorCode HybParProductCreate(MPI_Comm comm, PetscErrorCode before, HybProductType type, PetscInt n, PetscInt64 *v, HybParProduct *product)
 {
@@ -144,75 +165,35 @@ static PetscErrorCode HybParProductMove(HybParProduct p, PetscErrorCode before, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the rest of each, which no other process waits for */
-static PetscErrorCode HybParProductMultiply(HybParProduct p, int k, PetscErrorCode before, const HybExec *x, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
-{
-  PetscFunctionBegin;
-  PetscCall(before);
-  PetscCall(HybParMultiplySymbolic(&p->stage[k], x, p->method, p->width, A, B, out, C));
-  p->nstages = k + 1;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybParProductStage(HybParProduct p, int k, PetscErrorCode before, const HybExec *x, const HybParCSR *A, const HybParCSR *B, HybArena out[2], HybParCSR *C)
-{
-  const PetscErrorCode ierr = HybParProductMove(p, before, x, &p->stage[k], A, B, NULL, NULL);
-
-  PetscFunctionBegin;
-  PetscCall(HybParProductMultiply(p, k, ierr, x, A, B, out, C));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybParProductTranspose(HybParProduct p, PetscErrorCode before, const HybExec *x, const HybParCSR *M)
-{
-  const PetscErrorCode ierr = HybParProductMove(p, before, x, NULL, NULL, NULL, &p->transpose, M);
-
-  PetscFunctionBegin;
-  PetscCall(ierr);
-  PetscCall(HybParTransposeSymbolic(&p->transpose, M));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybParProductSymbolic(HybParProduct p, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybArena out[2], HybParCSR *result)
 {
-  const HybExec   *x    = &p->exec;
-  HybExec          temp = p->exec;
-  const HybParCSR *T    = &p->transpose.T;
-  PetscErrorCode   ierr = before;
+  const HybParCSR *const M[PAR_MATRICES] = {A, B, C, &p->transpose.T, &p->W};
+  const int              of = Steps[p->type].transposed, nstages = Steps[p->type].nstages;
+  const int(*const factor)[2] = Steps[p->type].factor;
+  /* a transpose that the first multiplication does not need moves beside it */
+  const PetscBool beside = (PetscBool)(of >= 0 && factor[0][0] != PAR_T && factor[0][1] != PAR_T);
+  HybExec         temp   = p->exec;
+  PetscErrorCode  ierr   = before;
 
   PetscFunctionBegin;
   ierr        = HybErrorFirst(ierr, HybParProductReset(p));
-  temp.result = HYB_WORK(x);
-  switch (p->type) {
-  case HYB_PRODUCT_AB:
-    ierr = HybParProductStage(p, 0, ierr, x, A, B, out, result);
-    break;
-  case HYB_PRODUCT_ATB:
-    ierr = HybParProductTranspose(p, ierr, &temp, A);
-    ierr = HybParProductStage(p, 0, ierr, x, T, B, out, result);
-    break;
-  case HYB_PRODUCT_ABT:
-    ierr = HybParProductTranspose(p, ierr, &temp, B);
-    ierr = HybParProductStage(p, 0, ierr, x, A, T, out, result);
-    break;
-  case HYB_PRODUCT_PTAP:
-    ierr = HybParProductMove(p, ierr, &temp, &p->stage[0], A, B, &p->transpose, B);
-    ierr = HybParProductMultiply(p, 0, ierr, &temp, A, B, p->warena, &p->W);
-    if (!ierr) ierr = HybParTransposeSymbolic(&p->transpose, B);
-    ierr = HybParProductStage(p, 1, ierr, x, T, &p->W, out, result);
-    if (!ierr) ierr = HybParMultiplyAdopt(&p->stage[1], T, &p->W, p->warena);
-    break;
-  case HYB_PRODUCT_RART:
-    ierr = HybParProductTranspose(p, ierr, &temp, B);
-    ierr = HybParProductStage(p, 0, ierr, &temp, A, T, p->warena, &p->W);
-    ierr = HybParProductStage(p, 1, ierr, x, B, &p->W, out, result);
-    if (!ierr) ierr = HybParMultiplyAdopt(&p->stage[1], B, &p->W, p->warena);
-    break;
-  case HYB_PRODUCT_ABC:
-    ierr = HybParProductStage(p, 0, ierr, &temp, A, B, p->warena, &p->W);
-    ierr = HybParProductStage(p, 1, ierr, x, &p->W, C, out, result);
-    break;
+  temp.result = HYB_WORK(&temp);
+  if (of >= 0 && !beside) {
+    ierr = HybParProductMove(p, ierr, &temp, NULL, NULL, NULL, &p->transpose, M[of]);
+    if (!ierr) ierr = HybParTransposeSymbolic(&p->transpose, M[of]);
   }
+  for (int k = 0; k < nstages; k++) {
+    const HybParCSR *const left = M[factor[k][0]], *const right = M[factor[k][1]];
+    const PetscBool      last = (PetscBool)(k + 1 == nstages), too = (PetscBool)(beside && !k);
+    const HybExec *const x = last ? &p->exec : &temp;
+
+    ierr = HybParProductMove(p, ierr, x, &p->stage[k], left, right, too ? &p->transpose : NULL, too ? M[of] : NULL);
+    /* the rest, which no other process waits for */
+    if (!ierr) ierr = HybParMultiplySymbolic(&p->stage[k], x, p->method, p->width, left, right, last ? out : p->warena, last ? result : &p->W);
+    if (!ierr) p->nstages = k + 1;
+    if (!ierr && too) ierr = HybParTransposeSymbolic(&p->transpose, M[of]);
+  }
+  if (!ierr && factor[1][1] == PAR_W) ierr = HybParMultiplyAdopt(&p->stage[1], M[factor[1][0]], &p->W, p->warena);
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -227,42 +208,27 @@ PetscErrorCode HybParProductUnchanged(HybParProduct p, const PetscBool same[3], 
 
 PetscErrorCode HybParProductNumeric(HybParProduct p, PetscErrorCode before, const HybParCSR *A, const HybParCSR *B, const HybParCSR *C, HybParCSR *result)
 {
-  const HybParCSR *T = &p->transpose.T;
-  PetscBool        same[3], all[3]; /* here; everywhere, as of what comes of them on several processes */
-  PetscErrorCode   ierr = before;
+  const HybParCSR *const M[PAR_MATRICES] = {A, B, C, &p->transpose.T, &p->W};
+  const int              of              = Steps[p->type].transposed;
+  const int(*const factor)[2]            = Steps[p->type].factor;
+  /* here; everywhere, as of what comes of them on several processes */
+  PetscBool      same[PAR_MATRICES] = {PETSC_FALSE}, all[PAR_MATRICES] = {PETSC_FALSE};
+  PetscErrorCode ierr = before;
 
   PetscFunctionBegin;
-  PetscCheck(p->nstages > 0, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The numeric phase of the product %s was called before its symbolic phase", HybParProductTypes[p->type]);
+  PetscCheck(p->nstages > 0, PETSC_COMM_SELF, PETSC_ERR_ORDER, "The numeric phase of the product %s was called before its symbolic phase", Steps[p->type].name);
   PetscCall(PetscArraycpy(same, p->same, 3));
   PetscCall(PetscArraycpy(all, p->all, 3));
   PetscCall(PetscArrayzero(p->same, 3));
   PetscCall(PetscArrayzero(p->all, 3));
-  switch (p->type) {
-  case HYB_PRODUCT_AB:
-    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], all[1], A, B, result);
-    break;
-  case HYB_PRODUCT_ATB:
-    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[0], all[0], A);
-    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, all[0], all[1], T, B, result);
-    break;
-  case HYB_PRODUCT_ABT:
-    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[1], all[1], B);
-    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], all[1], A, T, result);
-    break;
-  case HYB_PRODUCT_PTAP:
-    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[1], all[1], B);
-    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], all[1], A, B, &p->W);
-    ierr = HybParMultiplyNumeric(&p->stage[1], ierr, all[1], PETSC_FALSE, T, &p->W, result);
-    break;
-  case HYB_PRODUCT_RART:
-    ierr = HybParTransposeNumeric(&p->transpose, ierr, same[1], all[1], B);
-    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], all[1], A, T, &p->W);
-    ierr = HybParMultiplyNumeric(&p->stage[1], ierr, same[1], PETSC_FALSE, B, &p->W, result);
-    break;
-  case HYB_PRODUCT_ABC:
-    ierr = HybParMultiplyNumeric(&p->stage[0], ierr, same[0], all[1], A, B, &p->W);
-    ierr = HybParMultiplyNumeric(&p->stage[1], ierr, PETSC_FALSE, all[2], &p->W, C, result);
-    break;
+  if (of >= 0) {
+    ierr        = HybParTransposeNumeric(&p->transpose, ierr, same[of], all[of], M[of]);
+    same[PAR_T] = all[PAR_T] = all[of];
+  }
+  for (int k = 0; k < Steps[p->type].nstages; k++) {
+    const int l = factor[k][0], r = factor[k][1];
+
+    ierr = HybParMultiplyNumeric(&p->stage[k], ierr, same[l], all[r], M[l], M[r], k + 1 == Steps[p->type].nstages ? result : &p->W);
   }
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -315,7 +281,7 @@ PetscErrorCode HybParProductDescribe(HybParProduct p, char text[], size_t length
   for (int k = 0; k < p->nstages; k++) {
     for (int q = 0; q < HYB_PAR_PRODUCTS; q++) {
       if (!p->stage[k].product[q]) continue;
-      PetscCall(PetscSNPrintf(one, sizeof(one), "%s%s %d, %s: ", k || q ? "; " : "", HybParProductTypes[p->type], k + 1, columns[q]));
+      PetscCall(PetscSNPrintf(one, sizeof(one), "%s%s %d, %s: ", k || q ? "; " : "", Steps[p->type].name, k + 1, columns[q]));
       PetscCall(PetscStrlcat(text, one, length));
       PetscCall(HybProductDescribe(p->stage[k].product[q], one, sizeof(one)));
       PetscCall(PetscStrlcat(text, one, length));

@@ -44,8 +44,7 @@ static PetscErrorCode WholeStack(HybParWhole *w, const HybParCSR *A, PetscMPIInt
   PetscCall(x->backend->local->stackrows(x, &w->keep, 3, piece, begin, end, &w->csr, first, place));
   w->own   = place[1];
   w->right = place[2];
-  PetscCall(HybArenaFree(&w->keep, &S->i));
-  PetscCall(HybArenaFree(&w->keep, &S->j));
+  PetscCall(HybArenaFree(&w->keep, &S->i, &S->j));
   PetscCall(HybArenaAlloc(&w->keep, HYB_WORK(x), R->nnz, sizeof(HybScalar), &w->came));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
