@@ -74,15 +74,6 @@ static __device__ __forceinline__ void KrylovStore(HybScalar *p, PetscCount i, P
   }
 }
 
-static __device__ __forceinline__ HybScalar KrylovReal(PetscReal s, const HybScalar &v)
-{
-#if defined(PETSC_USE_COMPLEX)
-  return HybScalar(s * v.real(), s * v.imag());
-#else
-  return s * v;
-#endif
-}
-
 /* s dinv w; dinv may be NULL */
 static __device__ __forceinline__ KrylovPack KrylovForm(const HybScalar *w, const HybScalar *dinv, PetscReal s, PetscCount i, PetscCount n, bool aligned)
 {
@@ -93,7 +84,7 @@ static __device__ __forceinline__ KrylovPack KrylovForm(const HybScalar *w, cons
     for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = HybMul(d.v[q], r.v[q]);
   }
 #pragma unroll
-  for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = KrylovReal(s, r.v[q]);
+  for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = s * r.v[q];
   return r;
 }
 
@@ -168,7 +159,7 @@ static __global__ __launch_bounds__(KRYLOV_THREADS, K * sizeof(HybScalar) <= 96 
   if (!KrylovLast(arrived, last)) return;
   for (int l = (int)threadIdx.x / HYB_WARP; l < k; l += KRYLOV_WARPS) {
     const HybScalar t = KrylovTotal(sums + (PetscCount)l * gridDim.x);
-    if (HybLane() == 0) h[l] = scale ? KrylovReal(scale[l], t) : t;
+    if (HybLane() == 0) h[l] = scale ? scale[l] * t : t;
   }
 }
 
@@ -196,7 +187,7 @@ static __device__ __forceinline__ PetscReal KrylovFactor(const KrylovTold &o, in
 }
 static __device__ __forceinline__ HybScalar KrylovCoefficient(const KrylovKept &o, int l)
 {
-  return KrylovReal(-o.scale[l], o.h[l]);
+  return -o.scale[l] * o.h[l];
 }
 static __device__ __forceinline__ HybScalar KrylovCoefficient(const KrylovTold &o, int l)
 {
@@ -538,7 +529,7 @@ static __device__ __forceinline__ void CGFirst(const HybSpMVFirst &first, PetscC
   const PetscReal c = first.c[0];
 
 #pragma unroll
-  for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = KrylovReal(c, HybMul(dinv.v[q], r.v[q]));
+  for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = c * HybMul(dinv.v[q], r.v[q]);
   KrylovStore(first.z, i, n, aligned, r);
 }
 
@@ -690,27 +681,13 @@ static PetscErrorCode HybKrylovCGCurvature_CUDA(const HybExec *exec, const HybCG
 }
 
 template <int K>
-static PetscErrorCode CGLeftLaunch(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *a, const HybScalar *b, HybScalar *part)
+static PetscErrorCode HybKrylovCGLeft_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *a, const HybScalar *b, HybScalar *part)
 {
   const PetscCount blocks = HybBlocks(n, SUMS_ROWS);
 
   PetscFunctionBegin;
   if (a) HYB_LAUNCH_CHAINED(n, (CGLeave<K>), blocks, SUMS_ROWS, 0, exec->stream, n, (bool)cg->hermitian, a, b, part);
   HYB_LAUNCH_CHAINED(blocks, (CGLeft<K>), PetscMax((PetscCount)1, PetscMin((PetscCount)CG_LEFT_BLOCKS, HybBlocks(blocks, KRYLOV_THREADS))), KRYLOV_THREADS, 0, exec->stream, blocks, *cg, part);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybKrylovCGProductsLeft_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *z, const HybScalar *r, HybScalar *part)
-{
-  PetscFunctionBegin;
-  PetscCall(CGLeftLaunch<3>(exec, cg, n, z, r, part));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybKrylovCGCurvatureLeft_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *p, const HybScalar *w, HybScalar *part)
-{
-  PetscFunctionBegin;
-  PetscCall(CGLeftLaunch<1>(exec, cg, n, p, w, part));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -748,8 +725,8 @@ const HybKrylovOps               HybKrylovCUDA = {
                 .cgdirection     = HybKrylovCGDirection_CUDA,
                 .cgend           = HybKrylovCGEnd_CUDA,
                 .cgcurvature     = HybKrylovCGCurvature_CUDA,
-                .cgproductsleft  = HybKrylovCGProductsLeft_CUDA,
-                .cgcurvatureleft = HybKrylovCGCurvatureLeft_CUDA,
+                .cgproductsleft  = HybKrylovCGLeft_CUDA<3>,
+                .cgcurvatureleft = HybKrylovCGLeft_CUDA<1>,
                 .cgupdate        = HybKrylovCGUpdate_CUDA,
                 .cgconclude      = HybKrylovCGConclude_CUDA,
                 .columns         = &HybKrylovColumnsCUDA,
