@@ -150,15 +150,17 @@ typedef enum {
   HYB_GAMG_COUNTS
 } HybGAMGCount;
 PETSC_INTERN PetscErrorCode HybCountGAMG(HybGAMGCount);
-/* Phases of the set-up of a level with matrix A, for the report of a run. HybRecordPhase() notes a phase's begin or
-   end. */
+/* Phases of the set-up of a level with matrix A: PHASE(name, its event's name, what it is in a report).
+   HybRecordPhase() notes a phase's begin or end. */
+#define HYB_PHASE_LIST(PHASE)                                           \
+  PHASE(LOOK, "HybGAMGLook", "GAMG: the level's matrix")                \
+  PHASE(AGGREGATES, "HybGAMGAgg", "GAMG: aggregates")                   \
+  PHASE(TENTATIVE, "HybGAMGTent", "GAMG: prolongator before smoothing") \
+  PHASE(ESTIMATE, "HybGAMGEstim", "GAMG: eigenvalue estimate")          \
+  PHASE(SMOOTH, "HybGAMGSmooth", "GAMG: smoothed prolongator")
+#define HYB_PHASE_NUMBER(phase, event, text) HYB_PHASE_##phase,
 typedef enum {
-  HYB_PHASE_LOOK,
-  HYB_PHASE_AGGREGATES,
-  HYB_PHASE_TENTATIVE,
-  HYB_PHASE_ESTIMATE,
-  HYB_PHASE_SMOOTH,
-  HYB_PHASES
+  HYB_PHASE_LIST(HYB_PHASE_NUMBER) HYB_PHASES
 } HybPhase;
 PETSC_INTERN PetscErrorCode HybRecordPhase(HybPhase, Mat A, PetscBool end);
 

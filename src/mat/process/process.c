@@ -22,8 +22,9 @@ void HybGlueClear(void)
 
 PetscErrorCode HybEventsRegister(void)
 {
-  /* in HybOp's order */
-  static const char *const names[HYB_OPS] = {"HybProdSym", "HybProdNum", "HybAdopt", "HybCheck", "HybCopyTo", "HybCopyFr", "HybHostDup", "HybTranspose", "HybMult", "HybScale", "HybZero", "HybDiagScale", "HybGetDiag", "HybDiagSet", "HybNorm", "HybDuplicate", "HybCopy", "HybAXPY", "HybMatTrans", "HybSubMat", "HybCOOPattern", "HybCOOValues", "HybConvert", "HybDense", "HybZeros", "HybNoise"};
+#define EVENT(op, event, text) event,
+  static const char *const names[HYB_OPS] = {HYB_OP_LIST(EVENT)};
+#undef EVENT
 
   PetscFunctionBegin;
   for (int op = 0; op < HYB_OPS; op++) PetscCall(PetscLogEventRegister(names[op], MAT_CLASSID, &HybGlueState.event.op[op]));

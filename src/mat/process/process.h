@@ -91,36 +91,40 @@ typedef enum {
   HYB_DEVICE_READY
 } HybDeviceStatus;
 
-/* What has an event of its own, within PETSc's. Operations of Mat that the device may do: by these -log_view and the
-   tests know that the device did it. What comes before them is part of other operations, but for a duplicate. */
+/* What has an event of its own, within PETSc's: OP(name, the event's name, what it is in a report; NULL: products, with
+   matrices and with vectors, have records of their own, which take in more). Operations of Mat that the device may do:
+   by these -log_view and the tests know that the device did it. What comes before them is part of other operations, but
+   for a duplicate. MULT: with a vector, transposed or not, added or not. */
+#define HYB_OP_LIST(OP)                                            \
+  OP(PRODUCTSYMBOLIC, "HybProdSym", NULL)                          \
+  OP(PRODUCTNUMERIC, "HybProdNum", NULL)                           \
+  OP(ADOPT, "HybAdopt", "adoption of a result")                    \
+  OP(CHECK, "HybCheck", "check of a pattern")                      \
+  OP(COPYTO, "HybCopyTo", "copy to the device")                    \
+  OP(COPYFROM, "HybCopyFr", "copy to the host")                    \
+  OP(HOSTDUPLICATE, "HybHostDup", "duplicate on the host")         \
+  OP(KEEPTRANSPOSE, "HybTranspose", "transpose kept for products") \
+  OP(MULT, "HybMult", NULL)                                        \
+  OP(SCALE, "HybScale", "MatScale")                                \
+  OP(ZERO, "HybZero", "MatZeroEntries")                            \
+  OP(DIAGONALSCALE, "HybDiagScale", "MatDiagonalScale")            \
+  OP(GETDIAGONAL, "HybGetDiag", "MatGetDiagonal")                  \
+  OP(DIAGONALSET, "HybDiagSet", "MatDiagonalSet")                  \
+  OP(NORM, "HybNorm", "MatNorm")                                   \
+  OP(DUPLICATE, "HybDuplicate", "MatDuplicate")                    \
+  OP(COPY, "HybCopy", "MatCopy")                                   \
+  OP(AXPY, "HybAXPY", "MatAXPY")                                   \
+  OP(TRANSPOSE, "HybMatTrans", "MatTranspose")                     \
+  OP(SUBMATRIX, "HybSubMat", "MatCreateSubMatrix")                 \
+  OP(COOPATTERN, "HybCOOPattern", "MatSetPreallocationCOO")        \
+  OP(COOVALUES, "HybCOOValues", "MatSetValuesCOO")                 \
+  OP(CONVERT, "HybConvert", "MatConvert")                          \
+  OP(DENSE, "HybDense", "product with a dense matrix")             \
+  OP(ZEROS, "HybZeros", "zeros of the diagonal")                   \
+  OP(NOISE, "HybNoise", "VecSetRandom")
+#define HYB_OP_NUMBER(op, event, text) HYB_OP_##op,
 typedef enum {
-  HYB_OP_PRODUCTSYMBOLIC,
-  HYB_OP_PRODUCTNUMERIC,
-  HYB_OP_ADOPT,
-  HYB_OP_CHECK,
-  HYB_OP_COPYTO,
-  HYB_OP_COPYFROM,
-  HYB_OP_HOSTDUPLICATE,
-  HYB_OP_KEEPTRANSPOSE,
-  HYB_OP_MULT, /* with a vector, transposed or not, added or not */
-  HYB_OP_SCALE,
-  HYB_OP_ZERO,
-  HYB_OP_DIAGONALSCALE,
-  HYB_OP_GETDIAGONAL,
-  HYB_OP_DIAGONALSET,
-  HYB_OP_NORM,
-  HYB_OP_DUPLICATE,
-  HYB_OP_COPY,
-  HYB_OP_AXPY,
-  HYB_OP_TRANSPOSE,
-  HYB_OP_SUBMATRIX,
-  HYB_OP_COOPATTERN,
-  HYB_OP_COOVALUES,
-  HYB_OP_CONVERT,
-  HYB_OP_DENSE,
-  HYB_OP_ZEROS, /* count of zeros on the diagonal */
-  HYB_OP_NOISE, /* noise in a vector */
-  HYB_OPS
+  HYB_OP_LIST(HYB_OP_NUMBER) HYB_OPS
 } HybOp;
 
 typedef struct {

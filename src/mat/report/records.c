@@ -39,42 +39,10 @@ static const char *const names[HYB_RECORD_EVENTS] = {
   [HYB_RECORD_FACTOR]           = "factorization",
   [HYB_RECORD_GHOSTS]           = "entries of other processes",
 };
-/* events of PETSc's log that are recorded too: HybOp's and HybPhase's, but for those of products, with matrices and
-   with vectors, whose own records take in more */
-#define OP(op)       [(int)HYB_OP_##op]
-#define PHASE(phase) [(int)HYB_OPS + (int)HYB_PHASE_##phase]
-static const char *const events[(int)HYB_OPS + (int)HYB_PHASES] = {
-  OP(ADOPT)         = "adoption of a result",
-  OP(CHECK)         = "check of a pattern",
-  OP(COPYTO)        = "copy to the device",
-  OP(COPYFROM)      = "copy to the host",
-  OP(HOSTDUPLICATE) = "duplicate on the host",
-  OP(KEEPTRANSPOSE) = "transpose kept for products",
-  OP(SCALE)         = "MatScale",
-  OP(ZERO)          = "MatZeroEntries",
-  OP(DIAGONALSCALE) = "MatDiagonalScale",
-  OP(GETDIAGONAL)   = "MatGetDiagonal",
-  OP(DIAGONALSET)   = "MatDiagonalSet",
-  OP(NORM)          = "MatNorm",
-  OP(DUPLICATE)     = "MatDuplicate",
-  OP(COPY)          = "MatCopy",
-  OP(AXPY)          = "MatAXPY",
-  OP(TRANSPOSE)     = "MatTranspose",
-  OP(SUBMATRIX)     = "MatCreateSubMatrix",
-  OP(COOPATTERN)    = "MatSetPreallocationCOO",
-  OP(COOVALUES)     = "MatSetValuesCOO",
-  OP(CONVERT)       = "MatConvert",
-  OP(DENSE)         = "product with a dense matrix",
-  OP(ZEROS)         = "zeros of the diagonal",
-  OP(NOISE)         = "VecSetRandom",
-  PHASE(LOOK)       = "GAMG: the level's matrix",
-  PHASE(AGGREGATES) = "GAMG: aggregates",
-  PHASE(TENTATIVE)  = "GAMG: prolongator before smoothing",
-  PHASE(ESTIMATE)   = "GAMG: eigenvalue estimate",
-  PHASE(SMOOTH)     = "GAMG: smoothed prolongator",
-};
-#undef OP
-#undef PHASE
+/* events of PETSc's log that are recorded too */
+#define TEXT(number, event, text) text,
+static const char *const events[(int)HYB_OPS + (int)HYB_PHASES] = {HYB_OP_LIST(TEXT) HYB_PHASE_LIST(TEXT)};
+#undef TEXT
 
 const char *HybRecordOpName(int op)
 {
@@ -397,10 +365,7 @@ static void HybRecordFold(HybRecords *r, HybRecord rec)
 /* A begin or an end of a timer, in the stream; no: it failed, which is the device's, and somebody else's to tell */
 static PetscBool HybRecordMark(const HybExec *x, PetscInt64 number, PetscBool end)
 {
-  PetscErrorCode ierr;
-
-  ierr = HYB_QUIETLY(x->backend->mark(x, (int)(number % HYB_TIMERS), end));
-  return (PetscBool)!ierr;
+  return (PetscBool)!HYB_QUIETLY(x->backend->mark(x, (int)(number % HYB_TIMERS), end));
 }
 
 /* Takes from the timers, oldest first, what has ended. wait: so many of them are waited for, those that have ended

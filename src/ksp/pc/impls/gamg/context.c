@@ -6,7 +6,7 @@
 #include "gamgimpl.h"
 
 #if HYB_GAMG
-PetscLogEvent HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;
+PetscLogEvent HybGAMGEvents[HYB_PHASES];
 
 PetscErrorCode HybGAMGGet(PC pc, HybGAMG **h)
 {

@@ -281,7 +281,7 @@ PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscInt longest,
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
   PetscCall(HybEstimateMay(A, x, size, &y, &found, &waits));
   if (found)
-    HYB_GAMG_PHASE(HYB_GAMGEstimate, HYB_PHASE_ESTIMATE, A, HybEstimateByArnoldi(A, &y, size, longest, emin, emax, &found));
+    HYB_GAMG_PHASE(HYB_PHASE_ESTIMATE, A, HybEstimateByArnoldi(A, &y, size, longest, emin, emax, &found));
   if (!found) {
     Mat B   = NULL;
     KSP ksp = NULL;

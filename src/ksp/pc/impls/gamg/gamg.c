@@ -238,15 +238,17 @@ static PetscErrorCode HybGAMGFinalize(void)
 
 PetscErrorCode HybGAMGRegister(void)
 {
+#if HYB_GAMG
+  #define EVENT(phase, event, text) event,
+  static const char *const events[HYB_PHASES] = {HYB_PHASE_LIST(EVENT)};
+  #undef EVENT
+#endif
+
   PetscFunctionBegin;
 #if HYB_GAMG
   PetscCall(KSPInitializePackage());
   PetscCall(PCRegister(PCGAMG, PCCreate_GAMG_Hyb));
-  PetscCall(PetscLogEventRegister("HybGAMGLook", PC_CLASSID, &HYB_GAMGLook));
-  PetscCall(PetscLogEventRegister("HybGAMGAgg", PC_CLASSID, &HYB_GAMGAggregates));
-  PetscCall(PetscLogEventRegister("HybGAMGTent", PC_CLASSID, &HYB_GAMGTentative));
-  PetscCall(PetscLogEventRegister("HybGAMGEstim", PC_CLASSID, &HYB_GAMGEstimate));
-  PetscCall(PetscLogEventRegister("HybGAMGSmooth", PC_CLASSID, &HYB_GAMGSmooth));
+  for (int k = 0; k < HYB_PHASES; k++) PetscCall(PetscLogEventRegister(events[k], PC_CLASSID, &HybGAMGEvents[k]));
   PetscCall(PetscRegisterFinalize(HybGAMGFinalize));
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);

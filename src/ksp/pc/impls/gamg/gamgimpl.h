@@ -104,19 +104,19 @@ struct _HybGAMG {
 };
 
 PETSC_INTERN const HybGAMGWay HybGAMGOne, HybGAMGSeveral;
-PETSC_INTERN PetscLogEvent    HYB_GAMGLook, HYB_GAMGAggregates, HYB_GAMGTentative, HYB_GAMGEstimate, HYB_GAMGSmooth;
+PETSC_INTERN PetscLogEvent    HybGAMGEvents[HYB_PHASES]; /* by HybPhase */
 
   /* PetscCall(call), as an event and a phase of the report */
-  #define HYB_GAMG_PHASE(event, phase, A, call)         \
-    do {                                                \
-      PetscErrorCode ierr_phase_;                       \
-                                                        \
-      PetscCall(PetscLogEventBegin(event, A, 0, 0, 0)); \
-      PetscCall(HybRecordPhase(phase, A, PETSC_FALSE)); \
-      ierr_phase_ = call;                               \
-      PetscCall(HybRecordPhase(phase, A, PETSC_TRUE));  \
-      PetscCall(PetscLogEventEnd(event, A, 0, 0, 0));   \
-      PetscCall(ierr_phase_);                           \
+  #define HYB_GAMG_PHASE(phase, A, call)                               \
+    do {                                                               \
+      PetscErrorCode ierr_phase_;                                      \
+                                                                       \
+      PetscCall(PetscLogEventBegin(HybGAMGEvents[phase], A, 0, 0, 0)); \
+      PetscCall(HybRecordPhase(phase, A, PETSC_FALSE));                \
+      ierr_phase_ = call;                                              \
+      PetscCall(HybRecordPhase(phase, A, PETSC_TRUE));                 \
+      PetscCall(PetscLogEventEnd(HybGAMGEvents[phase], A, 0, 0, 0));   \
+      PetscCall(ierr_phase_);                                          \
     } while (0)
 
 static inline PC_GAMG *HybGAMGData(PC pc)

@@ -45,14 +45,14 @@ static PetscErrorCode HybGAMGDecide(PC pc, HybGAMG *h, Mat A, const char **why)
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   /* whether PETSc adds the transpose is asked where that matters: with a threshold, or for edges of one direction */
   if (!filter)
-    HYB_GAMG_PHASE(HYB_GAMGLook, HYB_PHASE_LOOK, A, (*way->look)(pc, h, A, PETSC_FALSE, &sided, &wrong));
+    HYB_GAMG_PHASE(HYB_PHASE_LOOK, A, (*way->look)(pc, h, A, PETSC_FALSE, &sided, &wrong));
   PetscCall((*way->rules)(pc, h, A, (PetscBool)(filter || sided), &unites, why));
   if (*why) PetscFunctionReturn(PETSC_SUCCESS);
   if (filter)
-    HYB_GAMG_PHASE(HYB_GAMGLook, HYB_PHASE_LOOK, A, (*way->look)(pc, h, A, unites, &sided, &wrong));
+    HYB_GAMG_PHASE(HYB_PHASE_LOOK, A, (*way->look)(pc, h, A, unites, &sided, &wrong));
   if (sided && unites) {
     wrong = NULL;
-    HYB_GAMG_PHASE(HYB_GAMGLook, HYB_PHASE_LOOK, A, (*way->again)(pc, h, A, &wrong));
+    HYB_GAMG_PHASE(HYB_PHASE_LOOK, A, (*way->again)(pc, h, A, &wrong));
   }
   *why = wrong;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -126,7 +126,7 @@ PetscErrorCode HybGAMGCoarsen(PC pc, Mat *G, PetscCoarsenData **lists)
   }
   PetscCall(HybArenaReset(&h->kept.arena));
   h->kept.arena = HybArenaOn(&h->exec);
-  HYB_GAMG_PHASE(HYB_GAMGAggregates, HYB_PHASE_AGGREGATES, *G, (*h->setup.way->aggregate)(h, *G));
+  HYB_GAMG_PHASE(HYB_PHASE_AGGREGATES, *G, (*h->setup.way->aggregate)(h, *G));
   PetscCall(PetscInfo(pc, "%" PetscInt_FMT " aggregates of %" PetscInt_FMT " vertices, by %d hops in %d rounds, distance %d, %s\n", h->agg.nc, h->agg.n, h->rules.hops, h->agg.rounds, h->rules.distance, h->rules.order == HYB_AGG_DEGREES ? "by degrees" : "shuffled"));
   PetscCall(PetscCDCreate(0, lists));
   PetscCall(PetscLogEventEnd(EVENT(MIS), 0, 0, 0, 0));
@@ -188,7 +188,7 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (h->injection.now) {
-    HYB_GAMG_PHASE(HYB_GAMGTentative, HYB_PHASE_TENTATIVE, A, HybGAMGInjection(pc, h, A, P));
+    HYB_GAMG_PHASE(HYB_PHASE_TENTATIVE, A, HybGAMGInjection(pc, h, A, P));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscLogEventBegin(EVENT(PROL), 0, 0, 0, 0));
@@ -202,7 +202,7 @@ PetscErrorCode HybGAMGProlongator(PC pc, Mat A, PetscCoarsenData *lists, Mat *P)
   PetscCall(PetscLogEventBegin(EVENT(PROLA), 0, 0, 0, 0));
   PetscCall(PetscLogEventEnd(EVENT(PROLA), 0, 0, 0, 0));
   PetscCall(PetscLogEventBegin(EVENT(PROLB), 0, 0, 0, 0));
-  HYB_GAMG_PHASE(HYB_GAMGTentative, HYB_PHASE_TENTATIVE, A, HybGAMGTentative(pc, h, A, P));
+  HYB_GAMG_PHASE(HYB_PHASE_TENTATIVE, A, HybGAMGTentative(pc, h, A, P));
   PetscCall(PetscLogEventEnd(EVENT(PROLB), 0, 0, 0, 0));
   PetscCall(PetscLogEventEnd(EVENT(PROL), 0, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -229,22 +229,18 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
   if (h->nsmooths && !(emax > 0)) PetscCall(HybGAMGEstimate(pc, A, &h->exec, h->graph.own ? 0 : h->graph.longest, &emin, &emax));
   mg->min_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emin : 0;
   mg->max_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emax : 0;
-  if (h->nsmooths) {
-    Mat smoothed = NULL;
-
+  for (PetscInt k = 0; k < h->nsmooths; k++) {
     PetscCheck(emax != 0.0, PetscObjectComm((PetscObject)pc), PETSC_ERR_PLIB, "The largest singular value of the operator with Jacobi, by which the prolongator is smoothed, was computed as zero (level %" PetscInt_FMT ", %" PetscInt_FMT " rows)", l, A->rmap->n);
     PetscCall(PetscLogEventBegin(EVENT(OPTSM), 0, 0, 0, 0));
     PetscCall(PetscLogEventBegin(matmat, 0, 0, 0, 0));
-    HYB_GAMG_PHASE(HYB_GAMGSmooth, HYB_PHASE_SMOOTH, A, (*h->setup.way->prolongator)(h, A, 1.4 / emax, &smoothed));
-    gone = MatDestroy(P);
-    *P   = smoothed;
-    PetscCall(PetscLogEventEnd(matmat, 0, 0, 0, 0));
-    PetscCall(PetscLogEventEnd(EVENT(OPTSM), 0, 0, 0, 0));
-  }
-  for (PetscInt k = 1; k < h->nsmooths; k++) {
-    PetscCall(PetscLogEventBegin(EVENT(OPTSM), 0, 0, 0, 0));
-    PetscCall(PetscLogEventBegin(matmat, 0, 0, 0, 0));
-    PetscCall(HybGAMGSmoothMore(A, 1.4 / emax, P));
+    if (!k) {
+      Mat smoothed = NULL;
+
+      HYB_GAMG_PHASE(HYB_PHASE_SMOOTH, A, (*h->setup.way->prolongator)(h, A, 1.4 / emax, &smoothed));
+      gone = MatDestroy(P);
+      *P   = smoothed;
+    } else
+      PetscCall(HybGAMGSmoothMore(A, 1.4 / emax, P));
     PetscCall(PetscLogEventEnd(matmat, 0, 0, 0, 0));
     PetscCall(PetscLogEventEnd(EVENT(OPTSM), 0, 0, 0, 0));
   }

@@ -11,20 +11,18 @@
 /* does every process say the same? ierr: an error of this one's */
 static PetscErrorCode HybGAMGSeveralAlike(PC pc, PetscErrorCode ierr, PetscInt n, const PetscInt *says, PetscBool *alike)
 {
-  PetscInt found[19];
+  PetscInt64 most[18];
 
   PetscFunctionBegin;
-  PetscCheck(2 * n < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(found), PETSC_COMM_SELF, PETSC_ERR_PLIB, "No room for %" PetscInt_FMT " numbers", n);
+  PetscCheck(2 * n <= (PetscInt)PETSC_STATIC_ARRAY_LENGTH(most), PETSC_COMM_SELF, PETSC_ERR_PLIB, "No room for %" PetscInt_FMT " numbers", n);
   for (PetscInt k = 0; k < n; k++) {
-    found[k]     = says[k];
-    found[n + k] = -says[k];
+    most[k]     = says[k];
+    most[n + k] = -(PetscInt64)says[k];
   }
-  found[2 * n] = ierr ? -1 : 0;
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, found, (PetscMPIInt)(2 * n + 1), MPIU_INT, MPI_MIN, PetscObjectComm((PetscObject)pc)));
-  if (found[2 * n]) PetscCall(HybGAMGAgree(pc, ierr)); /* which error it is */
+  PetscCall(HybAgreeMax(PetscObjectComm((PetscObject)pc), ierr, "The setup of GAMG", 2 * n, most));
   *alike = PETSC_TRUE;
   for (PetscInt k = 0; k < n; k++)
-    if (found[k] != -found[n + k]) *alike = PETSC_FALSE;
+    if (most[k] != -most[n + k]) *alike = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
