@@ -8,12 +8,18 @@
 */
 #include "mgimpl.h"
 
-/* no two cycles of a process ever have the same */
-static uint64_t HybMGNewStamp(void)
+PetscErrorCode HybMGAgree(const HybMG *h, PetscErrorCode before, const char **why)
 {
-  static uint64_t stamps;
+  PetscBool all = (PetscBool) !*why;
 
-  return ++stamps;
+  PetscFunctionBegin;
+  if (!h->several) {
+    PetscCall(before);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(HybAgreeAll(PetscObjectComm((PetscObject)h->pc), before, "A multigrid cycle", &all));
+  if (!all && !*why) *why = "another process says why";
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* all but what whole.c has */
@@ -663,7 +669,8 @@ static PetscErrorCode LendParallel(HybMG *h, PetscBool *moved)
 
 PetscErrorCode HybMGLend(HybMG *h)
 {
-  HybCycle *c = &h->cycle;
+  static uint64_t stamps; /* no two cycles of a process ever have the same */
+  HybCycle       *c = &h->cycle;
   /* the cycle's own graph has nothing of the finest level's, and HybCycle.made says what that makes of the next one */
   PetscBool      moved = PETSC_FALSE, other = PETSC_FALSE, any;
   PetscErrorCode ierr = PETSC_SUCCESS;
@@ -688,7 +695,7 @@ PetscErrorCode HybMGLend(HybMG *h)
   if (ierr) moved = other = PETSC_TRUE; /* what has moved is not seen the next time */
   h->lent++;
   if (moved) PetscCall(HybCycleMoved(c));
-  if (other || !c->stamp) c->stamp = HybMGNewStamp();
+  if (other || !c->stamp) c->stamp = ++stamps;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -318,15 +318,6 @@ static PetscErrorCode HybMGCovered(HybMG *h, const char **why)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMGLookAnew(HybMG *h, const HybExec *x, const char **why)
-{
-  PetscFunctionBegin;
-  PetscCall(HybMGCovered(h, why));
-  if (!*why) PetscCall(HybMGBuild(h, x, why));
-  if (!*why) PetscCall(HybMGKnownToSmoothers(h->pc));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* once for a PC */
 static PetscErrorCode Ask(HybMG *h)
 {
@@ -380,7 +371,9 @@ PetscErrorCode HybMGLook(HybMG *h, Vec b, Vec x, PetscBool *covered)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   h->known = h->covered = PETSC_FALSE;
-  PetscCall(HybMGLookAnew(h, &exec, &why));
+  PetscCall(HybMGCovered(h, &why));
+  if (!why) PetscCall(HybMGBuild(h, &exec, &why));
+  if (!why) PetscCall(HybMGKnownToSmoothers(h->pc));
   if (why && !h->told) PetscCall(PetscInfo(h->pc, "The cycle is PETSc's own: %s\n", why));
   h->told = (PetscBool)(why != NULL);
   if (why) PetscCall(HybMGAgree(h, HybMGRelease(h), &why)); /* on all processes */

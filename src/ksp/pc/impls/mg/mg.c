@@ -63,7 +63,7 @@ static void AllVisited(const HybMG *h, PetscInt times)
   }
 }
 
-static PetscErrorCode HybMGLogFlops(const HybMG *h)
+static PetscErrorCode HybMGApplied(HybMG *h)
 {
   const PetscLogDouble flops = HybCycleFlops(&h->cycle);
 
@@ -72,13 +72,6 @@ static PetscErrorCode HybMGLogFlops(const HybMG *h)
     PetscCall(PetscLogGpuFlops(flops));
   else
     PetscCall(PetscLogFlops(flops));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybMGApplied(HybMG *h)
-{
-  PetscFunctionBegin;
-  PetscCall(HybMGLogFlops(h));
   AllVisited(h, 1);
   PetscCall(HybCountGAMG(HYB_CYCLES));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -3,7 +3,7 @@
   does beside solving, and which one is inside another; build.c: what the cycle is made of; smoother.c: smoothers'
   numbers; single.c: single precision; ordered.c: copies of values; whole.c: coarse levels that each of
   several processes has whole; columns.c: several right-hand sides at once; rhs.c: right-hand sides that are left to
-  smoothers; agree.c: several processes; mg.c: the application, and what is registered.
+  smoothers; mg.c: the application, and what is registered.
 */
 #ifndef AIJHYBRIDGPU_MGIMPL_H
 #define AIJHYBRIDGPU_MGIMPL_H
@@ -153,15 +153,15 @@ static inline const PC_MG *HybMGData(const HybMG *h)
 /* Is the application covered, as everything is now? After a change of anything all smoothers are set up, as PETSc
    would, and *h is what they are now. b and x: of this application. */
 PETSC_INTERN PetscErrorCode HybMGLook(HybMG *, Vec b, Vec x, PetscBool *covered);
-/* agree.c: what one process finds is so on all: collective where there are several. *why is this process's reason, or
-   NULL. */
-PETSC_INTERN PetscErrorCode HybMGAgree(const HybMG *, PetscErrorCode before, const char **why);
 /* watched.c: a bit for each thing that a solver does beside solving, 0: nothing; whether there is any, by options too;
    and the one solver that does what its preconditioner, which is set up, has to do, or NULL */
 PETSC_INTERN PetscInt       HybMGFlags(KSP);
 PETSC_INTERN PetscErrorCode HybMGWatched(KSP, PetscBool *);
 PETSC_INTERN PetscErrorCode HybMGInnerSolver(KSP, KSP *inner);
-/* build.c: all that the cycle has of its own; *why: a sentence that says what is not covered, or NULL */
+/* build.c. What one process finds is so on all: collective where there are several. *why is this process's reason, or
+   NULL. */
+PETSC_INTERN PetscErrorCode HybMGAgree(const HybMG *, PetscErrorCode before, const char **why);
+/* all that the cycle has of its own; *why: a sentence that says what is not covered, or NULL */
 PETSC_INTERN PetscErrorCode HybMGBuild(HybMG *, const HybExec *, const char **why);
 PETSC_INTERN PetscErrorCode HybMGRelease(HybMG *);
 /* the matrices' arrays and plans for one application, until HybMGReturn() */

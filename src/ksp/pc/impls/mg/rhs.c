@@ -44,18 +44,6 @@ PetscErrorCode HybMGLeaveRightHandSide(PC pc, Vec b)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Fill(const HybMG *h, const HybScalar *b, Vec v)
-{
-  HybVecAccess a;
-  PetscInt     n;
-
-  PetscFunctionBegin;
-  PetscCall(VecGetLocalSize(v, &n));
-  PetscCall(HybVecGet(&h->cycle.exec, v, PETSC_FALSE, PETSC_TRUE, &a));
-  PetscCall(HybVecRestore(HybMGOutOfLevel(h, n, b, (HybScalar *)a.there), &a));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybMGGiveRightHandSide(KSP smoother)
 {
   const PetscObjectId id = ((PetscObject)smoother)->id;
@@ -66,12 +54,17 @@ PetscErrorCode HybMGGiveRightHandSide(KSP smoother)
   if (!h || !h->known || !h->covered || smoother->nwork < 2) PetscFunctionReturn(PETSC_SUCCESS);
   for (PetscInt k = 1; k < h->cycle.n; k++) {
     const HybMGLevelSeen *s = &h->seen.level[h->cycle.n - k];
-    Vec                   v;
+    /* of a level that each process has whole this one's part */
+    const HybScalar *b = h->cycle.level[k].b + (h->firstwhole && k >= h->firstwhole ? h->A[k]->rmap->rstart : 0);
+    HybVecAccess     a;
+    Vec              v;
+    PetscInt         n;
 
     if (s->down.ksp.id != id && s->up.ksp.id != id) continue;
     PetscCall(VecDuplicate(smoother->work[1], &v));
-    /* of a level that each process has whole this one's part */
-    PetscCall(Fill(h, h->cycle.level[k].b + (h->firstwhole && k >= h->firstwhole ? h->A[k]->rmap->rstart : 0), v));
+    PetscCall(VecGetLocalSize(v, &n));
+    PetscCall(HybVecGet(&h->cycle.exec, v, PETSC_FALSE, PETSC_TRUE, &a));
+    PetscCall(HybVecRestore(HybMGOutOfLevel(h, n, b, (HybScalar *)a.there), &a));
     PetscCall(VecDestroy(&smoother->vec_rhs));
     smoother->vec_rhs = v;
   }
