@@ -107,29 +107,21 @@ static PetscErrorCode HybFrameCall(Mat T, int number)
   PetscScalar       *w = NULL;
   const PetscScalar *r = NULL;
 
-  PetscFunctionBegin;
   HybGlueState.frame.called = -1;
   switch (number) {
   case 0:
-    PetscCall(MatSeqAIJGetArray(T, &w));
-    break;
+    return MatSeqAIJGetArray(T, &w);
   case 1:
-    PetscCall(MatSeqAIJRestoreArray(T, &w));
-    break;
+    return MatSeqAIJRestoreArray(T, &w);
   case 2:
-    PetscCall(MatSeqAIJGetArrayRead(T, &r));
-    break;
+    return MatSeqAIJGetArrayRead(T, &r);
   case 3:
-    PetscCall(MatSeqAIJRestoreArrayRead(T, &r));
-    break;
+    return MatSeqAIJRestoreArrayRead(T, &r);
   case 4:
-    PetscCall(MatSeqAIJGetArrayWrite(T, &w));
-    break;
+    return MatSeqAIJGetArrayWrite(T, &w);
   default:
-    PetscCall(MatSeqAIJRestoreArrayWrite(T, &w));
-    break;
+    return MatSeqAIJRestoreArrayWrite(T, &w);
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* *at = the one word of the n that equals value, n if there is none or more than one */

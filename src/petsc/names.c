@@ -156,12 +156,13 @@ PetscErrorCode HybComposeAdd(PetscObject object, size_t n, const HybComposeName 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Puts a function over the parent's of that name, which is kept in *parents, or the parent's back */
-PetscErrorCode HybComposeOver(PetscObject object, const char *name, void (*ours)(void), void (**parents)(void), PetscBool on)
+PetscErrorCode HybComposeOver(PetscObject object, size_t n, const HybComposedOver over[], PetscBool on)
 {
   PetscFunctionBegin;
-  if (!*parents && on) PetscCall(PetscObjectQueryFunction(object, name, parents));
-  if (*parents) PetscCall(HybNameReplace(object, name, on ? *parents : ours, on ? ours : *parents));
+  for (const HybComposedOver *o = over; o < over + n; o++) {
+    if (!*o->parents && on) PetscCall(PetscObjectQueryFunction(object, o->name, o->parents));
+    if (*o->parents) PetscCall(HybNameReplace(object, o->name, on ? *o->parents : o->ours, on ? o->ours : *o->parents));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -30,8 +30,13 @@ typedef struct {
   void (*function)(void);
 } HybComposeName;
 PETSC_INTERN PetscErrorCode HybComposeAdd(PetscObject, size_t n, const HybComposeName named[], HybComposeUsual *usual);
-/* puts a function over the parent's of that name, which is kept in *parents, or the parent's back */
-PETSC_INTERN PetscErrorCode HybComposeOver(PetscObject, const char *name, void (*ours)(void), void (**parents)(void), PetscBool on);
+/* puts functions over the parent's of these names, which are kept in *parents, or the parent's back */
+typedef struct {
+  const char *name;
+  void (*ours)(void);
+  void (**parents)(void);
+} HybComposedOver;
+PETSC_INTERN PetscErrorCode HybComposeOver(PetscObject, size_t n, const HybComposedOver[], PetscBool on);
 /* between these the parent's creator composes the names of object, which has none; the end cannot fail. And the
    parent's destroy function, which need not take them away where nobody has A any more. */
 #if HYB_LISTS_ARE_NODES
@@ -113,7 +118,7 @@ PETSC_INTERN PetscErrorCode HybNarrowCreate(const HybExec *, const HybCSR *csr, 
 #if HYB_HAS_CREATE_GARRAY
 PETSC_INTERN PetscErrorCode HybScatterDefer(Mat C, Mat block);
 PETSC_INTERN PetscErrorCode HybScatterSetGraph(Mat C, Mat T, Mat block, PetscInt n, const PetscInt *garray, PetscSFNode *remote);
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposeScatter(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode MatGetMultPetscSF_MPIAIJHybridGPU(Mat, PetscSF *);
 #endif
 
 #endif

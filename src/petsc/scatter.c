@@ -79,20 +79,13 @@ PetscErrorCode HybScatterSetGraph(Mat C, Mat T, Mat block, PetscInt n, const Pet
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatGetMultPetscSF_MPIAIJHybridGPU(Mat A, PetscSF *sf)
+PetscErrorCode MatGetMultPetscSF_MPIAIJHybridGPU(Mat A, PetscSF *sf)
 {
   PetscErrorCode (*const parents)(Mat, PetscSF *) = (PetscErrorCode(*)(Mat, PetscSF *))HybGlueState.multsf;
 
   PetscFunctionBegin;
   PetscCall((*parents)(A, sf));
   if (*sf) PetscCall(PetscSFSetUp(*sf));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode MatMPIAIJHybridGPUComposeScatter(Mat A, PetscBool on)
-{
-  PetscFunctionBegin;
-  PetscCall(HybComposeOver((PetscObject)A, "MatGetMultPetscSF_C", (void (*)(void))MatGetMultPetscSF_MPIAIJHybridGPU, &HybGlueState.multsf, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

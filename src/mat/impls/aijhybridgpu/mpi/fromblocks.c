@@ -95,20 +95,33 @@ static PetscErrorCode HybFromBlocksMake(HybComm comm, PetscErrorCode before, Mat
 }
 #endif
 
-/* C's data become those of a parallel matrix with these columns of others, and take its options; the blocks get their
-   rows with their contents. */
+PetscErrorCode MatMPIAIJHybridGPUTakeData(Mat C, Mat *T)
+{
+  const Mat_MPIAIJHybridGPU *hyb  = (Mat_MPIAIJHybridGPU *)C->spptr;
+  void                      *data = C->data;
+  PetscErrorCode             ierr, later;
+
+  PetscFunctionBegin;
+  ierr = MatSetOption(*T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc);
+  if (!ierr) ierr = MatSetOption(*T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns);
+  C->data    = (*T)->data;
+  (*T)->data = data;
+  later      = MatDestroy(T);
+  if (later) (void)MatDestroy(T); /* the rest of it */
+  PetscCall(HybErrorFirst(ierr, later));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscErrorCode before, PetscInt ncols, const PetscInt *garray, PetscBool *made)
 {
-  Mat_MPIAIJHybridGPU *hyb     = NULL;
-  void                *lent[2] = {NULL, NULL}, *data;
-  HybComm              comm;
-  Mat                  T      = NULL, block[2];
-  PetscObjectState     was[2] = {0, 0};
-  PetscErrorCode       ierr   = before, later;
+  void            *lent[2] = {NULL, NULL};
+  HybComm          comm;
+  Mat              T      = NULL, block[2];
+  PetscObjectState was[2] = {0, 0};
+  PetscErrorCode   ierr   = before;
 
   PetscFunctionBegin;
   PetscCall(HybCommGet(PetscObjectComm((PetscObject)C), &comm)); /* there is one: it is looked up */
-  if (!ierr) ierr = MatMPIAIJHybridGPUGetData(C, &hyb);
   if (!ierr) ierr = MatMPIAIJGetSeqAIJ(C, &block[0], &block[1], NULL);
   for (int k = 0; k < 2 && !ierr; k++)
     if (block[k]) was[k] = block[k]->nonzerostate;
@@ -117,14 +130,7 @@ PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscErrorCode before, PetscInt
   ierr  = HybFromBlocksMake(comm, ierr, C, ncols, garray, lent, &T);
   *made = (PetscBool)(T != NULL);
   if (T) {
-    if (!ierr) ierr = MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc);
-    if (!ierr) ierr = MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns);
-    data    = C->data;
-    C->data = T->data;
-    T->data = data;
-    later   = MatDestroy(&T);
-    if (later) (void)MatDestroy(&T); /* the rest of it */
-    if (!ierr) ierr = later;
+    ierr = HybErrorFirst(ierr, MatMPIAIJHybridGPUTakeData(C, &T));
     ierr = HybErrorFirst(ierr, HybFromBlocksEmpty(C, was)); /* which stop using what is lent before it goes */
   }
   for (int k = 0; k < 2; k++) PetscCall(PetscFree(lent[k]));

@@ -55,7 +55,9 @@ PETSC_INTERN PetscErrorCode MatDestroy_MPIAIJHybridGPU(Mat);
 /* fromblocks.c. SetFrame: C's data become those of a parallel matrix with these columns of others, and empty blocks of
    the type; collective, before is an error of this process's. *made: they have, on all processes, and an error is this
    process's own, which the caller agrees upon at last; else it is one of all, and C is what it was. AdoptBlocks: these
-   get their contents; not collective. */
+   get their contents; not collective. TakeData: C's data become T's, with C's options, and *T goes, also after an
+   error. */
+PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUTakeData(Mat C, Mat *T);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetFrame(Mat C, PetscErrorCode before, PetscInt ncols, const PetscInt *garray, PetscBool *made);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUAdoptBlocks(Mat C, const HybExec *, HybArena out[2], const HybParCSR *);
 
@@ -86,7 +88,7 @@ PETSC_INTERN PetscErrorCode MatZeroRowsColumns_MPIAIJHybridGPU(Mat, PetscInt, co
 #if HYB_HAS_ELIMINATEZEROS
 PETSC_INTERN PetscErrorCode MatEliminateZeros_MPIAIJHybridGPU(Mat, PetscBool);
 #endif
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposePreallocation(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode MatResetPreallocation_MPIAIJHybridGPU(Mat);
 PETSC_INTERN PetscErrorCode MatAssemblyBegin_MPIAIJHybridGPU(Mat, MatAssemblyType);
 PETSC_INTERN PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat, MatAssemblyType);
 
@@ -107,7 +109,8 @@ PETSC_INTERN PetscErrorCode HybMPIInPlaceEnd(Mat B, const HybMPIInPlace *);
 #define HYB_LEFT 2
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPULeftOptions(Mat, HybAsked[2][HYB_LEFT]);
 PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUSetLeftOptions(Mat, const HybAsked[2][HYB_LEFT]);
-PETSC_INTERN PetscErrorCode MatMPIAIJHybridGPUComposeCOO(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode MatSetPreallocationCOO_MPIAIJHybridGPU(Mat, PetscCount, PetscInt[], PetscInt[]);
+PETSC_INTERN PetscErrorCode MatSetValuesCOO_MPIAIJHybridGPU(Mat, const PetscScalar[], InsertMode);
 
 /* mpiaijhybridgpu.c: the type */
 PETSC_INTERN PetscErrorCode MatCreate_MPIAIJHybridGPU(Mat);

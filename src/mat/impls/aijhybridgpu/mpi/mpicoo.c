@@ -31,10 +31,7 @@ static PetscErrorCode HybMPICOODestroy(void *ctx)
 
   PetscFunctionBegin;
   ierr = HybErrorFirst(ierr, HybArenaReset(&c->arena));
-  for (int k = 0; k < 2; k++) {
-    ierr = HybErrorFirst(ierr, HybArenaReset(&c->block[k].arena));
-    ierr = HybErrorFirst(ierr, HybArenaReset(&c->block[k].hostarena));
-  }
+  for (int k = 0; k < 2; k++) ierr = HybErrorFirst(ierr, HybArenaResetBoth(&c->block[k].arena, &c->block[k].hostarena));
   PetscCall(PetscFree(c->sendhost));
   PetscCall(PetscFree(c->sendbuf));
   PetscCall(PetscFree(c->recvbuf));
@@ -230,9 +227,8 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOO **c, con
   PetscInt             none    = 0;
   PetscScalar          nothing = 0;
   Mat                  T;
-  void                *data;
   Mat_MPIAIJHybridGPU *hyb = (Mat_MPIAIJHybridGPU *)A->spptr;
-  PetscErrorCode       ierr, later;
+  PetscErrorCode       ierr;
 
   PetscFunctionBegin;
   PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)A), A->rmap->n, A->cmap->n, A->rmap->N, A->cmap->N, h->zeros, &none, &nothing, h->i, h->j, h->a, &T));
@@ -240,11 +236,7 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOO **c, con
   if (ierr) (void)MatDestroy(&T);
   PetscCall(ierr);
   /* from here on an error is this process's own, and the others are told of it at the end */
-  ierr = MatSetOption(T, MAT_IGNORE_OFF_PROC_ENTRIES, hyb->ignoreoffproc);
-  if (!ierr) ierr = MatSetOption(T, MAT_ROW_ORIENTED, (PetscBool)!hyb->bycolumns);
-  data    = A->data;
-  A->data = T->data;
-  T->data = data;
+  ierr = MatMPIAIJHybridGPUTakeData(A, &T);
   /* as the parent's: the first values' assembly makes it a matrix. Its columns of others have their numbers already,
      and so it was assembled for who looks for them there. */
   A->preallocated  = PETSC_TRUE;
@@ -259,9 +251,6 @@ static PetscErrorCode HybMPICOOAdopt(Mat A, const HybExec *x, HybMPICOO **c, con
     PetscCall(MatMPIAIJHybridGPUSumStates(A, PETSC_SUCCESS, ""));
     A->ass_nonzerostate = seen;
   }
-  later = MatDestroy(&T);
-  if (later) (void)MatDestroy(&T); /* the rest of it */
-  if (!ierr) ierr = later;
   /* products may come before the values do: halos are of other columns, which the sum of states may not tell */
   ierr = HybErrorFirst(ierr, MatMPIAIJHybridGPUSetBlocks(A));
   ierr = HybErrorFirst(ierr, HybMPICOOAdopted(A, *c, asked));
@@ -324,18 +313,6 @@ static PetscErrorCode HybMPICOOSends(Mat A, const PetscInt *i, const PetscInt *j
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Not collective: both blocks of these coordinates and of those that came, where they are executed, and the second
-   one's pattern on the host */
-static PetscErrorCode HybMPICOOMake(Mat A, const HybExec *x, const PetscInt *ij[2], PetscInt *came[2], HybMPICOO *c, HybArena arrays[2], HybCSR csr[2], HybMPICOOHost *h)
-{
-  PetscFunctionBegin;
-  PetscCall(HybMPICOOBlocks(A, x, c->ncoo, ij[0], ij[1], came[0], came[1], c, arrays, csr));
-  PetscCall(HybArenaAlloc(&c->arena, HYB_MEM_DEVICE, c->nsend, sizeof(PetscInt), &c->senddevice));
-  PetscCall(x->backend->copy(x, c->senddevice, c->sendhost, sizeof(PetscInt) * (size_t)c->nsend, HYB_COPY_HOST_TO_DEVICE));
-  PetscCall(HybMPICOOHostGet(x, &csr[1], h));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* began: what happened before, here alone. *c goes to A, or stays after an error. */
 static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, const PetscInt *ij[2], HybMPICOO **c, const HybAsked asked[2][HYB_LEFT], PetscErrorCode began)
 {
@@ -353,7 +330,10 @@ static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, const PetscInt *ij
   ierr = HybMPICOOAgree(A, ierr);
   if (!ierr) {
     ierr = HybMPICOOExchange(A, ij, *c, &to, came);
-    if (!ierr) ierr = HybMPICOOMake(A, x, ij, came, *c, arrays, csr, &host);
+    if (!ierr) ierr = HybMPICOOBlocks(A, x, (*c)->ncoo, ij[0], ij[1], came[0], came[1], *c, arrays, csr);
+    if (!ierr) ierr = HybArenaAlloc(&(*c)->arena, HYB_MEM_DEVICE, (*c)->nsend, sizeof(PetscInt), &(*c)->senddevice);
+    if (!ierr) ierr = x->backend->copy(x, (*c)->senddevice, (*c)->sendhost, sizeof(PetscInt) * (size_t)(*c)->nsend, HYB_COPY_HOST_TO_DEVICE);
+    if (!ierr) ierr = HybMPICOOHostGet(x, &csr[1], &host);
     ierr = HybMPICOOAgree(A, ierr); /* the exchange may have failed here alone, when its messages were on their way */
   }
   if (!ierr) ierr = HybMPICOOAdopt(A, x, c, asked, &host, arrays, csr);
@@ -582,7 +562,7 @@ static PetscErrorCode MatMPIAIJHybridGPUSetValuesCOO(Mat A, const PetscScalar *v
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatSetPreallocationCOO_MPIAIJHybridGPU(Mat A, PetscCount n, PetscInt i[], PetscInt j[])
+PetscErrorCode MatSetPreallocationCOO_MPIAIJHybridGPU(Mat A, PetscCount n, PetscInt i[], PetscInt j[])
 {
   Mat_MPIAIJHybridGPU *hyb  = NULL;
   PetscBool            done = PETSC_FALSE;
@@ -604,7 +584,7 @@ static PetscErrorCode MatSetPreallocationCOO_MPIAIJHybridGPU(Mat A, PetscCount n
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatSetValuesCOO_MPIAIJHybridGPU(Mat A, const PetscScalar v[], InsertMode mode)
+PetscErrorCode MatSetValuesCOO_MPIAIJHybridGPU(Mat A, const PetscScalar v[], InsertMode mode)
 {
   Mat_MPIAIJHybridGPU *hyb  = NULL;
   PetscBool            done = PETSC_FALSE;
@@ -613,13 +593,5 @@ static PetscErrorCode MatSetValuesCOO_MPIAIJHybridGPU(Mat A, const PetscScalar v
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   PetscCall(MatMPIAIJHybridGPUSetValuesCOO(A, v, mode, &done));
   if (!done) PetscCall(HybCOOSetValuesOnHost(A, HybGlueState.coovalues[1], hyb->coocount, v, mode));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode MatMPIAIJHybridGPUComposeCOO(Mat A, PetscBool on)
-{
-  PetscFunctionBegin;
-  PetscCall(HybComposeOver((PetscObject)A, "MatSetPreallocationCOO_C", (void (*)(void))MatSetPreallocationCOO_MPIAIJHybridGPU, &HybGlueState.coopreallocation[1], on));
-  PetscCall(HybComposeOver((PetscObject)A, "MatSetValuesCOO_C", (void (*)(void))MatSetValuesCOO_MPIAIJHybridGPU, &HybGlueState.coovalues[1], on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -276,7 +276,7 @@ PetscErrorCode MatAssemblyEnd_MPIAIJHybridGPU(Mat A, MatAssemblyType mode)
 }
 
 /* the parent goes by what AIJ's blocks were preallocated with */
-static PetscErrorCode MatResetPreallocation_MPIAIJHybridGPU(Mat A)
+PetscErrorCode MatResetPreallocation_MPIAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
   if (A->preallocated) {
@@ -284,12 +284,5 @@ static PetscErrorCode MatResetPreallocation_MPIAIJHybridGPU(Mat A)
     PetscCall(MatMPIAIJHybridGPUEachBlock(A, HybBlockDemote));
   }
   PetscCall((*(PetscErrorCode(*)(Mat))HybGlueState.resetpreallocation[1])(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode MatMPIAIJHybridGPUComposePreallocation(Mat A, PetscBool on)
-{
-  PetscFunctionBegin;
-  PetscCall(HybComposeOver((PetscObject)A, "MatResetPreallocation_C", (void (*)(void))MatResetPreallocation_MPIAIJHybridGPU, &HybGlueState.resetpreallocation[1], on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -406,7 +406,7 @@ static PetscErrorCode MatConvert_SeqAIJCUSPARSE_SeqAIJHybridGPU(Mat A, MatType t
 #endif
 
 /* The parent takes a second factor of the very type MATSEQAIJ alone, and gives a result of it */
-static PetscErrorCode MatSeqAIJKron_SeqAIJHybridGPU(Mat A, Mat B, MatReuse reuse, Mat *C)
+PetscErrorCode MatSeqAIJKron_SeqAIJHybridGPU(Mat A, Mat B, MatReuse reuse, Mat *C)
 {
   Mat       plain = NULL;
   PetscBool named, seqaij;
@@ -556,6 +556,5 @@ PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat A, PetscBool on)
     if (HybGlueState.parentsnamed) PetscCall(MatSeqAIJHybridGPUComposeParents(A, PETSC_FALSE));
     if (HybGlueState.conversionsnamed) PetscCall(HybConvertName(A, MATSEQAIJ, PETSC_STATIC_ARRAY_LENGTH(HybConversions), HybConversions, NULL, NULL));
   }
-  PetscCall(HybComposeOver((PetscObject)A, "MatSeqAIJKron_C", (void (*)(void))MatSeqAIJKron_SeqAIJHybridGPU, &HybGlueState.kron, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -234,7 +234,7 @@ PetscErrorCode HybCOOSetValuesOnHost(Mat A, void (*parent)(void), PetscCount n, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatSetPreallocationCOO_SeqAIJHybridGPU(Mat A, PetscCount n, PetscInt i[], PetscInt j[])
+PetscErrorCode MatSetPreallocationCOO_SeqAIJHybridGPU(Mat A, PetscCount n, PetscInt i[], PetscInt j[])
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybExec              x;
@@ -327,7 +327,7 @@ PetscErrorCode MatSeqAIJHybridGPUSetValuesCOODevice(Mat A, HybCOO *coo, const Hy
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatSetValuesCOO_SeqAIJHybridGPU(Mat A, const PetscScalar v[], InsertMode mode)
+PetscErrorCode MatSetValuesCOO_SeqAIJHybridGPU(Mat A, const PetscScalar v[], InsertMode mode)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
   HybCOO              *coo = NULL;
@@ -358,13 +358,5 @@ static PetscErrorCode MatSetValuesCOO_SeqAIJHybridGPU(Mat A, const PetscScalar v
     PetscCall(PetscFree(cv));
   }
   PetscCall(ierr);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode MatSeqAIJHybridGPUComposeCOO(Mat A, PetscBool on)
-{
-  PetscFunctionBegin;
-  PetscCall(HybComposeOver((PetscObject)A, "MatSetPreallocationCOO_C", (void (*)(void))MatSetPreallocationCOO_SeqAIJHybridGPU, &HybGlueState.coopreallocation[0], on));
-  PetscCall(HybComposeOver((PetscObject)A, "MatSetValuesCOO_C", (void (*)(void))MatSetValuesCOO_SeqAIJHybridGPU, &HybGlueState.coovalues[0], on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -26,6 +26,7 @@ PETSC_INTERN PetscErrorCode HybCOOSetValuesOnHost(Mat, void (*parent)(void), Pet
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUShare(Mat A, Mat duplicate);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUForgetCOO(Mat);
 PETSC_INTERN PetscErrorCode HybCOOParentsGone(PetscObject, const char *name, PetscCount *coocount);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeCOO(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode MatSetPreallocationCOO_SeqAIJHybridGPU(Mat, PetscCount, PetscInt[], PetscInt[]);
+PETSC_INTERN PetscErrorCode MatSetValuesCOO_SeqAIJHybridGPU(Mat, const PetscScalar[], InsertMode);
 
 #endif

@@ -15,7 +15,14 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUSetValuesBegin(Mat, PetscInt m, co
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUExpect(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUStay(Mat);
 PETSC_INTERN void           MatSeqAIJHybridGPUSetValuesOps(Mat, PetscBool on);
-PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode MatStoreValues_SeqAIJHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat, PetscInt nz, const PetscInt nnz[]);
+PETSC_INTERN PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat);
+PETSC_INTERN PetscErrorCode MatSeqAIJSetColumnIndices_SeqAIJHybridGPU(Mat, PetscInt[]);
+#if HYB_HAS_HASH
+PETSC_INTERN PetscErrorCode MatResetHash_SeqAIJHybridGPU(Mat);
+#endif
 
 /* matmult.c */
 PETSC_INTERN PetscErrorCode MatMult_SeqAIJHybridGPU(Mat, Vec, Vec);
@@ -64,6 +71,7 @@ PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUOperateSeqAIJ(Mat, MatType, MatReu
 /* convert.c; the fourth: the way to this type from one derived from the parent, NULL: the general one; the fifth is
    MatConvert() to a type of PETSc's, past -matconvert_type */
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeConversions(Mat, PetscBool on);
+PETSC_INTERN PetscErrorCode MatSeqAIJKron_SeqAIJHybridGPU(Mat, Mat, MatReuse, Mat *);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUComposeParents(Mat, PetscBool on);
 PETSC_INTERN PetscErrorCode MatConvert_SeqAIJHybridGPU_Any(Mat, MatType, MatReuse, Mat *);
 PETSC_INTERN HybConverter   HybConverterBack(MatType);

@@ -234,7 +234,7 @@ static PetscErrorCode MatInvertBlockDiagonal_SeqAIJHybridGPU(Mat A, const PetscS
   Functions that PETSc finds by name. PETSc copies an object's list of them to plain matrices too
   (MatGetMultiProcBlock(), factors): of such A nothing of ours is true.
 */
-static PetscErrorCode MatStoreValues_SeqAIJHybridGPU(Mat A)
+PetscErrorCode MatStoreValues_SeqAIJHybridGPU(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = NULL;
 
@@ -246,7 +246,7 @@ static PetscErrorCode MatStoreValues_SeqAIJHybridGPU(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
+PetscErrorCode MatRetrieveValues_SeqAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUHostWrites(A)); /* the parent writes them and leaves the object's state */
@@ -275,7 +275,7 @@ PetscErrorCode MatSeqAIJHybridGPUExpect(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt nz, const PetscInt nnz[])
+PetscErrorCode MatSeqAIJSetPreallocation_SeqAIJHybridGPU(Mat A, PetscInt nz, const PetscInt nnz[])
 {
   PetscFunctionBegin;
   if (MatIsSeqAIJHybridGPU(A) && A->spptr) {
@@ -311,7 +311,7 @@ static PetscErrorCode HybResetAsPreallocated(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
+PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
 {
   Mat_SeqAIJHybridGPU *hyb = MatIsSeqAIJHybridGPU(A) ? (Mat_SeqAIJHybridGPU *)A->spptr : NULL;
 
@@ -331,7 +331,7 @@ static PetscErrorCode MatResetPreallocation_SeqAIJHybridGPU(Mat A)
 
 #if HYB_HAS_HASH
 /* The parent frees what is there */
-static PetscErrorCode MatResetHash_SeqAIJHybridGPU(Mat A)
+PetscErrorCode MatResetHash_SeqAIJHybridGPU(Mat A)
 {
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDisown(A));
@@ -341,7 +341,7 @@ static PetscErrorCode MatResetHash_SeqAIJHybridGPU(Mat A)
 #endif
 
 /* The parent writes column indices where they are */
-static PetscErrorCode MatSeqAIJSetColumnIndices_SeqAIJHybridGPU(Mat A, PetscInt indices[])
+PetscErrorCode MatSeqAIJSetColumnIndices_SeqAIJHybridGPU(Mat A, PetscInt indices[])
 {
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUDisown(A)); /* the parent goes by what it has allocated */
@@ -415,30 +415,6 @@ static PetscErrorCode MatConjugate_SeqAIJHybridGPU(Mat A)
   HybLeaveIfOverlaid(A, conjugate, A);
   PetscCall(MatSeqAIJHybridGPUHostWrites(A));
   PetscCall((*HybGlueState.seq.conjugate)(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Puts these over the parent's, or the parent's back */
-PetscErrorCode MatSeqAIJHybridGPUComposeOver(Mat A, PetscBool on)
-{
-  HybGlue *g = &HybGlueState;
-  const struct {
-    const char *name;
-    void (*ours)(void);
-    void (**parents)(void);
-  } over[] = {
-    {.name = "MatStoreValues_C",            .ours = (void (*)(void))MatStoreValues_SeqAIJHybridGPU,            .parents = &g->storevalues          },
-    {.name = "MatRetrieveValues_C",         .ours = (void (*)(void))MatRetrieveValues_SeqAIJHybridGPU,         .parents = &g->retrievevalues       },
-    {.name = "MatSeqAIJSetPreallocation_C", .ours = (void (*)(void))MatSeqAIJSetPreallocation_SeqAIJHybridGPU, .parents = &g->setpreallocation     },
-    {.name = "MatResetPreallocation_C",     .ours = (void (*)(void))MatResetPreallocation_SeqAIJHybridGPU,     .parents = &g->resetpreallocation[0]},
-    {.name = "MatSeqAIJSetColumnIndices_C", .ours = (void (*)(void))MatSeqAIJSetColumnIndices_SeqAIJHybridGPU, .parents = &g->setcolumnindices     },
-#if HYB_HAS_HASH
-    {.name = "MatResetHash_C",              .ours = (void (*)(void))MatResetHash_SeqAIJHybridGPU,              .parents = &g->resethash            },
-#endif
-  };
-
-  PetscFunctionBegin;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(over); k++) PetscCall(HybComposeOver((PetscObject)A, over[k].name, over[k].ours, over[k].parents, on));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
