@@ -9,9 +9,7 @@
 
 static PetscErrorCode HybArnoldiMult(void *ctx, PetscErrorCode before, const HybScalar *x, HybScalar *y)
 {
-  PetscFunctionBegin;
-  PetscCall(HybMatParMultArrays((Mat)ctx, before, x, y));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybMatParMultArrays((Mat)ctx, before, x, y);
 }
 
 /* one message more tells how many processes have an error */

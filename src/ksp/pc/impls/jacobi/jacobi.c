@@ -84,16 +84,12 @@ static PetscErrorCode HybJacobiApplyFirst(PC pc, Vec x, Vec y, PetscErrorCode (*
 
 static PetscErrorCode PCApply_Jacobi_Hyb(PC pc, Vec x, Vec y)
 {
-  PetscFunctionBegin;
-  PetscCall(HybJacobiApplyFirst(pc, x, y, petsc.apply));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybJacobiApplyFirst(pc, x, y, petsc.apply);
 }
 
 static PetscErrorCode PCApplyTranspose_Jacobi_Hyb(PC pc, Vec x, Vec y)
 {
-  PetscFunctionBegin;
-  PetscCall(HybJacobiApplyFirst(pc, x, y, petsc.applytranspose));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybJacobiApplyFirst(pc, x, y, petsc.applytranspose);
 }
 
 static PetscErrorCode PCReset_Jacobi_Hyb(PC pc)

@@ -633,16 +633,12 @@ static PetscErrorCode HybMatProductNew(Mat C, int blocks)
 
 static PetscErrorCode MatProductSymbolic_SeqAIJHybridGPU(Mat C)
 {
-  PetscFunctionBegin;
-  PetscCall(HybMatProductNew(C, 1));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybMatProductNew(C, 1);
 }
 
 static PetscErrorCode MatProductSymbolic_MPIAIJHybridGPU(Mat C)
 {
-  PetscFunctionBegin;
-  PetscCall(HybMatProductNew(C, 2));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybMatProductNew(C, 2);
 }
 
 /* By an algorithm of the sequential parent's, whose numeric phases write C's array past all functions, that of A B^T

@@ -72,14 +72,6 @@ PetscErrorCode HybResultSame(Mat C, HybMatProduct *mp, PetscCount work, PetscBoo
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybResultAdopt(Mat C, HybMatProduct *mp, PetscBool again, HybArena *arrays, HybCSR *result)
-{
-  PetscFunctionBegin;
-  if (C->force_diagonals) PetscCall(HybKeptForceDiagonal(&mp->exec, &mp->block[0].kept, arrays, result));
-  PetscCall(MatSeqAIJHybridGPUAdopt(C, &mp->exec, (PetscBool)(!C->force_diagonals && !again), arrays, result));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 PetscErrorCode HybResultPattern(Mat C, HybMatProduct *mp, PetscBool again, HybArena *arrays, HybCSR *result)
 {
   const HybExec       *x      = &mp->exec;
@@ -97,8 +89,9 @@ PetscErrorCode HybResultPattern(Mat C, HybMatProduct *mp, PetscBool again, HybAr
     HybKeptSet(&mp->block[0].kept, arrays, result);
   else {
     const PetscCount adoptions = hyb->adoptions;
-    PetscErrorCode   ierr      = HybResultAdopt(C, mp, again, arrays, result);
+    PetscErrorCode   ierr      = C->force_diagonals ? HybKeptForceDiagonal(x, &mp->block[0].kept, arrays, result) : PETSC_SUCCESS;
 
+    if (!ierr) ierr = MatSeqAIJHybridGPUAdopt(C, x, (PetscBool)(!C->force_diagonals && !again), arrays, result);
     if (again && hyb->adoptions != adoptions) mp->zeros = PETSC_TRUE; /* else C is what it was */
     PetscCall(ierr);
     PetscCall(HybCOOParentsGone((PetscObject)C, "HybCOO", &hyb->coocount));

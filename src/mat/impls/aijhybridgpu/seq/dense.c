@@ -7,25 +7,14 @@
 #include "seq.h"
 #include "../storage/where.h"
 
-static PetscErrorCode HybDenseIsOnDevice(Mat M, PetscBool *flg)
-{
-  PetscFunctionBegin;
-  *flg = PETSC_FALSE;
-#if HYB_HAS_CUDA
-  PetscCall(PetscObjectTypeCompare((PetscObject)M, MATSEQDENSECUDA, flg));
-  if (M->boundtocpu) *flg = PETSC_FALSE;
-#else
-  (void)M;
-#endif
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode HybDenseExec(Mat A, Mat B, PetscCount nnz, HybExec *x)
 {
-  PetscBool bdevice;
+  PetscBool bdevice = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCall(HybDenseIsOnDevice(B, &bdevice));
+#if HYB_HAS_CUDA
+  if (!B->boundtocpu) PetscCall(PetscObjectTypeCompare((PetscObject)B, MATSEQDENSECUDA, &bdevice));
+#endif
   PetscCall(HybWhereDense(A, bdevice, nnz, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -84,16 +73,12 @@ static PetscErrorCode HybDenseNumeric(Mat A, PetscBool transpose, Mat B, Mat C)
 
 static PetscErrorCode MatMatMultNumeric_SeqAIJHybridGPU_SeqDense(Mat A, Mat B, Mat C)
 {
-  PetscFunctionBegin;
-  PetscCall(HybDenseNumeric(A, PETSC_FALSE, B, C));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybDenseNumeric(A, PETSC_FALSE, B, C);
 }
 
 static PetscErrorCode MatTransposeMatMultNumeric_SeqAIJHybridGPU_SeqDense(Mat A, Mat B, Mat C)
 {
-  PetscFunctionBegin;
-  PetscCall(HybDenseNumeric(A, PETSC_TRUE, B, C));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybDenseNumeric(A, PETSC_TRUE, B, C);
 }
 
 static PetscErrorCode MatProductNumeric_SeqAIJHybridGPU_SeqDense(Mat C)

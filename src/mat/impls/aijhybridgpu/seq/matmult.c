@@ -222,14 +222,6 @@ static inline __attribute__((always_inline)) PetscErrorCode HybMultByPlan(HybMul
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybMultOnHost(const HybView *v, Vec xx, HybSpMVMode mode, Vec yy, Vec zz)
-{
-  PetscFunctionBegin;
-  PetscCall(HybMultPlanSetUp(v, &v->host, &v->key, PETSC_FALSE, &v->hyb->host));
-  PetscCall(HybMultByPlan(&v->hyb->host, &v->host, xx, mode, yy, zz));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Of a matrix that no device can be meant for, the host's transposed products are AIJ's */
 static inline PetscBool HybMultIsParents(Mat A)
 {
@@ -285,8 +277,10 @@ static PetscErrorCode MatSeqAIJHybridGPUMult(Mat A, PetscBool transpose, PetscBo
   PetscCall(HybRecordBegin(HybMultRecord(transpose, mode), A, &v.x));
   if (HybExecOnDevice(&v.x))
     PetscCall(HybMultOnDevice(&v, transpose, conjugate, xx, mode, yy, zz));
-  else if (!transpose)
-    PetscCall(HybMultOnHost(&v, xx, mode, yy, zz));
+  else if (!transpose) {
+    PetscCall(HybMultPlanSetUp(&v, &v.host, &v.key, PETSC_FALSE, &v.hyb->host));
+    PetscCall(HybMultByPlan(&v.hyb->host, &v.host, xx, mode, yy, zz));
+  }
   if (parents) *parents = (PetscBool)(transpose && !HybExecOnDevice(&v.x));
   if (parents && *parents) PetscFunctionReturn(PETSC_SUCCESS);
   HybGlueState.counts.mults++;
