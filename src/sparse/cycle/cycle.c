@@ -64,6 +64,9 @@ typedef struct {
     if (!(v)->failed && (n) > 0) (v)->failed = call; \
   } while (0)
 
+/* what it does after an error too, of which the call tells the others */
+#define CYCLE_ALWAYS(v, call) ((v)->failed = HybErrorFirst((v)->failed, call))
+
 /* the plan is another function's too: it is used on the visit's stream */
 #define CYCLE_BY_PLAN(v, plan, call)          \
   do {                                        \
@@ -83,11 +86,9 @@ static void CycleMult(Visit *v, PetscInt k, HybCyclePart part, const HybScalar *
   const HybCSR *const  csr  = part == HYB_CYCLE_A ? &l->A : part == HYB_CYCLE_P ? &l->P
                                                                                 : &l->R;
 
-  if (HybCycleShares(v->cycle, k, part)) { /* after an error too: others wait for this process's entries */
-    const PetscErrorCode ierr = HybCycleBlocksMult(&l->several[part], v->exec, v->failed, x, mode, y, z);
-
-    if (!v->failed) v->failed = ierr;
-  } else if (v->cycle->columns)
+  if (HybCycleShares(v->cycle, k, part)) /* after an error too: others wait for this process's entries */
+    CYCLE_ALWAYS(v, HybCycleBlocksMult(&l->several[part], v->exec, v->failed, x, mode, y, z));
+  else if (v->cycle->columns)
     CYCLE_DO(v, 1, v->exec->backend->columns->mult(v->exec, v->cycle->columns, csr, x, mode, y, z, NULL));
   else if (csr->i)
     CYCLE_BY_PLAN(v, plan, HybSpMVApply(plan, csr, x, mode, y, z));
@@ -112,9 +113,7 @@ static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVSte
   }
   /* after an error there may be no plans; a product tells the others of it as a step does */
   if (!v->failed && HybCycleShares(v->cycle, k, HYB_CYCLE_A) && HybCycleBlocksHasStep(&l->several[HYB_CYCLE_A])) {
-    const PetscErrorCode ierr = HybCycleBlocksStep(&v->cycle->level[k].several[HYB_CYCLE_A], v->exec, v->failed, x, step);
-
-    if (!v->failed) v->failed = ierr;
+    CYCLE_ALWAYS(v, HybCycleBlocksStep(&v->cycle->level[k].several[HYB_CYCLE_A], v->exec, v->failed, x, step));
     return;
   }
   CycleMult(v, k, HYB_CYCLE_A, x, HYB_SPMV_RESIDUAL, step->y, l->r);
@@ -183,14 +182,6 @@ static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, con
 static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, PetscBool zero);
 static void CycleAll(Visit *v);
 
-/* the right-hand side of the first level that each process has whole, of which each has restricted its part */
-static void CycleSum(Visit *v, PetscInt n, HybScalar *b)
-{
-  const PetscErrorCode ierr = HybCommSumApply(v->cycle->sum, v->exec, v->failed, n, b);
-
-  if (!v->failed) v->failed = ierr;
-}
-
 /* what is below level k, for the right-hand side that is there */
 static void CycleBelow(Visit *v, PetscInt k)
 {
@@ -203,11 +194,8 @@ static void CycleBelow(Visit *v, PetscInt k)
     CYCLE_DO(v, c->m, v->ops->columns->dense(v->exec, c->columns, c->m, c->inverse, c->b, c->x));
   else if (c->inverse)
     CYCLE_DO(v, c->m, v->ops->dense(v->exec, c->m, c->inverse, c->b, c->x));
-  else if (!v->failed || c->several) { /* of several processes all have to come */
-    const PetscErrorCode ierr = c->solve(c->ctx, c->b, c->x);
-
-    if (!v->failed) v->failed = ierr;
-  }
+  else if (!v->failed || c->several) /* of several processes all have to come */
+    CYCLE_ALWAYS(v, c->solve(c->ctx, c->b, c->x));
 }
 
 /* all of the levels from k on, in one visit of the level above */
@@ -275,11 +263,7 @@ PetscErrorCode HybCycleHeard(HybCycle *c)
   PetscErrorCode ierr = PETSC_SUCCESS;
 
   CYCLE_EACH(0, c, m)
-  {
-    const PetscErrorCode later = m->halo ? HybHaloHeard(m->halo) : PETSC_SUCCESS;
-
-    if (!ierr) ierr = later;
-  }
+  ierr = HybErrorFirst(ierr, m->halo ? HybHaloHeard(m->halo) : PETSC_SUCCESS);
   return ierr;
 }
 
@@ -403,7 +387,8 @@ static void CycleVisit(Visit *v, PetscInt k, const HybScalar *b, HybScalar *x, P
   CycleSmooth(v, k, &l->pre, bs, x, zero);
   CycleMult(v, k, HYB_CYCLE_A, x, HYB_SPMV_RESIDUAL, b, l->r);
   CycleRestrict(v, k, l->r, bc);
-  if (k + 1 == c->whole && c->several) CycleSum(v, k + 1 < c->n ? c->level[k + 1].A.m : c->m, bc);
+  /* the first level that each process has whole: each has restricted its part of the right-hand side */
+  if (k + 1 == c->whole && c->several) CYCLE_ALWAYS(v, HybCommSumApply(c->sum, v->exec, v->failed, k + 1 < c->n ? c->level[k + 1].A.m : c->m, bc));
   if (k == c->first - 1 && CycleHasGraph(v))
     CycleByGraph(v);
   else

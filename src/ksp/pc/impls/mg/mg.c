@@ -108,8 +108,7 @@ static PetscErrorCode HybMGApplyVectors(HybMG *h, Vec b, Vec x)
   if (!ierr) ierr = HybVecGet(exec, x, PETSC_FALSE, PETSC_TRUE, &vx);
   if (!ierr || h->several) ierr = HybMGApply(h, 0, ierr, (const HybScalar *)vb.there, (HybScalar *)vx.there);
   ierr = HybVecRestore(ierr, &vx);
-  ierr = HybVecRestore(ierr, &vb);
-  PetscCall(ierr);
+  PetscCall(HybVecRestore(ierr, &vb));
   PetscCall(HybMGReturn(h));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
