@@ -187,8 +187,8 @@ static PetscErrorCode HybParAggRoots(HybParAgg p, HybParAggFinding *f, PetscErro
 static PetscErrorCode HybParAggCount(HybParAgg p, HybParAggFinding *f)
 {
   PetscFunctionBegin;
-  PetscCall(PetscMalloc1(p->comm->size + 1, &p->cranges));
-  PetscCall(PetscMalloc1(p->comm->size + 1, &p->ccolumns));
+  PetscCall(HybArenaAlloc(&p->keep, HYB_MEM_HOST, (PetscCount)p->comm->size + 1, sizeof(PetscInt), &p->cranges));
+  PetscCall(HybArenaAlloc(&p->keep, HYB_MEM_HOST, (PetscCount)p->comm->size + 1, sizeof(PetscInt), &p->ccolumns));
   PetscCall(HybParAggMark(p, f, PETSC_FALSE, &p->nc));
   if (!f->n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybArenaAlloc(&p->keep, HYB_WORK(&p->exec), p->nc, sizeof(PetscInt), &p->lead));

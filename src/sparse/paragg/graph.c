@@ -119,8 +119,8 @@ static PetscErrorCode HybParAggBegin(HybParAgg p, PetscErrorCode before, const H
   PetscCall(before);
   PetscCheck(p->exec.backend->paragg && p->exec.backend->paragg->each && p->exec.backend->agg, PETSC_COMM_SELF, PETSC_ERR_SUP, "The %s backend has no aggregation on several processes", p->exec.backend->name);
   PetscCheck(bs > 0 && p->block.nvec > 0 && p->block.nvec <= HYB_AGG_VECTORS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Vertices of %" PetscInt_FMT " unknowns, and %" PetscInt_FMT " near-null vectors, of which there are 1 to %d", bs, p->block.nvec, HYB_AGG_VECTORS);
-  PetscCall(PetscMalloc1(p->comm->size + 1, &p->ranges));
-  PetscCall(PetscMalloc1(p->comm->size + 1, &p->rows));
+  PetscCall(HybArenaAlloc(&p->keep, HYB_MEM_HOST, (PetscCount)p->comm->size + 1, sizeof(PetscInt), &p->ranges));
+  PetscCall(HybArenaAlloc(&p->keep, HYB_MEM_HOST, (PetscCount)p->comm->size + 1, sizeof(PetscInt), &p->rows));
   for (PetscMPIInt r = 0; r <= p->comm->size; r++) {
     PetscCheck(A->rows[r] % bs == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Vertices of %" PetscInt_FMT " unknowns, and a process whose rows begin at %" PetscInt_FMT, bs, A->rows[r]);
     p->rows[r]   = A->rows[r];
@@ -225,10 +225,6 @@ PetscErrorCode HybParAggDestroy(HybParAgg *agg)
   ierr[1] = HybHaloDestroy(&p->rowhalo);
   ierr[2] = HybArenaReset(&p->keep);
   ierr[3] = HybCommRestore(&p->comm);
-  PetscCall(PetscFree(p->ranges));
-  PetscCall(PetscFree(p->rows));
-  PetscCall(PetscFree(p->cranges));
-  PetscCall(PetscFree(p->ccolumns));
   PetscCall(PetscFree(p));
   for (int k = 0; k < 4; k++) PetscCall(ierr[k]);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -32,9 +32,6 @@ static PetscErrorCode HybMPICOODestroy(void *ctx)
   PetscFunctionBegin;
   ierr = HybErrorFirst(ierr, HybArenaReset(&c->arena));
   for (int k = 0; k < 2; k++) ierr = HybErrorFirst(ierr, HybArenaResetBoth(&c->block[k].arena, &c->block[k].hostarena));
-  PetscCall(PetscFree(c->sendhost));
-  PetscCall(PetscFree(c->sendbuf));
-  PetscCall(PetscFree(c->recvbuf));
   PetscCall(PetscFree(c));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -82,12 +79,12 @@ static PetscErrorCode HybMPICOOSort(Mat A, const PetscInt *i, HybMPICOO *c, HybM
     count[r] = begin; /* from now on: where the next one goes */
     q++;
   }
-  PetscCall(PetscMalloc1(c->nsend, &sorted));
+  PetscCall(HybArenaAlloc(&c->arena, HYB_MEM_HOST, c->nsend, sizeof(PetscInt), &sorted));
   for (PetscInt k = 0; k < c->nsend; k++) {
     (void)PetscLayoutFindOwner(A->rmap, i[c->sendhost[k]], &owner); /* as above */
     sorted[count[owner]++] = c->sendhost[k];
   }
-  PetscCall(PetscFree(c->sendhost));
+  PetscCall(HybArenaFree(&c->arena, &c->sendhost));
   c->sendhost = sorted;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -116,8 +113,9 @@ static PetscErrorCode HybMPICOOReceives(HybMPICOO *c, PetscMPIInt nfrom, const P
     PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, c->nsend, sizeof(PetscInt), &sent[k]));
     PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, c->nrecv, sizeof(PetscInt), &came[k]));
   }
-  PetscCall(PetscCalloc1(c->nsend, &c->sendbuf)); /* after an error it goes out as it is */
-  PetscCall(PetscMalloc1(c->nrecv, &c->recvbuf));
+  /* after an error it goes out as it is */
+  PetscCall(HybArenaCalloc(&c->arena, HYB_MEM_HOST, c->nsend, sizeof(PetscScalar), &c->sendbuf));
+  PetscCall(HybArenaAlloc(&c->arena, HYB_MEM_HOST, c->nrecv, sizeof(PetscScalar), &c->recvbuf));
   PetscCall(PetscMalloc1(c->nrecv, &remote));
   for (PetscMPIInt k = 0; k < nfrom; k++) {
     for (PetscInt q = 0; q < piece[2 * order[k]]; q++, used++) {
@@ -159,25 +157,15 @@ typedef struct {
   PetscScalar *a;
 } HybMPICOOHost;
 
-static PetscErrorCode HybMPICOOHostGet(const HybExec *x, const HybCSR *off, HybMPICOOHost *h)
+static PetscErrorCode HybMPICOOHostGet(const HybExec *x, HybArena *work, const HybCSR *off, HybMPICOOHost *h)
 {
   PetscFunctionBegin;
-  PetscCall(PetscCalloc1(off->m + 1, &h->zeros));
-  PetscCall(PetscMalloc1(off->m + 1, &h->i));
-  PetscCall(PetscMalloc1(off->nnz + 1, &h->j));
-  PetscCall(PetscCalloc1(off->nnz + 1, &h->a));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, (PetscCount)off->m + 1, sizeof(PetscInt), &h->zeros));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, (PetscCount)off->m + 1, sizeof(PetscInt), &h->i));
+  PetscCall(HybArenaAlloc(work, HYB_MEM_HOST, off->nnz + 1, sizeof(PetscInt), &h->j));
+  PetscCall(HybArenaCalloc(work, HYB_MEM_HOST, off->nnz + 1, sizeof(PetscScalar), &h->a));
   PetscCall(x->backend->copy(x, h->i, off->i, sizeof(PetscInt) * ((size_t)off->m + 1), HYB_COPY_DEVICE_TO_HOST));
   PetscCall(x->backend->copy(x, h->j, off->j, sizeof(PetscInt) * (size_t)off->nnz, HYB_COPY_DEVICE_TO_HOST));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode HybMPICOOHostFree(HybMPICOOHost *h)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscFree(h->zeros));
-  PetscCall(PetscFree(h->i));
-  PetscCall(PetscFree(h->j));
-  PetscCall(PetscFree(h->a));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -301,7 +289,7 @@ static PetscErrorCode HybMPICOOSends(Mat A, const PetscInt *i, const PetscInt *j
   PetscFunctionBegin;
   PetscCall(MatMPIAIJHybridGPUGetData(A, &hyb));
   PetscCall(PetscLayoutGetRange(A->rmap, &rstart, &rend));
-  PetscCall(PetscMalloc1(c->ncoo, &c->sendhost));
+  PetscCall(HybArenaAlloc(&c->arena, HYB_MEM_HOST, c->ncoo, sizeof(PetscInt), &c->sendhost));
   for (PetscCount k = 0; k < c->ncoo; k++) {
     if (i[k] >= rstart && i[k] < rend) continue; /* most; j is not read */
     if (i[k] < 0 || j[k] < 0) continue;
@@ -333,14 +321,12 @@ static PetscErrorCode HybMPICOOBuild(Mat A, const HybExec *x, const PetscInt *ij
     if (!ierr) ierr = HybMPICOOBlocks(A, x, (*c)->ncoo, ij[0], ij[1], came[0], came[1], *c, arrays, csr);
     if (!ierr) ierr = HybArenaAlloc(&(*c)->arena, HYB_MEM_DEVICE, (*c)->nsend, sizeof(PetscInt), &(*c)->senddevice);
     if (!ierr) ierr = x->backend->copy(x, (*c)->senddevice, (*c)->sendhost, sizeof(PetscInt) * (size_t)(*c)->nsend, HYB_COPY_HOST_TO_DEVICE);
-    if (!ierr) ierr = HybMPICOOHostGet(x, &csr[1], &host);
+    if (!ierr) ierr = HybMPICOOHostGet(x, &to.work, &csr[1], &host);
     ierr = HybMPICOOAgree(A, ierr); /* the exchange may have failed here alone, when its messages were on their way */
   }
   if (!ierr) ierr = HybMPICOOAdopt(A, x, c, asked, &host, arrays, csr);
-  ierr = HybErrorFirst(ierr, HybMPICOOHostFree(&host));
   for (int b = 0; b < 2; b++) (void)HybArenaReset(&arrays[b]); /* nothing is left there but after an error */
-  ierr = HybErrorFirst(ierr, HybArenaReset(&to.work));
-  PetscCall(ierr);
+  PetscCall(HybErrorFirst(ierr, HybArenaReset(&to.work)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
