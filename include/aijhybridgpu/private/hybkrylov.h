@@ -29,7 +29,7 @@ typedef struct {
 
 /*
   The numbers of the conjugate gradient method. They live where the vectors are, so that an iteration waits once, for
-  all of them. All bytes are zero at first.
+  all of them. All bytes are zero at first, but what the host sets for cgproducts() to know the goal by.
 */
 typedef enum {
   HYB_CG_BETA,    /* z r, of the last cgproducts() */
@@ -41,13 +41,13 @@ typedef enum {
   /* cgupdate() sets it to 1 where p A p is 0, not finite, or its real part changed its sign, else to 0 */
   HYB_CG_STOPPED,
   HYB_CG_TURN, /* the next letter */
-  /* set by the host before the first cgdirection(): the norm at which the iterations end, that at which they diverge,
-     and which norm that is, HybCGNormKind */
+  /* set by the host before the first cgdirection(), unless HYB_CG_FIRST: the norm at which the iterations end, that at
+     which they diverge, and which norm that is, HybCGNormKind */
   HYB_CG_GOAL,
   HYB_CG_MOST,
   HYB_CG_KIND,
-  /* 1: what next concludes products sets the first two by its norm: the goal is RTOL of it, but not below what stands
-     there, the other one what stands there times it; and this to 0 */
+  /* 1: the first norm is still to come. Whoever concludes it sets GOAL = max(GOAL, RTOL norm), MOST = MOST norm and
+     FIRST = 0. */
   HYB_CG_FIRST,
   HYB_CG_RTOL,
   /* cgproducts(), or cgconclude(), sets it to 1 where these numbers, or beta, or HYB_CG_STOPPED, end the iterations,

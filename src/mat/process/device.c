@@ -152,7 +152,7 @@ PetscErrorCode HybMatRoom(const HybExec *x, size_t bytes, const char *what, ...)
   va_start(numbers, what);
   (void)PetscVSNPrintf(text, sizeof(text), what, NULL, numbers);
   va_end(numbers);
-  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu free of %zu%s, for %s" HYB_MEMORY_HINT ". Nothing has been taken. A process needs less of its card where more have one each%s%s; -mat_aijhybridgpu_backend host needs none", bytes, r.free_bytes, r.total_bytes,
+  SETERRQ(PETSC_COMM_SELF, PETSC_ERR_MEM, "Out of memory on the device: %zu bytes needed, %zu free of %zu%s, for %s" HYB_MEMORY_HINT ". Nothing of that has been taken. A process needs less of its card where more have one each%s%s; -mat_aijhybridgpu_backend host needs none", bytes, r.free_bytes, r.total_bytes,
           HybGlueState.options.memorylimit > 0 ? " (-mat_aijhybridgpu_memory_limit)" : "", text, PetscDefined(USE_64BIT_INDICES) ? ", with a PETSc of 32-bit indices" : "", PetscDefined(USE_REAL_DOUBLE) ? ", with one of single precision" : "");
 }
 

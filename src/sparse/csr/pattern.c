@@ -161,8 +161,8 @@ HYB_MULTIVERSION void HybCSRRowLengthsPart(PetscInt from, PetscInt to, const Pet
 {
   PetscInt most = 0, n = 0, some[LENGTHS_ROWS];
 
-  for (PetscInt r = from; r < to; r += LENGTHS_ROWS) {
-    const PetscInt rows = PetscMin(LENGTHS_ROWS, to - r), *restrict const begin = i + r;
+  for (PetscCount r = from; r < to; r += LENGTHS_ROWS) {
+    const PetscInt rows = (PetscInt)PetscMin(LENGTHS_ROWS, to - r), *restrict const begin = i + r;
 
     for (PetscInt k = 0; k < rows; k++) {
       const PetscInt l = begin[k + 1] - begin[k];

@@ -37,7 +37,7 @@ static const HybOption TuningTable[] = {
   WORDS(rowgroup_way, PETSC_TRUE, -1, -1, "auto stream direct bins", "How rowgroup goes through the rows"),
   LIST(rowgroup_lanes, 0, "0 1 2 4 8 16 32", "Lanes of a row; 0: by the mean row, else rowgroup's way is direct"),
   LIST(rowgroup_batch, 0, "0 4 8", "Entries of a lane that are under way together; 0: by the mean row"),
-  WORDS(rowgroup_near, PETSC_TRUE, -1, -1, "auto no yes", "Are columns kept in fewer bits, as 16-bit distances if these fit, else in 32 of 64; auto: not if only one product is made"),
+  WORDS(rowgroup_near, PETSC_TRUE, -1, -1, "auto no yes", "Are columns kept in fewer bits, in 16 if they or distances between them fit, else in 32 of 64; auto: not if only one product is made"),
   LIST(rowstream_threads, 0, "0 64 128 256", "Threads of a tile of streamed rows; 0: by the mean row"),
   LIST(rowstream_lanes, 0, "0 1 2 4 8 16", "Lanes of a streamed row; 0: by the mean row"),
   NUMBER(rowstream_blocks, PETSC_TRUE, 0, 0, 32, "Blocks of a multiprocessor that stream rows; 0: as many as are resident"),
@@ -46,7 +46,7 @@ static const HybOption TuningTable[] = {
   NUMBER(ordered_fewest, PETSC_TRUE, 3000000, 0, 0, "The fewest nonzeros of a matrix without few diagonals of which a cycle has such a copy, and of any matrix of which products outside of cycles have one"),
   NUMBER(sums, PETSC_TRUE, 1000000, 0, 0, "Rows from which on products and a cycle's last step leave the inner products of KSPCG if they can"),
   FLAG(restrict_first, 1, "Does the launch that restricts to a multigrid level make the first step of its smoother"),
-  LIST(iterations_ahead, 1, "0 1 2", "Is an iteration of KSPCG launched before the one before it has ended; 1: where that will hardly be the last one, 2: always"),
+  LIST(iterations_ahead, 1, "0 1 2", "Is an iteration of KSPCG launched before the one before it has ended; 1: the first one from a zero guess, others where that will hardly be the last one, 2: always"),
   LIST(block_lanes, 0, "0 1 32 128 512", "Threads of a block row; 1: rows are always streamed; 0: rows are streamed if they fit, else by their number"),
   FLAG(rowshape_words, 1, "Are rows grouped by their diagonals if there are few diagonals"),
   /* below, a sort takes no longer than the search and its synchronisation */

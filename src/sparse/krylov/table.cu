@@ -431,7 +431,8 @@ static __device__ __forceinline__ void CGAim(const HybCG &cg)
 static __device__ __forceinline__ bool CGEnds(const HybCG &cg)
 {
   if ((int)CGReal(cg.s[HYB_CG_KIND]) == HYB_CG_NONE) return false;
-  if (cg.s[HYB_CG_STOPPED] != HybScalar(0) || cg.s[HYB_CG_BETA] == HybScalar(0)) return true;
+  const HybScalar beta = cg.s[HYB_CG_BETA];
+  if (cg.s[HYB_CG_STOPPED] != HybScalar(0) || beta == HybScalar(0) || beta - beta != HybScalar(0)) return true;
   if (sizeof(HybScalar) == sizeof(PetscReal) && CGReal(cg.s[HYB_CG_BETA]) * CGReal(cg.s[HYB_CG_BETAOLD]) < 0) return true;
   const PetscReal norm = CGNorm(cg);
   return norm <= CGReal(cg.s[HYB_CG_GOAL]) || norm >= CGReal(cg.s[HYB_CG_MOST]);

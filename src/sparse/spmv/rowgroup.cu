@@ -62,6 +62,7 @@
 /* entries from which on columns are kept in fewer bits, if these take no more than such a part of the card's memory */
 #define ROWGROUP_NARROW_FROM  65536
 #define ROWGROUP_NARROW_SHARE 16
+#define ROWGROUP_NARROW_SURE  ((size_t)64 << 20) /* bytes for which no card is asked */
 /* entries for each multiprocessor up to which bins take eight at a time: twice the 1024 threads of that kernel, of real
    numbers */
 #define ROWGROUP_FILL (2 * 8 * 1024)
@@ -473,8 +474,10 @@ static PetscErrorCode RowGroupColumns(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 
   PetscFunctionBegin;
   if (bytes >= sizeof(PetscInt) || !RowGroupNear(S) || A->nnz < ROWGROUP_NARROW_FROM) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(exec->backend->memory(&report));
-  if ((size_t)A->nnz * bytes > report.total_bytes / ROWGROUP_NARROW_SHARE) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((size_t)A->nnz * bytes > ROWGROUP_NARROW_SURE) {
+    PetscCall(exec->backend->memory(&report));
+    if ((size_t)A->nnz * bytes > report.total_bytes / ROWGROUP_NARROW_SHARE) PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->nnz, bytes, &rg->column));
   rg->bytes = bytes;
   PetscCall(RowGroupColumnType(bytes, [&](auto c) {
@@ -523,6 +526,7 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
       if (!HybDeviceTuning()->rowgroup_batch) rg->batch = 8;
       PetscCall(RowGroupColumns(S, A, rg));
       PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->width));
+      PetscCall(HybCountersSet(&S->counters, "bytes a column", (PetscCount)RowGroupColumnBytes(rg)));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }

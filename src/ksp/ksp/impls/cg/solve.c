@@ -385,8 +385,8 @@ static PetscErrorCode SolveIteration(Solve *s)
   const PetscBool graph = (PetscBool)(s->cg->graph != NULL);
 
   PetscFunctionBegin;
-  /* else the one that is on its way has kept r */
-  PetscCheck((s->queued == s->read && s->ended != s->read) || s->host[HYB_CG_LAST] == (PetscScalar)0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "KSPCG goes on, and the device took iteration %" PetscInt_FMT " for the last one: -mat_aijhybridgpu_tuning iterations_ahead=0", s->read);
+  /* else what is on its way has kept r */
+  PetscCheck(s->host[HYB_CG_LAST] == (PetscScalar)0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "KSPCG goes on, and the device took iteration %" PetscInt_FMT " for the last one: -mat_aijhybridgpu_tuning iterations_ahead=0", s->read);
   s->read++;
   if (graph) SOLVE_ALWAYS(s, PetscLogEventBegin(PC_Apply, s->ksp->pc, 0, 0, 0)); /* the product is within it */
   if (s->queued < s->read) SolveQueue(s);
@@ -765,7 +765,7 @@ static PetscErrorCode SolveBegin(Solve *s, PetscBool *may)
 
 PetscErrorCode HybCGSolve(KSP ksp, HybCGSolver *cg, PetscBool constants, PetscBool *ours)
 {
-  Solve          s = {.ksp = ksp, .cg = cg, .null = constants};
+  Solve          s = {.ksp = ksp, .cg = cg, .null = constants, .ended = -1};
   PetscErrorCode ierr;
 
   PetscFunctionBegin;

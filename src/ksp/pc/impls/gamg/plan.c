@@ -75,7 +75,9 @@ static PetscErrorCode HybPlanTell(PC pc, const HybGAMG *h, Mat A, PetscBool may)
     PetscCall(HybMatGetCSR(A, x, PETSC_TRUE, &csr));
     e = (double)csr.nnz;
     PetscCall(HybMatRestoreCSR(A, x, &csr));
-    least = vertices * sizeof(PetscInt) * (h->rules.hops == 2 ? 7 : 5);
+    /* agg/roots.cu */
+    least = vertices * sizeof(PetscInt) * (h->rules.hops != 2 ? 5 : sizeof(PetscInt) > sizeof(int) ? 6
+                                                                                                   : 7);
   } else {
     HybParCSR      csr;
     PetscErrorCode ierr = HybMatGetParCSR(A, x, PETSC_TRUE, &csr);
@@ -98,7 +100,7 @@ static PetscErrorCode HybPlanTell(PC pc, const HybGAMG *h, Mat A, PetscBool may)
   }
   /* without weak edges each vertex that has an edge is in an aggregate, so that there is a prolongator to be smoothed;
      the graph and this level's near-null vectors are gone by then */
-  if (may && e > (double)m && !HybGAMGHasThreshold(pc) && basis > gone) least = PetscMax(least, basis - gone);
+  if (may && e > (double)m * h->block.bs && !HybGAMGHasThreshold(pc) && basis > gone) least = PetscMax(least, basis - gone);
   PetscCall(HybMatRoom(x, least, "the least that GAMG's set-up needs beside its matrix of %zu rows and %.0f nonzeros, which is there (in all, with the solve, about %.3g GB)", m, e, 1e-9 * estimate));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
