@@ -12,7 +12,7 @@ TEST np=1 @emulated -few -pc_mg_aijhybridgpu_precision single
 TEST np=1 @emulated -few -mat_aijhybridgpu_tuning ordered=1,ordered_fewest=0,sums=0,iterations_ahead=2
 TEST np=+2 @emulated -few
 TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning whole=0
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=+1 @emulated -mat_aijhybridgpu_memory mirror
 
   -few: one case of three; -case NAME: this one alone
 */

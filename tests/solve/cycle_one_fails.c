@@ -4,14 +4,15 @@
   for ever, an error is one of the process that fails at least, and once all have heard of it applications give what
   they gave before.
 
-TEST np=2 @emulated -every 31
+TEST np=2 @emulated -every 151
+TEST np=+2 @emulated -every 31
 TEST np=+2 @emulated -every 29 -mat_aijhybridgpu_tuning comm_together=0
 TEST np=+3 @emulated -every 151 -mat_aijhybridgpu_comm mpi
 TEST np=2 @emulated -solves -every 211
 TEST np=+2 @emulated -solves -every 211 -ksp_initial_guess_nonzero
 TEST np=+2 @emulated -every 61 -mat_aijhybridgpu_tuning whole=0
 TEST np=+3 @emulated -solves -every 307
-TEST np=2 @emulated -solves -every 401 -mat_aijhybridgpu_tuning iterations_ahead=2
+TEST np=+2 @emulated -solves -every 401 -mat_aijhybridgpu_tuning iterations_ahead=2
 
   -every N: the first sixteen, and of the others one in N; -from K: from the K-th on; -solves: solves by KSPCG instead
   of applications; -verbose: says what failed
