@@ -9,9 +9,8 @@
 
 TEST np=1,2+3 -mat_aijhybridgpu_backend host -every 29
 TEST np=1 @emulated -few -every 97
-TEST np=2 @emulated -few -every 997
+TEST np=+2 @emulated -few -every 997
 TEST np=2 -mat_aijhybridgpu_backend host -band -every 97 -mat_aijhybridgpu_diagonal_fewest 0
-TEST np=2 @emulated -band -few -every 997 -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=+2 @emulated -band -few -every 41 -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=1,2 @emulated -first -every 41
 TEST np=2 @emulated -few -every 997 -reported

@@ -3,7 +3,7 @@
   entries are stored, or few, PETSc's lists of aggregates as its loops make and change them, their factorization in that
   order, bit by bit, and prolongators beside products of dense matrices. All processes draw the same.
 
-TEST np=1,3+2,4
+TEST np=1,2+3,4
 TEST np=+3 -mat_aijhybridgpu_comm mpi
 */
 #include "paraggtest.h"

@@ -11,7 +11,7 @@
 
 TEST np=1,3+2
 TEST np=1,3+2,4 @emulated
-TEST np=3+2 @emulated -mat_aijhybridgpu_comm mpi
+TEST np=+3,2 @emulated -mat_aijhybridgpu_comm mpi
 TEST np=2+3 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=2+4 @emulated -mat_aijhybridgpu_memory_limit 2000000 -refused
 TEST np=3 @emulated -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 1000

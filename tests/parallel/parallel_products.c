@@ -13,7 +13,7 @@ TEST np=3+2 @emulated -few -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=+2 @emulated -few -mat_aijhybridgpu_diagonal_fewest 0 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 TEST np=3 @emulated -few -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_comm mpi
 TEST np=2+4 @emulated -few -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
-TEST np=1,2+3 @emulated -sizes -mat_aijhybridgpu_diagonal_fewest 0
+TEST np=1+2,3 @emulated -sizes -mat_aijhybridgpu_diagonal_fewest 0
 */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "matfault.h"

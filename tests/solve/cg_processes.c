@@ -8,7 +8,7 @@ TEST np=1 @emulated -few
 TEST np=2 @emulated
 TEST np=3 @emulated -few
 TEST np=+4 @emulated
-TEST np=2 @emulated -mat_aijhybridgpu_comm mpi
+TEST np=+2 @emulated -mat_aijhybridgpu_comm mpi
 TEST np=2 @emulated -few -cards 1
 TEST np=+2 @emulated -mat_aijhybridgpu_tuning comm_together=0
 TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning whole=0

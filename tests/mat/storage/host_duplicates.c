@@ -6,7 +6,7 @@
 TEST np=1,2
 TEST np=1 @emulated
 TEST np=+1 @emulated -mat_seqaij_type seqaijhybridgpu
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=+1 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=2 @emulated
 */
 #include "mattest.h"

@@ -6,7 +6,7 @@
 TEST np=1,2
 TEST np=1,2 @emulated
 TEST np=3 @emulated -cases coloring,block,reset,zeroheld
-TEST np=1+2 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=+1,2 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1
 TEST np=+1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 -malloc_debug -cases load
