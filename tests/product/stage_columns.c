@@ -142,7 +142,7 @@ static void Operands(const RefMat *A, const RefMat *P, PetscBool whole, PetscBoo
   RefMat R;
 
   RefTranspose(P, PETSC_FALSE, &R);
-  Product(HYB_PRODUCT_PTAP, "auto", A, P, &R, HYB_GONE_SOME);
+  if (HybTestMine()) Product(HYB_PRODUCT_PTAP, "auto", A, P, &R, HYB_GONE_SOME);
   for (const HybSpGEMMMethod *const *table = HybTestExec()->backend->spgemm; table && *table; table++) {
     const char *name = (*table)->name;
     /* plans of other sizes may outgrow the operands */
@@ -152,6 +152,7 @@ static void Operands(const RefMat *A, const RefMat *P, PetscBool whole, PetscBoo
 
     if (!strcmp(name, "tile") && !HYBTEST_TILES) continue;
     if ((!strcmp(name, "block") && !whole) || (!strcmp(name, "diagonal") && !diagonals) || !strcmp(name, "shape")) continue;
+    if (!HybTestMine()) continue;
     /* masks read the columns of the left factor */
     Product(HYB_PRODUCT_PTAP, name, A, P, &R, hash ? HYB_GONE_W : gone);
     Product(HYB_PRODUCT_RART, name, A, &R, P, gone);
@@ -359,7 +360,7 @@ static PetscErrorCode Body(void)
 
   PetscFunctionBegin;
   PetscCall(HybTestArenas(HybTestExec(), &keep, &moved, &out));
-  Chosen();
+  if (HybTestMine()) Chosen();
   HybTestMatStencil(7, 9, 8, 7, &A);
   HybTestMatProlongator(504, 60, 3, &P);
   Operands(&A, &P, PETSC_FALSE, PETSC_FALSE);
@@ -375,14 +376,10 @@ static PetscErrorCode Body(void)
   Operands(&A, &P, PETSC_FALSE, PETSC_TRUE);
   RefMatDestroy(&A, &P);
   HybTestMatStencil(7, 12, 12, 12, &A); /* rows of A^T A that rowmerge plans for at their second numeric phase */
-  Transposed("rowmerge", &A, &A);
+  if (HybTestMine()) Transposed("rowmerge", &A, &A);
   RefMatDestroy(&A);
-  Mixed();
-  if (HybTestExec()->backend->device) {
-    Shapes();
-    Parts();
-    Scarce();
-  }
+  if (HybTestMine()) Mixed();
+  if (HybTestExec()->backend->device) HybTestPieces(Shapes, Parts, Scarce);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

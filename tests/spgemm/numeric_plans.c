@@ -103,6 +103,7 @@ static void Planned(void)
 
   if (!Is("hash")) return;
   for (PetscInt kind = 0; kind < 14; kind++) {
+    if (!HybTestMine()) continue;
     HybTestBegin("%s: numeric phases by a plan, kind %" PetscInt_FMT, method->name, kind);
     Operands(kind, &A, &B);
     RefSpGEMM(&A, &B, &C);
@@ -245,6 +246,7 @@ static void Terms(void)
     /* large ones by few limits: the last one is for what is not made, a row of 65535 entries for what fits at all */
     if (shape >= 6 && shape < 16 && limit == 60) continue;
     if ((shape == 14 || shape == 15) && limit != 1000) continue;
+    if (!HybTestMine()) continue;
     HybTestBegin("%s: numeric phases by terms, kind %" PetscInt_FMT ", %" PetscInt_FMT " per cent", method->name, shape, limit);
     if (shape < 14)
       Operands(shape, &A, &B);
@@ -353,6 +355,7 @@ static void Masked(void)
 
     /* rowmerge has them where single threads merge; elsewhere it adds sums of pieces */
     if (Is("rowmerge") && (shape == 5 || shape == 6)) continue;
+    if (!HybTestMine()) continue;
     HybTestBegin("%s: masks%s, kind %" PetscInt_FMT ", %s lanes", method->name, reuse ? "" : " that nobody expected", shape, lanes[kind % 3]);
     if (shape == 0)
       HybTestMatRandom(300, 400, 0, 4, &A);
@@ -734,9 +737,9 @@ static PetscErrorCode Body(void)
     method = *table;
     n++;
     HybTestCall(HybTuningSet("plan_after", "1")); /* the others are about plans */
-    if (HybTestMine()) Planned();
-    if (HybTestMine()) Terms();
-    if (HybTestMine()) Masked();
+    Planned();
+    Terms();
+    Masked();
     if (HybTestMine()) UnmadePlans();
     if (HybTestMine()) Without();
     if (HybTestMine()) Unfreed();
