@@ -6,7 +6,7 @@
 
 TEST np=1 @emulated -few
 TEST np=2 @emulated
-TEST np=3 @emulated -few
+TEST np=+3 @emulated -few
 TEST np=+4 @emulated
 TEST np=+2 @emulated -mat_aijhybridgpu_comm mpi
 TEST np=2 @emulated -few -cards 1

@@ -4,7 +4,7 @@
   made when it should be, and the same bits with it and without.
 
 TEST np=1 @emulated -mat_aijhybridgpu_tuning mult_ordered=2,ordered_fewest=0 -after 2
-TEST np=3+2 @emulated -mat_aijhybridgpu_tuning mult_ordered=2,ordered_fewest=0,comm_together=0,rowgroup_lanes=1
+TEST np=2+3 @emulated -mat_aijhybridgpu_tuning mult_ordered=2,ordered_fewest=0,comm_together=0,rowgroup_lanes=1
 TEST np=1 @emulated -mat_aijhybridgpu_tuning mult_ordered=1,ordered_fewest=0 -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_tuning mult_ordered=1,ordered_fewest=0,rowgroup_lanes=1 -kind 1
 TEST np=+1 @emulated -mat_aijhybridgpu_tuning mult_ordered=1,ordered_fewest=0 -hyb_test_frame_unknown -held 0
