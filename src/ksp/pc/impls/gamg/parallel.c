@@ -31,7 +31,7 @@ static PetscErrorCode HybGAMGSeveralAlike(PC pc, PetscErrorCode ierr, PetscInt n
 static PetscErrorCode HybGAMGSeveralBegin(PC pc, HybGAMG *h, Mat A, const char **why)
 {
   PetscInt       says[] = {HybGAMGData(pc)->data_cell_rows, HybGAMGData(pc)->data_cell_cols, HybGAMGHasThreshold(pc), 0};
-  PetscBool      alike, ascends = PETSC_FALSE;
+  PetscBool      alike = PETSC_FALSE, ascends = PETSC_FALSE;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
