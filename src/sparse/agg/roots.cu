@@ -318,8 +318,10 @@ PetscErrorCode NarrowRounds(const HybExec *exec, HybArena *work, const HybCSR *G
 
   PetscFunctionBegin;
   PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, 2 * n, sizeof(*narrow), &narrow));
-  PetscCall(HybMemorySpare(exec, &spare));
-  if (hops == 2 && (size_t)G->nnz * sizeof(*near) <= spare) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, G->nnz, sizeof(*near), &near));
+  if (hops == 2) {
+    PetscCall(HybMemorySpare(exec, &spare));
+    if ((size_t)G->nnz * sizeof(*near) <= spare) PetscCall(HybArenaAlloc(work, HYB_MEM_DEVICE, G->nnz, sizeof(*near), &near));
+  }
   HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) { narrow[k] = key[k] == PETSC_MAX_INT ? INT_MAX : (int)key[k]; });
   PetscCall(Rounds<int>(exec, work, G, l, hops, narrow, narrow + n, near, rounds));
   HYB_FOR_EACH(exec, n, [=] __device__(PetscCount k) { key[k] = narrow[k] == INT_MAX ? PETSC_MAX_INT : (PetscInt)narrow[k]; });

@@ -526,7 +526,6 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
       if (!HybDeviceTuning()->rowgroup_batch) rg->batch = 8;
       PetscCall(RowGroupColumns(S, A, rg));
       PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->width));
-      PetscCall(HybCountersSet(&S->counters, "bytes a column", (PetscCount)RowGroupColumnBytes(rg)));
       PetscFunctionReturn(PETSC_SUCCESS);
     }
   }
@@ -536,7 +535,6 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
   }
   PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->layout.lanes));
   PetscCall(HybCountersSet(&S->counters, "rows a tile", rg->layout.rows));
-  PetscCall(HybCountersSet(&S->counters, "bytes a column", (PetscCount)RowGroupColumnBytes(rg)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -554,15 +552,14 @@ static PetscErrorCode HybSpMVSetUp_RowGroupCUDA(HybSpMV *S, const HybCSR *A)
   case ROWGROUP_DIRECT:
     PetscCall(RowGroupColumns(S, A, rg));
     PetscCall(HybCountersSet(&S->counters, "lanes a row", rg->width));
-    PetscCall(HybCountersSet(&S->counters, "bytes a column", (PetscCount)RowGroupColumnBytes(rg)));
     break;
   default:
     PetscCall(RowGroupColumns(S, A, rg));
-    PetscCall(HybCountersSet(&S->counters, "bytes a column", (PetscCount)RowGroupColumnBytes(rg)));
     PetscCall(RowGroupSort(S, A, rg));
     PetscCall(HybCountersSet(&S->counters, "binned rows", A->m));
     PetscCall(HybCountersSet(&S->counters, "pieces of long rows", rg->parts.end[0]));
   }
+  PetscCall(HybCountersSet(&S->counters, "bytes a column", (PetscCount)RowGroupColumnBytes(rg)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
