@@ -40,9 +40,10 @@ static PetscErrorCode TestStep(const char *method, RefMat *A)
   HybTestCheck(!ierr || ierr == PETSC_ERR_SUP, "error %d from HybSpMVSetUp()", (int)ierr);
   for (int way = 0; !ierr && HybSpMVHasStep(&mv) && way < 3; way++) {
     /* without w, with w, w is z */
-    const HybSpMVStep step = {y, d, way == 0 ? NULL : way == 1 ? w
-                                                               : z,
-                              tc, z};
+    const HybSpMVStep step = {.y = y, .dinv = d, .w = way == 0 ? NULL : way == 1 ? w
+                                                                                 : z,
+                              .c = tc,
+                              .z = z};
 
     HybTestCall(HybSpMVApply(&mv, &there, x, HYB_SPMV_RESIDUAL, y, r));
     PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), r, hr));

@@ -1,11 +1,13 @@
 /*
-  Multigrid's cycle in single precision, -pc_mg_aijhybridgpu_precision single: near to the one in double and not the
-  same; of a right-hand side times a power of two it makes the same bits times that power, be it very large or small;
-  zero stays zero and NaN stays NaN; values that a program writes through an array that it holds are seen; a matrix
-  whose numbers single precision does not have keeps PETSc's results, and so does one with a singular coarsest level.
+  Multigrid's cycle in single precision, -pc_mg_aijhybridgpu_precision single, and with values of 16 bits, half: near to
+  the one in double and not the same; of a right-hand side times a power of two it makes the same bits times that power,
+  be it very large or small; zero stays zero and NaN stays NaN; values that a program writes through an array that it
+  holds are seen; a matrix whose numbers single precision does not have keeps PETSc's results, and so does one with a
+  singular coarsest level.
 
 TEST np=1 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=1 @emulated -half -mat_aijhybridgpu_tuning ordered_fewest=0,rowgroup_lanes=1
 TEST np=2 @emulated
 */
 #include "solvetest.h"
@@ -52,7 +54,7 @@ static PetscErrorCode Distance(Vec x, Vec y, PetscReal *d)
 }
 
 /* what both make of one right-hand side, thrice: by launches, captured, and as captured */
-static PetscErrorCode BesideDouble(Mat S, PetscReal least, PetscReal most, const char *what)
+static PetscErrorCode BesideDouble(Mat S, const char *precision, PetscReal least, PetscReal most, const char *what)
 {
   PC        pc[2];
   KSP       ksp[2];
@@ -62,7 +64,7 @@ static PetscErrorCode BesideDouble(Mat S, PetscReal least, PetscReal most, const
 
   PetscFunctionBeginUser;
   for (int k = 0; k < 2; k++) {
-    PetscCall(SolverOf(S, k ? "single" : "double", &pc[k], &ksp[k]));
+    PetscCall(SolverOf(S, k ? precision : "double", &pc[k], &ksp[k]));
     if (!k) PetscCall(MatCreateVecs(S, &x[0], &b));
     if (!k) PetscCall(VecDuplicate(x[0], &x[1]));
     PetscCall(RightHandSide(b, 0));
@@ -204,7 +206,7 @@ static PetscErrorCode Unknown(Mat S)
 int main(int argc, char **argv)
 {
   /* of several processes the cycle is double, and so it is in a PETSc of another precision */
-  PetscBool single;
+  PetscBool single, half;
   Mat       S;
   int       code = 1;
 
@@ -213,20 +215,28 @@ int main(int argc, char **argv)
   MatTestName = "single precision";
   single      = (PetscBool)(PetscDefined(USE_REAL_DOUBLE) && SolveSize == 1);
   PetscCall(MatTestStencil(2, 24, PETSC_FALSE, 0.0, MATAIJ, &S));
-  PetscCall(BesideDouble(S, single ? 1e-9 : 0, single ? 1e-5 : 0, "beside double"));
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-half", &half));
+  if (half) { /* with a level between the finest and the coarsest */
+    Mat large;
+
+    PetscCall(MatTestStencil(2, 60, PETSC_FALSE, 0.0, MATAIJ, &large));
+    PetscCall(BesideDouble(large, "half", 1e-5, 1e-2, "16 bits beside double"));
+    PetscCall(MatDestroy(&large));
+  }
+  PetscCall(BesideDouble(S, "single", single ? 1e-9 : 0, single ? 1e-5 : 0, "beside double"));
   if (single) PetscCall(Powers(S));
   if (single) PetscCall(Held(S));
   if (SolveSize == 1) PetscCall(Unknown(S));
   PetscCall(MatScale(S, 1e23));
-  PetscCall(BesideDouble(S, 0, 0, "numbers beyond what single precision bears"));
+  PetscCall(BesideDouble(S, half ? "half" : "single", 0, 0, "numbers beyond what single precision bears"));
   PetscCall(MatScale(S, 1e-46));
-  PetscCall(BesideDouble(S, 0, 0, "whose reciprocals are"));
+  PetscCall(BesideDouble(S, half ? "half" : "single", 0, 0, "whose reciprocals are"));
   PetscCall(MatDestroy(&S));
   PetscCall(MatTestStencil(2, 24, PETSC_FALSE, 0.0, MATAIJ, &S));
   PetscCall(Close(S));
-  PetscCall(BesideDouble(S, 0, 0, "a singular coarsest level"));
+  PetscCall(BesideDouble(S, half ? "half" : "single", 0, 0, "a singular coarsest level"));
   PetscCall(PetscOptionsInsertString(NULL, "-mg_coarse_pc_type svd"));
-  if (SolveSize == 1) PetscCall(BesideDouble(S, single ? 1e-9 : 0, single ? 1e-4 : 0, "a singular matrix with a regular coarsest level"));
+  if (SolveSize == 1) PetscCall(BesideDouble(S, "single", single ? 1e-9 : 0, single ? 1e-4 : 0, "a singular matrix with a regular coarsest level"));
   PetscCall(MatDestroy(&S));
   PetscCall(SolveEnd(PETSC_FALSE, &code));
   return code;

@@ -12,7 +12,7 @@ TEST np=2 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2 -always
 TEST np=+3 @emulated
 TEST np=+1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=0 -never
 TEST np=+1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2,sums=0,ordered=1,ordered_fewest=0 -always
-TEST np=1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2 -pc_mg_aijhybridgpu_precision single -always
+TEST np=1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2,sums=0,ordered=1,ordered_fewest=0 -pc_mg_aijhybridgpu_precision single -always
 */
 #include "stepcounts.h"
 #include "matfault.h"

@@ -143,9 +143,10 @@ static PetscErrorCode Steps(Case *t, HybColumnsSums *left)
   PetscFunctionBegin;
   Expect(t, HYB_SPMV_RESIDUAL);
   for (int way = 0; way < 3; way++) { /* without w, with w, w is z */
-    const HybSpMVStep step = {t->y, t->d, way == 0 ? NULL : way == 1 ? t->w
-                                                                     : t->z,
-                              t->c, t->z};
+    const HybSpMVStep step = {.y = t->y, .dinv = t->d, .w = way == 0 ? NULL : way == 1 ? t->w
+                                                                                       : t->z,
+                              .c = t->c,
+                              .z = t->z};
 
     for (int twice = 0; twice < 2; twice++) {
       if (way == 2) PetscCall(exec->backend->copy(exec, t->z, t->w, size * (size_t)all, HYB_COPY_DEVICE_TO_DEVICE));

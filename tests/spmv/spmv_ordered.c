@@ -1,10 +1,12 @@
 /*
   Products and smoother's steps with a copy of the values in another order, beside the plan that it was made of. By
   diagonals: stencils of every number that has a kernel of its own, and of others, rows at the grid's faces. By slices:
-  near and far columns, square and other matrices, one to eight lanes to a row, empty rows. Other values. Which matrices
-  have no such order.
+  near and far columns, square and other matrices, one to eight lanes to a row, empty rows. Other values. Two steps from
+  zero at once. Values of 16 bits in single precision, of rows that are large and small. Which matrices have no such
+  order.
 */
 #include "hybtest.h"
+#include <aijhybridgpu/private/hybcycle.h>
 #include <aijhybridgpu/private/hybspmv.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +71,7 @@ static PetscErrorCode TestBy(const char *method, const char *name, RefMat *A, Pe
       }
       /* hz: the residual. In place of an older iterate, and without one */
       for (int way = 0; way < 2 && m == A->csr.n; way++) {
-        const HybSpMVStep step  = {y, d, way ? z : NULL, tc, z};
+        const HybSpMVStep step  = {.y = y, .dinv = d, .w = way ? z : NULL, .c = tc, .z = z};
         PetscReal         worst = 0, norm = 0;
 
         PetscCall(exec->backend->copy(exec, z, hw, sizeof(PetscScalar) * (size_t)m, HYB_COPY_HOST_TO_DEVICE));
@@ -82,6 +84,19 @@ static PetscErrorCode TestBy(const char *method, const char *name, RefMat *A, Pe
           worst = PetscMax(worst, PetscAbsScalar(found[k] - want));
         }
         HybTestCheck(worst <= 100 * PETSC_MACHINE_EPSILON * norm, "a step is %g apart, of %g", (double)worst, (double)norm);
+      }
+      /* the first step from zero, made before and on the way */
+      if (HybSpMVTakesFirst(&ordered)) {
+        const HybSpMVStep after = {.y = y, .dinv = d, .c = tc, .z = z}, within = {.y = y, .dinv = d, .c = tc, .z = z, .first = tc + 1};
+        PetscScalar      *one;
+
+        PetscCall(HybTestUploadArray(&arena, m, sizeof(PetscScalar), hw, &one));
+        PetscCall(exec->backend->cycle->first(exec, m, tc + 1, d, y, one));
+        HybTestCall(HybSpMVApplyStep(&ordered, &there, one, &after));
+        PetscCall(HybTestDownloadArray(m, sizeof(PetscScalar), z, found));
+        PetscCall(exec->backend->copy(exec, z, hw, sizeof(PetscScalar) * (size_t)m, HYB_COPY_HOST_TO_DEVICE));
+        HybTestCall(HybSpMVApplyStep(&ordered, &there, NULL, &within));
+        HybTestCheck(HybTestSameBits(m, sizeof(PetscScalar), z, found), "two steps from zero at once have other bits");
       }
     }
     HybTestCheck(HybTestSameBits(A->csr.n, sizeof(PetscScalar), x, hx) && HybTestSameBits(m, sizeof(PetscScalar), y, hy), "an operand was changed");
@@ -118,6 +133,86 @@ static PetscErrorCode TestSlices(const char *name, RefMat *A, PetscBool slices, 
     PetscCall(HybTuningSet("rowgroup_way", NULL));
   }
   RefMatDestroy(A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* n scalars in single precision, and back */
+static float *Narrowed(PetscCount n, const PetscScalar *v)
+{
+  float *to = (float *)RefAlloc(n, sizeof(PetscScalar));
+
+  for (PetscCount k = 0; k < n; k++) {
+    to[PetscDefined(USE_COMPLEX) ? 2 * k : k] = (float)PetscRealPart(v[k]);
+    if (PetscDefined(USE_COMPLEX)) to[2 * k + 1] = (float)PetscImaginaryPart(v[k]);
+  }
+  return to;
+}
+
+static PetscScalar Widened(const float *v, PetscInt k)
+{
+  return PetscDefined(USE_COMPLEX) ? PetscCMPLX((PetscReal)v[2 * k], (PetscReal)v[2 * k + 1]) : (PetscScalar)v[k];
+}
+
+/* Values of 16 bits, whose rows have magnitudes from 1e-24 to 1e24: each value is rounded to 11 bits, or to
+   some 1e-11 of its row's largest one */
+static PetscErrorCode TestHalf(const char *name, const char *lanes, RefMat *A)
+{
+  const size_t   bytes = sizeof(PetscScalar) / 2;
+  const PetscInt m     = A->csr.m;
+  HybExec        exec  = *HybTestExec();
+  HybArena       arena = HybArenaOn(&exec);
+  HybSpMV        mv, ordered;
+  HybCSR         there;
+  PetscBool      fits;
+  PetscInt       other = 0;
+  PetscScalar   *hx    = HybTestRandomVector(m);
+  float         *fx, *fa, *fz[2];
+  void          *x, *z;
+
+  PetscFunctionBegin;
+  if (!exec.backend->single) PetscFunctionReturn(PETSC_SUCCESS);
+  HybTestBegin("16 bits, %s lanes: %s", lanes, name);
+  for (PetscInt r = 0; r < m; r++)
+    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) A->csr.a[k] *= PetscPowReal(10, (PetscReal)(r * 7 % 49 - 24)) / (1 + 3 * (k % 4));
+  fx = Narrowed(m, hx);
+  fa = Narrowed(A->csr.nnz, A->csr.a);
+  PetscCall(HybTestUpload(&arena, &A->csr, &there));
+  PetscCall(exec.backend->copy(&exec, there.a, fa, bytes * (size_t)A->csr.nnz, HYB_COPY_HOST_TO_DEVICE));
+  PetscCall(HybTestUploadArray(&arena, m, bytes, fx, &x));
+  PetscCall(HybTestUploadArray(&arena, m, bytes, fx, &z));
+  exec.backend = exec.backend->single;
+  PetscCall(HybTuningSet("rowgroup_way", "direct"));
+  PetscCall(HybTuningSet("rowgroup_lanes", lanes));
+  PetscCall(HybTuningSet("ordered_fewest", "0"));
+  HybTestCall(HybSpMVInit(&mv, &exec, "rowgroup", 1));
+  HybTestCall(HybSpMVSetUp(&mv, &there));
+  mv.half = PETSC_TRUE;
+  HybTestCall(HybSpMVOrderUp(&mv, &there, &ordered, &fits));
+  HybTestCheck(fits, "there is no plan");
+  for (int k = 0; fits && k < 2; k++) {
+    if (k) HybTestCall(HybSpMVOrder(&mv, &there, &ordered));
+    HybTestCall(HybSpMVApply(k ? &ordered : &mv, &there, (const HybScalar *)x, HYB_SPMV_SET, NULL, (HybScalar *)z));
+    fz[k] = (float *)RefAlloc(m, sizeof(PetscScalar));
+    PetscCall(HybTestDownloadArray(m, bytes, z, fz[k]));
+  }
+  for (PetscInt r = 0; fits && r < m; r++) {
+    const PetscScalar was = Widened(fz[0], r), now = Widened(fz[1], r);
+    PetscReal         most = 0, bound = 0;
+
+    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) most = PetscMax(most, PetscAbsScalar(A->csr.a[k]));
+    for (PetscInt k = A->csr.i[r]; k < A->csr.i[r + 1]; k++) bound += PetscAbsScalar(hx[A->csr.j[k]]) * (PetscAbsScalar(A->csr.a[k]) / 2048 + 1e-11 * most);
+    other += was != now;
+    if (!HybTestCheck(PetscAbsScalar(was - now) <= 1.01 * bound, "row %" PetscInt_FMT " is %g apart, of at most %g", r, (double)PetscAbsScalar(was - now), (double)bound)) break;
+  }
+  if (fits) HybTestCheck(other > m / 2, "values of 16 bits are others: %" PetscInt_FMT " rows of %" PetscInt_FMT, other, m);
+  HybTestCall(HybSpMVDestroy(&ordered));
+  HybTestCall(HybSpMVDestroy(&mv));
+  PetscCall(HybTuningSet("ordered_fewest", NULL));
+  PetscCall(HybTuningSet("rowgroup_lanes", NULL));
+  PetscCall(HybTuningSet("rowgroup_way", NULL));
+  PetscCall(HybArenaReset(&arena));
+  if (fits) RefFree(fz[0], fz[1]);
+  RefFree(hx, fx, fa);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -194,6 +289,15 @@ static PetscErrorCode Body(void)
   PetscCall(TestSlices("rows of 24", &A, device, PETSC_TRUE));
   HybTestMatRandom(1000, 1000, 0, 3, &A);
   PetscCall(TestSlices("short rows, empty ones too", &A, device, PETSC_FALSE));
+  HybTestMatRandom(3000, 3000, 3, 9, &A);
+  PetscCall(TestHalf("columns anywhere", "1", &A));
+  RefMatDestroy(&A);
+  HybTestMatRandom(90000, 90000, 8, 20, &A);
+  PetscCall(TestHalf("columns that 16 bits do not reach", "4", &A));
+  RefMatDestroy(&A);
+  Uniform(2100, 24, &A);
+  PetscCall(TestHalf("rows of 24", "8", &A));
+  RefMatDestroy(&A);
   HybTestMatDenseRow(2000, 2000, 700, 3, &A);
   PetscCall(TestSlices("a row that makes its slice too long", &A, PETSC_FALSE, PETSC_FALSE));
   HybTestMatRandom(3000, 3000, 3, 9, &A);

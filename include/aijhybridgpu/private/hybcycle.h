@@ -147,9 +147,10 @@ typedef struct _HybCycleOps {
   const HybCycleColumnsOps *columns; /* NULL: the backend has none */
   /* Of exec.backend->single alone. narrow: to = from in single precision; scaled by the power of two that scale (of
      HybCycle) has, or, find, that suits the vector and goes there; scale NULL: by none; *beyond, if not NULL, is set
-     where a number is not within HYB_CYCLE_SINGLE. widen: to = from, scaled back. */
+     where a number is not within HYB_CYCLE_SINGLE. widen: to = from, scaled back; left, if not NULL, gets the products
+     of to and y, HYB_SPMV_SUMS_ROWS rows each, in double precision. */
   PetscErrorCode (*narrow)(const HybExec *, PetscCount n, const HybScalarWide *from, int *scale, PetscBool find, HybScalar *to, int *beyond);
-  PetscErrorCode (*widen)(const HybExec *, PetscCount n, const HybScalar *from, const int *scale, HybScalarWide *to);
+  PetscErrorCode (*widen)(const HybExec *, PetscCount n, const HybScalar *from, const int *scale, HybScalarWide *to, const HybScalarWide *y, const HybSpMVSums *left);
   /* y = P^T x; NULL on a device */
   PetscErrorCode (*multtranspose)(const HybExec *, const HybCSR *P, const HybScalar *x, HybScalar *y);
   /* Launches with *captured between capture() and captured() are not executed but recorded in *graph; launch() executes
@@ -208,8 +209,9 @@ extern void           HybCycleRecordEnd(HybCycle *);
 extern PetscErrorCode HybCycleReplay(HybCycle *, const HybExec *);
 extern void           HybCycleReplayed(HybCycle *);
 /* The first step of an application to x, if that is a pass over its right-hand side: whoever writes that may make it,
-   and says so by `begun`. Of several processes only where it is recorded: else the finest level may be in the cycle's
-   own graph, with that step. */
+   and says so by `begun`. In single precision the right-hand side goes to the level then, with a scale of the caller's.
+   Of several processes only where it is recorded: else the finest level may be in the cycle's own graph, with that
+   step. */
 extern PetscBool HybCycleFirst(const HybCycle *, HybScalar *x, HybSpMVFirst *);
 /* Is there a last step that leaves sums? */
 extern PetscBool HybCycleLeaves(const HybCycle *);

@@ -16,7 +16,7 @@
 /* HybScalar is PetscScalar seen from C, and a type of the same layout in C++ (kernels). Scalars cross the seam by
    pointer. A few device sources are compiled a second time, with HYB_SINGLE, for a cycle in single precision
    (hybcycle.h): there HybScalar and HybScalarReal are those of single precision. HybScalarWide is PetscScalar's type
-   everywhere. */
+   everywhere, and HybScalarSingle that of single precision. */
 #if defined(HYB_SINGLE)
 typedef float HybScalarReal;
   #define HYB_PRECISION(name) name##Single
@@ -29,10 +29,12 @@ typedef PetscReal     HybScalarReal;
     #include <cuda/std/complex>
 typedef cuda::std::complex<HybScalarReal> HybScalar;
 typedef cuda::std::complex<PetscReal>     HybScalarWide;
+typedef cuda::std::complex<float>         HybScalarSingle;
   #else
     #include <complex>
 typedef std::complex<HybScalarReal> HybScalar;
 typedef std::complex<PetscReal>     HybScalarWide;
+typedef std::complex<float>         HybScalarSingle;
   #endif
 #else
   #if defined(HYB_SINGLE)
@@ -41,7 +43,8 @@ typedef HybScalarReal HybScalar;
 typedef PetscScalar HybScalar;
   #endif
 typedef PetscScalar   HybScalarWide;
-  /* The neutral element of addition: x + HYB_NEUTRAL has the bits of x, also for x = -0 */
+typedef float         HybScalarSingle; /* for sources in C++ alone */
+                               /* The neutral element of addition: x + HYB_NEUTRAL has the bits of x, also for x = -0 */
   #if PetscDefined(USE_COMPLEX)
     #define HYB_NEUTRAL PetscCMPLX((PetscReal)-0.0, (PetscReal)-0.0)
   #else

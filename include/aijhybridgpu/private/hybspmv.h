@@ -29,6 +29,9 @@ typedef struct {
   const HybScalar *w;    /* may be z; NULL: no such term */
   const PetscReal *c;    /* three numbers, in memory of the backend */
   HybScalar       *z;    /* is none of x, y, dinv */
+  /* NULL, or, where HybSpMVTakesFirst() is true, x = first[0] (dinv y), the first step from zero, which nobody has
+     made: x is not read; in memory of the backend */
+  const PetscReal *first;
 } HybSpMVStep;
 
 /* The first step from zero: z = c[0] (dinv y), of a y that its maker has in hand */
@@ -36,6 +39,10 @@ typedef struct {
   const HybScalar *dinv;
   const PetscReal *c; /* in memory of the backend */
   HybScalar       *z;
+  /* NULL, or dinv and z are of single precision (HybScalarSingle), and may be NULL: y goes there too, scaled as z is by
+     a power of two, whose exponent *scale becomes */
+  void *single;
+  int  *scale;
 } HybSpMVFirst;
 
 typedef struct _HybSpMVMethod HybSpMVMethod;
@@ -54,8 +61,11 @@ typedef struct {
   char                 name[32]; /* "auto" or a method's name */
   PetscInt             bs;       /* block size that divides the pattern's rows and columns, 1 if none is known */
   /* set by the caller before HybSpMVSetUp(): few applications will come, so "auto" plans as little as it can */
-  PetscBool   once;
-  PetscCount  longest; /* set by the caller before HybSpMVSetUp(): entries of the longest row; 0: not known */
+  PetscBool  once;
+  PetscCount longest; /* set by the caller before HybSpMVSetUp(): entries of the longest row; 0: not known */
+  /* set by the caller before HybSpMVOrderUp(), in single precision alone: values of the ordered plan may have 16
+     bits */
+  PetscBool   half;
   HybArena    keep;
   HybArena    work;
   HybCounters counters;
@@ -85,6 +95,7 @@ struct _HybSpMVMethod {
   PetscErrorCode (*orderup)(const HybSpMV *, const HybCSR *A, HybSpMV *ordered, PetscBool *fits);
   PetscErrorCode (*order)(const HybSpMV *, const HybCSR *A, HybSpMV *ordered);
   PetscBool leaves;                     /* it leaves sums that are asked for */
+  PetscBool takesfirst;                 /* its steps may have `first` */
   PetscBool (*begins)(const HybSpMV *); /* NULL: HybSpMVBegins() is false */
   /* NULL: HybSpMVHasAmend() is false */
   PetscErrorCode (*amend)(HybSpMV *, const HybCSR *A, const HybScalar *x, const HybSpMVStep *);
@@ -108,6 +119,8 @@ extern PetscErrorCode HybSpMVOrderUp(const HybSpMV *plan, const HybCSR *A, HybSp
 extern PetscErrorCode HybSpMVOrder(const HybSpMV *plan, const HybCSR *A, HybSpMV *ordered);
 /* Are sums left where the plan's `left` is set? */
 extern PetscBool HybSpMVLeaves(const HybSpMV *);
+/* May a step make the first one on its way? */
+extern PetscBool HybSpMVTakesFirst(const HybSpMV *);
 /* Is a first step made where the plan's `first` is set? */
 extern PetscBool HybSpMVBegins(const HybSpMV *);
 /* z of a step that was made without the entries of A, another part of its matrix: z -= c[0] dinv (A x) */

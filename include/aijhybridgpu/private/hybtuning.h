@@ -65,6 +65,7 @@ typedef struct _HybTuning {
   PetscInt ordered; /* applications; 0: never */
   PetscInt ordered_fewest, sums;
   PetscInt restrict_first;   /* 0: no, 1: yes */
+  PetscInt first_within;     /* 0: no, 1: yes */
   PetscInt iterations_ahead; /* 0: never, 1: by the norms, 2: always */
   PetscInt block_lanes;
   PetscInt rowshape_words; /* 0: no, 1: yes */

@@ -106,7 +106,7 @@ static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVSte
     return;
   }
   if (!HybCycleShares(v->cycle, k, HYB_CYCLE_A) && HybSpMVHasStep(l->mult)) {
-    l->mult->left = last && HybCycleLeaves(v->cycle) ? v->cycle->sumsleft : NULL;
+    l->mult->left = last && !v->cycle->single && HybCycleLeaves(v->cycle) ? v->cycle->sumsleft : NULL;
     CYCLE_BY_PLAN(v, l->mult, HybSpMVApplyStep(l->mult, &l->A, x, step));
     l->mult->left = NULL;
     return;
@@ -118,6 +118,14 @@ static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVSte
   }
   CycleMult(v, k, HYB_CYCLE_A, x, HYB_SPMV_RESIDUAL, step->y, l->r);
   CYCLE_DO(v, l->A.m, v->ops->combine(v->exec, l->A.m, x, l->r, step));
+}
+
+/* Does the second step from zero make the first one on its way? */
+static PetscBool CycleFirstWithin(const HybCycle *c, PetscInt k)
+{
+  const HybCycleLevel *l = &c->level[k];
+
+  return (PetscBool)(l->pre.steps >= 2 && !c->columns && !HybCycleShares(c, k, HYB_CYCLE_A) && HybTuningGet()->first_within && HybSpMVTakesFirst(l->mult));
 }
 
 /* z = c[0] dinv b */
@@ -145,9 +153,9 @@ static void CycleRestrict(Visit *v, PetscInt k, const HybScalar *r, HybScalar *b
   const HybCycleLevel *next = &c->level[k + 1]; /* behind the last one it is not read */
   HybSpMVFirst         first;
 
-  v->begun = HybTuningGet()->restrict_first && k + 1 < c->n && next->pre.steps && !c->columns && !c->several && l->R.i && HybSpMVBegins(l->restriction) ? k + 1 : 0;
+  v->begun = HybTuningGet()->restrict_first && k + 1 < c->n && next->pre.steps && !CycleFirstWithin(c, k + 1) && !c->columns && !c->several && l->R.i && HybSpMVBegins(l->restriction) ? k + 1 : 0;
   if (v->begun) {
-    first                 = (HybSpMVFirst){next->dinv, next->pre.c, CycleFirstTo(next, &next->pre, next->x)};
+    first                 = (HybSpMVFirst){.dinv = next->dinv, .c = next->pre.c, .z = CycleFirstTo(next, &next->pre, next->x)};
     l->restriction->first = &first;
   }
   CycleMult(v, k, HYB_CYCLE_R, r, HYB_SPMV_SET, NULL, b);
@@ -160,16 +168,17 @@ static void CycleSmooth(Visit *v, PetscInt level, const HybCycleSmoother *s, con
   const HybCycleLevel *l = &v->cycle->level[level];
   const PetscCount     n = (PetscCount)l->A.m * PetscMax(1, v->cycle->columns); /* numbers of a vector */
   /* from, to: where the last iterate is and the next one goes */
-  HybScalar *to = zero ? CycleFirstTo(l, s, x) : l->p, *from = to == x ? l->p : x;
+  HybScalar      *to = zero ? CycleFirstTo(l, s, x) : l->p, *from = to == x ? l->p : x;
+  const PetscBool within = (PetscBool)(zero && CycleFirstWithin(v->cycle, level));
 
   if (zero && !s->steps) CYCLE_DO(v, n, v->ops->clear(v->exec, n, x));
   for (PetscInt k = 0; k < s->steps; k++) {
     HybScalar *const last = from;
 
     if (k == 0 && zero) {
-      if (level ? level != v->begun : !v->cycle->begun) CycleFirst(v, l, s->c, b, to);
+      if (!within && (level ? level != v->begun : !v->cycle->begun)) CycleFirst(v, l, s->c, b, to);
     } else {
-      const HybSpMVStep step = {b, l->dinv, s->threeterm && k > (zero ? 1 : 0) ? to : NULL, s->c + 3 * k, to};
+      const HybSpMVStep step = {b, l->dinv, s->threeterm && k > (zero ? 1 : 0) ? to : NULL, s->c + 3 * k, to, within && k == 1 ? s->c : NULL};
 
       CycleStep(v, level, from, &step, (PetscBool)(level == 0 && s == &l->post && k == s->steps - 1));
     }
@@ -410,9 +419,9 @@ static void CycleAll(Visit *v)
     CycleVisit(v, 0, v->b, v->x, PETSC_TRUE);
     return;
   }
-  CYCLE_DO(v, l->A.m, v->ops->narrow(v->exec, l->A.m, v->b, c->scale, PETSC_TRUE, l->b, NULL));
+  if (!c->begun) CYCLE_DO(v, l->A.m, v->ops->narrow(v->exec, l->A.m, v->b, c->scale, PETSC_TRUE, l->b, NULL));
   CycleVisit(v, 0, l->b, l->x, PETSC_TRUE);
-  CYCLE_DO(v, l->A.m, v->ops->widen(v->exec, l->A.m, l->x, c->scale, v->x));
+  CYCLE_DO(v, l->A.m, v->ops->widen(v->exec, l->A.m, l->x, c->scale, v->x, v->b, HybCycleLeaves(c) ? c->sumsleft : NULL));
 }
 
 PetscBool HybCycleIsRecordable(const HybCycle *c)
@@ -495,17 +504,22 @@ void HybCycleReplayed(HybCycle *c)
 
 PetscBool HybCycleFirst(const HybCycle *c, HybScalar *x, HybSpMVFirst *first)
 {
-  const HybCycleLevel *l = &c->level[0];
+  const HybCycleLevel *l      = &c->level[0];
+  const PetscBool      within = CycleFirstWithin(c, 0);
 
-  if (c->single || c->zerosum || c->columns || !l->pre.steps) return PETSC_FALSE;
-  *first = (HybSpMVFirst){l->dinv, l->pre.c, CycleFirstTo(l, &l->pre, x)};
+  if (c->zerosum || c->columns || !l->pre.steps || (within && !c->single)) return PETSC_FALSE;
+  (void)memset(first, 0, sizeof(*first));
+  if (!within) *first = (HybSpMVFirst){.dinv = l->dinv, .c = l->pre.c, .z = CycleFirstTo(l, &l->pre, c->single ? l->x : x)};
+  if (c->single) first->single = l->b;
+  if (c->single) first->scale = c->scale;
   return PETSC_TRUE;
 }
 
 PetscBool HybCycleLeaves(const HybCycle *c)
 {
-  const PetscBool one = (PetscBool)(!c->several && !c->single && !c->zeromean && !c->zerosum);
+  const PetscBool one = (PetscBool)(!c->several && !c->zeromean && !c->zerosum);
 
+  if (c->single) return one; /* the way back to double precision leaves them */
   return (PetscBool)(c->level[0].post.steps > 0 && (c->columns || (one && HybSpMVLeaves(c->level[0].mult))));
 }
 

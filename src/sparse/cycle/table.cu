@@ -5,6 +5,8 @@
   which cannot be captured. Nothing is waited for. A caller who captures the stream that he gave gets plain launches.
 */
 #include "../device/hybchain.cuh"
+#include "../spmv/scale.cuh"
+#include "../spmv/sumsleft.cuh"
 #include "../structure/rowops.cuh"
 #include "aijhybridgpu/private/hybcycle.h"
 
@@ -140,26 +142,9 @@ static PetscErrorCode HybCycleDense_CUDA(const HybExec *exec, PetscInt m, const 
 
 #if defined(HYB_SINGLE)
 /*
-  Between double and single precision. A vector is scaled by a power of two, so that its largest entry is between one
-  and two: what is large or small in double precision is neither infinite nor zero. The exponent is found on the way,
-  by a maximum, which has no order.
+  Between double and single precision. A vector is scaled by the power of two of its largest entry (spmv/scale.cuh). The
+  exponent is found on the way, by a maximum, which has no order.
 */
-  #define CYCLE_NONE (-2000) /* exponent of zero */
-
-static __device__ __forceinline__ int CycleExponent(PetscReal v)
-{
-  const int e = (int)((__double_as_longlong(v) >> 52) & 0x7ff) - 1023;
-  return e == 1024 || v == 0 ? CYCLE_NONE : e; /* infinities and NaN stay what they are */
-}
-
-static __device__ __forceinline__ PetscReal CyclePower(int e)
-{
-  e = e == CYCLE_NONE ? 0 : e < -1000 ? -1000
-                          : e > 1000  ? 1000
-                                      : e;
-  return __longlong_as_double((long long)(e + 1023) << 52);
-}
-
 static __device__ __forceinline__ PetscReal CycleLargest(const HybScalarWide &v)
 {
   #if defined(PETSC_USE_COMPLEX)
@@ -169,33 +154,24 @@ static __device__ __forceinline__ PetscReal CycleLargest(const HybScalarWide &v)
   #endif
 }
 
-static __device__ __forceinline__ HybScalar CycleNarrow(const HybScalarWide &v)
-{
-  #if defined(PETSC_USE_COMPLEX)
-  return HybScalar((HybScalarReal)v.real(), (HybScalarReal)v.imag());
-  #else
-  return (HybScalarReal)v;
-  #endif
-}
-
 /* scale[0] = the exponent of the largest entry; scale[1]: that of the blocks so far, scale[2]: how many there are */
 static __global__ __launch_bounds__(CYCLE_THREADS) void CycleScale(PetscCount n, const HybScalarWide *b, int *scale)
 {
   HybChainWait();
   HYB_SHARED(int, scratch, HYB_WARP);
-  int most = CYCLE_NONE;
+  int most = SCALE_NONE;
 
   for (PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x; k < n; k += (PetscCount)gridDim.x * CYCLE_THREADS) {
-    const int e = CycleExponent(CycleLargest(b[k]));
+    const int e = ScaleExponent(CycleLargest(b[k]));
     most        = most < e ? e : most;
   }
   most = HybBlockMax<CYCLE_THREADS>(most, scratch);
   if (threadIdx.x == 0) {
-    HybAtomicMax(&scale[1], most - CYCLE_NONE);
+    HybAtomicMax(&scale[1], most - SCALE_NONE);
     __threadfence();
     if (HybAtomicAdd(&scale[2], 1) == (int)gridDim.x - 1) {
       __threadfence();
-      scale[0] = HybLoadShared(scale + 1) + CYCLE_NONE;
+      scale[0] = HybLoadShared(scale + 1) + SCALE_NONE;
       scale[1] = scale[2] = 0;
     }
   }
@@ -209,17 +185,23 @@ static __global__ __launch_bounds__(CYCLE_THREADS) void CycleNarrowed(PetscCount
 
   if (k < n) {
     const HybScalarWide v = from[k];
-    to[k]                 = CycleNarrow(scale ? CyclePower(-*scale) * v : v);
+    to[k]                 = ScaleNarrow(scale ? ScalePower(-*scale) * v : v);
     if (beyond && !(CycleLargest(v) <= HYB_CYCLE_SINGLE)) HybAtomicOr(beyond, 1);
   }
 }
 
-static __global__ __launch_bounds__(CYCLE_THREADS) void CycleWidened(PetscCount n, const HybScalar *from, const int *scale, HybScalarWide *to)
+/* part: NULL, or where each block leaves the inner products of what it writes and y */
+static __global__ __launch_bounds__(CYCLE_THREADS) void CycleWidened(PetscCount n, const HybScalar *from, const int *scale, HybScalarWide *to, const HybScalarWide *y, bool hermitian, HybScalarWide *part)
 {
   HybChainWait();
   const PetscCount k = (PetscCount)blockIdx.x * CYCLE_THREADS + threadIdx.x;
+  HybScalarWide    v(0);
 
-  if (k < n) to[k] = CyclePower(*scale) * HybScalarWide(from[k]);
+  if (k < n) {
+    v     = ScalePower(*scale) * HybScalarWide(from[k]);
+    to[k] = v;
+  }
+  if (part) SumsLeaveProducts(v, k < n ? y[k] : HybScalarWide(0), hermitian, part);
 }
 
 static PetscErrorCode HybCycleNarrow_CUDA(const HybExec *exec, PetscCount n, const HybScalarWide *from, int *scale, PetscBool find, HybScalar *to, int *beyond)
@@ -230,10 +212,12 @@ static PetscErrorCode HybCycleNarrow_CUDA(const HybExec *exec, PetscCount n, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode HybCycleWiden_CUDA(const HybExec *exec, PetscCount n, const HybScalar *from, const int *scale, HybScalarWide *to)
+static PetscErrorCode HybCycleWiden_CUDA(const HybExec *exec, PetscCount n, const HybScalar *from, const int *scale, HybScalarWide *to, const HybScalarWide *y, const HybSpMVSums *left)
 {
+  static_assert(CYCLE_THREADS == SUMS_ROWS, "a block leaves the sums of its rows");
+
   PetscFunctionBegin;
-  HYB_LAUNCH_CHAINED(n, CycleWidened, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, from, scale, to);
+  HYB_LAUNCH_CHAINED(n, CycleWidened, HybBlocks(n, CYCLE_THREADS), CYCLE_THREADS, 0, exec->stream, n, from, scale, to, y, left && left->hermitian, left ? (HybScalarWide *)left->part : nullptr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif

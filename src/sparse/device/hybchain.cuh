@@ -6,7 +6,8 @@
   launch takes no time of its own then. Every thread calls it, before it writes anything, and before it reads what a
   kernel of a chain may have written: all but matrices and plans. Vectors are no `const __restrict__` there, nor read by
   HybLoadReadOnly(): the compiler moves such loads before the wait. work: entries or nonzeros; large kernels gain
-  nothing (tuning's chain).
+  nothing (tuning's chain). Where blocks come and go, and each has little in hand, rows; where a kernel's blocks just
+  fill the card, or hold much of its memory, those of the next one are in their way: nonzeros.
 */
 #ifndef AIJHYBRIDGPU_HYBCHAIN_CUH
 #define AIJHYBRIDGPU_HYBCHAIN_CUH

@@ -398,11 +398,11 @@ static __device__ __forceinline__ T HybAtomicMin(T *p, typename std::common_type
   return (T)atomicMin(reinterpret_cast<V *>(p), (V)v);
 }
 
-/* Scalars */
-static __device__ __forceinline__ HybScalar HybConj(const HybScalar &v)
+template <typename S>
+static __device__ __forceinline__ S HybConj(const S &v)
 {
 #if defined(PETSC_USE_COMPLEX)
-  return HybScalar(v.real(), -v.imag());
+  return S(v.real(), -v.imag());
 #else
   return v;
 #endif

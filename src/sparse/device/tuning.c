@@ -46,6 +46,7 @@ static const HybOption TuningTable[] = {
   NUMBER(ordered_fewest, PETSC_TRUE, 3000000, 0, 0, "The fewest nonzeros of a matrix without few diagonals of which a cycle has such a copy, and of any matrix of which products outside of cycles have one"),
   NUMBER(sums, PETSC_TRUE, 1000000, 0, 0, "Rows from which on products and a cycle's last step leave the inner products of KSPCG if they can"),
   FLAG(restrict_first, 1, "Does the launch that restricts to a multigrid level make the first step of its smoother"),
+  FLAG(first_within, 1, "Does a smoother's second step from zero make the first one on its way, where values lie by diagonals"),
   LIST(iterations_ahead, 1, "0 1 2", "Is an iteration of KSPCG launched before the one before it has ended; 1: the first one from a zero guess, others where that will hardly be the last one, 2: always"),
   LIST(block_lanes, 0, "0 1 32 128 512", "Threads of a block row; 1: rows are always streamed; 0: rows are streamed if they fit, else by their number"),
   FLAG(rowshape_words, 1, "Are rows grouped by their diagonals if there are few diagonals"),

@@ -14,6 +14,7 @@
   written and read again.
 */
 #include "../device/hybchain.cuh"
+#include "../spmv/scale.cuh"
 #include "../spmv/sumsleft.cuh"
 #include "hybdispatch.cuh"
 #include "aijhybridgpu/private/hybkrylov.h"
@@ -25,9 +26,11 @@ static_assert(KRYLOV_VECTORS <= HYB_WARP, "KrylovDots<32> takes them all");
 #define KRYLOV_PACK (sizeof(HybScalar) <= 16 ? (int)(16 / sizeof(HybScalar)) : 1)
 
 /* neighbouring entries */
-struct KrylovPack {
-  HybScalar v[KRYLOV_PACK];
+template <typename S>
+struct KrylovPackOf {
+  S v[KRYLOV_PACK];
 };
+using KrylovPack = KrylovPackOf<HybScalar>;
 
 static bool KrylovAligned(const void *p)
 {
@@ -46,24 +49,26 @@ static PetscCount KrylovBlocks(PetscCount n)
 }
 
 /* entries i, i+1, ... of p; 0 from n on */
-static __device__ __forceinline__ KrylovPack KrylovLoad(const HybScalar *p, PetscCount i, PetscCount n, bool aligned)
+template <typename S>
+static __device__ __forceinline__ KrylovPackOf<S> KrylovLoad(const S *p, PetscCount i, PetscCount n, bool aligned)
 {
-  KrylovPack r;
+  KrylovPackOf<S> r;
   if (aligned && i + KRYLOV_PACK <= n) {
-    const HybVec<HybScalar, KRYLOV_PACK> v = HybLoadVec<KRYLOV_PACK>(p + i);
+    const HybVec<S, KRYLOV_PACK> v = HybLoadVec<KRYLOV_PACK>(p + i);
 #pragma unroll
     for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = v.v[q];
   } else {
 #pragma unroll
-    for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = i + q < n ? p[i + q] : HybScalar(0);
+    for (int q = 0; q < KRYLOV_PACK; q++) r.v[q] = i + q < n ? p[i + q] : S(0);
   }
   return r;
 }
 
-static __device__ __forceinline__ void KrylovStore(HybScalar *p, PetscCount i, PetscCount n, bool aligned, const KrylovPack &r)
+template <typename S>
+static __device__ __forceinline__ void KrylovStore(S *p, PetscCount i, PetscCount n, bool aligned, const KrylovPackOf<S> &r)
 {
   if (aligned && i + KRYLOV_PACK <= n) {
-    HybVec<HybScalar, KRYLOV_PACK> v;
+    HybVec<S, KRYLOV_PACK> v;
 #pragma unroll
     for (int q = 0; q < KRYLOV_PACK; q++) v.v[q] = r.v[q];
     HybStoreVec<KRYLOV_PACK>(p + i, v);
@@ -107,6 +112,7 @@ template <typename T>
 static __device__ __forceinline__ T KrylovTotal(const T *sums)
 {
   T sum = T(0);
+#pragma unroll 8 /* loads under way together */
   for (int b = HybLane(); b < (int)gridDim.x; b += HYB_WARP) sum = sum + HybLoadShared(sums + b);
   return HybSubwarpSum<HYB_WARP>(sum);
 }
@@ -534,6 +540,32 @@ static __device__ __forceinline__ void CGFirst(const HybSpMVFirst &first, PetscC
   KrylovStore(first.z, i, n, aligned, r);
 }
 
+/* The same of a cycle in single precision, whose right-hand side goes to it as well. Nobody knows the largest entry of
+   r
+   yet: the scale is that of its norm before the step, or the last one where that has no exponent. */
+static __device__ __forceinline__ int CGScale(const HybCG &cg, const HybSpMVFirst &first)
+{
+  const int e = ScaleExponent(CGReal(cg.s[HYB_CG_RR]));
+
+  return e == SCALE_NONE ? *first.scale : e >> 1;
+}
+
+static __device__ __forceinline__ void CGFirstSingle(const HybSpMVFirst &first, int scale, PetscCount i, PetscCount n, const KrylovPack &r)
+{
+  const PetscReal               by = ScalePower(-scale);
+  KrylovPackOf<HybScalarSingle> b;
+
+#pragma unroll
+  for (int q = 0; q < KRYLOV_PACK; q++) b.v[q] = ScaleNarrow(by * r.v[q]);
+  KrylovStore((HybScalarSingle *)first.single, i, n, true, b);
+  if (!first.z) return;
+  const KrylovPackOf<HybScalarSingle> d = KrylovLoad((const HybScalarSingle *)first.dinv, i, n, true);
+  const float                         c = (float)first.c[0];
+#pragma unroll
+  for (int q = 0; q < KRYLOV_PACK; q++) b.v[q] = c * HybMul(d.v[q], b.v[q]);
+  KrylovStore((HybScalarSingle *)first.z, i, n, true, b);
+}
+
 template <bool FIRST>
 static __global__ __launch_bounds__(KRYLOV_THREADS) void CGBegin(PetscCount n, bool aligned, const HybScalar *b, HybScalar *r, const HybScalar *x, HybScalar *to, HybSpMVFirst first)
 {
@@ -615,18 +647,26 @@ static __device__ __forceinline__ bool CGStops(const HybCG &cg)
   return zero || !finite || (before < 0 && now > 0) || (before > 0 && now < 0);
 }
 
-template <bool FIRST>
+/* FIRST: of a cycle, in no, double or single precision */
+enum {
+  CG_NO_FIRST,
+  CG_FIRST,
+  CG_FIRST_SINGLE
+};
+template <int FIRST>
 static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, HybCG cg, bool aligned, const HybScalar *w, HybScalar *r, HybSpMVFirst first)
 {
   HybChainWait();
   const PetscCount i    = ((PetscCount)blockIdx.x * KRYLOV_THREADS + threadIdx.x) * KRYLOV_PACK;
   const bool       stop = CGStops(cg), keep = stop || cg.s[HYB_CG_LAST] != HybScalar(0);
-  const HybScalar  a = keep ? HybScalar(0) : HybScalar(cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI]); /* no 0 / 0 */
+  const HybScalar  a     = keep ? HybScalar(0) : HybScalar(cg.s[HYB_CG_BETA] / cg.s[HYB_CG_DPI]); /* no 0 / 0 */
+  const int        scale = FIRST == CG_FIRST_SINGLE ? CGScale(cg, first) : 0;
   KrylovPack       dd;
 
   if (i == 0) cg.s[HYB_CG_STOPPED] = HybScalar(stop ? 1 : 0);
+  if (FIRST == CG_FIRST_SINGLE && i == 0 && *first.scale != scale) *first.scale = scale;
   if (i >= n) return;
-  if constexpr (FIRST) dd = KrylovLoad(first.dinv, i, n, aligned);
+  if constexpr (FIRST == CG_FIRST) dd = KrylovLoad(first.dinv, i, n, aligned);
   KrylovPack rr = KrylovLoad(r, i, n, aligned);
   if (!keep) {
     const KrylovPack ww = KrylovLoad(w, i, n, aligned);
@@ -634,12 +674,13 @@ static __global__ __launch_bounds__(KRYLOV_THREADS) void CGUpdate(PetscCount n, 
     for (int q = 0; q < KRYLOV_PACK; q++) rr.v[q] = rr.v[q] - HybMul(a, ww.v[q]);
     KrylovStore(r, i, n, aligned, rr);
   }
-  if constexpr (FIRST) CGFirst(first, i, n, aligned, dd, rr);
+  if constexpr (FIRST == CG_FIRST) CGFirst(first, i, n, aligned, dd, rr);
+  if constexpr (FIRST == CG_FIRST_SINGLE) CGFirstSingle(first, scale, i, n, rr);
 }
 
 static PetscErrorCode HybKrylovCGBegin_CUDA(const HybExec *exec, PetscCount n, const HybScalar *b, HybScalar *r, const HybScalar *x, HybScalar *to, const HybSpMVFirst *first)
 {
-  const HybSpMVFirst none = {nullptr, nullptr, nullptr}, f = first ? *first : none;
+  const HybSpMVFirst f       = first ? *first : HybSpMVFirst();
   const bool         aligned = KrylovAligned(b) && KrylovAligned(r) && KrylovAligned(x) && KrylovAligned(to) && KrylovAligned(f.dinv) && KrylovAligned(f.z);
 
   PetscFunctionBegin;
@@ -694,14 +735,16 @@ static PetscErrorCode HybKrylovCGLeft_CUDA(const HybExec *exec, const HybCG *cg,
 
 static PetscErrorCode HybKrylovCGUpdate_CUDA(const HybExec *exec, const HybCG *cg, PetscCount n, const HybScalar *w, HybScalar *r, const HybSpMVFirst *first)
 {
-  const HybSpMVFirst none = {nullptr, nullptr, nullptr}, f = first ? *first : none;
-  const bool         aligned = KrylovAligned(w) && KrylovAligned(r) && KrylovAligned(f.dinv) && KrylovAligned(f.z);
+  const HybSpMVFirst f       = first ? *first : HybSpMVFirst();
+  const bool         aligned = KrylovAligned(w) && KrylovAligned(r) && (f.single || (KrylovAligned(f.dinv) && KrylovAligned(f.z)));
 
   PetscFunctionBegin;
-  PetscCall(HybDispatch(first != nullptr, HybFlags(), [&](auto FIRST) {
-    HYB_LAUNCH_CHAINED(n, (CGUpdate<FIRST>), PetscMax((PetscCount)1, HybBlocks(KrylovPacks(n), KRYLOV_THREADS)), KRYLOV_THREADS, 0, exec->stream, n, *cg, aligned, w, r, f);
-    return PETSC_SUCCESS;
-  }));
+  PetscCall(HybDispatch(!first ? (int)CG_NO_FIRST : f.single ? (int)CG_FIRST_SINGLE
+                                                             : (int)CG_FIRST,
+                        HybCases<CG_NO_FIRST, CG_FIRST, CG_FIRST_SINGLE>(), [&](auto FIRST) {
+                          HYB_LAUNCH_CHAINED(n, (CGUpdate<FIRST>), PetscMax((PetscCount)1, HybBlocks(KrylovPacks(n), KRYLOV_THREADS)), KRYLOV_THREADS, 0, exec->stream, n, *cg, aligned, w, r, f);
+                          return PETSC_SUCCESS;
+                        }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -3,7 +3,8 @@
 
   The pattern must consist of whole blocks: bs rows with the same columns, in groups of bs that begin at multiples of
   bs. structure/rowblocks.cu finds them, and the blocks' columns, nnz/bs^2 of them. These stream through shared memory
-  with the values (rowstream.cuh), which stay where CSR has them.
+  with the values (rowstream.cuh), which stay where CSR has them. Where 16 bits reach, they are distances from the
+  tile's first one.
 
     sum of row r = sum over blocks q of its block row, c < bs: value[start + q bs + c] * x[column[q] bs + c]
 
@@ -30,7 +31,7 @@
   fetch x for every product. It does not where one row is very much longer than the others (a constraint that couples
   all unknowns).
 
-  Plan: 4/bs^2 bytes a nonzero. Bytes of an application: 8 + 4/bs^2 a nonzero, 4 a row, and x and y.
+  Plan: 2/bs^2 or 4/bs^2 bytes a nonzero. Bytes of an application: 8 and these a nonzero, 4 a row, and x and y.
 */
 #include "../structure/rowblocks.cuh"
 #include "rowstream.cuh"
@@ -39,16 +40,21 @@
 /* loads of x in flight for a thread that goes along entries: 16 threads have 81 entries to take of 27 blocks of 3 */
 #define BLOCK_BATCH 6
 
-/* ENTRIES: the lanes go along entries, not blocks, so that BS neighbouring lanes read one block of x */
-template <int BS, bool ENTRIES>
+/* ENTRIES: the lanes go along entries, not blocks, so that BS neighbouring lanes read one block of x; I: block columns,
+   or 16 bits: their distances from the first one of the tile */
+template <int BS, bool ENTRIES, class I>
 struct RowStreamBlock {
-  using Index                   = PetscInt;
+  using Index                   = I;
   static constexpr int  BLOCKS  = RowWide ? 2 : 3; /* complex numbers take twice the registers */
   static constexpr int  ROWS    = BS;
   static constexpr bool INDEXED = true;
   static constexpr bool AHEAD   = false;
-  const PetscInt       *index; /* block columns, block row by block row */
-  struct Row {};
+  static constexpr bool NARROW  = sizeof(I) == sizeof(unsigned short);
+  const I              *index; /* block row by block row */
+  const PetscInt       *base;  /* of each tile, where they are narrow */
+  struct Row {
+    PetscInt base;
+  };
   __device__ __forceinline__ PetscCount IndexOf(PetscCount k) const
   {
     return k / (BS * BS);
@@ -56,15 +62,18 @@ struct RowStreamBlock {
   __device__ __forceinline__ void Prepare(int *) const
   {
   }
-  __device__ __forceinline__ Row Load(PetscCount, bool, PetscCount) const
+  __device__ __forceinline__ Row Load(PetscCount, bool valid, PetscCount tile) const
   {
-    return Row();
+    Row row;
+    row.base = NARROW && valid ? base[tile] : 0;
+    return row;
   }
   template <int G>
-  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, int len, const HybScalar *value, const PetscInt *col, const int *, const Row &, const HybScalar *x, const PetscInt *, HybScalar sum[]) const
+  __device__ __forceinline__ void Sum(int lane, PetscCount, PetscInt start, int len, const HybScalar *value, const I *col, const int *, const Row &row, const HybScalar *x0, const PetscInt *, HybScalar sum[]) const
   {
+    const HybScalar *const x = x0 + (PetscCount)row.base * BS;
     if (ENTRIES) {
-      const PetscInt  *c  = col + start / (BS * BS);
+      const I         *c  = col + start / (BS * BS);
       const HybScalar *v0 = value + start;
       for (int k = lane; k < len; k += BLOCK_BATCH * G) {
         HybScalar xv[BLOCK_BATCH];
@@ -73,7 +82,7 @@ struct RowStreamBlock {
 #pragma unroll
         for (int u = 0; u < BLOCK_BATCH; u++) {
           const unsigned q = (unsigned)(k + u * G < len ? k + u * G : len - 1);
-          at[u]            = c[q / BS] * BS + (PetscInt)(q % BS);
+          at[u]            = (PetscInt)c[q / BS] * BS + (PetscInt)(q % BS);
         }
 #pragma unroll
         for (int u = 0; u < BLOCK_BATCH; u++) xv[u] = HybLoadVector(x + at[u]);
@@ -86,9 +95,9 @@ struct RowStreamBlock {
       }
       return;
     }
-    constexpr int   BATCH = ROWSTREAM_BATCH / BS > 0 ? ROWSTREAM_BATCH / BS : 1;
-    const int       nb    = len / BS;
-    const PetscInt *c     = col + start / (BS * BS);
+    constexpr int BATCH = ROWSTREAM_BATCH / BS > 0 ? ROWSTREAM_BATCH / BS : 1;
+    const int     nb    = len / BS;
+    const I      *c     = col + start / (BS * BS);
     for (int q = lane; q < nb; q += BATCH * G) {
       HybScalar xv[BATCH * BS];
 #pragma unroll
@@ -112,8 +121,12 @@ struct RowStreamBlock {
 };
 
 #define BLOCK_THREADS 128
-/* entries of a lane that are under way together, each BS values and an x */
-#define BLOCK_DIRECT(BS) ((BS) > 4 ? 2 : 4)
+/* entries of a lane that are under way together, each BS values and an x; of large blocks four warps take a row of up
+   to BLOCK_MANY_ENTRIES at once */
+#define BLOCK_BATCHES(BS, W) ((BS) <= 4 || (W) == HYB_WARP ? 4 : (W) == BLOCK_THREADS ? BLOCK_MANY_ENTRIES / BLOCK_THREADS \
+                                                                                      : 2)
+/* entries of a warp's lane up to which a row is the warp's alone */
+#define BLOCK_ALONE(BS) ((BS) > 4 ? 2 : 4)
 /* block rows of fewer threads than these together have four warps each, if that leaves a lane more than one batch */
 #define BLOCK_FEW ((PetscCount)1 << 16)
 /* threads of a block row, where four warps would have more than five entries a lane */
@@ -126,7 +139,7 @@ template <int BS, int W, bool STEP>
 static __global__ __launch_bounds__(BLOCK_SIZE(W)) void BlockRowsDirect(int mode, RowStep step, PetscInt n, const PetscInt *__restrict__ i, const PetscInt *__restrict__ column, const HybScalar *__restrict__ a, const HybScalar *x, const HybScalar *y, HybScalar *z)
 {
   HybChainWait();
-  constexpr int    U = BLOCK_DIRECT(BS), WARPS = W / HYB_WARP;
+  constexpr int    U = BLOCK_BATCHES(BS, W), WARPS = W / HYB_WARP;
   const PetscCount q     = (PetscCount)blockIdx.x * (BLOCK_SIZE(W) / W) + threadIdx.x / W;
   const int        lane  = (int)(threadIdx.x % W);
   const bool       valid = q < n;
@@ -189,7 +202,9 @@ typedef struct {
   PetscInt        direct;  /* threads of a block row that is not streamed, 0: all are */
   PetscInt        longest; /* entries of a row */
   PetscCount      nblocks;
-  PetscInt       *column;
+  PetscInt       *column;   /* or, of a stream, NULL: then */
+  unsigned short *distance; /* from the base of each tile */
+  PetscInt       *base;
   PetscBool       entries;
   RowStreamLayout layout;
 } Block;
@@ -201,10 +216,10 @@ typedef struct {
 #define BLOCK_LONGEST 4096
 #define BLOCK_MEANS   16
 
-/* threads of a block row, of which there are so many, of so many entries; batch: of a lane's */
-static PetscInt BlockThreads(PetscCount rows, PetscCount entries, int batch)
+/* threads of a block row, of which there are so many, of so many entries; alone: BLOCK_ALONE() */
+static PetscInt BlockThreads(PetscCount rows, PetscCount entries, int alone)
 {
-  if (rows * HYB_WARP >= BLOCK_FEW || entries <= HYB_WARP * batch) return HYB_WARP;
+  if (rows * HYB_WARP >= BLOCK_FEW || entries <= HYB_WARP * alone) return HYB_WARP;
   return rows * BLOCK_THREADS < BLOCK_FEW && entries > BLOCK_MANY_ENTRIES ? BLOCK_MANY : BLOCK_THREADS;
 }
 
@@ -212,7 +227,7 @@ static PetscInt BlockThreads(PetscCount rows, PetscCount entries, int batch)
 static PetscErrorCode BlockFree(HybSpMV *S, Block **b)
 {
   PetscFunctionBegin;
-  PetscCall(HybArenaFree(&S->keep, &(*b)->column, b));
+  PetscCall(HybArenaFree(&S->keep, &(*b)->column, &(*b)->distance, &(*b)->base, b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -234,7 +249,7 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
   b->column  = found.column;
   scattered  = (PetscBool)((PetscCount)found.near * ROWBLOCKS_ASKED * 4 < b->nblocks && RowStreamStays(A, 4));
   b->entries = scattered;
-  PetscCall(RowStreamPlan(&S->exec, &S->work, A, found.longest, found.bs, found.bs * found.bs, sizeof(PetscInt), 0, scattered ? 0 : 1, RowStreamHeld<RowStreamBlock<1, false>>(), scattered ? BLOCK_SCATTERED : 0, &b->layout));
+  PetscCall(RowStreamPlan(&S->exec, &S->work, A, found.longest, found.bs, found.bs * found.bs, sizeof(PetscInt), 0, scattered ? 0 : 1, RowStreamHeld<RowStreamBlock<1, false, PetscInt>>(), scattered ? BLOCK_SCATTERED : 0, &b->layout));
   if (b->layout.rows == 0) {
     PetscCall(BlockFree(S, &b));
   } else {
@@ -244,9 +259,19 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
     if (lanes > 1)
       b->direct = lanes;
     else if (lanes == 0 && !b->layout.fits)
-      b->direct = BlockThreads(rows, A->nnz / A->m, BLOCK_DIRECT(b->bs));
+      b->direct = BlockThreads(rows, A->nnz / A->m, BLOCK_ALONE(b->bs));
   }
   S->data = b;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a stream of distances needs no columns; the layout stays, and so do the bits */
+static PetscErrorCode BlockNear(HybSpMV *S, const HybCSR *A, Block *b)
+{
+  PetscFunctionBegin;
+  if (b->direct || S->once || HybDeviceTuning()->rowgroup_near == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(RowStreamNear(&S->exec, &S->keep, &S->work, &b->layout, A, b->bs, b->nblocks, b->column, &b->base, &b->distance));
+  if (b->distance) PetscCall(HybArenaFree(&S->keep, &b->column));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -271,6 +296,7 @@ static PetscErrorCode HybSpMVSetUp_BlockCUDA(HybSpMV *S, const HybCSR *A)
   if (!S->data) PetscCall(BlockCreate(S, A));
   b = (Block *)S->data;
   PetscCheck(b, PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method block cannot run: the pattern of this matrix, %" PetscInt_FMT " x %" PetscInt_FMT ", does not consist of whole blocks of size %s", A->m, A->n, S->bs > 1 ? "given" : "2, 3, 4, 5, 6 or 8");
+  PetscCall(BlockNear(S, A, b));
   PetscCall(HybCountersSet(&S->counters, "block size", b->bs));
   PetscCall(HybCountersSet(&S->counters, "blocks", b->nblocks));
   if (b->direct)
@@ -297,14 +323,13 @@ static PetscErrorCode BlockLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *
                          end.step, n, A->i, b->column, A->a, x, end.y, end.z);
       return PETSC_SUCCESS;
     }));
-  } else if (b->entries) {
-    const RowStreamBlock<BS, true> columns = {b->column};
-
-    PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, end));
   } else {
-    const RowStreamBlock<BS, false> columns = {b->column};
+    PetscCall(HybDispatch((bool)b->entries, HybFlags(), b->distance != NULL, HybFlags(), [&](auto ENTRIES, auto NEAR) {
+      using I = std::conditional_t<NEAR, unsigned short, PetscInt>;
 
-    PetscCall(RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, end));
+      const RowStreamBlock<BS, ENTRIES, I> columns = {NEAR ? (const I *)b->distance : (const I *)b->column, b->base};
+      return RowStreamApply(&S->exec, &layout, A, b->nblocks, columns, x, end);
+    }));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

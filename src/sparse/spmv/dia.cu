@@ -8,7 +8,9 @@
 
     sum of row r = sum over diagonals d, ascending: value[d][r] * x[r + offset[d]]
 
-  The inner products that conjugate gradients ask for are left on the way: a block's sums, which are added later.
+  The inner products that conjugate gradients ask for are left on the way: a block's sums, which are added later. A
+  smoother's second step from zero makes the first one where it needs it, of the right-hand side and the diagonal: both
+  come from the caches but once, and the first step need not be written and read.
 
   The terms are CSR's in CSR's order, and zeros, which change nothing where x is finite: so the bits are the method
   shape's where one lane takes a row, and where more do, there is no such plan. The copy has to be made again
@@ -55,9 +57,26 @@ static constexpr int DiaBatch(int n)
                             : n;
 }
 
+/* x as it is, or as a first step from zero makes it of y */
+struct DiaVector {
+  const HybScalar                     *x;
+  __device__ __forceinline__ HybScalar operator[](int c) const
+  {
+    return HybLoadVector(x + c);
+  }
+};
+struct DiaFirst {
+  const HybScalar                     *y, *dinv;
+  HybScalarReal                        by;
+  __device__ __forceinline__ HybScalar operator[](int c) const
+  {
+    return by * HybMul(HybLoadVector(dinv + c), HybLoadVector(y + c));
+  }
+};
+
 /* rows of a block, which may reach beyond the matrix, or (INSIDE) do not */
-template <int N, bool INSIDE>
-static __device__ __forceinline__ HybScalar DiaSum(int n, const DiaOffsets &d, int m, PetscCount ld, const HybScalar *__restrict__ a, const HybScalar *x, int r)
+template <int N, bool INSIDE, class X>
+static __device__ __forceinline__ HybScalar DiaSum(int n, const DiaOffsets &d, int m, PetscCount ld, const HybScalar *__restrict__ a, const X &x, int r)
 {
   constexpr int B = DiaBatch(N);
   HybScalar     sum(0);
@@ -70,7 +89,7 @@ static __device__ __forceinline__ HybScalar DiaSum(int n, const DiaOffsets &d, i
       const bool in = N ? k0 + u < N : k0 + u < n;
       const int  c  = in ? r + d.o[N || in ? k0 + u : 0] : 0;
       v[u]          = in ? HybLoadStream(a + (PetscCount)(k0 + u) * ld + r) : HybScalar(0);
-      xv[u]         = in && (INSIDE || (c >= 0 && c < m)) ? HybLoadVector(x + c) : HybScalar(0);
+      xv[u]         = in && (INSIDE || (c >= 0 && c < m)) ? x[c] : HybScalar(0);
     }
 #pragma unroll
     for (int u = 0; u < B; u++)
@@ -79,8 +98,8 @@ static __device__ __forceinline__ HybScalar DiaSum(int n, const DiaOffsets &d, i
   return sum;
 }
 
-/* part: not NULL where SUMS are left */
-template <int N, bool STEP, bool SUMS>
+/* part: not NULL where SUMS are left; FIRST: a step whose x is the first step's */
+template <int N, bool STEP, bool SUMS, bool FIRST>
 static __global__ __launch_bounds__(DIA_THREADS) void DiaRows(int n, DiaOffsets d, int m, PetscCount ld, const HybScalar *__restrict__ a, const HybScalar *x, RowEnding end, HybScalar *part, bool hermitian)
 {
   HybChainWait();
@@ -93,12 +112,17 @@ static __global__ __launch_bounds__(DIA_THREADS) void DiaRows(int n, DiaOffsets 
      written (w may be z) */
   const int r = !SUMS || valid ? (int)at : m - 1;
   if (STEP && (!SUMS || valid)) {
-    base = RowStepBase(end.step, r);
     y    = end.y[r];
     dinv = end.step.dinv[r];
+    base = FIRST ? RowStepBaseOf(end.step, (HybScalarReal)end.step.c0[0] * HybMul(dinv, y), HybScalar(0)) : RowStepBase(end.step, r);
   } else if (!STEP && end.mode != ROW_SET)
     y = end.y[r];
-  const HybScalar sum = inside ? DiaSum<N, true>(n, d, m, ld, a, x, r) : DiaSum<N, false>(n, d, m, ld, a, x, r);
+  const auto of = [&](const auto &v) { return inside ? DiaSum<N, true>(n, d, m, ld, a, v, r) : DiaSum<N, false>(n, d, m, ld, a, v, r); };
+  HybScalar  sum;
+  if constexpr (FIRST)
+    sum = of(DiaFirst{end.y, end.step.dinv, (HybScalarReal)end.step.c0[0]});
+  else
+    sum = of(DiaVector{x});
   if (STEP)
     z = RowStepEnd(end.step, base, dinv, y, sum);
   else
@@ -133,13 +157,16 @@ static __global__ __launch_bounds__(DIA_THREADS) void DiaCopy(int n, PetscInt m,
 static PetscErrorCode DiaLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *x, const RowEnding &end)
 {
   const Dia *const dia  = (const Dia *)S->data;
-  const bool       sums = S->left && (end.mode == ROW_STEP || end.mode == ROW_SET);
+  const bool       sums = S->left && (end.mode == ROW_STEP || end.mode == ROW_SET), first = end.mode == ROW_STEP && end.step.c0;
 
   PetscFunctionBegin;
   PetscCall(HybDispatch(DiaCase(dia->n), DiaCases(), end.mode == ROW_STEP, HybFlags(), [&](auto N, auto STEP) {
-    return HybDispatch(sums, HybFlags(), [&](auto SUMS) {
-      HYB_LAUNCH_CHAINED(A->nnz, (DiaRows<N, STEP, SUMS>), HybBlocks(A->m, DIA_THREADS), DIA_THREADS, 0, S->exec.stream, dia->n, dia->offset, (int)A->m,
-                         dia->ld, dia->a, x, end, sums ? S->left->part : (HybScalar *)nullptr, sums && S->left->hermitian);
+    return HybDispatch(sums, HybFlags(), first, HybFlags(), [&](auto SUMS, auto FIRST) {
+      if constexpr (FIRST && (SUMS || !STEP))
+        SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "A step that makes the first one leaves no sums");
+      else
+        HYB_LAUNCH_CHAINED(A->m, (DiaRows<N, STEP, SUMS, FIRST>), HybBlocks(A->m, DIA_THREADS), DIA_THREADS, 0, S->exec.stream, dia->n, dia->offset, (int)A->m,
+                           dia->ld, dia->a, x, end, sums ? S->left->part : (HybScalar *)nullptr, sums && S->left->hermitian);
       return PETSC_SUCCESS;
     });
   }));
@@ -161,10 +188,11 @@ static PetscErrorCode HybSpMVStep_DiaCUDA(HybSpMV *S, const HybCSR *A, const Hyb
 }
 
 static const HybSpMVMethod HybSpMV_DiaCUDA = {
-  .name   = "dia",
-  .apply  = HybSpMVApply_DiaCUDA,
-  .step   = HybSpMVStep_DiaCUDA,
-  .leaves = PETSC_TRUE,
+  .name       = "dia",
+  .apply      = HybSpMVApply_DiaCUDA,
+  .step       = HybSpMVStep_DiaCUDA,
+  .leaves     = PETSC_TRUE,
+  .takesfirst = PETSC_TRUE,
 };
 
 /* The diagonals that classes' entries are on, ascending, and where each entry is among them. d->n = 0: there are too

@@ -37,6 +37,7 @@ static inline RowEnding RowEndingOfStep(const HybScalar *x, const HybSpMVStep *s
   end.step.dinv = s->dinv;
   end.step.w    = s->w;
   end.step.c    = s->c;
+  end.step.c0   = s->first;
   return end;
 }
 #endif

@@ -503,25 +503,10 @@ static PetscErrorCode RowGroupStream(HybSpMV *S, const HybCSR *A, RowGroup *rg)
 
   PetscFunctionBegin;
   if (RowGroupNear(S)) {
-    int *wide, host = 0;
-
     PetscCall(RowStreamPlan(exec, &S->work, A, rg->look.longest, 1, 1, sizeof(unsigned short), 0, run, RowStreamHeld<RowStreamColumns<unsigned short>>(), 0, &rg->layout));
-    PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), rg->layout.ntiles, sizeof(*rg->base), &rg->base));
-    PetscCall(HybArenaCalloc(&S->work, HYB_WORK(exec), 1, sizeof(*wide), &wide));
-    HYB_LAUNCH(RowStreamBases, rg->layout.ntiles, ROWSTREAM_LOOKERS, 0, exec->stream, A->m, rg->layout.rows, A->i, A->j, rg->base, wide);
-    PetscCall(exec->backend->copy(exec, &host, wide, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
-    PetscCall(exec->backend->sync(exec));
-    if (!host) {
-      PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), A->nnz, sizeof(*rg->distance), &rg->distance));
-      HYB_LAUNCH(RowStreamDistances, rg->layout.ntiles, ROWSTREAM_LOOKERS, 0, exec->stream, A->m, rg->layout.rows, A->i, A->j, rg->base, rg->distance, wide);
-      PetscCall(exec->backend->copy(exec, &host, wide, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
-      PetscCall(exec->backend->sync(exec));
-      if (host) PetscCall(HybArenaFree(&S->keep, &rg->distance)); /* rows out of order */
-    }
-    PetscCall(HybArenaFree(&S->work, &wide));
-    if (host) PetscCall(HybArenaFree(&S->keep, &rg->base));
+    PetscCall(RowStreamNear(exec, &S->keep, &S->work, &rg->layout, A, 1, A->nnz, A->j, &rg->base, &rg->distance));
     /* long rows of far columns: with four bytes more an entry the stream only waits for x */
-    if (host && asked < 0 && HybDeviceTuning()->rowgroup_way < 0 && A->nnz / A->m > ROWGROUP_FAR) {
+    if (!rg->distance && asked < 0 && HybDeviceTuning()->rowgroup_way < 0 && A->nnz / A->m > ROWGROUP_FAR) {
       rg->way = ROWGROUP_DIRECT;
       if (!HybDeviceTuning()->rowgroup_batch) rg->batch = 8;
       PetscCall(RowGroupColumns(S, A, rg));
@@ -602,7 +587,7 @@ static PetscErrorCode RowGroupLaunch(HybSpMV *S, const HybCSR *A, const HybScala
         return RowGroupWithColumns(rg, A, [&](auto j) {
           using J = std::remove_const_t<std::remove_pointer_t<decltype(j)>>;
 
-          HYB_LAUNCH_CHAINED(A->nnz, (RowGroupRows<W, U, STEP, J>), HybBlocks((PetscCount)A->m * W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0,
+          HYB_LAUNCH_CHAINED(A->m, (RowGroupRows<W, U, STEP, J>), HybBlocks((PetscCount)A->m * W, ROWGROUP_THREADS), ROWGROUP_THREADS, 0,
                              S->exec.stream, end.mode, end.step, A->m, A->i, j, A->a, x, end.y, end.z);
           return PETSC_SUCCESS;
         });

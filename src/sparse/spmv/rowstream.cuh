@@ -467,16 +467,17 @@ struct RowStreamColumns {
 };
 
 /* base[t] = the smallest column of tile t; *wide is set where a tile's columns do not fit 16 bits. Where columns ascend
-   in each row, its first and its last entry tell; RowStreamDistances() looks whether they do */
+   in each row, its first and its last entry tell; RowStreamDistances() looks whether they do. Of blocks of bs, m and
+   rows are numbers of block rows, j their columns, and i that of the entries. */
 #define ROWSTREAM_LOOKERS 128
-static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamBases(PetscInt m, PetscInt rows, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ base, int *wide)
+static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamBases(PetscInt m, PetscInt rows, PetscInt bs, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, PetscInt *__restrict__ base, int *wide)
 {
   HYB_SHARED(PetscInt, scratch, HYB_WARP);
   const PetscCount r0 = (PetscCount)blockIdx.x * rows, r1 = r0 + rows < m ? r0 + rows : m;
   PetscInt         least = PETSC_MAX_INT, most = -1;
 
   for (PetscCount r = r0 + threadIdx.x; r < r1; r += ROWSTREAM_LOOKERS) {
-    const PetscInt start = i[r], end = i[r + 1];
+    const PetscInt start = i[r * bs] / (bs * bs), end = i[(r + 1) * bs] / (bs * bs);
     if (start < end) {
       const PetscInt first = j[start], last = j[end - 1];
       least = least < first ? least : first;
@@ -491,16 +492,41 @@ static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamBases(Petsc
   }
 }
 
-static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamDistances(PetscInt m, PetscInt rows, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ base, unsigned short *__restrict__ distance, int *wide)
+static __global__ __launch_bounds__(ROWSTREAM_LOOKERS) void RowStreamDistances(PetscInt m, PetscInt rows, PetscInt bs, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const PetscInt *__restrict__ base, unsigned short *__restrict__ distance, int *wide)
 {
   const PetscCount r0 = (PetscCount)blockIdx.x * rows, r1 = r0 + rows < m ? r0 + rows : m;
-  const PetscInt   b = base[blockIdx.x], end = i[r1];
+  const PetscInt   b = base[blockIdx.x], end = i[r1 * bs] / (bs * bs);
 #pragma unroll 4
-  for (PetscInt k = i[r0] + (PetscInt)threadIdx.x; k < end; k += ROWSTREAM_LOOKERS) {
+  for (PetscInt k = i[r0 * bs] / (bs * bs) + (PetscInt)threadIdx.x; k < end; k += ROWSTREAM_LOOKERS) {
     const PetscInt d = j[k] - b;
     distance[k]      = (unsigned short)d;
     if (d < 0 || d > 65535) HybAtomicOr(wide, 1);
   }
+}
+
+/* The distances of j, of n columns, from the first one of their tile, where 16 bits reach, else *distance is NULL. With
+   a host synchronisation or two. */
+static inline PetscErrorCode RowStreamNear(const HybExec *exec, HybArena *keep, HybArena *work, const RowStreamLayout *l, const HybCSR *A, PetscInt bs, PetscCount n, const PetscInt *j, PetscInt **base, unsigned short **distance)
+{
+  int *wide, host = 0;
+
+  PetscFunctionBegin;
+  *distance = NULL;
+  PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), l->ntiles, sizeof(**base), base));
+  PetscCall(HybArenaCalloc(work, HYB_WORK(exec), 1, sizeof(*wide), &wide));
+  HYB_LAUNCH(RowStreamBases, l->ntiles, ROWSTREAM_LOOKERS, 0, exec->stream, A->m / bs, l->rows / bs, bs, A->i, j, *base, wide);
+  PetscCall(exec->backend->copy(exec, &host, wide, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+  PetscCall(exec->backend->sync(exec));
+  if (!host) {
+    PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), n, sizeof(**distance), distance));
+    HYB_LAUNCH(RowStreamDistances, l->ntiles, ROWSTREAM_LOOKERS, 0, exec->stream, A->m / bs, l->rows / bs, bs, A->i, j, *base, *distance, wide);
+    PetscCall(exec->backend->copy(exec, &host, wide, sizeof(host), HYB_COPY_DEVICE_TO_HOST));
+    PetscCall(exec->backend->sync(exec));
+    if (host) PetscCall(HybArenaFree(keep, distance)); /* rows out of order */
+  }
+  PetscCall(HybArenaFree(work, &wide));
+  if (host) PetscCall(HybArenaFree(keep, base));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 #endif

@@ -16,8 +16,12 @@
   A row's sum is that of the method rowgroup, with as many lanes, in the same order. As with values by diagonals
   (dia.cu), the copy has to be made again when values change, and no name asks for this (HybSpMVOrderUp()).
 
+  In a cycle of single precision values may have 16 bits (half.cuh): then each row has a power of two, which its largest
+  value is scaled by.
+
   Fits: at most an eighth more places than nonzeros, no tile that a stream of as many lanes has no room for, and memory
-  to spare. Memory: 10 to 12 bytes a place, 3 a row. Bytes of a product: the same, and x and the result.
+  to spare. Memory: 10 to 12 bytes a place (single precision: 6 to 8, values of 16 bits:
+  4 to 6), 3 or 4 a row. Bytes of a product: the same, and x and the result.
 
   Reference: M. Kreutzer, G. Hager, G. Wellein, H. Fehske, A. R. Bishop, A unified sparse matrix data format for
   efficient general sparse matrix-vector multiplication on modern processors with wide SIMD units, SIAM J. Sci. Comput.
@@ -25,10 +29,14 @@
 */
 #include "../device/hybchain.cuh"
 #include "ending.cuh"
+#include "half.cuh"
 #include "ordered.cuh"
+#include "scale.cuh"
 
 #define SELL_WINDOW 256
-#define SELL_BATCH  4 /* entries of a lane under way together, and as many of x for those before */
+/* entries of a lane under way together, and as many of x for those before: bytes count, of which small numbers have
+   few */
+#define SELL_BATCH  (sizeof(HybScalar) == 4 ? 8 : 4)
 #define SELL_BLOCKS (RowWide ? 2 : 4)
 
 typedef struct {
@@ -40,8 +48,19 @@ typedef struct {
   PetscInt       *base;   /* of each window */
   unsigned short *near;   /* columns less the base, or NULL */
   int            *column; /* or NULL */
-  HybScalar      *a;
+  void           *a;      /* HybScalar, or Half where rows have powers */
+  signed char    *power;  /* of each slot's row: its sum is times two to that; or NULL */
 } Sell;
+
+/* call(a value of the type that they have) */
+template <class F>
+static PetscErrorCode SellWithValues(const Sell *s, F call)
+{
+#if defined(HYB_SINGLE)
+  if (s->power) return call(Half());
+#endif
+  return call(HybScalar());
+}
 
 using SellLanes = HybCases<1, 2, 4, 8>;
 
@@ -91,24 +110,72 @@ static __global__ __launch_bounds__(SELL_WINDOW) void SellSort(PetscInt m, int l
   }
 }
 
-/* One thread for each slot and lane: columns, or values, go to their places. */
-static __global__ __launch_bounds__(SELL_WINDOW) void SellFill(PetscInt m, int lanes, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, const HybScalar *__restrict__ a, Sell s, bool columns)
-{
-  const PetscCount id = (PetscCount)blockIdx.x * SELL_WINDOW + threadIdx.x, slot = id / lanes, w = slot / SELL_WINDOW, r = w * SELL_WINDOW + s.row[slot];
-  const PetscInt   lane = (PetscInt)(id % lanes), len = s.length[slot], start = r < m ? i[r] : 0;
-  PetscCount       p = (PetscCount)s.slice[id / HYB_WARP] * HYB_WARP + HybLane();
+/* one thread for each slot and lane */
+typedef struct {
+  PetscCount slot, window, p; /* p: the place of its first entry, from where it has one in HYB_WARP */
+  PetscInt   lane, start, len;
+} SellLane;
 
-  for (PetscInt k = lane; k < len; k += lanes, p += HYB_WARP) {
-    if (!columns)
-      s.a[p] = a[start + k];
-    else if (s.near)
-      s.near[p] = (unsigned short)(j[start + k] - s.base[w]);
+static __device__ __forceinline__ SellLane SellLaneOf(PetscInt m, int lanes, const PetscInt *__restrict__ i, const Sell &s)
+{
+  const PetscCount id = (PetscCount)blockIdx.x * SELL_WINDOW + threadIdx.x;
+  SellLane         l;
+
+  l.slot             = id / lanes;
+  l.window           = l.slot / SELL_WINDOW;
+  l.p                = (PetscCount)s.slice[id / HYB_WARP] * HYB_WARP + HybLane();
+  l.lane             = (PetscInt)(id % lanes);
+  l.len              = s.length[l.slot];
+  const PetscCount r = l.window * SELL_WINDOW + s.row[l.slot];
+  l.start            = r < m ? i[r] : 0;
+  return l;
+}
+
+/* columns go to their places */
+static __global__ __launch_bounds__(SELL_WINDOW) void SellColumns(PetscInt m, int lanes, const PetscInt *__restrict__ i, const PetscInt *__restrict__ j, Sell s)
+{
+  const SellLane l = SellLaneOf(m, lanes, i, s);
+  PetscCount     p = l.p;
+
+  for (PetscInt k = l.lane; k < l.len; k += lanes, p += HYB_WARP) {
+    if (s.near)
+      s.near[p] = (unsigned short)(j[l.start + k] - s.base[l.window]);
     else
-      s.column[p] = (int)j[start + k];
+      s.column[p] = (int)j[l.start + k];
   }
 }
 
-template <int S, bool NEAR, bool STEP>
+static __device__ __forceinline__ HybScalarReal SellSize(const HybScalar &v)
+{
+#if defined(PETSC_USE_COMPLEX)
+  return HybMax()((HybScalarReal)fabs(v.real()), (HybScalarReal)fabs(v.imag()));
+#else
+  return (HybScalarReal)fabs(v);
+#endif
+}
+
+/* values do; their lanes find the largest one of a row together, where it has a power */
+template <typename V>
+static __global__ __launch_bounds__(SELL_WINDOW) void SellFill(PetscInt m, int lanes, const PetscInt *__restrict__ i, const HybScalar *__restrict__ a, Sell s)
+{
+  const SellLane l  = SellLaneOf(m, lanes, i, s);
+  PetscCount     p  = l.p;
+  HybScalarReal  by = 1;
+
+  if constexpr (std::is_same<V, Half>::value) {
+    HybScalarReal most = 0;
+
+    for (PetscInt k = l.lane; k < l.len; k += lanes) most = HybMax()(most, SellSize(a[l.start + k]));
+    for (int d = 1; d < lanes; d <<= 1) most = HybMax()(most, HybShflXor(HYB_FULL_MASK, most, d));
+    const int e     = ScaleExponent(most);
+    const int power = e < -100 ? 0 : e - HALF_TOP; /* of a row of zeros, or next to them, none */
+    by              = (HybScalarReal)ScalePower(-power);
+    if (l.lane == 0) s.power[l.slot] = (signed char)power;
+  }
+  for (PetscInt k = l.lane; k < l.len; k += lanes, p += HYB_WARP) ((V *)s.a)[p] = HalfKeep<V>(a[l.start + k], by);
+}
+
+template <int S, bool NEAR, bool STEP, typename V>
 static __global__ __launch_bounds__(SELL_WINDOW, SELL_BLOCKS) void SellRows(PetscInt m, Sell s, const HybScalar *x, RowEnding end)
 {
   HybChainWait();
@@ -124,10 +191,11 @@ static __global__ __launch_bounds__(SELL_WINDOW, SELL_BLOCKS) void SellRows(Pets
     dinv = end.step.dinv[r];
   } else if (ours && end.mode != ROW_SET)
     y = end.y[r];
-  const HybScalar *const xb = NEAR ? x + s.base[w] : x, *const a = s.a + p;
+  const HybScalar *const      xb     = NEAR ? x + s.base[w] : x;
+  const V *const              a      = (const V *)s.a + p;
   const unsigned short *const near   = NEAR ? s.near + p : nullptr;
   const int *const            column = NEAR ? nullptr : s.column + p;
-  HybScalar                   v[SELL_BATCH];
+  V                           v[SELL_BATCH];
   int                         c[SELL_BATCH];
   /* Values and columns of the next entries are under way while these wait for x. What is beyond a row's end is the
      slice's, or its last one's again, and is not added. */
@@ -146,7 +214,7 @@ static __global__ __launch_bounds__(SELL_WINDOW, SELL_BLOCKS) void SellRows(Pets
 #pragma unroll
     for (int u = 0; u < SELL_BATCH; u++) {
       xv[u]  = HybLoadVector(xb + c[u]);
-      now[u] = v[u];
+      now[u] = HalfRead(v[u]);
     }
     if (k + SELL_BATCH < n) fetch(k + SELL_BATCH);
 #pragma unroll
@@ -154,6 +222,7 @@ static __global__ __launch_bounds__(SELL_WINDOW, SELL_BLOCKS) void SellRows(Pets
       if (k + u < n) sum += now[u] * xv[u];
   }
   sum = HybSubwarpSum<S>(sum);
+  if constexpr (std::is_same<V, Half>::value) sum = (HybScalarReal)ScalePower(s.power[slot]) * sum;
   if (!ours) return;
   if (STEP)
     end.z[r] = RowStepEnd(end.step, base, dinv, y, sum);
@@ -169,8 +238,10 @@ static PetscErrorCode SellLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *x
   PetscFunctionBegin;
   PetscCall(HybDispatch(s->lanes, SellLanes(), s->near != NULL, HybFlags(), [&](auto L, auto NEAR) {
     return HybDispatch(end.mode == ROW_STEP, HybFlags(), [&](auto STEP) {
-      HYB_LAUNCH_CHAINED(A->nnz, (SellRows<L, NEAR, STEP>), s->windows * L, SELL_WINDOW, 0, S->exec.stream, A->m, *s, x, end);
-      return PETSC_SUCCESS;
+      return SellWithValues(s, [&](auto v) {
+        HYB_LAUNCH_CHAINED(A->m, (SellRows<L, NEAR, STEP, decltype(v)>), s->windows * L, SELL_WINDOW, 0, S->exec.stream, A->m, *s, x, end);
+        return PETSC_SUCCESS;
+      });
     });
   }));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -203,6 +274,7 @@ PetscErrorCode HybSellSetUp(HybSpMV *S, const HybCSR *A, int lanes, const RowStr
   PetscCount     slices, total;
   PetscInt      *steps;
   size_t         spare;
+  const size_t   value = S->half ? sizeof(Half) : sizeof(HybScalar);
   Sell           s     = {}, *keep;
   SellTiles      tiles = {};
 
@@ -210,7 +282,7 @@ PetscErrorCode HybSellSetUp(HybSpMV *S, const HybCSR *A, int lanes, const RowStr
   *fits = PETSC_FALSE;
   if (lanes > 8 || A->n > INT_MAX) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybMemorySpare(exec, &spare));
-  if ((size_t)A->nnz * (sizeof(HybScalar) + sizeof(*s.near)) + 4 * (size_t)A->m > spare) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((size_t)A->nnz * (value + sizeof(*s.near)) + 4 * (size_t)A->m > spare) PetscFunctionReturn(PETSC_SUCCESS);
   s.lanes = lanes;
   if (stream) tiles = {stream->rows, stream->values, stream->indices, (PetscInt)(16 / indexbytes)};
   s.windows = HybBlocks(A->m, SELL_WINDOW);
@@ -227,13 +299,14 @@ PetscErrorCode HybSellSetUp(HybSpMV *S, const HybCSR *A, int lanes, const RowStr
   PetscCall(exec->backend->sync(exec));
   total *= HYB_WARP;
   if (host[0] || total > A->nnz + A->nnz / 8) PetscFunctionReturn(PETSC_SUCCESS);
-  if ((size_t)total * (sizeof(HybScalar) + (host[1] ? sizeof(*s.column) : sizeof(*s.near))) > spare) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), total, sizeof(*s.a), &s.a));
+  if ((size_t)total * (value + (host[1] ? sizeof(*s.column) : sizeof(*s.near))) > spare) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), total, value, &s.a));
+  if (S->half) PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), s.windows * SELL_WINDOW, sizeof(*s.power), &s.power));
   if (host[1])
     PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), total, sizeof(*s.column), &s.column));
   else
     PetscCall(HybArenaAlloc(&S->keep, HYB_WORK(exec), total, sizeof(*s.near), &s.near));
-  HYB_LAUNCH(SellFill, s.windows * s.lanes, SELL_WINDOW, 0, exec->stream, A->m, s.lanes, A->i, A->j, A->a, s, true);
+  HYB_LAUNCH(SellColumns, s.windows * s.lanes, SELL_WINDOW, 0, exec->stream, A->m, s.lanes, A->i, A->j, s);
   PetscCall(HybArenaAlloc(&S->keep, HYB_MEM_HOST, 1, sizeof(*keep), &keep));
   *keep     = s;
   S->data   = keep;
@@ -247,6 +320,9 @@ PetscErrorCode HybSellFill(HybSpMV *S, const HybCSR *A)
   const Sell *s = (const Sell *)S->data;
 
   PetscFunctionBegin;
-  HYB_LAUNCH(SellFill, s->windows * s->lanes, SELL_WINDOW, 0, S->exec.stream, A->m, s->lanes, A->i, A->j, A->a, *s, false);
+  PetscCall(SellWithValues(s, [&](auto v) {
+    HYB_LAUNCH(SellFill<decltype(v)>, s->windows * s->lanes, SELL_WINDOW, 0, S->exec.stream, A->m, s->lanes, A->i, A->a, *s);
+    return PETSC_SUCCESS;
+  }));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -111,6 +111,7 @@ PetscErrorCode HybSpMVApplyStep(HybSpMV *mv, const HybCSR *A, const HybScalar *x
   PetscFunctionBegin;
   PetscCheck(HybSpMVHasStep(mv), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method %s has no smoother's step", mv->method ? mv->method->name : "of no set-up");
   PetscCheck(A->m == A->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A smoother's step is for square matrices, not one of %" PetscInt_FMT " x %" PetscInt_FMT, A->m, A->n);
+  PetscCheck(!step->first || HybSpMVTakesFirst(mv), PETSC_COMM_SELF, PETSC_ERR_SUP, "The SpMV method %s makes no first step within another one", mv->method->name);
   PetscCheck(A->a || !A->nnz, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "A product with a vector needs the values of the matrix");
   if (!A->m) PetscFunctionReturn(PETSC_SUCCESS);
   ierr = mv->method->step(mv, A, x, step);
@@ -131,6 +132,7 @@ PetscErrorCode HybSpMVOrderUp(const HybSpMV *plan, const HybCSR *A, HybSpMV *ord
   if (!plan->method->orderup || !A->m) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybSpMVInit(ordered, &plan->exec, "auto", plan->bs));
   ordered->number = ++SpMVSetUps;
+  ordered->half   = plan->half;
   ierr            = plan->method->orderup(plan, A, ordered, fits);
   second          = HybArenaReset(&ordered->work);
   if (ierr || second) *fits = PETSC_FALSE;
@@ -172,6 +174,11 @@ PetscErrorCode HybSpMVAmend(HybSpMV *mv, const HybCSR *A, const HybScalar *x, co
 PetscBool HybSpMVLeaves(const HybSpMV *mv)
 {
   return (PetscBool)(mv->method && mv->method->leaves);
+}
+
+PetscBool HybSpMVTakesFirst(const HybSpMV *mv)
+{
+  return (PetscBool)(mv->method && mv->method->takesfirst);
 }
 
 PetscBool HybSpMVBegins(const HybSpMV *mv)

@@ -10,11 +10,11 @@
 #define SUMS_ROWS HYB_SPMV_SUMS_ROWS /* rows, and threads, of a block */
 
 /* K sums of a block, side by side at part; all SUMS_ROWS threads take part */
-template <int K>
-static __device__ __forceinline__ void SumsLeave(HybScalar (&sum)[K], HybScalar *part)
+template <int K, typename S>
+static __device__ __forceinline__ void SumsLeave(S (&sum)[K], S *part)
 {
   constexpr int WARPS = SUMS_ROWS / HYB_WARP;
-  HYB_SHARED(HybScalar, scratch, K * WARPS);
+  HYB_SHARED(S, scratch, K * WARPS);
 
 #pragma unroll
   for (int k = 0; k < K; k++) {
@@ -23,22 +23,24 @@ static __device__ __forceinline__ void SumsLeave(HybScalar (&sum)[K], HybScalar 
   }
   __syncthreads();
   if (threadIdx.x >= K) return;
-  HybScalar all = scratch[threadIdx.x * WARPS];
+  S all = scratch[threadIdx.x * WARPS];
   for (int w = 1; w < WARPS; w++) all = all + scratch[threadIdx.x * WARPS + w];
   part[(PetscCount)blockIdx.x * K + threadIdx.x] = all;
 }
 
 /* z r, |z|^2 and |r|^2 */
-static __device__ __forceinline__ void SumsLeaveProducts(const HybScalar &z, const HybScalar &r, bool hermitian, HybScalar *part)
+template <typename S>
+static __device__ __forceinline__ void SumsLeaveProducts(const S &z, const S &r, bool hermitian, S *part)
 {
-  HybScalar sum[3] = {HybMul(z, hermitian ? HybConj(r) : r), HybMul(z, HybConj(z)), HybMul(r, HybConj(r))};
+  S sum[3] = {HybMul(z, hermitian ? HybConj(r) : r), HybMul(z, HybConj(z)), HybMul(r, HybConj(r))};
   SumsLeave<3>(sum, part);
 }
 
 /* p w */
-static __device__ __forceinline__ void SumsLeaveProduct(const HybScalar &p, const HybScalar &w, bool hermitian, HybScalar *part)
+template <typename S>
+static __device__ __forceinline__ void SumsLeaveProduct(const S &p, const S &w, bool hermitian, S *part)
 {
-  HybScalar sum[1] = {HybMul(p, hermitian ? HybConj(w) : w)};
+  S sum[1] = {HybMul(p, hermitian ? HybConj(w) : w)};
   SumsLeave<1>(sum, part);
 }
 #endif

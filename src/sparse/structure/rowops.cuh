@@ -18,8 +18,8 @@ enum {
 /* What a row's sum ends by where it is a smoother's step (HybSpMVStep); of other kernels zero bytes, or `first` */
 typedef struct {
   const HybScalar *x, *dinv, *w;
-  const PetscReal *c;
-  HybScalar       *first; /* of a kernel without steps: NULL, or where c[0] (dinv sum) goes as well */
+  const PetscReal *c, *c0; /* c0: NULL, or HybSpMVStep.first */
+  HybScalar       *first;  /* of a kernel without steps: NULL, or where c[0] (dinv sum) goes as well */
 } RowStep;
 
 /* how all rows of a launch end */

@@ -74,7 +74,7 @@ typedef struct {
   HybCycle     *cycle;
   const HybCSR *A; /* its matrix, where one process has it, and the plan of products with it */
   HybSpMV      *mult;
-  PetscBool     sums, leaves;  /* inner products are sums of what is left; products and the last step leave it */
+  PetscBool     sums, leaves;  /* inner products are sums of what is left; products with A leave it */
   PetscBool     several, lent; /* there are several processes; the cycle's arrays are lent */
   PetscCount    n, nnz;        /* rows of this process, and their nonzeros */
   /* this process's first error: it does nothing any more but what the others wait for */
@@ -172,7 +172,7 @@ static PetscErrorCode SolveProducts(const Solve *s, const HybExec *exec, const H
 
   PetscFunctionBegin;
   if (s->sums)
-    PetscCall(ops->cgproductsleft(exec, &s->cg->numbers, s->n, s->leaves && HybCycleLeaves(s->cycle) ? NULL : z, r, s->cg->left.part));
+    PetscCall(ops->cgproductsleft(exec, &s->cg->numbers, s->n, s->cycle->sumsleft ? NULL : z, r, s->cg->left.part));
   else
     PetscCall(ops->cgproducts(exec, &s->cg->numbers, s->n, z, r));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -508,7 +508,8 @@ static void SolveResidual(Solve *s)
   HybSpMVFirst     first;
 
   if (s->ksp->guess_zero) {
-    s->cycle->begun = (PetscBool)(!s->several && HybCycleFirst(s->cycle, (HybScalar *)s->z.there, &first));
+    /* in single precision the scale is not known yet */
+    s->cycle->begun = (PetscBool)(!s->several && !s->cycle->single && HybCycleFirst(s->cycle, (HybScalar *)s->z.there, &first));
     SOLVE_DO(s, exec->backend->krylov->cgbegin(exec, s->n, (const HybScalar *)s->b.there, (HybScalar *)s->r.there, x, s->sum, s->cycle->begun ? &first : NULL));
     return;
   }
@@ -640,10 +641,10 @@ static PetscErrorCode SolveLeft(Solve *s)
 
   PetscFunctionBegin;
   s->sums   = (PetscBool)(!s->several && !s->null && s->n >= HybTuningGet()->sums);
-  s->leaves = (PetscBool)(s->sums && !s->cycle->single && HybSpMVLeaves(s->mult));
+  s->leaves = (PetscBool)(s->sums && HybSpMVLeaves(s->mult));
   if (s->sums && !left->part) PetscCall(HybArenaAlloc(&s->cg->keep, HYB_WORK(&s->cycle->exec), 3 * ((s->n + HYB_SPMV_SUMS_ROWS - 1) / HYB_SPMV_SUMS_ROWS), sizeof(HybScalar), &left->part));
   left->hermitian    = s->cg->numbers.hermitian;
-  s->cycle->sumsleft = s->leaves ? left : NULL;
+  s->cycle->sumsleft = s->sums && HybCycleLeaves(s->cycle) ? left : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -561,7 +561,7 @@ PetscErrorCode HybMGBuild(HybMG *h, const HybExec *x, const char **why)
     h->nowhole = PETSC_TRUE;
     PetscCall(HybMGBuildIn(h, x, HybMGWholeChoose(h, x), single, &cannot, why));
   }
-  if (h->wanted && !single) PetscCall(PetscInfo(h->pc, "The cycle is in double precision: single is for one process with a device, and a PETSc of double precision\n"));
+  if (h->wanted && !single) PetscCall(PetscInfo(h->pc, "The cycle is in double precision: single and half are for one process with a device, and a PETSc of double precision\n"));
   if (!cannot) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscInfo(h->pc, "The cycle is in double precision: %s\n", cannot));
   cannot = NULL;
@@ -592,9 +592,9 @@ static PetscErrorCode LendOne(HybMG *h, PetscInt k, HybCyclePart part, Mat A, Pe
   before = h->cycle.single ? s->mult : *plan;
   PetscCall(HybMatGetMult(A, &h->cycle.exec, transpose, csr, plan));
   other = LoanMoved(&old, csr, before, *plan, &h->plan[k][part]);
-  if (h->cycle.single) PetscCall(HybMGSingleLend(h, A, s, other, csr, plan));
+  if (h->cycle.single) PetscCall(HybMGSingleLend(h, A, s, (PetscBool)(h->half && k), other, csr, plan));
   if (other) *moved = PETSC_TRUE;
-  if (h->cycle.exec.backend->device && !h->unread) PetscCall(HybMGOrderedLend(h, o, A, csr, plan, moved));
+  if (h->cycle.exec.backend->device && !h->unread) PetscCall(HybMGOrderedLend(h, o, A, (PetscBool)!h->cycle.single, csr, plan, moved));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -629,7 +629,7 @@ static PetscErrorCode LendSeveral(HybMG *h, PetscInt k, PetscBool *moved)
       continue;
     }
     PetscCall(MatMPIAIJGetSeqAIJ(M[part], &own, NULL, NULL));
-    PetscCall(HybMGOrderedLend(h, o, own, &csr[0], &m[part].own, moved));
+    PetscCall(HybMGOrderedLend(h, o, own, PETSC_TRUE, &csr[0], &m[part].own, moved));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -692,6 +692,11 @@ PetscErrorCode HybMGLend(HybMG *h)
     moved = (PetscBool)(moved || (any && k));
     other = (PetscBool)(other || any);
   }
+  if (c->single && h->borrowed) {
+    h->mult = h->narrow[0][HYB_CYCLE_A].mult;
+    if (!ierr) ierr = HybMGOrderedLend(h, &h->outer, h->A[0], PETSC_TRUE, &h->narrow[0][HYB_CYCLE_A].lent, &h->mult, &other);
+  } else
+    h->mult = c->level[0].mult;
   if (ierr) moved = other = PETSC_TRUE; /* what has moved is not seen the next time */
   h->lent++;
   if (moved) PetscCall(HybCycleMoved(c));

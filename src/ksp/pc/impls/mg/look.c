@@ -321,13 +321,14 @@ static PetscErrorCode HybMGCovered(HybMG *h, const char **why)
 /* once for a PC */
 static PetscErrorCode Ask(HybMG *h)
 {
-  static const char *const precisions[] = {"double", "single", "HybMGPrecision", "", NULL};
+  static const char *const precisions[] = {"double", "single", "half", "HybMGPrecision", "", NULL};
   PetscEnum                precision    = (PetscEnum)0;
 
   PetscFunctionBegin;
   PetscCall(PetscOptionsGetBool(((PetscObject)h->pc)->options, ((PetscObject)h->pc)->prefix, "-pc_mg_aijhybridgpu", &h->on, NULL));
   PetscCall(PetscOptionsGetEnum(((PetscObject)h->pc)->options, ((PetscObject)h->pc)->prefix, "-pc_mg_aijhybridgpu_precision", precisions, &precision, NULL));
-  h->wanted = (PetscBool)(precision == 1);
+  h->wanted = (PetscBool)(precision != 0);
+  h->half   = (PetscBool)(precision == 2);
   h->asked  = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -161,14 +161,15 @@ PetscErrorCode HybMGArraysLend(HybMG *h, HybCycle **cycle, const HybCSR **csr, H
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *cycle    = &h->cycle;
-  *csr      = h->cycle.single ? &h->narrow[0][HYB_CYCLE_A].lent : &h->cycle.level[0].A;
-  h->unread = (PetscBool)!mult;
-  ierr      = HybMGLend(h);
-  h->unread = PETSC_FALSE;
+  *cycle      = &h->cycle;
+  *csr        = h->cycle.single ? &h->narrow[0][HYB_CYCLE_A].lent : &h->cycle.level[0].A;
+  h->unread   = (PetscBool)!mult;
+  h->borrowed = (PetscBool)!h->unread;
+  ierr        = HybMGLend(h);
+  h->unread = h->borrowed = PETSC_FALSE;
   if (ierr) h->lent--;
   PetscCall(ierr);
-  if (mult) *mult = h->cycle.single ? h->narrow[0][HYB_CYCLE_A].mult : h->cycle.level[0].mult;
+  if (mult) *mult = h->mult;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -111,7 +111,8 @@ typedef struct {
 struct _HybMG {
   PC        pc;             /* whose it is */
   PetscBool on, asked;      /* -pc_mg_aijhybridgpu, and whether it has been read */
-  PetscBool wanted;         /* -pc_mg_aijhybridgpu_precision single */
+  PetscBool wanted;         /* -pc_mg_aijhybridgpu_precision single, or */
+  PetscBool half;           /* half: values of 16 bits below the finest level */
   PetscBool ours, told;     /* the finest level's matrix is of the type; -info has been told why not */
   PetscBool several;        /* it is a parallel one */
   HybMGSeen seen;           /* when it was last looked */
@@ -135,8 +136,12 @@ struct _HybMG {
   HybCommSum   restricted;                             /* adds the first one's right-hand side */
   HybMGSingle  narrow[HYB_MG_LEVELS][HYB_CYCLE_PARTS]; /* where the cycle is in single precision */
   HybMGOrdered ordered[HYB_MG_LEVELS][HYB_CYCLE_PARTS];
+  /* there: of the finest level's own values, for the products of who borrows the matrices, and their plan */
+  HybMGOrdered outer;
+  HybSpMV     *mult;
   PetscCount   applied;  /* applications by the plans */
   PetscBool    unread;   /* who borrows the matrices reads no plans */
+  PetscBool    borrowed; /* somebody borrows them, and multiplies with the finest level's */
   PetscBool    recorded; /* the caller records what is launched in a graph */
   /* there a flag where it executes: a number that it cannot have */
   int         *beyond;
@@ -170,12 +175,14 @@ PETSC_INTERN PetscErrorCode HybMGLend(HybMG *);
    also not scaled */
 PETSC_INTERN PetscErrorCode HybMGIntoLevel(const HybMG *, PetscCount n, const HybScalar *from, PetscBool scaled, HybScalar *to);
 PETSC_INTERN PetscErrorCode HybMGOutOfLevel(const HybMG *, PetscCount n, const HybScalar *from, HybScalar *to);
-/* csr and plan are A's own, and become those of its copy; moved: they are others than the last time */
-PETSC_INTERN PetscErrorCode HybMGSingleLend(HybMG *, Mat A, HybMGSingle *, PetscBool moved, HybCSR *csr, HybSpMV **plan);
+/* csr and plan are A's own, and become those of its copy; moved: they are others than the last time; half: its ordered
+   values may have 16 bits */
+PETSC_INTERN PetscErrorCode HybMGSingleLend(HybMG *, Mat A, HybMGSingle *, PetscBool half, PetscBool moved, HybCSR *csr, HybSpMV **plan);
 PETSC_INTERN PetscErrorCode HybMGSingleRelease(HybMG *);
 /* ordered.c: *plan, which is A's with the values csr, becomes the ordered one where that is worth it; *moved is set
-   where it is another one than last. HybMGOrderedReturn() comes before the plan is lent again. */
-PETSC_INTERN PetscErrorCode HybMGOrderedLend(HybMG *, HybMGOrdered *, Mat A, const HybCSR *csr, HybSpMV **plan, PetscBool *moved);
+   where it is another one than last. mine: these values are A's own. HybMGOrderedReturn() comes before the plan is lent
+   again. */
+PETSC_INTERN PetscErrorCode HybMGOrderedLend(HybMG *, HybMGOrdered *, Mat A, PetscBool mine, const HybCSR *csr, HybSpMV **plan, PetscBool *moved);
 PETSC_INTERN void           HybMGOrderedReturn(const HybMGOrdered *, HybSpMV **plan);
 PETSC_INTERN PetscErrorCode HybMGOrderedRelease(HybMG *);
 /* whole.c, for several processes, collective. Choose: which levels each has whole; Build: all that it has of them; the

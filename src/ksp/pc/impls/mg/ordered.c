@@ -22,7 +22,9 @@ PetscErrorCode HybMGOrderedRelease(HybMG *h)
   PetscFunctionBegin;
   for (int k = 0; k < HYB_MG_LEVELS; k++)
     for (int part = 0; part < HYB_CYCLE_PARTS; part++) ierr = HybErrorFirst(ierr, HybMatOrderedForget(&h->ordered[k][part].copy));
+  ierr = HybErrorFirst(ierr, HybMatOrderedForget(&h->outer.copy));
   (void)memset(h->ordered, 0, sizeof(h->ordered));
+  (void)memset(&h->outer, 0, sizeof(h->outer));
   h->applied = 0;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -33,10 +35,10 @@ void HybMGOrderedReturn(const HybMGOrdered *o, HybSpMV **plan)
   if (o->lent) *plan = o->source;
 }
 
-PetscErrorCode HybMGOrderedLend(HybMG *h, HybMGOrdered *o, Mat A, const HybCSR *csr, HybSpMV **plan, PetscBool *moved)
+PetscErrorCode HybMGOrderedLend(HybMG *h, HybMGOrdered *o, Mat A, PetscBool mine, const HybCSR *csr, HybSpMV **plan, PetscBool *moved)
 {
   const PetscInt  after = HybTuningGet()->ordered;
-  const PetscBool was = o->lent, large = (PetscBool)(csr->nnz >= ORDERED_AT_ONCE);
+  const PetscBool was = o->lent, large = (PetscBool)(csr->nnz >= ORDERED_AT_ONCE || (*plan)->half);
   HybMatOrdered  *copy = &o->copy;
 
   PetscFunctionBegin;
@@ -45,7 +47,7 @@ PetscErrorCode HybMGOrderedLend(HybMG *h, HybMGOrdered *o, Mat A, const HybCSR *
     if (was) *moved = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (!h->cycle.single) {
+  if (mine) {
     HybSpMV *own; /* the matrix's, which has been multiplied outside of cycles too */
 
     PetscCall(HybMatGetOrdered(A, csr, *plan, &own));

@@ -3,6 +3,7 @@
 
   Each level has its matrices' values, its reciprocals of the diagonal and its vectors a second time, in half the bytes,
   and plans for products with them. Patterns are the matrices' own. Values are converted when a matrix has new ones.
+  By another option values below the finest level have 16 bits, where they are kept in the order of their kernels.
   What the cycle is given and gives back is double, and so is the method around it. Where a matrix or a diagonal has a
   number that single precision does not bear, or the coarsest level is singular, whose solution has a large constant
   that hides all else, the cycle is double, and -info says so.
@@ -29,13 +30,13 @@ PetscErrorCode HybMGOutOfLevel(const HybMG *h, PetscCount n, const HybScalar *fr
 
   PetscFunctionBegin;
   if (h->cycle.single) {
-    if (n) PetscCall(x.backend->cycle->widen(&x, n, from, h->cycle.scale, to));
+    if (n) PetscCall(x.backend->cycle->widen(&x, n, from, h->cycle.scale, to, NULL, NULL));
   } else
     PetscCall(x.backend->copy(&x, to, from, sizeof(HybScalar) * (size_t)n, HYB_COPY_DEVICE_TO_DEVICE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybMGSingleLend(HybMG *h, Mat A, HybMGSingle *s, PetscBool moved, HybCSR *csr, HybSpMV **plan)
+PetscErrorCode HybMGSingleLend(HybMG *h, Mat A, HybMGSingle *s, PetscBool half, PetscBool moved, HybCSR *csr, HybSpMV **plan)
 {
   const HybExec          x    = HybCycleLevels(&h->cycle, &h->cycle.exec);
   const PetscObjectState id   = (PetscObjectState)((PetscObject)A)->id;
@@ -57,6 +58,7 @@ PetscErrorCode HybMGSingleLend(HybMG *h, Mat A, HybMGSingle *s, PetscBool moved,
     PetscCall(HybSpMVInit(&s->plan, &x, "auto", mult->bs));
     s->planned      = PETSC_TRUE;
     s->plan.longest = mult->longest;
+    s->plan.half    = half;
     csr->a          = s->a;
     PetscCall(HybSpMVSetUp(&s->plan, csr));
   }
