@@ -303,9 +303,6 @@ static PetscErrorCode Conversions(Mat A0, Mat B, Vec x, Vec y)
     PetscCall(MatDestroy(&T));
     PetscCall(MatDestroy(&C));
   }
-#else
-  (void)x;
-  (void)y;
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -21,7 +21,6 @@
 
 static PetscErrorCode HybScatterNone(Vec v, PetscInt *n)
 {
-  (void)v;
   *n = 0;
   return PETSC_SUCCESS;
 }

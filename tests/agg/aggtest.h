@@ -400,7 +400,6 @@ static inline PetscErrorCode FaultsBegin(PetscInt n, PetscScalar *vector)
 static inline PetscErrorCode FaultClean(void *ctx)
 {
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(HybTestReset(&FaultKeep, &FaultWork));
   HybTestSameMatrix(&FaultMatrix, &FaultRef, 0);
   PetscFunctionReturn(PETSC_SUCCESS);

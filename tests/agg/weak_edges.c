@@ -258,7 +258,6 @@ static PetscErrorCode FaultModuli(void *ctx)
   PetscBool alike;
 
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(HybAggModuliAlike(HybTestExec(), &alike));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -17,7 +17,6 @@ static PetscScalar       *values;
 static PetscErrorCode CleanUp(void *ctx)
 {
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(HybTestReset(&keep, &work));
   HybTestSameMatrix(&a, &A, 0);
   HybTestSameMatrix(&b, &B, 0);
@@ -31,7 +30,6 @@ static PetscErrorCode Transpose(void *ctx)
   RefMat    R;
 
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(ops->transposesymbolic(exec, &keep, &work, &a, &T, &perm));
   PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), T.nnz, sizeof(PetscScalar), &T.a));
   PetscCall(ops->gather(exec, T.nnz, perm, PETSC_FALSE, a.a, T.a));
@@ -48,7 +46,6 @@ static PetscErrorCode TransposeValues(void *ctx)
   RefMat R;
 
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(ops->transpose(exec, &keep, &work, &a, PETSC_FALSE, &T, NULL));
   PetscCall(exec->backend->sync(exec));
   RefTranspose(&A, PETSC_FALSE, &R);
@@ -64,7 +61,6 @@ static PetscErrorCode Add(void *ctx)
   RefMat      R;
 
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(ops->addsymbolic(exec, &keep, &work, &a, &b, &C));
   PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), C.nnz, sizeof(PetscScalar), &C.a));
   PetscCall(ops->addnumeric(exec, &one, &a, &two, &b, &C));
@@ -81,7 +77,6 @@ static PetscErrorCode Coordinates(void *ctx)
   PetscCount *mapptr, *map;
 
   PetscFunctionBegin;
-  (void)ctx;
   memset(&C, 0, sizeof(C));
   C.m = A.csr.m;
   C.n = A.csr.n;
@@ -101,7 +96,6 @@ static PetscErrorCode Submatrix(void *ctx)
   RefMat         R;
 
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(ops->submatrixsymbolic(exec, &keep, &work, &a, 4, rows, 3, a.n - 3, &S, &perm));
   PetscCall(exec->backend->sync(exec));
   RefSubmatrix(&A, 4, hrows, 3, a.n - 3, &R);
@@ -118,7 +112,6 @@ static PetscErrorCode Picks(void *ctx)
   HybCSR              S[2];
 
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(HybArenaAlloc(&work, HYB_WORK(exec), a.n, sizeof(PetscInt), &colmap));
   PetscCall(local->sequence(exec, a.n, 0, colmap));
   PetscCall(local->pickrows(exec, &keep, &work, &a, &b, 0, 0, colmap, 4, rows, begin, &S[0], &from));
@@ -142,7 +135,6 @@ static PetscErrorCode Others(void *ctx)
   const HybCSR *const both[2] = {&a, &b};
 
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(HybArenaAlloc(&keep, HYB_WORK(exec), a.nnz, sizeof(PetscScalar), &c.a));
   PetscCall(exec->backend->copy(exec, c.a, a.a, (size_t)a.nnz * sizeof(PetscScalar), HYB_COPY_DEVICE_TO_DEVICE));
   for (int t = 0; t < HybTestSize(3, 1); t++) PetscCall(ops->norm(exec, &work, &a, (HybNorm)t, &norm));

@@ -184,7 +184,6 @@ static PetscErrorCode LockedRun(void *ctx)
 static PetscErrorCode LockedCleanUp(void *ctx)
 {
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(HybArenaReset(&arena));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

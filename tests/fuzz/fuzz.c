@@ -315,8 +315,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
   static char **myargv = args;
   static int    myargc = 1;
 
-  (void)argc;
-  (void)argv;
   HybTestInit(&myargc, &myargv);
   return 0;
 }

@@ -33,8 +33,6 @@ static int GPUAwareFind(struct dl_phdr_info *info, size_t size, void *context)
 {
   void *library = info->dlpi_name && strstr(info->dlpi_name, "emulated") ? dlopen(info->dlpi_name, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 
-  (void)size;
-  (void)context;
   if (!library) return 0;
   *(void **)&GPUAwareMove = dlsym(library, "HybEmulatorMessage");
   dlclose(library);

@@ -47,7 +47,6 @@ static PetscBool Fault(void)
 
 static int FaultHook(const char *what)
 {
-  (void)what;
   return (int)Fault();
 }
 

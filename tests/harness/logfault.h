@@ -22,13 +22,11 @@ static inline PetscErrorCode LogFaultEvent(PetscLogEvent event)
 
 static inline PetscErrorCode LogFaultBegin(PetscLogEvent event, int t, PetscObject a, PetscObject b, PetscObject c, PetscObject d)
 {
-  (void)t, (void)a, (void)b, (void)c, (void)d;
   return LogFault.ends ? PETSC_SUCCESS : LogFaultEvent(event);
 }
 
 static inline PetscErrorCode LogFaultEnd(PetscLogEvent event, int t, PetscObject a, PetscObject b, PetscObject c, PetscObject d)
 {
-  (void)t, (void)a, (void)b, (void)c, (void)d;
   return LogFault.ends ? LogFaultEvent(event) : PETSC_SUCCESS;
 }
 

@@ -298,7 +298,6 @@ static PetscErrorCode Load(Hunt *h, int k, Mat A)
 static Mat            FunctionMatrix;
 static PetscErrorCode Function(void *nothing, Vec x, Vec f, void *ctx)
 {
-  (void)nothing, (void)ctx;
   return MatMult(FunctionMatrix, x, f);
 }
 

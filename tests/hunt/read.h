@@ -153,7 +153,6 @@ static PetscErrorCode Mults(Hunt *h, int k, Mat A)
 /* states that change no entry */
 static PetscErrorCode States(Hunt *h, int k, Mat A)
 {
-  (void)k;
   PetscFunctionBeginUser;
   switch (h->r[0] % 6) {
   case 0: PetscCall(MatBindToCPU(A, (PetscBool)(h->r[1] % 2))); break;

@@ -6,7 +6,6 @@
 /* of any process's error, which another one may wait for ever to hear */
 static inline PetscErrorCode Tell(MPI_Comm comm, int line, const char *function, const char *file, PetscErrorCode n, PetscErrorType type, const char *message, void *ctx)
 {
-  (void)comm, (void)ctx;
   fprintf(stderr, "[%d] error %d in %s, %s:%d%s%s\n", (int)Rank, (int)n, function, file, line, type == PETSC_ERROR_INITIAL ? ": " : "", type == PETSC_ERROR_INITIAL && message ? message : "");
   return n;
 }

@@ -164,7 +164,6 @@ static PetscErrorCode LocalSubMatrix(Hunt *h, int k, Mat A)
   PetscCall(MatRestoreLocalSubMatrix(A, is, is, &B));
   PetscCall(MatTestAssemble(A));
   PetscCall(ISDestroy(&is));
-  (void)h, (void)k;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

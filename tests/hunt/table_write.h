@@ -8,7 +8,6 @@ static PetscErrorCode BlockedLocal(Hunt *h, int k, Mat A)
   const PetscInt r[2] = {0, 1}, c[2] = {1, 3};
   PetscScalar    v[4] = {1, 2, 3, 4};
 
-  (void)h, (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(Mapping(A));
@@ -23,7 +22,6 @@ static PetscErrorCode ValuesLocal(Hunt *h, int k, Mat A)
   const PetscInt r[2] = {0, A->rmap->n - (PairsSize() == 1)}, c[3] = {2, 1, 0};
   PetscScalar    v[6] = {1, 2, 3, 4, 5, 6};
 
-  (void)h, (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(Mapping(A));
@@ -36,7 +34,6 @@ static PetscErrorCode RowLocal(Hunt *h, int k, Mat A)
 {
   PetscScalar v[ROWS];
 
-  (void)h, (void)k;
   PetscFunctionBeginUser;
   for (int q = 0; q < ROWS; q++) v[q] = 1.0 + q;
   PetscCall(Mapping(A));
@@ -51,7 +48,6 @@ static PetscErrorCode ValuesIS(Hunt *h, int k, Mat A)
   IS          rows, columns;
   PetscScalar v[4] = {1, 2, 3, 4};
 
-  (void)h, (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatGetOwnershipRange(A, &start, &end));
@@ -142,7 +138,6 @@ static PetscErrorCode ZeroOthers(Hunt *h, int k, Mat A)
 {
   PetscInt start, end, rows[2];
 
-  (void)h, (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   rows[0] = (start + 4) % A->rmap->N;
@@ -156,7 +151,6 @@ static PetscErrorCode ScaleLocal(Hunt *h, int k, Mat A)
 {
   Vec v;
 
-  (void)h, (void)k;
   PetscFunctionBeginUser;
   PetscCall(Mapping(A));
   PetscCall(VecCreateSeq(PETSC_COMM_SELF, A->cmap->n + (PairsSize() > 1), &v));
@@ -168,7 +162,6 @@ static PetscErrorCode ScaleLocal(Hunt *h, int k, Mat A)
 
 static PetscErrorCode Infinite(Hunt *h, int k, Mat A)
 {
-  (void)h, (void)k, (void)A;
   PetscFunctionBeginUser;
 #if PETSC_VERSION_LT(3, 26, 0)
   PetscCall(MatSetInf(A));
@@ -185,7 +178,6 @@ static PetscErrorCode BlockSizes(Hunt *h, int k, Mat A)
   PetscCall(MatSetBlockSize(B, 3));
   PetscCall(MatSetBlockSizesFromMats(A, B, B));
   PetscCall(MatDestroy(&B));
-  (void)h, (void)k;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -256,7 +248,6 @@ static PetscErrorCode Preallocator(Hunt *h, int k, Mat A)
   PetscCall(MatPreallocatorPreallocate(B, PETSC_TRUE, A));
   PetscCall(PairsWrite(A, WIDE, 2));
   PetscCall(MatDestroy(&B));
-  (void)h, (void)k;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -265,7 +256,6 @@ static PetscErrorCode Stash(Hunt *h, int k, Mat A)
 {
   PetscInt start, end;
 
-  (void)h, (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   PetscCall(MatStashSetInitialSize(A, 20, 0));
@@ -325,7 +315,6 @@ static PetscErrorCode MoreRoom(Hunt *h, int k, Mat A)
   PetscCheck(PairsSize() == 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
   PetscCall(MatSeqAIJSetTotalPreallocation(A, 200));
   PetscCall(PairsWrite(A, WIDE, 2));
-  (void)h, (void)k;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

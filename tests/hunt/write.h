@@ -7,7 +7,6 @@ static PetscErrorCode Values(Hunt *h, int k, Mat A)
 {
   const PetscScalar factors[] = {h->v, 0.0, 1.0, -1.0, 2.0};
 
-  (void)k;
   PetscFunctionBeginUser;
   switch (h->r[0] % 7) {
   case 0: PetscCall(MatZeroEntries(A)); break;
@@ -25,7 +24,6 @@ static PetscErrorCode DiagonalScale(Hunt *h, int k, Mat A)
   Vec            l = NULL, r = NULL;
   PetscErrorCode ierr;
 
-  (void)k;
   PetscFunctionBeginUser;
   if (h->r[0] % 4) PetscCall(Beside(A, (PetscBool)(Size > 1 || h->r[1] % 12 > 0), &l));
   if (h->r[0] % 4 != 2) PetscCall(Beside(A, (PetscBool)(Size == 1 && h->r[1] % 12 == 1), &r));
@@ -42,7 +40,6 @@ static PetscErrorCode Diagonal(Hunt *h, int k, Mat A)
   Vec            d;
   PetscErrorCode ierr;
 
-  (void)k;
   PetscFunctionBeginUser;
   PetscCall(Beside(A, PETSC_TRUE, &d));
   if (h->r[0] % 3)
@@ -62,7 +59,6 @@ static PetscErrorCode SetValues(Hunt *h, int k, Mat A)
   unsigned long state = (unsigned long)h->r[1];
   PetscBool     assembled;
 
-  (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatAssembled(A, &assembled));
   for (PetscInt n = 0; n < h->r[2] % 6 && h->M && h->N; n++) {
@@ -110,7 +106,6 @@ static PetscErrorCode SetOther(Hunt *h, int k, Mat A)
   PetscInt    r[2] = {h->start, PetscMin(h->start + 1, h->end - 1)}, c[2] = {h->N ? h->r[1] % h->N : -1, h->N ? h->r[2] % h->N : -1}, bs;
   PetscScalar v[16];
 
-  (void)k;
   PetscFunctionBeginUser;
   for (int q = 0; q < 16; q++) v[q] = h->v + (PetscReal)q / 2;
   if (h->end == h->start) r[0] = r[1] = -1;
@@ -153,7 +148,6 @@ static PetscErrorCode ZeroRows(Hunt *h, int k, Mat A)
   IS             is;
   PetscErrorCode ierr;
 
-  (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatGetOwnershipRangeColumn(A, &first, &last));
   for (PetscInt c = 0; c < h->r[1] % 4 && h->end > h->start; c++) {
@@ -223,7 +217,6 @@ static PetscErrorCode Array(Hunt *h, int k, Mat A)
   MatInfo      info;
   PetscScalar *a;
 
-  (void)k;
   PetscFunctionBeginUser;
   PetscCall(Blocks(h, A, block));
   B = h->parallel ? block[h->r[0] % 2] : A;
@@ -253,7 +246,6 @@ static PetscErrorCode Random(Hunt *h, int k, Mat A)
 {
   PetscRandom random;
 
-  (void)k;
   PetscFunctionBeginUser;
   PetscCall(PetscRandomCreate(PETSC_COMM_WORLD, &random));
   PetscCall(PetscRandomSetType(random, PETSCRAND48));
@@ -273,7 +265,6 @@ static PetscErrorCode Option(Hunt *h, int k, Mat A)
   PetscInt  n    = Size > 1 ? 9 : (PetscInt)PETSC_STATIC_ARRAY_LENGTH(options);
   PetscBool flag = (PetscBool)(h->r[2] % 2), now[2] = {PETSC_FALSE, PETSC_FALSE};
 
-  (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatSetOption(A, options[h->r[1] % n], flag));
   PetscCall(MatGetOption(A, MAT_NO_OFF_PROC_ENTRIES, &now[0]));
@@ -289,7 +280,6 @@ static PetscErrorCode Claim(Hunt *h, int k, Mat A)
 {
   const MatOption options[] = {MAT_SYMMETRIC, MAT_STRUCTURALLY_SYMMETRIC, MAT_HERMITIAN, MAT_SYMMETRY_ETERNAL, MAT_SPD};
 
-  (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatSetOption(A, options[h->r[0] % 5], (PetscBool)(h->r[1] % 2 || h->r[0] % 5 == 3)));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -306,7 +296,6 @@ static PetscErrorCode Store(Hunt *h, int k, Mat A)
 
 static PetscErrorCode Retrieve(Hunt *h, int k, Mat A)
 {
-  (void)k;
   PetscFunctionBeginUser;
   if (h->r[0] % 2) PetscCall(MatSetOption(A, MAT_NEW_NONZERO_LOCATIONS, PETSC_FALSE));
   PetscCall(MatRetrieveValues(A));
@@ -387,13 +376,11 @@ static PetscErrorCode Preallocate(Hunt *h, int k, Mat A)
   for (PetscInt row = h->start; row < h->end && h->N; row++)
     for (PetscInt c = 0; c < 3; c++) PetscCall(MatSetValue(A, row, (row * 3 + c * 5 + h->r[1]) % h->N, (PetscReal)(1 + row + c), ADD_VALUES));
   PetscCall(MatTestAssemble(A));
-  (void)k;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode Small(Hunt *h, int k, Mat A)
 {
-  (void)k;
   PetscFunctionBeginUser;
 #if PETSC_VERSION_GE(3, 21, 0)
   if (h->r[0] % 2) {
@@ -403,7 +390,6 @@ static PetscErrorCode Small(Hunt *h, int k, Mat A)
   } else
     PetscCall(MatFilter(A, 0.3, (PetscBool)(h->r[1] % 2), (PetscBool)(h->r[2] % 2)));
 #else
-  (void)h;
   PetscCall(MatChop(A, 0.3));
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -416,7 +402,6 @@ static PetscErrorCode Hang(Hunt *h, int k, Mat A)
   IS                     is;
   PetscInt               first, last;
 
-  (void)k;
   PetscFunctionBeginUser;
   for (int q = 0; q < 3; q++)
     if (!Spaces[q]) PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &Spaces[q]));
@@ -448,7 +433,6 @@ static PetscErrorCode Columns(Hunt *h, int k, Mat A)
   PetscInt        n, *j;
   PetscBool       done;
 
-  (void)k;
   PetscFunctionBeginUser;
   PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
   PetscCall(PetscMalloc1(ia[n] + 1, &j));
@@ -539,7 +523,6 @@ static PetscBool NewEntriesFit(const Hunt *h)
 #if PETSC_VERSION_LT(3, 19, 0)
   return (PetscBool)(Size == 1 || h->p->plain);
 #else
-  (void)h;
   return PETSC_TRUE;
 #endif
 }

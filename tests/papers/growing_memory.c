@@ -33,7 +33,6 @@ static PetscErrorCode Run(void *ctx)
   PetscInt *x;
 
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(HybArenaAlloc(&arena, HYB_MEM_GROWING, 100 * PART, sizeof(PetscInt), &x));
   PetscCall(HybArenaGrow(&arena, x, PART, sizeof(PetscInt)));
   PetscCall(HybArenaGrow(&arena, x, 2 * PART, sizeof(PetscInt)));
@@ -46,7 +45,6 @@ static PetscErrorCode Run(void *ctx)
 static PetscErrorCode CleanUp(void *ctx)
 {
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(HybArenaReset(&arena));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -543,7 +543,6 @@ static inline PetscErrorCode CleanUp(void *ctx)
 static inline PetscErrorCode ParAggTests(const char *what, size_t n, PetscErrorCode (*const test[])(void))
 {
   PetscFunctionBegin;
-  (void)what;
   PetscCall(HybCommGet(PETSC_COMM_WORLD, &F.comm));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));

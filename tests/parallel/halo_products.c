@@ -245,7 +245,6 @@ static int       Fault(const char *what)
 /* the log's events are asked from now on, and the device's calls no longer */
 static int LogAsk(const char *name)
 {
-  (void)name;
   if (!Target || ++Count != Target) return 0;
   May = PETSC_FALSE;
   return 1;

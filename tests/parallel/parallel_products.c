@@ -291,7 +291,6 @@ static PetscErrorCode Again(MatProductType type, int n, const Shape s[], Mat A[]
   }
   PetscCall(Mult(C, S));
   for (int k = 0; k < n; k++) PetscCall(MatTestDestroy(&other[k], &whole[k]));
-  (void)type;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -366,7 +366,6 @@ static PetscErrorCode PairsRight(MatType type, PetscInt n, PetscInt unused, Mat 
   PetscInt start, end;
 
   PetscFunctionBeginUser;
-  (void)unused;
   PetscCall(MatTestRoom(type, Rank ? 106080 : 20, n - 1, PETSC_DETERMINE, PETSC_DETERMINE, 1, B, &start, &end));
   for (PetscInt r = start; r < end; r++) PetscCall(MatSetValue(*B, r, r % ((n - 1) * Size), Value(r, r % (n - 1), 1), INSERT_VALUES));
   PetscCall(MatTestAssemble(*B));

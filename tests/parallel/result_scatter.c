@@ -324,7 +324,6 @@ static PetscErrorCode Inserted(Mat const M[2])
 
 static PetscErrorCode Unused(Mat const M[2])
 {
-  (void)M;
   return PETSC_SUCCESS;
 }
 

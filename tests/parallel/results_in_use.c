@@ -88,7 +88,6 @@ static PetscErrorCode NewEntries(MatType type, int way, Log *log)
   Three t;
 
   PetscFunctionBeginUser;
-  (void)way;
   PetscCall(Begin(type, MATPRODUCT_AB, &t));
   PetscCall(MatTestLetIn(t.C));
   for (PetscInt turn = 0; turn < 3; turn++) {

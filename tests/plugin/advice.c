@@ -173,7 +173,6 @@ static void FactoredElsewhere(double much)
 
 static void Nothing(double much)
 {
-  (void)much;
 }
 
 static const struct {

@@ -146,46 +146,32 @@ static PetscErrorCode Derivative(App *app, Vec u, PetscReal shift, PetscReal sig
 
 static PetscErrorCode NewtonFunction(SNES snes, Vec u, Vec g, void *ctx)
 {
-  (void)snes;
   return Minus((App *)ctx, u, g);
 }
 static PetscErrorCode NewtonJacobian(SNES snes, Vec u, Mat J, Mat P, void *ctx)
 {
-  (void)snes;
-  (void)J;
   return Derivative((App *)ctx, u, 0.0, 1.0, P);
 }
 static PetscErrorCode StepIFunction(TS ts, PetscReal t, Vec u, Vec udot, Vec g, void *ctx)
 {
   PetscFunctionBeginUser;
-  (void)ts;
-  (void)t;
   PetscCall(Minus((App *)ctx, u, g));
   PetscCall(VecAXPY(g, 1.0, udot));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 static PetscErrorCode StepIJacobian(TS ts, PetscReal t, Vec u, Vec udot, PetscReal shift, Mat J, Mat P, void *ctx)
 {
-  (void)ts;
-  (void)t;
-  (void)udot;
-  (void)J;
   return Derivative((App *)ctx, u, shift, 1.0, P);
 }
 static PetscErrorCode StepRHSFunction(TS ts, PetscReal t, Vec u, Vec g, void *ctx)
 {
   PetscFunctionBeginUser;
-  (void)ts;
-  (void)t;
   PetscCall(Minus((App *)ctx, u, g));
   PetscCall(VecScale(g, -1.0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 static PetscErrorCode StepRHSJacobian(TS ts, PetscReal t, Vec u, Mat J, Mat P, void *ctx)
 {
-  (void)ts;
-  (void)t;
-  (void)J;
   return Derivative((App *)ctx, u, 0.0, -1.0, P);
 }
 /* the energy of which -f is the gradient */
@@ -196,7 +182,6 @@ static PetscErrorCode Energy(Tao tao, Vec u, PetscReal *f, Vec g, void *ctx)
   PetscReal   square;
 
   PetscFunctionBeginUser;
-  (void)tao;
   PetscCall(Minus(app, u, g));
   PetscCall(VecPointwiseMult(app->work, u, u));
   PetscCall(VecNorm(app->work, NORM_2, &square)); /* its square is the sum of u^4 */
@@ -207,8 +192,6 @@ static PetscErrorCode Energy(Tao tao, Vec u, PetscReal *f, Vec g, void *ctx)
 }
 static PetscErrorCode Hessian(Tao tao, Vec u, Mat J, Mat P, void *ctx)
 {
-  (void)tao;
-  (void)J;
   return Derivative((App *)ctx, u, 0.0, 1.0, P);
 }
 

@@ -452,7 +452,6 @@ static PetscErrorCode Unmade(void *ctx)
   HybCSR     DA, DB, DC;
 
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(HybTestUpload(&keep, &Faulty.A->csr, &DA));
   PetscCall(HybTestUpload(&keep, &Faulty.B->csr, &DB));
   PetscCall(HybSpGEMMInit(mm, HybTestExec(), Faulty.name, width));

@@ -18,7 +18,6 @@ static struct {
 static PetscErrorCode Run(void *ctx)
 {
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(HybSpMVInit(&S.mv, HybTestExec(), S.method, 1));
   PetscCall(HybSpMVSetUp(&S.mv, &S.there));
   PetscCall(HybSpMVApply(&S.mv, &S.there, S.x, HYB_SPMV_SET, NULL, S.z));
@@ -32,7 +31,6 @@ static PetscErrorCode Run(void *ctx)
 static PetscErrorCode CleanUp(void *ctx)
 {
   PetscFunctionBegin;
-  (void)ctx;
   PetscCall(HybSpMVDestroy(&S.mv));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

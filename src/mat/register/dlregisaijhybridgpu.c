@@ -22,7 +22,6 @@ static int HybFindNames(struct dl_phdr_info *info, size_t size, void *ctx)
   LoadedPetsc *l    = (LoadedPetsc *)ctx;
   const char  *base = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
 
-  (void)size;
   base = base ? base + 1 : (info->dlpi_name ? info->dlpi_name : "");
   if (!strncmp(base, "libpetsc", 8) && strstr(base, ".so") && l->n < (int)PETSC_STATIC_ARRAY_LENGTH(l->library)) {
     l->library[l->n].name   = info->dlpi_name;

@@ -184,7 +184,6 @@ static PetscErrorCode HybReportOnError(MPI_Comm comm, int line, const char *func
   char           ended[400];
   PetscErrorCode ierr;
 
-  (void)ctx;
   if (r && n == PETSC_ERR_SIG)
     r->busy = PETSC_TRUE;
   else if (r && p == PETSC_ERROR_INITIAL && r->written < 8) {

@@ -176,8 +176,6 @@ PetscErrorCode HybRunEnd(HybRecords *r)
   PetscCall(PetscLogHandlerDestroy(&r->run.handler));
 #elif defined(PETSC_USE_LOG)
   if (HybRunHears()) PetscCall(PetscLogSet(r->run.below[0], r->run.below[1]));
-#else
-  (void)r;
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

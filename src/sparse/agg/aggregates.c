@@ -83,7 +83,6 @@ PetscErrorCode HybAggAggregates_Host(const HybExec *exec, HybArena *keep, HybAre
   PetscInt      *order, *parent, *lead, nc = 0;
 
   PetscFunctionBegin;
-  (void)longest;
   PetscCheck(G->m == G->n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "A graph has as many rows as columns, not %" PetscInt_FMT " and %" PetscInt_FMT, G->m, G->n);
   PetscCheck(hops == 1 || hops == 2, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Aggregates reach 1 or 2 steps, not %d", hops);
   PetscCall(HybArenaAlloc(keep, HYB_WORK(exec), n, sizeof(PetscInt), &parent));

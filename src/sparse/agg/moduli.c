@@ -11,7 +11,6 @@
 PetscErrorCode HybAggModuli_Host(const HybExec *exec, PetscCount n, const HybScalar *v, PetscReal *modulus)
 {
   PetscFunctionBegin;
-  (void)exec;
   for (PetscCount k = 0; k < n; k++) modulus[k] = PetscAbsScalar(v[k]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -102,7 +101,6 @@ PetscErrorCode HybAggModuliAlike(const HybExec *exec, PetscBool *alike)
 PetscErrorCode HybAggModuliAlike(const HybExec *exec, PetscBool *alike)
 {
   PetscFunctionBegin;
-  (void)exec;
   *alike = PETSC_TRUE; /* of real numbers nothing is rounded */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

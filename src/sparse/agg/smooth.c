@@ -361,7 +361,6 @@ PetscErrorCode HybAggSmoothed_Host(const HybExec *exec, HybArena *keep, HybArena
   HybSmooth       w   = {.A = A, .parent = agg->parent, .bs = bs, .nvec = block->nvec, .q = q, .alpha = -omega, .P = P};
 
   PetscFunctionBegin;
-  (void)longest;
   PetscCheck(A->m <= A->n && A->n == agg->n * bs && A->m % bs == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Aggregates of %" PetscInt_FMT " vertices of %" PetscInt_FMT " unknowns and a matrix of size %" PetscInt_FMT " x %" PetscInt_FMT, agg->n, bs, A->m, A->n);
   *P = (HybCSR){A->m, agg->nc * block->nvec, 0, NULL, NULL, NULL};
   PetscCall(HybArenaAlloc(work, HYB_WORK(exec), agg->nc, sizeof(PetscInt), &w.mark));

@@ -23,8 +23,6 @@ static HYB_MULTIVERSION uint64_t HybHashAllRows(PetscInt m, const PetscInt *end)
 PetscErrorCode HybCSRPatternHash_Host(const HybExec *x, HybArena *work, PetscInt n, const HybCSR *const A[], uint64_t hash[])
 {
   PetscFunctionBegin;
-  (void)x;
-  (void)work;
   for (PetscInt k = 0; k < n; k++) {
     hash[k] = HybHashMix((uint64_t)A[k]->m) ^ HybHashMix((uint64_t)A[k]->n << 1);
     if (A[k]->m) hash[k] += HybHashAllRows(A[k]->m, A[k]->i + 1);

@@ -27,9 +27,6 @@ void HybAskLargePages(void *ptr, size_t bytes)
 
   /* refusing it is no error */
   if (bytes >= HYB_LARGE_PAGES_MIN) (void)madvise((void *)first, last - first, MADV_HUGEPAGE);
-#else
-  (void)ptr;
-  (void)bytes;
 #endif
 }
 

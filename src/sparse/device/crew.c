@@ -178,7 +178,6 @@ static void *CrewAhead(void *arg)
   const size_t bytes = ahead.bytes;
   void        *p     = NULL;
 
-  (void)arg;
   if (posix_memalign(&p, CREW_PAGE, bytes)) return NULL;
   HybAskLargePages(p, bytes);
   for (size_t at = 0; at < bytes; at += 4096) ((char *)p)[at] = 0;

@@ -596,9 +596,6 @@ static void HybSpGEMMPlanCost_RowMergeCUDA(const HybSpGEMM *mm, const HybCSR *A,
 {
   *phase = ROWMERGE_PHASE + (PetscReal)mm->stats.products / ROWMERGE_MERGED;
   *plan  = ROWMERGE_MASKS + *phase / 2;
-  (void)A;
-  (void)B;
-  (void)C;
 }
 
 static PetscErrorCode HybSpGEMMNumeric_RowMergeCUDA(HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, HybCSR *C)

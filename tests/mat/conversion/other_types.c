@@ -92,7 +92,6 @@ static PetscErrorCode CaseKAIJ(void)
 
 static PetscErrorCode LinearJacobian(TS ts, PetscReal t, Vec u, Mat A, Mat B, void *ctx)
 {
-  (void)ts, (void)t, (void)u, (void)A, (void)B, (void)ctx;
   return PETSC_SUCCESS;
 }
 
@@ -183,7 +182,6 @@ static PetscErrorCode SparseInverse(Mat A, Mat *B)
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 #else
-  (void)A, (void)B;
   PetscFunctionReturn(PETSC_ERR_SUP);
 #endif
 }

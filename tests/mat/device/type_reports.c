@@ -80,8 +80,6 @@ static PetscErrorCode CheckWhere(Mat A, PetscBool device, const char *words, con
     PetscCall(MatGetCurrentMemType(A, &mtype));
     MatTestCheck((mtype != PETSC_MEMTYPE_HOST) == (device && PetscDefined(HAVE_DEVICE)), what);
   }
-#else
-  (void)device;
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -65,7 +65,6 @@ static PetscErrorCode CaseEqualPatterns(void)
 /* u' = -u - 0.1 (neighbours) in two parts, both Jacobians from coordinates */
 static PetscErrorCode IFunction(TS ts, PetscReal t, Vec u, Vec udot, Vec f, void *ctx)
 {
-  (void)ts, (void)t, (void)ctx;
   PetscFunctionBeginUser;
   PetscCall(VecCopy(udot, f));
   PetscCall(VecAXPY(f, 2.0, u));
@@ -90,7 +89,6 @@ static PetscErrorCode Coordinates(Mat B, PetscScalar diagonal, PetscScalar other
 
 static PetscErrorCode IJacobian(TS ts, PetscReal t, Vec u, Vec udot, PetscReal shift, Mat A, Mat B, void *ctx)
 {
-  (void)ts, (void)t, (void)u, (void)udot, (void)ctx, (void)A;
   PetscFunctionBeginUser;
   PetscCall(Coordinates(B, shift + 2.0, 0.0));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -98,7 +96,6 @@ static PetscErrorCode IJacobian(TS ts, PetscReal t, Vec u, Vec udot, PetscReal s
 
 static PetscErrorCode RHSFunction(TS ts, PetscReal t, Vec u, Vec f, void *ctx)
 {
-  (void)ts, (void)t;
   PetscFunctionBeginUser;
   PetscCall(MatMult(*(Mat *)ctx, u, f));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -106,7 +103,6 @@ static PetscErrorCode RHSFunction(TS ts, PetscReal t, Vec u, Vec f, void *ctx)
 
 static PetscErrorCode RHSJacobian(TS ts, PetscReal t, Vec u, Mat A, Mat B, void *ctx)
 {
-  (void)ts, (void)t, (void)u, (void)ctx, (void)A;
   PetscFunctionBeginUser;
   PetscCall(Coordinates(B, 1.0, -0.1));
   PetscFunctionReturn(PETSC_SUCCESS);

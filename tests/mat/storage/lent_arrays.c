@@ -92,7 +92,6 @@ static PetscErrorCode CaseHeader(void)
 static PetscInt       Round;
 static PetscErrorCode Function(void *nothing, Vec x, Vec f, void *ctx)
 {
-  (void)nothing;
   PetscFunctionBeginUser;
   PetscCall(MatMult(*(Mat *)ctx, x, f));
   PetscCall(VecScale(f, 1.0 + (PetscReal)Round));

@@ -448,7 +448,6 @@ static __global__ __launch_bounds__(THREADS, 1024 / THREADS) void DiagonalKernel
 
 static PetscErrorCode HybSpGEMMApplicable_DiagonalCUDA(const HybSpGEMM *mm, const HybCSR *A, const HybCSR *B, PetscBool *fits)
 {
-  (void)mm;
   *fits = (PetscBool)(A->nnz >= HybDeviceTuning()->diagonal_fewest && A->nnz && B->nnz);
   return PETSC_SUCCESS;
 }

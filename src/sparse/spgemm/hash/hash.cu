@@ -126,9 +126,6 @@ static void HybSpGEMMPlanCost_HashCUDA(const HybSpGEMM *mm, const HybCSR *A, con
 {
   *phase = HASH_PHASE + HASH_ENTRY * (PetscReal)mm->stats.maxarow + (PetscReal)mm->stats.products / HASH_PRODUCTS;
   *plan  = HASH_PLAN + HASH_PASSES * *phase;
-  (void)A;
-  (void)B;
-  (void)C;
 }
 
 extern const HybSpGEMMMethod HybSpGEMM_HashCUDA;

@@ -67,7 +67,6 @@ static PetscErrorCode EstimatorSolve(KSP e)
 static PetscErrorCode EstimatorSetUp(KSP e)
 {
   PetscFunctionBegin;
-  (void)e;
   Estimate.skipped = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -124,7 +124,6 @@ static PetscErrorCode HybGAMGSeveralAggregate(HybGAMG *h, Mat A)
 static PetscErrorCode HybGAMGSeveralTentative(HybGAMG *h, PetscErrorCode before, HybArena *work, HybScalar *coarse, PetscInt *doubtful)
 {
   PetscFunctionBegin;
-  (void)work;
   PetscCall(HybParAggTentative(h->par, before, h->near.b, HybGAMGGetFactor(), &h->block.bs, coarse, doubtful));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

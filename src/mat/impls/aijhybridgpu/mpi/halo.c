@@ -17,7 +17,6 @@ static PetscBool HybMPIHaloBound(Mat A)
 #if defined(PETSC_HAVE_DEVICE)
   return A->boundtocpu;
 #else
-  (void)A;
   return PETSC_FALSE;
 #endif
 }

@@ -78,8 +78,6 @@ PetscErrorCode HybOperandsWork(Mat C, const HybChoices *choices, HybProductType 
   if (o->blocks > 1 || type != HYB_PRODUCT_AB || o->work >= OPERANDS_SMALL || choices->backend != HYB_BACKEND_AUTO || HybGlueState.devicestatus == HYB_DEVICE_NONE) PetscFunctionReturn(PETSC_SUCCESS);
 #if defined(PETSC_HAVE_DEVICE)
   if (C->boundtocpu) PetscFunctionReturn(PETSC_SUCCESS);
-#else
-  (void)C;
 #endif
   for (int k = 0; k < 2; k++) {
     Mat_SeqAIJHybridGPU *hyb = NULL;

@@ -85,8 +85,6 @@ PetscErrorCode HybCOOIsOnDevice(const void *array, PetscBool *flg)
     PetscCall(PetscGetMemType(array, &mtype));
     *flg = (PetscBool)!PetscMemTypeHost(mtype);
   }
-#else
-  (void)array;
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -197,7 +197,6 @@ PetscErrorCode HybVecOfDevice(Vec v, PetscBool *flg)
 #if defined(PETSC_HAVE_CUDA)
   PetscCall(PetscObjectTypeCompareAny((PetscObject)v, flg, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
 #else
-  (void)v;
   *flg = PETSC_FALSE;
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -236,8 +235,6 @@ PetscErrorCode MatAIJHybridGPUSetVecType(Mat A)
     PetscCall(PetscFree(A->defaultvectype));
     PetscCall(PetscStrallocpy(device && !HybGlueState.nopetscstream ? VECCUDA : VECSTANDARD, &A->defaultvectype));
   }
-#else
-  (void)A;
 #endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }

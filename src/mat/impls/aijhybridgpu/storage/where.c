@@ -186,9 +186,6 @@ PetscErrorCode HybWhereMult(HybView *v, PetscBool transpose, HybSpMVMode mode, V
   PetscCall(HybVecOnDevice(zz, &zdevice));
 #if !defined(PETSC_HAVE_CUDA)
   if (!HybBorn(v->hyb) && !transpose) PetscCall(MatSeqAIJHybridGPUStages(v->A, v->hyb, &v->host, mode, &stages));
-#else
-  (void)transpose;
-  (void)mode;
 #endif
   PetscCall(HybWhereMet(v->A, v->hyb, (PetscBool)(xdevice || zdevice), stages, v->host.nnz, &v->x));
   if (HybExecOnDevice(&v->x)) PetscCall(HybWhereStaged(v->A, xdevice, zdevice));
