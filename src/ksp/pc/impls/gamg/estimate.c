@@ -135,33 +135,26 @@ static PetscErrorCode HybEstimateIsPlain(Mat A, const HybExec *x, PetscMPIInt si
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* As all processes see it. *y: where the process is to run; *waits: where it may not, some process would wait. */
-static PetscErrorCode HybEstimateMay(Mat A, const HybExec *x, PetscMPIInt size, HybExec *y, PetscBool *may, PetscBool *waits)
+PetscErrorCode HybGAMGEstimateMay(HybGAMG *h, Mat A)
 {
-  PetscErrorCode ierr = HybEstimateIsPlain(A, x, size, may);
+  PetscMPIInt    size;
+  PetscBool      may, waits = PETSC_FALSE;
   PetscInt64     some[2];
+  PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  *y = *x;
-  if (!ierr) ierr = HybEstimateWaits(A, x, size, waits);
-  some[0] = !*may;
-  some[1] = *waits;
-  PetscCall(HybAgreeMax(PetscObjectComm((PetscObject)A), ierr, "An estimate of eigenvalues", 2, some));
-  *may   = (PetscBool)!some[0];
-  *waits = (PetscBool)(some[1] != 0);
-  if (size > 1 && *may) PetscCall(HybMatParArraysBegin(A, NULL, y, may));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybGAMGEstimateMay(Mat A, const HybExec *x, PetscBool *may)
-{
-  PetscMPIInt size;
-  PetscBool   waits = PETSC_FALSE;
-  HybExec     y;
-
-  PetscFunctionBegin;
+  if (h->estimate.asked) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
-  PetscCall(HybEstimateMay(A, x, size, &y, may, &waits));
+  ierr = HybEstimateIsPlain(A, &h->exec, size, &may);
+  if (!ierr) ierr = HybEstimateWaits(A, &h->exec, size, &waits);
+  some[0] = !may;
+  some[1] = waits;
+  PetscCall(HybAgreeMax(PetscObjectComm((PetscObject)A), ierr, "An estimate of eigenvalues", 2, some));
+  h->estimate.exec  = h->exec;
+  h->estimate.may   = (PetscBool)!some[0];
+  h->estimate.waits = (PetscBool)(some[1] != 0);
+  if (size > 1 && h->estimate.may) PetscCall(HybMatParArraysBegin(A, NULL, &h->estimate.exec, &h->estimate.may));
+  h->estimate.asked = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -247,8 +240,9 @@ static void HybSingularValues(PetscInt m, PetscInt n, PetscScalar *H, PetscReal 
 }
 
 /* *found: the process was run to its end, and gave two numbers above 0 */
-static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscMPIInt size, PetscInt longest, PetscReal *emin, PetscReal *emax, PetscBool *found)
+static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscInt longest, PetscReal *emin, PetscReal *emax, PetscBool *found)
 {
+  PetscMPIInt    size;
   PetscScalar    H[(ESTIMATE_STEPS + 1) * ESTIMATE_STEPS];
   HybCSR         csr;
   PetscInt       done = 0;
@@ -256,6 +250,7 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscMPIInt 
 
   PetscFunctionBegin;
   *found = PETSC_FALSE;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
   if (size > 1)
     PetscCall(HybEstimatorArnoldiPar(A, x, NULL, ESTIMATE_STEPS, H, &done));
   else {
@@ -270,24 +265,21 @@ static PetscErrorCode HybEstimateByArnoldi(Mat A, const HybExec *x, PetscMPIInt 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybGAMGEstimate(PC pc, Mat A, const HybExec *x, PetscInt longest, PetscReal *emin, PetscReal *emax)
+PetscErrorCode HybGAMGEstimate(PC pc, HybGAMG *h, Mat A, PetscReal *emin, PetscReal *emax)
 {
-  PetscBool      found = PETSC_FALSE, waits = PETSC_FALSE;
-  PetscMPIInt    size;
-  HybExec        y;
+  PetscBool      found = PETSC_FALSE;
   PetscErrorCode ierr;
 
   PetscFunctionBegin;
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
-  PetscCall(HybEstimateMay(A, x, size, &y, &found, &waits));
-  if (found)
-    HYB_GAMG_PHASE(HYB_PHASE_ESTIMATE, A, HybEstimateByArnoldi(A, &y, size, longest, emin, emax, &found));
+  PetscCall(HybGAMGEstimateMay(h, A));
+  if (h->estimate.may)
+    HYB_GAMG_PHASE(HYB_PHASE_ESTIMATE, A, HybEstimateByArnoldi(A, &h->estimate.exec, h->graph.own ? 0 : h->graph.longest, emin, emax, &found));
   if (!found) {
     Mat B   = NULL;
     KSP ksp = NULL;
     Vec b = NULL, u = NULL;
 
-    ierr = HybEstimateMatrix(A, waits, &B, &b, &u);
+    ierr = HybEstimateMatrix(A, h->estimate.waits, &B, &b, &u);
     if (!ierr) ierr = HybEstimateNoise(B, b);
     ierr = HybAgree(PetscObjectComm((PetscObject)A), ierr, "An estimate of eigenvalues");
     if (!ierr) ierr = KSPCreate(PetscObjectComm((PetscObject)A), &ksp);

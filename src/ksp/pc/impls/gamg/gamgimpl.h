@@ -96,6 +96,13 @@ struct _HybGAMG {
     PetscBool   settled;   /* rules and nsmooths are those of all levels below that are like it */
   } asked;
 
+  struct {           /* of a level's eigenvalues, HybGAMGEstimateMay() */
+    PetscBool asked; /* since creategraph; of these: */
+    PetscBool may;   /* Arnoldi's process for all, */
+    HybExec   exec;  /* there */
+    PetscBool waits; /* else, some process would wait */
+  } estimate;
+
   struct {            /* of the first level, petsc/ksp/injection.c */
     PetscInt  hidden; /* how many indices PETSc's driver is not told of, until it comes to that level */
     PetscBool now;    /* this is that level */
@@ -164,16 +171,16 @@ PETSC_INTERN PetscErrorCode HybGAMGInjectionBegin(PC, HybGAMG *);
 PETSC_INTERN PetscBool      HybGAMGInjectionEnd(PC, HybGAMG *);
 PETSC_INTERN PetscErrorCode HybGAMGInjection(PC, HybGAMG *, Mat A, Mat *P);
 PETSC_INTERN PetscErrorCode HybGAMGInjectionFinish(HybGAMG *);
-/* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator; longest: entries of A's
-   longest row, 0: nobody knows */
-PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, Mat A, const HybExec *, PetscInt longest, PetscReal *emin, PetscReal *emax);
-  /* Collective: will that be Arnoldi's process, where A is, for all? Then it holds so many vectors at once. */
+/* estimate.c: the extreme singular values of D^-1 A by which PETSc smooths the prolongator */
+PETSC_INTERN PetscErrorCode HybGAMGEstimate(PC, HybGAMG *, Mat A, PetscReal *emin, PetscReal *emax);
+  /* Collective, once a level: will that be Arnoldi's process, where A is, for all? Then it holds so many vectors at
+     once. */
   #define ESTIMATE_STEPS   10
   #define ESTIMATE_VECTORS (ESTIMATE_STEPS + 3)
-PETSC_INTERN PetscErrorCode HybGAMGEstimateMay(Mat A, const HybExec *, PetscBool *may);
+PETSC_INTERN PetscErrorCode HybGAMGEstimateMay(HybGAMG *, Mat A);
 /* plan.c, collective: what the set-up and the cycle will hold of the device beside A, told, and refused where the least
    of it does not fit; before the first level's aggregates */
-PETSC_INTERN PetscErrorCode HybGAMGPlan(PC, const HybGAMG *, Mat A);
+PETSC_INTERN PetscErrorCode HybGAMGPlan(PC, HybGAMG *, Mat A);
 /* witness.c: by which rules PETSc's own functions would coarsen this level, whose h->block is known:
    h->rules, whose hops are 0 where they are none of ours; h->nsmooths, -1: the prolongator is made in another way than
    ours; where that is asked for, h->edges but for the level's threshold, and *edges, or PETSC_FALSE: edges go by other

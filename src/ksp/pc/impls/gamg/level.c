@@ -66,7 +66,8 @@ PetscErrorCode HybGAMGCreateGraph(PC pc, Mat A, Mat *G)
 
   PetscFunctionBegin;
   PetscCall(HybGAMGGet(pc, &h));
-  h->injection.now = HybGAMGInjectionEnd(pc, h);
+  h->estimate.asked = PETSC_FALSE;
+  h->injection.now  = HybGAMGInjectionEnd(pc, h);
   if (h->injection.now) {
     PetscCall(PetscObjectReference((PetscObject)A));
     *G = A;
@@ -226,7 +227,7 @@ PetscErrorCode HybGAMGOptProlongator(PC pc, Mat A, Mat *P)
   }
   if (h->injection.now) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(EVENT(OPT), 0, 0, 0, 0));
-  if (h->nsmooths && !(emax > 0)) PetscCall(HybGAMGEstimate(pc, A, &h->exec, h->graph.own ? 0 : h->graph.longest, &emin, &emax));
+  if (h->nsmooths && !(emax > 0)) PetscCall(HybGAMGEstimate(pc, h, A, &emin, &emax));
   mg->min_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emin : 0;
   mg->max_eigen_DinvA[l] = h->nsmooths && gamg->use_sa_esteig ? emax : 0;
   for (PetscInt k = 0; k < h->nsmooths; k++) {

@@ -54,8 +54,8 @@ static double HybPlanEstimate(double own, double rows, double nonzeros, PetscMPI
   return rows * (PetscMax(cycle, product) + several);
 }
 
-/* *may: eigenvalues are estimated by Arnoldi's process, where A is */
-static PetscErrorCode HybPlanTell(PC pc, const HybGAMG *h, Mat A, PetscBool may)
+/* arnoldi: eigenvalues are estimated by that process, where A is */
+static PetscErrorCode HybPlanTell(PC pc, const HybGAMG *h, Mat A, PetscBool arnoldi)
 {
   const HybExec  *x = &h->exec;
   const size_t    m = (size_t)A->rmap->n, vertices = m / h->block.bs;
@@ -100,19 +100,19 @@ static PetscErrorCode HybPlanTell(PC pc, const HybGAMG *h, Mat A, PetscBool may)
   }
   /* without weak edges each vertex that has an edge is in an aggregate, so that there is a prolongator to be smoothed;
      the graph and this level's near-null vectors are gone by then */
-  if (may && e > (double)m * h->block.bs && !HybGAMGHasThreshold(pc) && basis > gone) least = PetscMax(least, basis - gone);
+  if (arnoldi && e > (double)m * h->block.bs && !HybGAMGHasThreshold(pc) && basis > gone) least = PetscMax(least, basis - gone);
   PetscCall(HybMatRoom(x, least, "the least that GAMG's set-up needs beside its matrix of %zu rows and %.0f nonzeros, which is there (in all, with the solve, about %.3g GB)", m, e, 1e-9 * estimate));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybGAMGPlan(PC pc, const HybGAMG *h, Mat A)
+PetscErrorCode HybGAMGPlan(PC pc, HybGAMG *h, Mat A)
 {
-  PetscBool may = PETSC_FALSE;
+  const PetscBool estimates = (PetscBool)(h->nsmooths > 0 && !(HybGAMGData(pc)->emax > 0));
 
   PetscFunctionBegin;
   if (!h->exec.backend->device) PetscFunctionReturn(PETSC_SUCCESS); /* of all processes */
-  if (h->nsmooths > 0 && !(HybGAMGData(pc)->emax > 0)) PetscCall(HybGAMGEstimateMay(A, &h->exec, &may));
-  PetscCall(HybGAMGAgree(pc, HybPlanTell(pc, h, A, may)));
+  if (estimates) PetscCall(HybGAMGEstimateMay(h, A));
+  PetscCall(HybGAMGAgree(pc, HybPlanTell(pc, h, A, (PetscBool)(estimates && h->estimate.may))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 #endif
