@@ -36,7 +36,7 @@ static PetscErrorCode Sums(HybCommSum sum, PetscInt n, PetscInt round)
   PetscCall(exec->backend->copy(exec, there, v, sizeof(*v) * (size_t)n, HYB_COPY_HOST_TO_DEVICE));
   HybTestCall(HybCommSumApply(sum, exec, PETSC_SUCCESS, n, there));
   HybTestSameBits(n, sizeof(PetscScalar), there, expected);
-  HybTestCall(HybCommSumHeard(sum));
+  HybTestCall(HybHaloHeard(sum->halo));
   PetscCall(HybArenaReset(&arena));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -60,9 +60,9 @@ static PetscErrorCode GivenUp(HybCommSum sum, PetscMPIInt r, PetscInt n)
     HybTestCall(HybCommSumApply(sum, exec, PETSC_SUCCESS, n, there));
     PetscCall(exec->backend->copy(exec, v, there, sizeof(*v) * (size_t)n, HYB_COPY_DEVICE_TO_HOST));
     HybTestCheck(PetscIsInfOrNanScalar(v[0]) && PetscIsInfOrNanScalar(v[n - 1]), "a sum without one process's numbers is %g", (double)PetscRealPart(v[0]));
-    HybTestCallFails(PETSC_ERR_LIB, HybCommSumHeard(sum));
+    HybTestCallFails(PETSC_ERR_LIB, HybHaloHeard(sum->halo));
   }
-  HybTestCall(HybCommSumHeard(sum)); /* it is told once */
+  HybTestCall(HybHaloHeard(sum->halo)); /* it is told once */
   PetscCall(HybArenaReset(&arena));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

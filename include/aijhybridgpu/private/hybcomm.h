@@ -226,11 +226,9 @@ extern PetscErrorCode HybCommSumCreate(HybComm, const HybExec *, PetscErrorCode 
 extern PetscErrorCode HybCommSumDestroy(HybCommSum *); /* collective; NULL is allowed */
 extern PetscBool      HybCommSumServes(HybCommSum);
 /* Collective: v[k] = its sum over the processes, k < n, the same n on all: the one of Create, or, by peer access, a
-   smaller one where that is at most HYB_COMM_FEW. before: an
-   error of this process's, which is returned; the others' sums are no numbers then, and HybCommSumHeard(), not
-   collective, tells it once their devices have come to them. */
+   smaller one where that is at most HYB_COMM_FEW. before: an error of this process's, which is returned; the others'
+   sums are no numbers then, and HybHaloHeard() of the halo tells it once their devices have come to them. */
 extern PetscErrorCode HybCommSumApply(HybCommSum, const HybExec *, PetscErrorCode before, PetscInt n, HybScalar *v);
-extern PetscErrorCode HybCommSumHeard(HybCommSum);
 /* sums in a graph: the halo's exchanges, forward, are recorded and replayed */
 
 /*

@@ -60,7 +60,7 @@ PetscErrorCode HybCommSumApply(HybCommSum s, const HybExec *exec, PetscErrorCode
   PetscCheck(before || n == s->n || (n < s->n && s->n <= HYB_COMM_FEW && e->peer), PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "%" PetscInt_FMT " numbers are to be added, for which there is room for %" PetscInt_FMT, n, s->n);
   if (before) HybHaloAbandon(s->halo, exec, sizeof(HybScalar), PETSC_FALSE, before);
   PetscCall(before);
-  e->lenient = s->halo->lenient = PETSC_TRUE; /* the caller asks HybCommSumHeard() */
+  e->lenient = s->halo->lenient = PETSC_TRUE; /* the caller asks HybHaloHeard() */
   if (e->peer && s->n <= HYB_COMM_FEW)
     PetscCall(HybPeerTogether(e, exec, NULL, s->n, n, v));
   else {
@@ -74,12 +74,5 @@ PetscErrorCode HybCommSumApply(HybCommSum s, const HybExec *exec, PetscErrorCode
     }
   }
   if (!e->recording) HybCommTallySent(PETSC_TRUE, (size_t)e->to->n * (size_t)n * sizeof(HybScalar));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-PetscErrorCode HybCommSumHeard(HybCommSum s)
-{
-  PetscFunctionBegin;
-  PetscCall(HybHaloHeard(s->halo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -225,6 +225,14 @@ static void SolveStep(Solve *s, const HybExec *exec)
   if (SolveRuns(s, exec)) SOLVE_DO(s, PetscLogGpuFlops(8.0 * s->n));
 }
 
+/* another process's error, of which the cycle's exchanges or the sums have heard */
+static PetscErrorCode SolveHeard(Solve *s)
+{
+  const PetscErrorCode ierr = HybCycleHeard(s->cycle);
+
+  return HybErrorFirst(ierr, HybHaloHeard(s->cg->sum->halo));
+}
+
 /* An iteration of several processes by one that has failed: the others hear of it in what they wait for */
 static void SolveVain(Solve *s)
 {
@@ -232,8 +240,7 @@ static void SolveVain(Solve *s)
   (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
   SolveStep(s, &s->cycle->exec);
   SolvePrecondition(s);
-  (void)HybCycleHeard(s->cycle);
-  (void)HybCommSumHeard(s->cg->sum);
+  (void)SolveHeard(s);
   (void)PetscPopErrorHandler();
   s->iterations++;
 }
@@ -251,8 +258,7 @@ static PetscErrorCode SolveFetch(Solve *s)
     SOLVE_DO(s, exec->backend->copy(exec, s->host, s->cg->numbers.s, sizeof(s->host), HYB_COPY_DEVICE_TO_HOST));
   if (s->several && s->failed && !s->told) SolveVain(s);
   SOLVE_ALWAYS(s, s->heard);
-  if (s->several) SOLVE_ALWAYS(s, HybCycleHeard(s->cycle));
-  if (s->several) SOLVE_ALWAYS(s, HybCommSumHeard(s->cg->sum));
+  if (s->several) SOLVE_ALWAYS(s, SolveHeard(s));
   PetscCall(s->failed);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -363,11 +369,8 @@ static PetscBool SolveGoesOn(Solve *s)
   const KSP ksp = s->ksp;
 
   if (!s->ahead || s->queued >= ksp->max_it) return PETSC_FALSE;
-  if (s->several) {
-    if (!s->heard) s->heard = HybCycleHeard(s->cycle);
-    if (!s->heard) s->heard = HybCommSumHeard(s->cg->sum);
-    if (s->heard) return PETSC_FALSE;
-  }
+  if (s->several) s->heard = HybErrorFirst(s->heard, SolveHeard(s));
+  if (s->heard) return PETSC_FALSE;
   return (PetscBool)(HybTuningGet()->iterations_ahead == 2 || ksp->rnorm * s->steepest > ksp->ttol);
 }
 
@@ -473,22 +476,22 @@ static void SolveNormOfB(Solve *s)
 }
 
 /* May iterations be launched ahead? Then the device gets to know when PETSc's test ends them. first: before the first
-   norm, by which the device sets the goal as PETSc will; all numbers are new then. */
+   norm, by which the device sets the goal as PETSc will from a zero guess alone; all numbers are new then. */
 static void SolveAim(Solve *s, PetscBool first)
 {
   const KSP       ksp     = s->ksp;
   const HybExec  *exec    = &s->cycle->exec;
-  const PetscBool natural = (PetscBool)(ksp->normtype != KSP_NORM_PRECONDITIONED && ksp->normtype != KSP_NORM_UNPRECONDITIONED), goal = (PetscBool)(!first || ksp->guess_zero);
+  const PetscBool natural = (PetscBool)(ksp->normtype != KSP_NORM_PRECONDITIONED && ksp->normtype != KSP_NORM_UNPRECONDITIONED);
   const int       from = first ? 0 : HYB_CG_GOAL, to = first ? HYB_CG_NUMBERS : HYB_CG_LAST;
   HybScalar       numbers[HYB_CG_NUMBERS];
 
-  s->ahead = (PetscBool)(s->cg->numbers.letters && ksp->chknorm < 0 && !(natural && PetscDefined(USE_COMPLEX)));
+  s->ahead = (PetscBool)((ksp->guess_zero || !first) && s->cg->numbers.letters && ksp->chknorm < 0 && !(natural && PetscDefined(USE_COMPLEX)));
 #if HYB_HAS_MIN_IT
   if (ksp->min_it > 0) s->ahead = PETSC_FALSE;
 #endif
   if (!first && !s->ahead) return;
   for (int q = 0; q < HYB_CG_NUMBERS; q++) numbers[q] = (HybScalar)0;
-  if (s->ahead && goal) {
+  if (s->ahead) {
     numbers[HYB_CG_GOAL]  = (HybScalar)(first ? ksp->abstol : ksp->ttol);
     numbers[HYB_CG_MOST]  = (HybScalar)(first ? ksp->divtol : ksp->divtol * ksp->rnorm0);
     numbers[HYB_CG_KIND]  = (HybScalar)(natural ? HYB_CG_NORM_BETA : ksp->normtype == KSP_NORM_PRECONDITIONED ? HYB_CG_NORM_Z
@@ -497,7 +500,6 @@ static void SolveAim(Solve *s, PetscBool first)
     numbers[HYB_CG_RTOL]  = (HybScalar)ksp->rtol;
   }
   SOLVE_DO(s, exec->backend->copy(exec, s->cg->numbers.s + from, numbers + from, (size_t)(to - from) * sizeof(HybScalar), HYB_COPY_HOST_TO_DEVICE));
-  s->ahead = (PetscBool)(s->ahead && goal);
 }
 
 /* r, and x where it iterates; from a zero guess the cycle's first step is made on the way */
