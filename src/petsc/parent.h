@@ -79,6 +79,11 @@ static inline void HybFramePattern(Mat A, PetscInt **i, PetscInt **j)
   memcpy(i, (char *)A->data + HybGlueState.frame.ij[0], sizeof(void *));
   memcpy(j, (char *)A->data + HybGlueState.frame.ij[1], sizeof(void *));
 }
+static inline void HybFrameArrays(Mat A, PetscInt **i, PetscInt **j, PetscScalar **a)
+{
+  HybFramePattern(A, i, j);
+  *a = HybFrameValues(A);
+}
 static inline HybDoor *HybFrameDoor(Mat A)
 {
   return (HybDoor *)((char *)A->data + HybGlueState.frame.door);

@@ -104,9 +104,11 @@ void HybDoorOpen(Mat A)
 /* Only what is ours is taken away: a type laid over this one may have put its own there */
 PetscErrorCode HybDoorClose(Mat A)
 {
+  HybDoor *door = HybFrameKnown() && A->data ? HybFrameDoor(A) : NULL;
+
   PetscFunctionBegin;
   if (A->spptr && MatIsSeqAIJHybridGPU(A)) ((Mat_SeqAIJHybridGPU *)A->spptr)->pass = NULL;
-  if (HybFrameKnown() && A->data && HybFrameDoor(A)->getarray == HybDoorGet) PetscCall(PetscMemzero(HybFrameDoor(A), sizeof(HybDoor)));
+  if (door && door->getarray == HybDoorGet) PetscCall(PetscMemzero(door, sizeof(*door)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

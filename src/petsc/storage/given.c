@@ -37,11 +37,12 @@ PetscErrorCode HybGivenParallel(PetscBool young)
 /* are these, of T, the arrays that are kept? */
 static PetscBool HybGivenHas(Mat T)
 {
-  PetscInt *i, *j;
+  PetscInt    *i, *j;
+  PetscScalar *a;
 
   if (!HybGlueState.given.kept || !T->data) return PETSC_FALSE;
-  HybFramePattern(T, &i, &j);
-  return (PetscBool)(i == HybGlueState.given.i && HybFrameValues(T) == HybGlueState.given.a);
+  HybFrameArrays(T, &i, &j, &a);
+  return (PetscBool)(i == HybGlueState.given.i && a == HybGlueState.given.a);
 }
 
 /* T cannot get others, and can only be destroyed: AIJ would free what is not its own */

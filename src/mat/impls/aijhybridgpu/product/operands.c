@@ -197,8 +197,8 @@ PetscErrorCode HybOperandsNote(HybMatProduct *mp, HybOperands *o)
       const HybCSR       *csr = HybParCSRBlock(&o->csr[k], b);
       HybMatProductBlock *of  = &mp->block[b];
 
-      of->operand[k].id = ((PetscObject)o->block[k][b])->id;
-      PetscCall(HybPatternKeyGet(o->block[k][b], &o->lent[k][b].csr, &of->operand[k].key));
+      of->operand[k].id  = ((PetscObject)o->block[k][b])->id;
+      of->operand[k].key = o->lent[k][b].key;
       of->operand[k].m   = csr->m;
       of->operand[k].n   = csr->n;
       of->operand[k].nnz = csr->nnz;
@@ -227,9 +227,8 @@ PetscErrorCode HybOperandsNote(HybMatProduct *mp, HybOperands *o)
    would take them for those of the plan. */
 PetscErrorCode HybOperandsSame(HybMatProduct *mp, HybOperands *o, PetscBool *same)
 {
-  HybPatternKey key[3][2];
-  uint64_t      hash[3][2];
-  PetscBool     known[3][2], all = PETSC_TRUE;
+  uint64_t  hash[3][2];
+  PetscBool known[3][2], all = PETSC_TRUE;
 
   PetscFunctionBegin;
   *same = (PetscBool)(mp->noperands == o->n);
@@ -239,8 +238,7 @@ PetscErrorCode HybOperandsSame(HybMatProduct *mp, HybOperands *o, PetscBool *sam
       const HybMatProductBlock *of  = &mp->block[b];
       const HybCSR             *csr = HybParCSRBlock(&o->csr[k], b);
 
-      PetscCall(HybPatternKeyGet(o->block[k][b], &o->lent[k][b].csr, &key[k][b]));
-      known[k][b] = (PetscBool)(key[k][b].made && ((PetscObject)o->block[k][b])->id == of->operand[k].id && HybPatternKeyEqual(&key[k][b], &of->operand[k].key));
+      known[k][b] = (PetscBool)(o->lent[k][b].key.made && ((PetscObject)o->block[k][b])->id == of->operand[k].id && HybPatternKeyEqual(&o->lent[k][b].key, &of->operand[k].key));
       *same       = (PetscBool)(csr->m == of->operand[k].m && csr->n == of->operand[k].n && csr->nnz == of->operand[k].nnz && (known[k][b] || of->operand[k].pattern));
       all         = (PetscBool)(all && known[k][b]);
     }
@@ -254,7 +252,7 @@ PetscErrorCode HybOperandsSame(HybMatProduct *mp, HybOperands *o, PetscBool *sam
   for (PetscInt k = 0; k < o->n && *same && !all; k++) {
     for (int b = 0; b < o->blocks; b++) {
       mp->block[b].operand[k].id  = ((PetscObject)o->block[k][b])->id;
-      mp->block[b].operand[k].key = key[k][b];
+      mp->block[b].operand[k].key = o->lent[k][b].key;
     }
   }
   PetscFunctionReturn(PETSC_SUCCESS);

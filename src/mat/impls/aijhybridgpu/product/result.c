@@ -115,8 +115,11 @@ void HybResultHalfMade(Mat C, HybMatProduct *mp)
     C->assembled = C->was_assembled = PETSC_FALSE;
   (void)PetscObjectStateIncrease((PetscObject)C);
   if (HybMatProductBlocks(C, mp->blocks, block, NULL)) return;
-  for (int b = 0; b < mp->blocks; b++)
-    if (block[b] && MatIsSeqAIJHybridGPU(block[b])) MatSeqAIJHybridGPUValuesMoved(block[b]);
+  for (int b = 0; b < mp->blocks; b++) {
+    Mat_SeqAIJHybridGPU *hyb = block[b] ? HybStorageAtHand(block[b]) : NULL;
+
+    if (hyb) HybStorageMoved(hyb);
+  }
 }
 
 /* The parent's numeric phases end with an assembly. What was said of values that were there before holds no more. */

@@ -239,11 +239,10 @@ static inline HybMultPlan *HybMultAtHand(Mat A, HybCSR *csr)
 
   if (!hyb || !hyb->hostonly || !hyb->host.ready || !HybFrameKnown() || HybRecording()) return NULL;
   key = &hyb->host.key;
-  HybFramePattern(A, &csr->i, &csr->j);
+  HybFrameArrays(A, &csr->i, &csr->j, &csr->a);
   csr->m   = A->rmap->n;
   csr->n   = A->cmap->n;
   csr->nnz = key->nnz;
-  csr->a   = HybFrameValues(A);
   if (key->i != csr->i || key->j != csr->j || key->m != csr->m || key->n != csr->n || key->nonzerostate != A->nonzerostate || key->generation != hyb->generation || !csr->m || csr->i[csr->m] != csr->nnz || !csr->a) return NULL;
   return &hyb->host;
 }

@@ -358,10 +358,10 @@ static PetscErrorCode MatGetRow_SeqAIJHybridGPU(Mat A, PetscInt row, PetscInt *n
 
   PetscFunctionBegin;
   if (PetscLikely(hyb && HybFrameKnown())) {
-    PetscInt          *i, *j;
-    PetscScalar *const a = HybFrameValues(A);
+    PetscInt    *i, *j;
+    PetscScalar *a;
 
-    HybFramePattern(A, &i, &j);
+    HybFrameArrays(A, &i, &j, &a);
     *n = i[row + 1] - i[row];
     if (v) *v = a ? a + i[row] : NULL;
     if (cols) *cols = *n && j ? j + i[row] : NULL;

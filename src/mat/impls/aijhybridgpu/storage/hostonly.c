@@ -14,16 +14,17 @@ PetscErrorCode HybHostOnlyBegin(Mat A, Mat_SeqAIJHybridGPU *hyb)
 {
   const struct _MatOps *own = &HybGlueState.own, *parent = &HybGlueState.seq;
   PetscBool             none = (PetscBool)(hyb->choices.backend == HYB_BACKEND_HOST);
+  HybDoor              *door = HybFrameKnown() && A->data ? HybFrameDoor(A) : NULL;
 
   PetscFunctionBegin;
-  if (hyb->hostonly || HybHashActive(A) || !MatIsSeqAIJHybridGPU(A)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (hyb->hostonly || HybHashActive(A) || A->ops->destroy != own->destroy) PetscFunctionReturn(PETSC_SUCCESS);
   if (hyb->choices.backend == HYB_BACKEND_AUTO) PetscCall(HybGlueExpectDevice(&none));
   if (!none) PetscFunctionReturn(PETSC_SUCCESS);
   if (hyb->lives != HYB_LIVES_HOST || hyb->arrays.blocks || hyb->movedto || hyb->copy.pattern || hyb->readers || hyb->writers || hyb->rows) PetscFunctionReturn(PETSC_SUCCESS);
   hyb->pass = NULL;
-  if (HybFrameKnown() && A->data && HybFrameDoor(A)->getarray) {
-    memcpy(HybGlueState.frame.shut, HybFrameDoor(A), sizeof(HybDoor));
-    PetscCall(PetscMemzero(HybFrameDoor(A), sizeof(HybDoor)));
+  if (door && door->getarray) {
+    memcpy(HybGlueState.frame.shut, door, sizeof(*door));
+    PetscCall(PetscMemzero(door, sizeof(*door)));
   }
 #define TAKE(op) \
   if (A->ops->op == own->op) A->ops->op = parent->op;
@@ -39,7 +40,7 @@ void HybHostOnlyEnd(Mat A, Mat_SeqAIJHybridGPU *hyb)
 
   if (!hyb->hostonly) return;
   hyb->hostonly = PETSC_FALSE;
-  if (HybHashActive(A) || !MatIsSeqAIJHybridGPU(A)) return;
+  if (HybHashActive(A) || A->ops->destroy != own->destroy) return;
 #define GIVE(op) \
   if (A->ops->op == parent->op) A->ops->op = own->op;
   HYB_HOST_ONLY(GIVE)

@@ -3,6 +3,20 @@
 */
 #include "storage.h"
 
+/* hyb: what is known of a matrix of ours, or NULL */
+static void HybPatternKeyOf(const HybCSR *csr, PetscObjectState nonzerostate, const Mat_SeqAIJHybridGPU *hyb, HybPatternKey *key)
+{
+  memset(key, 0, sizeof(*key));
+  key->nonzerostate = nonzerostate;
+  key->i            = csr->i;
+  key->j            = csr->j;
+  key->nnz          = csr->nnz;
+  key->m            = csr->m;
+  key->n            = csr->n;
+  key->generation   = hyb ? hyb->generation : 0;
+  key->made         = hyb ? hyb->made : 0;
+}
+
 PetscErrorCode HybViewOpen(Mat A, HybView *v)
 {
   PetscMemType mtype;
@@ -14,15 +28,17 @@ PetscErrorCode HybViewOpen(Mat A, HybView *v)
   v->host.n = A->cmap->n;
   PetscCall(MatSeqAIJGetCSRAndMemType(A, (const PetscInt **)&v->host.i, (const PetscInt **)&v->host.j, (PetscScalar **)&v->host.a, &mtype));
   v->host.nnz = v->host.m ? v->host.i[v->host.m] : 0;
-  PetscCall(HybPatternKeyGet(A, &v->host, &v->key));
+  HybPatternKeyOf(&v->host, A->nonzerostate, v->hyb, &v->key);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode HybLentGet(Mat A, PetscBool values, HybLent *l)
 {
-  PetscBool own = MatIsSeqAIJHybridGPU(A);
+  PetscBool            own = MatIsSeqAIJHybridGPU(A);
+  Mat_SeqAIJHybridGPU *hyb = NULL;
 
   PetscFunctionBegin;
+  if (own) PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   l->foreign = PETSC_FALSE;
   l->a       = NULL;
   l->csr.m   = A->rmap->n;
@@ -51,6 +67,7 @@ PetscErrorCode HybLentGet(Mat A, PetscBool values, HybLent *l)
     l->csr.a = (HybScalar *)l->a;
   }
   l->csr.nnz = l->csr.m ? l->csr.i[l->csr.m] : 0;
+  HybPatternKeyOf(&l->csr, A->nonzerostate, hyb, &l->key);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

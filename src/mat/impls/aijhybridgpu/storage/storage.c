@@ -122,23 +122,6 @@ PetscErrorCode HybSetParentType(Mat A, MatType parent)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode HybPatternKeyGet(Mat A, const HybCSR *csr, HybPatternKey *key)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscMemzero(key, sizeof(*key)));
-  key->nonzerostate = A->nonzerostate;
-  key->i            = csr->i;
-  key->j            = csr->j;
-  key->nnz          = csr->nnz;
-  key->m            = csr->m;
-  key->n            = csr->n;
-  if (MatIsSeqAIJHybridGPU(A) && A->spptr) {
-    key->generation = ((Mat_SeqAIJHybridGPU *)A->spptr)->generation;
-    key->made       = ((Mat_SeqAIJHybridGPU *)A->spptr)->made;
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* AIJ's options as they stand in A's data, whoever has set them; where the frame does not show them, what came by
    MatSetOption() remains */
 void MatSeqAIJHybridGPULookAtOptions(Mat A)
@@ -193,7 +176,7 @@ PetscErrorCode HybStorageMake(Mat A, Mat_SeqAIJHybridGPU **data)
     hyb->owner    = A;
     hyb->hostonly = PETSC_TRUE; /* or it was another header's table */
     HybHostOnlyEnd(A, hyb);
-    MatSeqAIJHybridGPUValuesMoved(A);
+    HybStorageMoved(hyb);
   }
   *data = hyb;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -288,15 +271,6 @@ PetscErrorCode HybStorageGivenBack(Mat_SeqAIJHybridGPU *hyb)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The host's values are others than before, whatever the object's state says */
-void MatSeqAIJHybridGPUValuesMoved(Mat A)
-{
-  Mat_SeqAIJHybridGPU *hyb = (Mat_SeqAIJHybridGPU *)A->spptr;
-
-  if (!MatIsSeqAIJHybridGPU(A) || !hyb) return;
-  HybStorageMoved(hyb);
-}
-
 /* What is queued, and may read the values of now, ends: once until the device reads again */
 PetscErrorCode HybStorageQuiet(Mat_SeqAIJHybridGPU *hyb)
 {
@@ -331,7 +305,7 @@ PetscErrorCode MatSeqAIJHybridGPUPatternMoved(Mat A)
   PetscFunctionBegin;
   PetscCall(MatSeqAIJHybridGPUGetData(A, &hyb));
   hyb->generation++;
-  MatSeqAIJHybridGPUValuesMoved(A);
+  HybStorageMoved(hyb);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

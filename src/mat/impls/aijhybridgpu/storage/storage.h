@@ -219,7 +219,7 @@ static inline PetscBool HybStorageServed(void)
   return PETSC_FALSE;
 #endif
 }
-/* the host's values are others than before */
+/* the host's values are others than before, whatever the object's state says */
 static inline void HybStorageMoved(Mat_SeqAIJHybridGPU *hyb)
 {
   hyb->copy.values     = PETSC_FALSE;
@@ -294,7 +294,6 @@ static inline PetscErrorCode MatSeqAIJHybridGPUGetData(Mat A, Mat_SeqAIJHybridGP
 PETSC_INTERN void MatSeqAIJHybridGPULookAtOptions(Mat);
 /* A was made or assembled: is a device in use, which may get it? */
 PETSC_INTERN void           HybStorageExpect(Mat A, Mat_SeqAIJHybridGPU *);
-PETSC_INTERN PetscErrorCode HybPatternKeyGet(Mat, const HybCSR *, HybPatternKey *);
 PETSC_INTERN PetscErrorCode HybStorageGo(Mat_SeqAIJHybridGPU *, HybLives to);
 PETSC_INTERN PetscErrorCode HybStorageMoveValues(Mat, Mat_SeqAIJHybridGPU *, HybLives lives, PetscCount nnz, HybScalar *to);
 PETSC_INTERN const char    *HybStorageName(const Mat_SeqAIJHybridGPU *);
@@ -309,7 +308,6 @@ PETSC_INTERN PetscErrorCode HybStorageQuiet(Mat_SeqAIJHybridGPU *);
 PETSC_INTERN PetscErrorCode HybStorageDropMoved(Mat, Mat_SeqAIJHybridGPU *);
 /* the parent may have given A arrays of its own */
 PETSC_INTERN PetscErrorCode HybStorageSettle(Mat);
-PETSC_INTERN void           MatSeqAIJHybridGPUValuesMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUHostWrites(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUPatternMoved(Mat);
 PETSC_INTERN PetscErrorCode MatSeqAIJHybridGPUDemote(Mat);
@@ -339,6 +337,7 @@ PETSC_INTERN PetscErrorCode HybViewSend(HybView *, PetscBool values);
 /* Lends a sequential AIJ matrix's arrays (any type of the family) for reading by the host; values may be left out */
 typedef struct {
   HybCSR             csr;
+  HybPatternKey      key;
   PetscBool          foreign; /* obtained through MatGetRowIJ(), to be returned */
   const PetscScalar *a;
 } HybLent;

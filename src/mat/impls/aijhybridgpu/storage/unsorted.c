@@ -61,15 +61,13 @@ static PetscErrorCode HybRowsSort(const HybCSR *A, const PetscInt *to, HybArena 
 
 PetscErrorCode HybLentSort(Mat A, const HybLent *l, const HybExec *x, const PetscInt *to, const char *role, HybArena *copies, HybCSR *csr, PetscBool *copied)
 {
-  HybCSR        sorted;
-  HybPatternKey key;
-  PetscCount    nbad;
-  PetscInt      badrow;
-  HybArena      work = HybArenaOn(&HybExecHost);
+  HybCSR     sorted;
+  PetscCount nbad;
+  PetscInt   badrow;
+  HybArena   work = HybArenaOn(&HybExecHost);
 
   PetscFunctionBegin;
-  PetscCall(HybPatternKeyGet(A, &l->csr, &key));
-  PetscCall(HybRowsLook(A, &key, x, csr, &nbad, &badrow));
+  PetscCall(HybRowsLook(A, &l->key, x, csr, &nbad, &badrow));
   if (!nbad && !to) PetscFunctionReturn(PETSC_SUCCESS);
   if (nbad) badrow = HybRowsFirstOutside(&l->csr);
   PetscCheck(!nbad || badrow < 0, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "Operand %s of the product (%" PetscInt_FMT " x %" PetscInt_FMT ", %" PetscInt64_FMT " nonzeros) has columns that are out of range; the first are in row %" PetscInt_FMT ". Look at the arrays that were handed to PETSc", role, l->csr.m, l->csr.n, (PetscInt64)l->csr.nnz,
