@@ -57,13 +57,11 @@ typedef enum {
 
 static PetscErrorCode Faults(Mat A, PetscMPIInt faulty, Step step, PetscInt every)
 {
-  PetscMPIInt rank, size;
-  PetscScalar v[COO];
-  int         errors, fired = 1, failed = 0, n = 0;
+  const PetscMPIInt rank = MatTestRank(), size = MatTestSize();
+  PetscScalar       v[COO];
+  int               errors, fired = 1, failed = 0, n = 0;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (int k = 1; fired && k < 10000; k += k < 8 ? 1 : (int)every) {
     Mat            H;
     PetscErrorCode ierr;

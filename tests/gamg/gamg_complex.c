@@ -94,10 +94,9 @@ static PetscErrorCode Again(Mat A, Mat H)
 {
   static const char *const lines[] = {"-pc_gamg_eigenvalues 0.1,2.2", "-pc_gamg_eigenvalues 0.1,2.2 -pc_gamg_reuse_interpolation 0"};
   const PetscScalar        by      = PetscCMPLX(0.6, 0.8);
-  PetscMPIInt              size;
+  const PetscMPIInt        size    = MatTestSize();
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (size_t l = 0; l < PETSC_STATIC_ARRAY_LENGTH(lines); l++) {
     KSP      ksp[2];
     PC       pc[2];
@@ -136,10 +135,9 @@ static PetscErrorCode OthersModuli(Mat A, Mat H, PetscInt bs)
 static PetscErrorCode Test(PetscInt only, PetscBool few, PetscBool others)
 {
   static const char *const lines[] = {"-pc_gamg_agg_nsmooths 0", "-pc_gamg_agg_nsmooths 2 -pc_gamg_eigenvalues 0.1,2.2", "-pc_gamg_aggressive_coarsening 0 -pc_gamg_eigenvalues 0.1,2.2", "-pc_gamg_aggressive_square_graph 0 -pc_gamg_eigenvalues 0.1,2.2"};
-  PetscMPIInt              size;
+  const PetscMPIInt        size    = MatTestSize();
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Problems); k++) {
     /* a coarse matrix is P^T A P, which is Hermitian no more: without the transpose edges may have one direction, and
        what is said to be definite PETSc takes for symmetric */

@@ -236,13 +236,12 @@ static PetscErrorCode Again(Mat A, Mat H, const char *options)
 
 static PetscErrorCode Run(void)
 {
-  char        options[1024];
-  Mat         S, A, H;
-  PetscMPIInt size;
-  PetscBool   refuses = PETSC_FALSE;
+  char              options[1024];
+  Mat               S, A, H;
+  const PetscMPIInt size    = MatTestSize();
+  PetscBool         refuses = PETSC_FALSE;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   T.shape    = Pick(8);
   T.n        = T.shape == 4 ? 1100 + Pick(99) : 60 + Pick(Pick(3) ? 140 : 600);
   T.bs       = Pick(3) || T.shape == 4 ? 1 : 1 + Pick(3);
@@ -314,11 +313,10 @@ static PetscErrorCode TestReal(const char *folder)
     if (!S) continue;
     PetscCall(OfBothTypes(S, &A, &H));
     for (size_t l = 0; l < PETSC_STATIC_ARRAY_LENGTH(lines); l++) {
-      PetscBool   refuses = PETSC_FALSE;
-      PetscMPIInt size;
+      PetscBool         refuses = PETSC_FALSE;
+      const PetscMPIInt size    = MatTestSize();
 
       snprintf(options, sizeof(options), "-mg_coarse_pc_type jacobi%s", lines[l]);
-      PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
       TellPC = size > 1 ? TwoLevels : NULL;
       if (size > 1 && Covers && !strstr(options, "nsmooths 0")) PetscCall(Refuses(A, H, options, sizeof(options), &refuses));
       if (!refuses) PetscCall(Beside(A, H, options, ALL, strstr(options, "eigen") || strstr(options, "smooths") ? GIVEN : LOOSE));

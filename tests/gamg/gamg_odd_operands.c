@@ -42,14 +42,13 @@ static PetscErrorCode TestMultiples(void)
    direction. On several processes the diagonal blocks are so, and nothing else is there. */
 static PetscErrorCode Disorder(PetscInt n, PetscBool walk, PetscBool sided, Mat *A, Mat *H)
 {
-  PetscInt       i[401], j[2000], oi[401] = {0}, nz = 0;
-  PetscScalar    a[2000];
-  PetscMPIInt    size;
-  const PetscInt step[] = {0, 3, 40, -3, -40};
-  Mat            W;
+  PetscInt          i[401], j[2000], oi[401] = {0}, nz = 0;
+  PetscScalar       a[2000];
+  const PetscMPIInt size   = MatTestSize();
+  const PetscInt    step[] = {0, 3, 40, -3, -40};
+  Mat               W;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (PetscInt r = 0; r < n; r++) {
     i[r] = nz;
     for (int k = 0; k < 5; k++) {

@@ -82,17 +82,15 @@ static PetscErrorCode Handler(MPI_Comm comm, int line, const char *func, const c
 
 static PetscErrorCode Faults(Mat A, Mat H, PetscMPIInt faulty, int from, int every)
 {
-  PetscMPIInt rank, size;
-  KSP         a;
-  PC          pa, ph;
-  PetscInt    nlevels;
-  PetscBool   verbose = PETSC_FALSE;
-  int         errors, own, fired = 1, failed = 0, n = 0, most = 0;
+  const PetscMPIInt rank = MatTestRank(), size = MatTestSize();
+  KSP               a;
+  PC                pa, ph;
+  PetscInt          nlevels;
+  PetscBool         verbose = PETSC_FALSE;
+  int               errors, own, fired = 1, failed = 0, n = 0, most = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsHasName(NULL, NULL, "-verbose", &verbose));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(Solver(A, &a));
   PetscCall(KSPSetUp(a));
   PetscCall(KSPGetPC(a, &pa));

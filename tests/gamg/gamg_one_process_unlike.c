@@ -10,13 +10,12 @@ TEST np=2 @emulated
 /* a grid's matrix with one near-null vector; all rows are the first process's */
 static PetscErrorCode OnFirst(MatType type, Mat *A)
 {
-  const PetscInt n = 24, all = n * n;
-  PetscMPIInt    rank;
-  PetscInt       local;
-  Mat            S;
+  const PetscInt    n = 24, all = n * n;
+  const PetscMPIInt rank = MatTestRank();
+  PetscInt          local;
+  Mat               S;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   local = rank ? 0 : all;
   PetscCall(MatTestCreate(PETSC_COMM_WORLD, MATAIJ, local, local, all, all, &S));
   PetscCall(MatMPIAIJSetPreallocation(S, 5, NULL, 0, NULL));
@@ -81,13 +80,11 @@ static PetscErrorCode TestRemembered(void)
 /* the last process's block is one of AIJ: PETSc does it all, on all processes */
 static PetscErrorCode TestBlock(int which)
 {
-  PetscMPIInt rank, size;
-  Mat         S, A, H, block[2];
+  const PetscMPIInt rank = MatTestRank(), size = MatTestSize();
+  Mat               S, A, H, block[2];
 
   PetscFunctionBeginUser;
   MatTestName = which ? "another block of others' columns on one process" : "another diagonal block on one process";
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(Grid(2, 20, LAPLACE, &S));
   PetscCall(OfBothTypes(S, &A, &H));
   PetscCall(MatMPIAIJGetSeqAIJ(H, &block[0], &block[1], NULL));
@@ -102,14 +99,13 @@ static PetscErrorCode TestBlock(int which)
 static PetscErrorCode TestEstimate(void)
 {
   const char *const option = "-of_none_pc_gamg_esteig_ksp_max_it";
-  PetscMPIInt       rank;
+  const PetscMPIInt rank   = MatTestRank();
   PetscInt          count[3];
   PetscBool         device;
   Mat               S, A, H;
 
   PetscFunctionBeginUser;
   MatTestName = "an option of the estimate on one process";
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_cuda_library", &device));
   PetscCall(Grid(2, 40, LAPLACE, &S));
   PetscCall(OfBothTypes(S, &A, &H));
@@ -130,13 +126,11 @@ static PetscErrorCode TestEstimate(void)
    not */
 static PetscErrorCode TestBound(void)
 {
-  PetscMPIInt rank, size;
-  Mat         S, A, H;
+  const PetscMPIInt rank = MatTestRank(), size = MatTestSize();
+  Mat               S, A, H;
 
   PetscFunctionBeginUser;
   MatTestName = "a small matrix that is bound to the CPU on one process";
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(Grid(2, 12, LAPLACE, &S));
   PetscCall(OfBothTypes(S, &A, &H));
   PetscCall(MatBindToCPU(H, (PetscBool)(rank == size - 1)));

@@ -47,13 +47,11 @@ TEST np=3 @emulated -mat_aijhybridgpu_memory mirror -blocks -thresholds -sided -
 /* rows of each process: any number of all, or about as many as of others */
 static PetscErrorCode Deal(PetscInt n, PetscInt *local)
 {
-  PetscMPIInt rank, size;
-  PetscInt    left = n;
-  const int   even = Pick(3) == 0;
+  const PetscMPIInt rank = MatTestRank(), size = MatTestSize();
+  PetscInt          left = n;
+  const int         even = Pick(3) == 0;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (PetscMPIInt r = 0; r < size; r++) {
     PetscInt mine = even ? n / size : Pick(left + 1);
 
@@ -264,19 +262,18 @@ static PetscErrorCode Run(PetscBool blocks)
   static const char *const more[]   = {"", "", " -pc_gamg_aggressive_coarsening 0", " -pc_gamg_aggressive_coarsening 3", " -pc_gamg_process_eq_limit 7", " -pc_gamg_coarse_eq_limit 5", " -pc_gamg_reuse_interpolation 0", " -pc_gamg_parallel_coarse_grid_solver"};
   const char *const        weak     = WithThresholds ? Threshold() : "";
   /* PETSc filters row by row, collectively */
-  const PetscInt  most = strstr(weak, "low_memory") ? 120 : Pick(3) ? 300
-                                                          : blocks  ? 600
-                                                                    : 1500;
-  const PetscInt  n = 1 + Pick(most), bs = blocks ? 1 + Pick(4) : 1;
-  const PetscBool full = (PetscBool)(!blocks || Pick(2));
-  PetscInt        zero;
-  char            options[1024];
-  Way             way = ALL;
-  PetscMPIInt     size;
-  Mat             S, A, H;
+  const PetscInt    most = strstr(weak, "low_memory") ? 120 : Pick(3) ? 300
+                                                            : blocks  ? 600
+                                                                      : 1500;
+  const PetscInt    n = 1 + Pick(most), bs = blocks ? 1 + Pick(4) : 1;
+  const PetscBool   full = (PetscBool)(!blocks || Pick(2));
+  PetscInt          zero;
+  char              options[1024];
+  Way               way  = ALL;
+  const PetscMPIInt size = MatTestSize();
+  Mat               S, A, H;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   OneWay = (PetscBool)(WithThresholds && Pick(2));
   zero   = WithThresholds && Pick(3) == 0 ? Pick(n) : -1;
   /* where rows and columns differ so much a system can be nearly singular: iterations follow rounding then */

@@ -297,10 +297,9 @@ static PetscBool LacksParallel(const Line *line, int problem)
 
 static PetscErrorCode TestOptions(PetscBool few)
 {
-  PetscMPIInt size;
+  const PetscMPIInt size = MatTestSize();
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   /* Both matrices are positive definite: with 1 in the random one's middle row plain aij takes 11 to 22 iterations from
      run to run on three processes, and CG's estimates are rounding enlarged */
   for (int problem = 0; problem < 2; problem++) {
@@ -362,11 +361,10 @@ static PetscErrorCode TestEvents(void)
 {
   static const char *const lines[] = {"", "-pc_gamg_threshold 0.02 -pc_gamg_aggressive_coarsening 0", "-pc_gamg_agg_nsmooths 2", "-pc_gamg_agg_nsmooths 0", "-pc_gamg_aggressive_square_graph 0"};
   Mat                      S, A, H;
-  PetscMPIInt              size;
+  const PetscMPIInt        size = MatTestSize();
 
   PetscFunctionBeginUser;
   MatTestName = "events";
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(Grid(2, 45, LAPLACE, &S));
   PetscCall(OfBothTypes(S, &A, &H));
   for (int k = 0; k < (size > 1 ? 4 : 5); k++) {

@@ -305,12 +305,11 @@ static PetscBool SameNumbers(PetscInt n, const PetscReal a[], const PetscReal b[
 
 static PetscErrorCode TestCase(const Case *c)
 {
-  Run        *r;
-  PetscMPIInt rank;
+  Run              *r;
+  const PetscMPIInt rank = MatTestRank();
 
   PetscFunctionBeginUser;
   MatTestName = c->name;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(PetscMalloc1(2, &r));
   for (int k = 0; k < 2; k++) PetscCall(RunCase(c, (PetscBool)k, &r[k]));
   for (int s = 0; s < SOLVES; s++) {
@@ -352,19 +351,18 @@ static PetscErrorCode ShellApply(PC pc, Vec x, Vec y)
 /* an estimate that stops with an error leaves the noise on and the right-hand side where it was */
 static PetscErrorCode TestFailure(void)
 {
-  const Case     c = {"an estimate that fails", "", PLAIN, PETSC_FALSE, PETSC_FALSE, 0, 0};
-  DM             da;
-  Mat            A;
-  Vec            x, b, rhs;
-  KSP            ksp;
-  PC             pc;
-  PetscErrorCode ierr;
-  char          *text;
-  PetscMPIInt    rank;
+  const Case        c = {"an estimate that fails", "", PLAIN, PETSC_FALSE, PETSC_FALSE, 0, 0};
+  DM                da;
+  Mat               A;
+  Vec               x, b, rhs;
+  KSP               ksp;
+  PC                pc;
+  PetscErrorCode    ierr;
+  char             *text;
+  const PetscMPIInt rank = MatTestRank();
 
   PetscFunctionBeginUser;
   MatTestName = c.name;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(Register(PETSC_TRUE));
   PetscCall(Problem(&c, &da, &A, &x, &b));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &ksp));

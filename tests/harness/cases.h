@@ -101,7 +101,19 @@ typedef struct {
   const char *name;
   PetscErrorCode (*run)(void);
   PetscMPIInt least, most; /* processes */
+  const Each *each;        /* where run is NULL */
 } Case;
+#define CASE(name, run, least, most) \
+  {                                  \
+    name, run, least, most, NULL     \
+  }
+#define CASE_EACH(name, least, most, ...)  \
+  {                                        \
+    name, NULL, least, most, &(const Each) \
+    {                                      \
+      __VA_ARGS__                          \
+    }                                      \
+  }
 
 /* -cases NAME,...: these alone, and verbosely */
 static inline PetscErrorCode CasesRun(const Case cases[], int n)
@@ -118,10 +130,10 @@ static inline PetscErrorCode CasesRun(const Case cases[], int n)
     PairsVerbose = some;
     PetscCall(PetscStrstr(only, cases[c].name, &list));
     if (some && !list) continue;
-    if (PairsSize() < cases[c].least || (cases[c].most && PairsSize() > cases[c].most)) continue;
+    if (MatTestSize() < cases[c].least || (cases[c].most && MatTestSize() > cases[c].most)) continue;
     MatTestName = cases[c].name;
     if (some) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s\n", cases[c].name));
-    QUIETLY(ierr, (*cases[c].run)());
+    QUIETLY(ierr, cases[c].run ? (*cases[c].run)() : PairsEach(cases[c].each));
     if (ierr) PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s ends with error %d\n", cases[c].name, (int)ierr));
     PetscCall(PairsCount((PetscBool)!ierr, cases[c].name, "runs to its end"));
   }

@@ -16,16 +16,29 @@ static PetscInt    MatTestPassed, MatTestFailed, MatTestSkipped;
 static const char *MatTestName = "";
 static PetscInt    MatTestSeed = 1;
 
-static inline void MatTestCount(PetscBool ok, const char *what, const char *file, int line)
+static inline PetscMPIInt MatTestRank(void)
 {
   PetscMPIInt rank;
 
   MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
+  return rank;
+}
+
+static inline PetscMPIInt MatTestSize(void)
+{
+  PetscMPIInt size;
+
+  MPI_Comm_size(PETSC_COMM_WORLD, &size);
+  return size;
+}
+
+static inline void MatTestCount(PetscBool ok, const char *what, const char *file, int line)
+{
   if (ok)
     MatTestPassed++;
   else {
     MatTestFailed++;
-    if (!rank) printf("FAILED %s: %s (%s:%d, seed %d)\n", MatTestName, what, file, line, (int)MatTestSeed);
+    if (!MatTestRank()) printf("FAILED %s: %s (%s:%d, seed %d)\n", MatTestName, what, file, line, (int)MatTestSeed);
   }
 }
 #define MatTestCheck(cond, what) MatTestCount((PetscBool)(cond), what, __FILE__, __LINE__)
@@ -43,8 +56,8 @@ static inline PetscErrorCode MatTestInitialize(int *argc, char ***argv, PetscMPI
 {
   MatTestCards(*argc, *argv);
   PetscCall(PetscInitialize(argc, argv, NULL, NULL));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, size));
+  *rank = MatTestRank();
+  *size = MatTestSize();
   return PETSC_SUCCESS;
 }
 
@@ -154,11 +167,9 @@ static inline PetscErrorCode MatTestCreate(MPI_Comm comm, MatType type, PetscInt
    three or more */
 static inline PetscInt MatTestUneven(PetscInt N)
 {
-  PetscMPIInt rank, size;
-  PetscInt    weights = 0, first = 0, mine;
+  const PetscMPIInt rank = MatTestRank(), size = MatTestSize();
+  PetscInt          weights = 0, first = 0, mine;
 
-  MPI_Comm_rank(PETSC_COMM_WORLD, &rank);
-  MPI_Comm_size(PETSC_COMM_WORLD, &size);
   for (PetscMPIInt r = 0; r < size; r++) weights += size > 2 && r == size - 2 ? 0 : 1 + r;
   for (PetscMPIInt r = 0; r < rank; r++) first += size > 2 && r == size - 2 ? 0 : 1 + r;
   mine = size > 2 && rank == size - 2 ? 0 : 1 + rank;

@@ -68,14 +68,6 @@ static PetscBool PairsCounts;
 static PetscInt  PairsBlockSize = 1, PairsRoom;
 static PetscBool PairsShort; /* ours may lack memory, which is the error of the comparison then */
 
-static inline PetscMPIInt PairsSize(void)
-{
-  PetscMPIInt size;
-
-  MPI_Comm_size(PETSC_COMM_WORLD, &size);
-  return size;
-}
-
 /* true on all processes */
 static inline PetscErrorCode PairsAll(PetscBool *ok)
 {

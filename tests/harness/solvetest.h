@@ -439,12 +439,10 @@ static inline PetscErrorCode SolveBegin(int argc, char **argv)
 /* and its end, after which -mat_aijhybridgpu_view_counts has told; on several processes nothing is counted */
 static inline PetscErrorCode SolveEnd(PetscBool counted, int *code)
 {
-  long        made = -1, left = -1, solves = -1;
-  char        line[512] = "", *at;
-  FILE       *f;
-  PetscMPIInt rank;
+  long  made = -1, left = -1, solves = -1;
+  char  line[512] = "", *at;
+  FILE *f;
 
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(MatTestFinalize(code));
   PetscCall(PetscFinalize());
   f = fopen(CountsFile, "r");

@@ -80,7 +80,7 @@ static inline PetscErrorCode Mapping(Mat A)
   PetscCall(PetscMalloc1(end - start + 1, &idx));
   for (PetscInt r = start; r < end; r++) idx[r - start] = r;
   idx[end - start] = end % A->rmap->N;
-  PetscCall(ISLocalToGlobalMappingCreate(PETSC_COMM_WORLD, 1, end - start + (PairsSize() > 1), idx, PETSC_OWN_POINTER, &map));
+  PetscCall(ISLocalToGlobalMappingCreate(PETSC_COMM_WORLD, 1, end - start + (MatTestSize() > 1), idx, PETSC_OWN_POINTER, &map));
   PetscCall(MatSetLocalToGlobalMapping(A, map, map));
   PetscCall(ISLocalToGlobalMappingDestroy(&map));
   PetscFunctionReturn(PETSC_SUCCESS);

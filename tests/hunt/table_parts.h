@@ -31,11 +31,10 @@ static PetscErrorCode SubMatrixMoved(Hunt *h, int k, Mat A)
 /* every second row of all processes on the first one alone, and as many columns */
 static PetscErrorCode SubMatrixGathered(Hunt *h, int k, Mat A)
 {
-  PetscMPIInt rank;
-  IS          rows;
+  const PetscMPIInt rank = MatTestRank();
+  IS                rows;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(ISCreateStride(PETSC_COMM_WORLD, rank ? 0 : A->rmap->N / 2, 0, 2, &rows));
   PetscCall(MatCreateSubMatrix(A, rows, rows, REUSE, &h->made.m[k]));
   PetscCall(ISDestroy(&rows));
@@ -57,12 +56,11 @@ static PetscErrorCode SubMatrixAll(Hunt *h, int k, Mat A)
 /* two sequential parts of each process, with others' rows; again into the same */
 static PetscErrorCode SubMatrices(Hunt *h, int k, Mat A)
 {
-  PetscMPIInt rank;
-  IS          is[2], columns[2];
-  Mat        *sub;
+  const PetscMPIInt rank = MatTestRank();
+  IS                is[2], columns[2];
+  Mat              *sub;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(ISCreateStride(PETSC_COMM_SELF, A->rmap->N / 2, rank % 2, 2, &is[0]));
   PetscCall(ISCreateStride(PETSC_COMM_SELF, A->rmap->N, 0, 1, &is[1]));
   PetscCall(ISCreateStride(PETSC_COMM_SELF, A->cmap->N / 3, rank, 3, &columns[0]));
@@ -103,12 +101,11 @@ static PetscErrorCode SubMatricesMPI(Hunt *h, int k, Mat A)
 
 static PetscErrorCode MultiProcBlock(Hunt *h, int k, Mat A)
 {
-  PetscMPIInt rank;
-  MPI_Comm    sub;
-  Mat         B;
+  const PetscMPIInt rank = MatTestRank();
+  MPI_Comm          sub;
+  Mat               B;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   for (int way = 0; way < 2; way++) { /* each alone, and the first beside the others */
     PetscCallMPI(MPI_Comm_split(PETSC_COMM_WORLD, way ? rank > 0 : rank, rank, &sub));
     PetscCall(MatGetMultiProcBlock(A, sub, MAT_INITIAL_MATRIX, &B));
@@ -127,10 +124,10 @@ static PetscErrorCode Redundant(Hunt *h, int k, Mat A)
   Mat B;
 
   PetscFunctionBeginUser;
-  PetscCall(MatCreateRedundantMatrix(A, PairsSize(), MPI_COMM_NULL, MAT_INITIAL_MATRIX, &B));
+  PetscCall(MatCreateRedundantMatrix(A, MatTestSize(), MPI_COMM_NULL, MAT_INITIAL_MATRIX, &B));
   PetscCall(NoteMat(h, k, B));
   PetscCall(OtherValues(A, 0.75));
-  PetscCall(MatCreateRedundantMatrix(A, PairsSize(), MPI_COMM_NULL, MAT_REUSE_MATRIX, &B));
+  PetscCall(MatCreateRedundantMatrix(A, MatTestSize(), MPI_COMM_NULL, MAT_REUSE_MATRIX, &B));
   PetscCall(NoteMat(h, k, B));
   PetscCall(MatDestroy(&B));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -141,7 +138,7 @@ static PetscErrorCode SequentialStructure(Hunt *h, int k, Mat A)
   Mat B;
 
   PetscFunctionBeginUser;
-  PetscCheck(PairsSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
+  PetscCheck(MatTestSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
   PetscCall(MatGetSeqNonzeroStructure(A, &B));
   Note(h, k, (PetscReal)B->rmap->n);
   PetscCall(MatDestroySeqNonzeroStructure(&B));
@@ -233,7 +230,7 @@ static PetscErrorCode TransposePattern(Hunt *h, int k, Mat A)
   PetscCall(MatTransposeSymbolic(A, &B));
   Note(h, k, (PetscReal)B->rmap->N);
   Note(h, k, (PetscReal)B->cmap->n);
-  if (PairsSize() == 1) {
+  if (MatTestSize() == 1) {
     PetscCall(MatGetRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
     for (PetscInt q = 0; q < ia[n]; q++) Note(h, k, (PetscReal)ja[q]);
     PetscCall(MatRestoreRowIJ(B, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
@@ -250,7 +247,7 @@ static PetscErrorCode Locals(Hunt *h, int k, Mat A)
   PetscCount n;
 
   PetscFunctionBeginUser;
-  PetscCheck(PairsSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
+  PetscCheck(MatTestSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
   PetscCall(MatMPIAIJGetNumberNonzeros(A, &n));
   Note(h, k, (PetscReal)n);
   PetscCall(MatMPIAIJGetLocalMatMerge(A, MAT_INITIAL_MATRIX, &glob, &B));
@@ -276,8 +273,8 @@ static PetscErrorCode SumOfSequential(Hunt *h, int k, Mat A)
   Mat B, C;
 
   PetscFunctionBeginUser;
-  PetscCheck(PairsSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
-  PetscCall(MatCreateRedundantMatrix(A, PairsSize(), MPI_COMM_NULL, MAT_INITIAL_MATRIX, &B));
+  PetscCheck(MatTestSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
+  PetscCall(MatCreateRedundantMatrix(A, MatTestSize(), MPI_COMM_NULL, MAT_INITIAL_MATRIX, &B));
   PetscCall(MatScale(B, 2.0));
   PetscCall(MatCreateMPIAIJSumSeqAIJ(PETSC_COMM_WORLD, B, PETSC_DECIDE, PETSC_DECIDE, MAT_INITIAL_MATRIX, &C));
   PetscCall(NoteMat(h, k, C));
@@ -325,7 +322,7 @@ static PetscErrorCode OfBlocksMade(Hunt *h, int k, Mat A, PetscBool product, Pet
   PetscInt       *copy;
 
   PetscFunctionBeginUser;
-  PetscCheck(PairsSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
+  PetscCheck(MatTestSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
   PetscCall(MatMPIAIJGetSeqAIJ(A, &a, &b, &map));
   PetscCall(BlockAlone(a, product, values, &own[0]));
   PetscCall(BlockAlone(b, product, values, &own[1]));

@@ -295,7 +295,7 @@ static PetscErrorCode Views(Hunt *h, int k, Mat A)
     char        line[512];
 
     PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "No file");
-    if (formats[f] == PETSC_VIEWER_ASCII_MATRIXMARKET && PairsSize() > 1) continue;
+    if (formats[f] == PETSC_VIEWER_ASCII_MATRIXMARKET && MatTestSize() > 1) continue;
     PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
     PetscCall(PetscViewerPushFormat(viewer, formats[f]));
     PetscCall(MatView(A, viewer));
@@ -340,7 +340,7 @@ static PetscErrorCode Counts(Hunt *h, int k, Mat A)
   PetscCall(MatNorm(D, NORM_FROBENIUS, &norm));
   Note(h, k, norm);
   PetscCall(NoteMat(h, k, D));
-  if (PairsSize() == 1) {
+  if (MatTestSize() == 1) {
     PetscCall(MatSeqAIJGetMaxRowNonzeros(A, &n));
     Note(h, k, (PetscReal)n);
   }
@@ -403,7 +403,7 @@ static PetscErrorCode Coarsen(Hunt *h, int k, Mat A)
   const char *const types[] = {MATCOARSENMIS, MATCOARSENMISK, MATCOARSENHEM};
   /* before 3.22 the last takes any parallel type but the very mpiaij for a sequential one, and reads what is not
      there */
-  const size_t n = PETSC_STATIC_ARRAY_LENGTH(types) - (PETSC_VERSION_LT(3, 22, 0) && PairsSize() > 1);
+  const size_t n = PETSC_STATIC_ARRAY_LENGTH(types) - (PETSC_VERSION_LT(3, 22, 0) && MatTestSize() > 1);
 
   PetscFunctionBeginUser;
   for (size_t q = 0; q < n; q++) {

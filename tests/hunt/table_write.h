@@ -19,7 +19,7 @@ static PetscErrorCode BlockedLocal(Hunt *h, int k, Mat A)
 /* also of the next process's row, through the mapping */
 static PetscErrorCode ValuesLocal(Hunt *h, int k, Mat A)
 {
-  const PetscInt r[2] = {0, A->rmap->n - (PairsSize() == 1)}, c[3] = {2, 1, 0};
+  const PetscInt r[2] = {0, A->rmap->n - (MatTestSize() == 1)}, c[3] = {2, 1, 0};
   PetscScalar    v[6] = {1, 2, 3, 4, 5, 6};
 
   PetscFunctionBeginUser;
@@ -153,7 +153,7 @@ static PetscErrorCode ScaleLocal(Hunt *h, int k, Mat A)
 
   PetscFunctionBeginUser;
   PetscCall(Mapping(A));
-  PetscCall(VecCreateSeq(PETSC_COMM_SELF, A->cmap->n + (PairsSize() > 1), &v));
+  PetscCall(VecCreateSeq(PETSC_COMM_SELF, A->cmap->n + (MatTestSize() > 1), &v));
   PetscCall(VecSet(v, 1.5));
   PetscCall(MatDiagonalScaleLocal(A, v));
   PetscCall(VecDestroy(&v));
@@ -212,7 +212,7 @@ static PetscErrorCode UpdateArray(Hunt *h, int k, Mat A)
   PetscScalar *v;
 
   PetscFunctionBeginUser;
-  PetscCheck(PairsSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
+  PetscCheck(MatTestSize() > 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   PetscCall(PetscMalloc3(end - start + 1, &i, 5 * (end - start), &j, 5 * (end - start), &v));
   i[0] = 0;
@@ -276,7 +276,7 @@ static PetscErrorCode LocalCoordinates(Hunt *h, int k, Mat A)
 
   PetscFunctionBeginUser;
   PetscCall(Mapping(A));
-  for (PetscInt r = 0; r < A->rmap->n + (PairsSize() > 1) && n < 38; r++)
+  for (PetscInt r = 0; r < A->rmap->n + (MatTestSize() > 1) && n < 38; r++)
     for (PetscInt q = 0; q < 2; q++, n++) {
       i[n] = n == 3 ? -1 : r;
       j[n] = (r + 2 * q) % A->cmap->n;
@@ -312,7 +312,7 @@ static PetscErrorCode Flags(Hunt *h, int k, Mat A)
 static PetscErrorCode MoreRoom(Hunt *h, int k, Mat A)
 {
   PetscFunctionBeginUser;
-  PetscCheck(PairsSize() == 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
+  PetscCheck(MatTestSize() == 1, PETSC_COMM_WORLD, PETSC_ERR_SUP, "none");
   PetscCall(MatSeqAIJSetTotalPreallocation(A, 200));
   PetscCall(PairsWrite(A, WIDE, 2));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -352,7 +352,7 @@ static PetscErrorCode Solves(Hunt *h, int k, Mat F, PetscBool lu)
   PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &X));
   PetscCall(MatMatSolve(F, B, X));
   PetscCall(NoteMat(h, k, X));
-  if (lu && PairsSize() == 1) {
+  if (lu && MatTestSize() == 1) {
     PetscCall(MatConvert(B, k ? "aijhybridgpu" : MATAIJ, MAT_INITIAL_MATRIX, &S));
     PetscCall(MatMatSolve(F, S, X));
     PetscCall(NoteMat(h, k, X));

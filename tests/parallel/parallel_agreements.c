@@ -45,8 +45,7 @@ static PetscErrorCode Fill(Mat A, PetscBool interpolation, PetscScalar factor)
 
     PetscCall(MatSetValues(A, 1, &r, 3, cols, v, INSERT_VALUES));
   }
-  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -18,10 +18,9 @@ static PetscErrorCode Values(Mat A, Mat H, PetscScalar v[], PetscInt n, InsertMo
 {
   PetscInt           before, after;
   unsigned long long bytes = 0;
-  PetscMPIInt        size;
+  const PetscMPIInt  size  = MatTestSize();
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (PetscInt k = 0; k < n; k++) v[k] = (PetscScalar)((PetscReal)(MATTEST_NEXT(*s) % 1000) / 250.0 - 2.0);
   PetscCall(MatSetValuesCOO(A, v, mode));
   PetscCall(MatTestEventCount("HybCOOValues", &before));
@@ -47,14 +46,12 @@ static PetscErrorCode Test(PetscInt M, PetscInt N, PetscBool local, PetscBool lo
   static PetscInt    i[2][MAXIMUM], j[2][MAXIMUM];
   static PetscScalar v[MAXIMUM];
   Mat                A[2], B;
-  PetscMPIInt        rank, size;
+  const PetscMPIInt  rank = MatTestRank(), size = MatTestSize();
   PetscInt           start, end, n, mine = 0;
   PetscLayout        map;
   unsigned long      s = 1234567;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   s += 77 * (unsigned long)rank;
   n = lone ? (rank == size - 1 ? MAXIMUM : 0) : MAXIMUM / 2 + 100 * rank;
   for (int t = 0; t < 2; t++) {

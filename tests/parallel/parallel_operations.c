@@ -49,11 +49,10 @@ static PetscErrorCode Random(PetscInt M, PetscInt N, PetscInt row, PetscInt seed
 
 static PetscErrorCode CheckType(Mat A, const char *what)
 {
-  PetscMPIInt size;
-  PetscBool   ours;
+  const PetscMPIInt size = MatTestSize();
+  PetscBool         ours;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscObjectTypeCompare((PetscObject)A, size > 1 ? "mpiaijhybridgpu" : "seqaijhybridgpu", &ours));
   MatTestCheck(ours, what);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -82,10 +81,9 @@ static PetscErrorCode Products(void)
     {60, 60, 31, 60, 0,  0 },
     {60, 45, 45, 52, 52, 31}
   };
-  PetscMPIInt size;
+  const PetscMPIInt size = MatTestSize();
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (int t = 0; t < 6; t++) {
     Mat            a[3] = {NULL}, h[3] = {NULL}, o[3] = {NULL}, D = NULL, E = NULL;
     PetscErrorCode ierr;
@@ -186,15 +184,14 @@ static PetscErrorCode Transposes(Mat A, Mat H)
    values nor sends them again */
 static PetscErrorCode ResultsAsOperands(void)
 {
-  Mat           a[3], h[3], D[2], E[2]; /* A, P = A Q, A A; P^T A P and P^T (A A) */
-  Mat           q, hq;
-  PetscLogEvent event;
-  PetscMPIInt   size;
-  PetscBool     born, mirror;
+  Mat               a[3], h[3], D[2], E[2]; /* A, P = A Q, A A; P^T A P and P^T (A A) */
+  Mat               q, hq;
+  PetscLogEvent     event;
+  const PetscMPIInt size = MatTestSize();
+  PetscBool         born, mirror;
 
   PetscFunctionBeginUser;
   MatTestName = "results as operands";
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(MatTestOptionIs("-mat_aijhybridgpu_backend", "cuda", &born));
   /* then the parent's copies of blocks are of that type too, and the host's */
   PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_seqaij_type", &mirror));
@@ -258,17 +255,16 @@ static PetscErrorCode ResultsAsOperands(void)
    count for nothing */
 static PetscErrorCode Coordinates(void)
 {
-  const PetscInt M = 37, N = 41, n = 300;
-  PetscInt       i[300], j[300], ii[300], jj[300];
-  PetscScalar    v[300];
-  Mat            A, H, B;
-  PetscMPIInt    rank;
-  unsigned long  s;
+  const PetscInt    M = 37, N = 41, n = 300;
+  PetscInt          i[300], j[300], ii[300], jj[300];
+  PetscScalar       v[300];
+  Mat               A, H, B;
+  const PetscMPIInt rank = MatTestRank();
+  unsigned long     s;
 
   PetscFunctionBeginUser;
   MatTestName = "coordinates";
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  s = 99ul + 31ul * (unsigned long)rank;
+  s           = 99ul + 31ul * (unsigned long)rank;
   for (int k = 0; k < n; k++) {
     i[k] = (PetscInt)(Next(&s) % (unsigned long)M);
     j[k] = (PetscInt)(Next(&s) % (unsigned long)N);

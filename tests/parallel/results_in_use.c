@@ -306,12 +306,11 @@ static PetscErrorCode OneEntry(MatProductType type)
   Three             t;
   Mat               C;
   PetscErrorCode    ierr;
-  PetscMPIInt       rank;
+  const PetscMPIInt rank = MatTestRank();
   int               errors[2];
 
   PetscFunctionBeginUser;
   PetscCall(PetscSNPrintf(Name, sizeof(Name), "%s, one process sets an entry before the numeric phase", MatProductTypes[type]));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(Begin(Ours, type, &t));
   seen[0].n = seen[1].n = 0;
   PetscCall(NoteNorm(&seen[0], t.C));

@@ -87,8 +87,7 @@ static PetscErrorCode NoNumber(Pair *p)
 
     PetscCall(VecGetSize(p->b[side], &n));
     PetscCall(VecSetValue(p->b[side], n - 1, NAN, INSERT_VALUES));
-    PetscCall(VecAssemblyBegin(p->b[side]));
-    PetscCall(VecAssemblyEnd(p->b[side]));
+    PetscCall(VecTestAssemble(p->b[side]));
   }
   PetscCall(One(p, PETSC_TRUE, "NaN in b"));
   BOTH(RightHandSide(p->b[side], 1));
@@ -190,12 +189,11 @@ static PetscErrorCode Run(const char *name, PetscErrorCode (*run)(Pair *), Petsc
   PetscCall(Options(options, PETSC_TRUE));
   PetscCall(MatTestStencil(2, 24, PETSC_FALSE, 0.0, MATAIJ, &S));
   if (empty) { /* the last process has no rows */
-    IS          is;
-    Mat         all = S;
-    PetscMPIInt rank;
-    PetscInt    N, n;
+    IS                is;
+    Mat               all  = S;
+    const PetscMPIInt rank = MatTestRank();
+    PetscInt          N, n;
 
-    PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
     PetscCall(MatGetSize(S, &N, NULL));
     n = rank == SolveSize - 1 ? 0 : N / (SolveSize - 1) + (rank < N % (SolveSize - 1) ? 1 : 0);
     PetscCall(ISCreateStride(PETSC_COMM_WORLD, n, rank * (N / (SolveSize - 1)) + PetscMin(rank, N % (SolveSize - 1)), 1, &is));

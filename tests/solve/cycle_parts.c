@@ -108,8 +108,7 @@ static PetscErrorCode FillFirstRow(Mat R)
   PetscCall(MatSetOption(L, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatGetOwnershipRange(L, &first, NULL));
   for (PetscInt c = 0; !first && c < N; c++) PetscCall(MatSetValue(L, 0, c, 1e-4, INSERT_VALUES));
-  PetscCall(MatAssemblyBegin(L, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(L, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(L));
   PetscCall(MatAXPY(R, 1.0, L, DIFFERENT_NONZERO_PATTERN));
   PetscCall(MatDestroy(&L));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -526,9 +525,7 @@ static PetscErrorCode RowsOf(Pair *q, PetscInt n, PetscInt levels)
   }
   PetscCall(Twice(q, n > 1 ? MADE : WHATEVER, what));
   SIDES(side) {
-    PetscCall(MatDestroy(&q->A[side]));
-    PetscCall(VecDestroy(&q->x[side]));
-    PetscCall(VecDestroy(&q->b[side]));
+    PetscCall(MatTestDestroy(&q->A[side], &q->x[side], &q->b[side]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

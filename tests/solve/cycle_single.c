@@ -110,8 +110,7 @@ static PetscErrorCode Powers(Mat S)
   MatTestCheck(same, "of zero comes zero");
   PetscCall(RightHandSide(b, 1));
   PetscCall(VecSetValue(b, 3, NAN, INSERT_VALUES));
-  PetscCall(VecAssemblyBegin(b));
-  PetscCall(VecAssemblyEnd(b));
+  PetscCall(VecTestAssemble(b));
   PetscCall(PCApply(pc, b, y));
   {
     const PetscScalar *a;

@@ -162,13 +162,9 @@ static PetscErrorCode Case(Mat given, PetscScalar scale, PetscReal rtol, PetscIn
     }
   }
   for (int k = 0; k < 2; k++) {
-    PetscCall(KSPDestroy(&ksp[k]));
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(VecDestroy(&x[k]));
-    PetscCall(VecDestroy(&b[k]));
+    PetscCall(MatTestDestroy(&ksp[k], &A[k], &x[k], &b[k]));
   }
-  PetscCall(VecDestroy(&first));
-  PetscCall(VecDestroy(&residual));
+  PetscCall(MatTestDestroy(&first, &residual));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -176,7 +172,6 @@ int main(int argc, char **argv)
 {
   Mat         A;
   PetscMPIInt rank, size;
-  int         code = 0;
   char        name[64];
 
   PetscFunctionBeginUser;
@@ -206,7 +201,5 @@ int main(int argc, char **argv)
     PetscCall(MatDestroy(&A));
   } else
     MatTestSkipped++;
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -61,15 +61,13 @@ static PetscErrorCode Columns(KSP ksp, PetscInt N)
   PetscCall(MatCreateDense(PETSC_COMM_WORLD, PETSC_DECIDE, PETSC_DECIDE, N, 2, NULL, &B));
   PetscCall(MatSetRandom(B, NULL));
   PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &X));
-  PetscCall(MatAssemblyBegin(X, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(X, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(X));
   PetscCall(KSPSetUp(ksp));
   StepBegin(&step);
   PetscCall(KSPMatSolve(ksp, B, X));
   StepEnd(&step);
   if (StepEmulator && !Single) MatTestCheck(!Launches(&step, "DiaCopy") && !Launches(&step, "SellFill"), "copies that several columns do not read");
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&X));
+  PetscCall(MatTestDestroy(&B, &X));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -120,10 +118,7 @@ static PetscErrorCode Case(Mat given, PetscBool shapes, const char *name)
   memset(&step, 0, sizeof(step));
   PetscCall(Solve(ksp, b, x, &step, "a solve after columns"));
   for (int k = 0; k < 2; k++) {
-    PetscCall(KSPDestroy(&ksp[k]));
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(VecDestroy(&x[k]));
-    PetscCall(VecDestroy(&b[k]));
+    PetscCall(MatTestDestroy(&ksp[k], &A[k], &x[k], &b[k]));
   }
   PetscCall(VecDestroy(&first));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -154,8 +149,7 @@ static PetscErrorCode Shuffled(Mat A, Mat *B)
   PetscCall(ISCreateGeneral(PETSC_COMM_SELF, n, to, PETSC_OWN_POINTER, &rows));
   PetscCall(ISSetPermutation(rows));
   PetscCall(MatPermute(A, rows, rows, B));
-  PetscCall(ISDestroy(&rows));
-  PetscCall(PetscRandomDestroy(&rand));
+  PetscCall(MatTestDestroy(&rows, &rand));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -163,7 +157,6 @@ int main(int argc, char **argv)
 {
   Mat         A, B;
   PetscMPIInt rank, size;
-  int         code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestInitialize(&argc, &argv, &rank, &size));
@@ -186,7 +179,5 @@ int main(int argc, char **argv)
     PetscCall(MatDestroy(&A));
   } else
     MatTestSkipped++;
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

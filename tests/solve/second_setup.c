@@ -101,8 +101,7 @@ static PetscErrorCode Newton(Mat A, int steps, PetscBool solve, PetscBool counte
     if (counted) StepEnd(&Steps[1][s]);
   }
   PetscCall(KSPGetIterationNumber(ksp, its));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(VecDestroy(&b));
+  PetscCall(MatTestDestroy(&ksp, &b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -166,17 +165,14 @@ static PetscErrorCode Products(MatProductType type, PetscInt n)
   Check("product", Steps[0], type == MATPRODUCT_AtB ? 3 : STEPS);
   MatTestCheckSame(C[1], C[0], "the product");
   for (int k = 0; k < 2; k++) {
-    PetscCall(MatDestroy(&A[k]));
-    PetscCall(MatDestroy(&P[k]));
-    PetscCall(MatDestroy(&C[k]));
+    PetscCall(MatTestDestroy(&A[k], &P[k], &C[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 int main(int argc, char **argv)
 {
-  PetscInt n    = 14;
-  int      code = 0;
+  PetscInt n = 14;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
@@ -194,7 +190,5 @@ int main(int argc, char **argv)
   PetscCall(Products(MATPRODUCT_AB, n));
   PetscCall(Products(MATPRODUCT_AtB, n));
   PetscCall(Products(MATPRODUCT_PtAP, n));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -305,9 +305,6 @@ static PetscErrorCode Compare(Three *t, PetscInt columns, PetscInt gap, PetscInt
     PetscCall(MatCreateDense(PETSC_COMM_WORLD, n, PETSC_DECIDE, N, columns, NULL, &B[k]));
     PetscCall(MatCreateDense(PETSC_COMM_WORLD, n, PETSC_DECIDE, N, columns, NULL, &X[k]));
     if (gap) {
-      PetscMPIInt size;
-
-      PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
       PetscCall(MatTestDestroy(&B[k], &X[k]));
       for (int x = 0; x < 2; x++) {
         Mat *const M = x ? &X[k] : &B[k];
@@ -558,11 +555,10 @@ static PetscErrorCode Changes(void)
 /* matrices that make the method stop before it has converged */
 static PetscErrorCode Stops(void)
 {
-  PetscMPIInt size;
-  Three       t;
+  const PetscMPIInt size = MatTestSize();
+  Three             t;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   if (size > 1) PetscFunctionReturn(PETSC_SUCCESS); /* factorizations of parallel matrices need other packages */
   for (int way = 0; way < 2; way++) {
     MatTestName = way ? "a negative matrix" : "an indefinite matrix";
@@ -619,7 +615,6 @@ int main(int argc, char **argv)
 {
   PetscBool   cuda, errors = PETSC_FALSE;
   PetscMPIInt rank, size;
-  int         code = 1;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestInitialize(&argc, &argv, &rank, &size));
@@ -634,7 +629,5 @@ int main(int argc, char **argv)
     PetscCall(Changes());
     PetscCall(Stops());
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

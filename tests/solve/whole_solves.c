@@ -47,8 +47,7 @@ static PetscErrorCode Elasticity(PetscInt n, MatType type, Mat *A)
         }
     PetscCall(MatSetValuesBlocked(*A, 1, &p, 1, &p, diagonal, INSERT_VALUES));
   }
-  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -86,8 +85,7 @@ static PetscErrorCode Create(int which, MatType type, const char *solver, Proble
   PetscCall(MatCreateVecs(p->A, &p->x, &p->b));
   PetscCall(VecGetOwnershipRange(p->b, &start, &end));
   for (PetscInt r = start; r < end; r++) PetscCall(VecSetValue(p->b, r, (PetscScalar)(1.0 + (PetscReal)(r * 7 % 13) / 13), INSERT_VALUES));
-  PetscCall(VecAssemblyBegin(p->b));
-  PetscCall(VecAssemblyEnd(p->b));
+  PetscCall(VecTestAssemble(p->b));
   PetscCall(KSPCreate(PETSC_COMM_WORLD, &p->ksp));
   PetscCall(KSPSetOperators(p->ksp, p->A, p->A));
   PetscCall(KSPSetType(p->ksp, which == 5 ? KSPGMRES : KSPCG));
@@ -102,10 +100,7 @@ static PetscErrorCode Create(int which, MatType type, const char *solver, Proble
 static PetscErrorCode Destroy(Problem *p)
 {
   PetscFunctionBeginUser;
-  PetscCall(KSPDestroy(&p->ksp));
-  PetscCall(VecDestroy(&p->x));
-  PetscCall(VecDestroy(&p->b));
-  PetscCall(MatDestroy(&p->A));
+  PetscCall(MatTestDestroy(&p->ksp, &p->x, &p->b, &p->A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -168,7 +163,6 @@ int main(int argc, char **argv)
 {
   const char *const names[] = {"5 points", "9 points", "7 points", "27 points", "elasticity", "convection"}, *const solvers[] = {PCGAMG, PCJACOBI, PCASM};
   char name[64];
-  int  code = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Solves with MATAIJHYBRIDGPU against MATAIJ\n"));
@@ -222,8 +216,7 @@ int main(int argc, char **argv)
           for (PetscInt r = start; r < end; r += 17) PetscCall(MatSetValue(M, r, rows - 1 - r, -0.01, ADD_VALUES));
           for (PetscInt r = start; r < end; r++)
             if ((rows - 1 - r) % 17 == 0) PetscCall(MatSetValue(M, r, rows - 1 - r, -0.01, ADD_VALUES));
-          PetscCall(MatAssemblyBegin(M, MAT_FINAL_ASSEMBLY));
-          PetscCall(MatAssemblyEnd(M, MAT_FINAL_ASSEMBLY));
+          PetscCall(MatTestAssemble(M));
         }
         PetscCall(SolveBoth(&a, &h, "a larger pattern"));
       }
@@ -231,7 +224,5 @@ int main(int argc, char **argv)
       PetscCall(Destroy(&h));
     }
   }
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -191,7 +191,6 @@ int main(int argc, char **argv)
     MatTestName = name;
     PetscCall(RunMade(before, P, D));
   }
-  PetscCall(MatDestroy(&P));
-  PetscCall(MatDestroy(&D));
+  PetscCall(MatTestDestroy(&P, &D));
   return MatTestEnd();
 }

@@ -299,7 +299,7 @@ static PetscErrorCode CaseExact(void)
       PairsTolerance = ROUNDED(1e-11);
       same           = (PetscBool)(PetscAbsReal(p.found[0] - p.found[1]) < (PetscDefined(USE_REAL_SINGLE) ? 1e-3 : 1e-8));
       /* in parallel MatAIJGetLocalMat() takes what is not MATMPIAIJ by name for a sequential matrix: docs/differs.md */
-      if (ok && (what != 1 || PairsSize() == 1)) PetscCall(PairsCount(same, Exact[what], "what it finds"));
+      if (ok && (what != 1 || MatTestSize() == 1)) PetscCall(PairsCount(same, Exact[what], "what it finds"));
       PetscCall(PairDestroy(&p));
     }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -569,7 +569,7 @@ static PetscErrorCode CaseMAIJ(void)
       Pair      p;
       PetscBool ok;
 
-      if (way == 2 && N % (3 * PairsSize())) continue; /* processes have whole nodes */
+      if (way == 2 && N % (3 * MatTestSize())) continue; /* processes have whole nodes */
       PetscCall(PairMake(&p, kind, TRIDIAGONAL, N, N));
       p.arg[0] = way;
       if (way < 2)
@@ -622,16 +622,16 @@ static PetscErrorCode CaseMixedProducts(void)
 int main(int argc, char **argv)
 {
   static const Case cases[] = {
-    {"dense",           CaseDense,           1, 0},
-    {"kaij",            CaseKAIJ,            1, 0},
-    {"irk",             CaseIRK,             1, 0},
-    {"preconditioners", CasePreconditioners, 1, 0},
-    {"exact",           CaseExact,           1, 0},
-    {"promised",        CasePromised,        1, 0},
-    {"conversions",     CaseConversions,     1, 0},
-    {"maij",            CaseMAIJ,            1, 0},
-    {"mixedproducts",   CaseMixedProducts,   1, 0},
-    {"sell",            CaseSell,            1, 0},
+    CASE("dense", CaseDense, 1, 0),
+    CASE("kaij", CaseKAIJ, 1, 0),
+    CASE("irk", CaseIRK, 1, 0),
+    CASE("preconditioners", CasePreconditioners, 1, 0),
+    CASE("exact", CaseExact, 1, 0),
+    CASE("promised", CasePromised, 1, 0),
+    CASE("conversions", CaseConversions, 1, 0),
+    CASE("maij", CaseMAIJ, 1, 0),
+    CASE("mixedproducts", CaseMixedProducts, 1, 0),
+    CASE("sell", CaseSell, 1, 0),
   };
 
   return CasesMain(argc, argv, "Types beside MATAIJ's\n", cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases));

@@ -488,12 +488,11 @@ static PetscErrorCode Targets(MatType type, PetscBool derived, MatReuse reuse)
 /* Kronecker's product: PETSc's own takes a second factor of the very type seqaij alone */
 static PetscErrorCode Kronecker(void)
 {
-  Mat         M[2][2], C[2];
-  PetscMPIInt size;
+  Mat               M[2][2], C[2];
+  const PetscMPIInt size = MatTestSize();
 
   PetscFunctionBeginUser;
   MatTestName = "MatSeqAIJKron()";
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   if (size > 1) PetscFunctionReturn(PETSC_SUCCESS);
   for (int k = 0; k < 2; k++) {
     PetscCall(Base(k ? OURS : MATAIJ, 1, &M[k][0]));
@@ -537,12 +536,11 @@ static PetscErrorCode Option(Kind kind)
 /* the sequential type is another than that of a parallel matrix of one process */
 static PetscErrorCode Alone(void)
 {
-  Mat         A, B;
-  PetscMPIInt size;
-  PetscBool   same;
+  Mat               A, B;
+  const PetscMPIInt size = MatTestSize();
+  PetscBool         same;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   if (size > 1) PetscFunctionReturn(PETSC_SUCCESS);
   MatTestName = "a parallel matrix of one process into the sequential type";
   PetscCall(Base(MATMPIAIJ, 1, &A));

@@ -209,12 +209,11 @@ static PetscErrorCode Change(Mat M, int way, Mat other, PetscInt t)
 /* a program writes values that it holds, between products */
 static PetscErrorCode Held(Mat M[])
 {
-  Mat          own[2] = {M[0], M[1]};
-  PetscScalar *a[2];
-  PetscMPIInt  size;
+  Mat               own[2] = {M[0], M[1]};
+  PetscScalar      *a[2];
+  const PetscMPIInt size = MatTestSize();
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (int k = 0; k < 2; k++) {
     if (size > 1) PetscCall(MatMPIAIJGetSeqAIJ(M[k], &own[k], NULL, NULL));
     PetscCall(MatSeqAIJGetArray(own[k], &a[k]));
@@ -263,10 +262,9 @@ static char InfoName[64], InfoFile[80];
 /* How many copies this process has made says -info, into a file from here on */
 static PetscErrorCode CopiesBegin(void)
 {
-  PetscMPIInt rank;
+  const PetscMPIInt rank = MatTestRank();
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(PetscSNPrintf(InfoName, sizeof(InfoName), "/tmp/products_ordered-%d", (int)getpid()));
   PetscCall(PetscSNPrintf(InfoFile, sizeof(InfoFile), "%s.%d", InfoName, rank)); /* as PETSc calls it */
   PetscCall(PetscInfoSetFile(InfoName, "w"));

@@ -85,7 +85,7 @@ static PetscErrorCode Compare(Pair *p, PetscInt64 *was)
   same = all = (PetscBool)(pattern == *was);
   PetscCall(PairsAll(&all));
   if (!all && moved[0]) PetscCall(PairsCount(moved[1], Name, "pattern's state moved with the pattern"));
-  if (PairsSize() == 1 && same && !moved[0]) PetscCall(PairsCount((PetscBool)!moved[1], Name, "pattern's state stays with the pattern"));
+  if (MatTestSize() == 1 && same && !moved[0]) PetscCall(PairsCount((PetscBool)!moved[1], Name, "pattern's state stays with the pattern"));
   *was = pattern;
   for (int k = 0; k < 2; k++) PetscCall(SeenGet(p->m[k], &p->before[k]));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -128,7 +128,7 @@ static PetscErrorCode TestSum(Kind by, Kind bx, Pattern py, Pattern px, MatStruc
     /* MATAIJ reads past its coordinates where there are more entries now, and before 3.21 has none in the matrix
        that took the other's place */
     goeson = Within(px, py);
-    if (PETSC_VERSION_LT(3, 21, 0) && (str == DIFFERENT_NONZERO_PATTERN || (str == UNKNOWN_NONZERO_PATTERN && (py != px || PairsSize() > 1)))) goeson = PETSC_FALSE;
+    if (PETSC_VERSION_LT(3, 21, 0) && (str == DIFFERENT_NONZERO_PATTERN || (str == UNKNOWN_NONZERO_PATTERN && (py != px || MatTestSize() > 1)))) goeson = PETSC_FALSE;
     if (!goeson) continue;
     for (int k = 0; k < 2; k++) QUIETLY(y.error[k], PairsWriteCOO(y.m[k], py, 5, INSERT_VALUES));
     PetscCall(Compare(&y, &was));
@@ -150,7 +150,7 @@ static PetscErrorCode TestOptions(void)
   PetscFunctionBeginUser;
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(options); k++)
     for (int str = 0; str < 4; str++) {
-      if (str == SAME_NONZERO_PATTERN || PairsSize() > 1) continue;
+      if (str == SAME_NONZERO_PATTERN || MatTestSize() > 1) continue;
       PetscCall(TestSum(BORN, BORN, NODIAGONAL, TRIDIAGONAL, (MatStructure)str, PETSC_FALSE, 1.0, options[k], PETSC_TRUE));
       PetscCall(TestSum(PRODUCT, HOSTMADE, NODIAGONAL, WIDE, (MatStructure)str, PETSC_FALSE, 2.0, options[k], PETSC_FALSE));
       PetscCall(TestSum(BORN, PRODUCT, WIDE, TRIDIAGONAL, (MatStructure)str, PETSC_TRUE, 0.0, options[k], PETSC_FALSE));
@@ -169,7 +169,7 @@ static PetscErrorCode TestRefused(void)
 
   PetscFunctionBeginUser;
   MatTestName = "SAME of other patterns, aliases";
-  if (Device && PairsSize() == 1) {
+  if (Device && MatTestSize() == 1) {
     PetscCall(PairsMakeCOO("aijhybridgpu", TRIDIAGONAL, ROWS, ROWS, &Y));
     PetscCall(PairsMakeCOO("aijhybridgpu", WIDE, ROWS, ROWS, &X));
     PetscCall(MatConvert(Y, MATAIJ, MAT_INITIAL_MATRIX, &B));
@@ -266,7 +266,7 @@ static PetscErrorCode TestEuler(void)
     QUIETLY(error, TSSolve(ts, u[k]));
     MatTestCheck(!error, k ? "ours, all steps" : "MATAIJ, all steps");
     PetscCall(MatGetNonzeroState(A, &nonzero[1]));
-    if (PairsSize() == 1) MatTestCheck(nonzero[1] == nonzero[0], "the Jacobian's pattern is what it was");
+    if (MatTestSize() == 1) MatTestCheck(nonzero[1] == nonzero[0], "the Jacobian's pattern is what it was");
     PetscCall(MatTestDestroy(&ts, &A, &B, &C));
   }
   VecTestCheckSame(u[1], u[0], "the solution");
@@ -325,7 +325,7 @@ static PetscErrorCode TestSaidBefore(void)
   }
   /* Coordinates come in the first and the third one. Of a parallel MATAIJ the second ones' pattern has by chance the
      number of the first ones'. */
-  for (int round = 0; round < (PairsSize() > 1 ? 2 : 4); round++) {
+  for (int round = 0; round < (MatTestSize() > 1 ? 2 : 4); round++) {
     for (int k = 0; k < 2; k++) {
       if (round % 2 == 0) PetscCall(PairsPatternCOO(A[k], round < 2 ? TRIDIAGONAL : WIDE));
       PetscCall(MatSetOption(A[k], MAT_SYMMETRIC, PETSC_TRUE));
@@ -453,18 +453,18 @@ int main(int argc, char **argv)
             /* some of all */
             if ((py * 7 + px * 3 + str + by + 2 * bx) % (by == BORN && bx <= BORN ? 2 : 23)) continue;
             if ((py + px + str + by + bx) % Every) continue;
-            if (PairsSize() > 1 && (by > BORN || bx > BORN || (py * 7 + px * 3 + by + bx) % 5)) continue;
+            if (MatTestSize() > 1 && (by > BORN || bx > BORN || (py * 7 + px * 3 + by + bx) % 5)) continue;
             PetscCall(TestSum((Kind)by, (Kind)bx, (Pattern)py, (Pattern)px, (MatStructure)str, (PetscBool)((py + px) % 2), -1.5, MAT_OPTION_MIN, (PetscBool)((py + by) % 2)));
           }
   PetscCall(TestOptions());
   PetscCall(TestRefused());
   PetscCall(TestSaidBefore());
-  if (PairsSize() == 1) PetscCall(TestRefilled());
+  if (MatTestSize() == 1) PetscCall(TestRefilled());
 #if PETSC_VERSION_LT(3, 19, 0)
   for (int k = 0; k < 4; k++) PetscCall(TestGraphOf((PetscBool)(k & 1), (PetscBool)(k / 2)));
 #endif
   /* MATAIJ reads coordinates that are gone, as above */
-  if (PairsSize() == 1 || PETSC_VERSION_GE(3, 21, 0)) PetscCall(TestEuler());
+  if (MatTestSize() == 1 || PETSC_VERSION_GE(3, 21, 0)) PetscCall(TestEuler());
   PetscCall(TestGraph());
   PetscCall(MatNullSpaceDestroy(&Constant));
   return MatTestEnd();

@@ -408,14 +408,13 @@ static PetscErrorCode CheckResults(void)
    derived from AIJ, for which PETSc makes a new matrix */
 static PetscErrorCode CheckAttachments(void)
 {
-  PetscMPIInt       size;
+  const PetscMPIInt size    = MatTestSize();
   const char *const types[] = {MATAIJ, "aijhybridgpu", MATAIJPERM, "aijhybridgpu", MATAIJSELL, "aijhybridgpu"};
   Mat               A, same, B;
   MatNullSpace      nullspace, got;
   const char       *text;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   MatTestName = "conversion in place";
   PetscCall(MatTestStencil(2, 6, PETSC_FALSE, 0.2, "aijhybridgpu", &A));
   PetscCall(MatNullSpaceCreate(PETSC_COMM_WORLD, PETSC_TRUE, 0, NULL, &nullspace));

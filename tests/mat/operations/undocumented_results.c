@@ -78,7 +78,7 @@ static PetscErrorCode CaseShift(void)
           char      name[128];
 
           /* MATAIJ's state after coordinates is not its blocks' sum */
-          if (PETSC_VERSION_LT(3, 22, 0) && PairsSize() > 1 && kind == BORN) continue;
+          if (PETSC_VERSION_LT(3, 22, 0) && MatTestSize() > 1 && kind == BORN) continue;
           PetscCall(PairMake(&p, kind, patterns[q], N, N));
           PetscCall(Adorn(&p));
           for (int k = 0; k < 2; k++) {
@@ -115,13 +115,7 @@ static PetscErrorCode Relax(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode CaseRelax(void)
-{
-  static const char *const names[] = {"forward", "backward", "symmetric", "a duplicate, forward", "a duplicate, backward", "a duplicate, symmetric", "scaled, forward", "scaled, backward", "scaled, symmetric"};
-  const Each               each    = {"MatSOR", names, NODES, N, N, 0, 9, Relax, PairsFound, PETSC_FALSE};
-
-  return PairsEach(&each);
-}
+static const char *const RelaxNames[] = {"forward", "backward", "symmetric", "a duplicate, forward", "a duplicate, backward", "a duplicate, symmetric", "scaled, forward", "scaled, backward", "scaled, symmetric"};
 
 /* It orders and colors them together too, whoever made the matrix, and after a conversion to its type */
 static PetscErrorCode GoByNodes(Pair *p, int k)
@@ -172,7 +166,7 @@ static PetscErrorCode GoByNodes(Pair *p, int k)
 static PetscErrorCode CaseNodes(void)
 {
   static const char *const names[] = {"nested dissection", "Cuthill-McKee", "a coloring", "MatSOR of a duplicate that shares", "MatSOR of a duplicate without values", "MatSOR after MatConvert", "MatSOR after MatConvert in place"};
-  const Each               each    = {"by nodes", names, NODES, N, N, PairsSize() > 1 ? 3 : 0, 7, GoByNodes, PairsFound, PETSC_FALSE};
+  const Each               each    = {"by nodes", names, NODES, N, N, MatTestSize() > 1 ? 3 : 0, 7, GoByNodes, PairsFound, PETSC_FALSE};
 
   return PairsEach(&each);
 }
@@ -194,7 +188,7 @@ static PetscErrorCode NodesAgain(Pair *p, int k)
   /* so it is left out in old releases, where a matrix without entries that coordinates made says nothing either */
   if (before[p->arg[0] % 4] == EMPTY && (p->arg[1] == PRODUCT || PETSC_VERSION_LT(3, 22, 0))) PetscFunctionReturn(PETSC_SUCCESS);
   /* of the first and the last column a process between the others has none in its own block */
-  if (before[p->arg[0] % 4] == LAST && p->arg[1] == PRODUCT && PairsSize() > 2) PetscFunctionReturn(PETSC_SUCCESS);
+  if (before[p->arg[0] % 4] == LAST && p->arg[1] == PRODUCT && MatTestSize() > 2) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PairsMake((Kind)p->arg[1], before[p->arg[0] % 4], type, N, N, &A));
   p->out[k] = A;
   PetscCall(MatGetOwnershipRange(A, &start, &end));
@@ -240,7 +234,7 @@ static PetscErrorCode NodesAgain(Pair *p, int k)
   PetscCall(VecSet(b, 1.0));
   PetscCall(MatSOR(A, b, 1.0, (MatSORType)(SOR_LOCAL_SYMMETRIC_SWEEP | SOR_ZERO_INITIAL_GUESS), 0.0, 1, 1, p->x[k]));
   PetscCall(VecDestroy(&b));
-  if (PairsSize() == 1) {
+  if (MatTestSize() == 1) {
     const PetscInt *found;
 
     PetscCall(MatGetOrdering(A, MATORDERINGRCM, &rows, &columns));
@@ -256,7 +250,7 @@ static PetscErrorCode NodesAgain(Pair *p, int k)
    of a parallel matrix frees an address that nothing allocated */
 static PetscBool NewEntriesCrash(void)
 {
-  return (PetscBool)(PETSC_VERSION_LT(3, 22, 0) && PairsSize() > 1);
+  return (PetscBool)(PETSC_VERSION_LT(3, 22, 0) && MatTestSize() > 1);
 }
 
 #define FROM(what) what ", from none", what ", from nodes", what ", from no entries", what ", from two columns"
@@ -344,9 +338,9 @@ static PetscErrorCode CaseParts(void)
   const Kind kinds[] = {HOSTMADE, BORN};
 
   PetscFunctionBeginUser;
-  if (PairsSize() > 1) (void)alarm(60); /* where one process has an error, the others wait */
+  if (MatTestSize() > 1) (void)alarm(60); /* where one process has an error, the others wait */
   for (int q = 0; q < 2; q++)
-    for (PetscInt op = 0; op<4; op += PairsSize()> 1 ? 3 : 1) /* of the others MATAIJ of 3.26 waits for ever */
+    for (PetscInt op = 0; op<4; op += MatTestSize()> 1 ? 3 : 1) /* of the others MATAIJ of 3.26 waits for ever */
       for (int order = 0; order < 4; order++) {
         Pair      p;
         PetscBool ok;
@@ -399,13 +393,6 @@ static PetscErrorCode NewCoordinates(Pair *p, int k)
   PetscCall(MatSetValuesCOO(A, v, INSERT_VALUES));
   if (p->arg[0] & 4) PetscCall(MatSetValuesCOO(A, v, INSERT_VALUES));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode CaseNewCoordinates(void)
-{
-  const Each each = {"claims over new coordinates", NULL, TRIDIAGONAL, N, N, 0, 8, NewCoordinates, NULL, PETSC_FALSE};
-
-  return PairsEach(&each);
 }
 
 /* The first assembly of what operations have made moves the state of the pattern as little as MATAIJ's does */
@@ -483,13 +470,7 @@ static PetscErrorCode PartAgain(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode CasePartsAgain(void)
-{
-  static const char *const names[] = {"the same columns", "the same columns, listed", "of a duplicate", "of a duplicate, listed", "columns before", "columns before, listed", "columns behind", "columns behind, listed", "another matrix", "another matrix, listed"};
-  const Each               each    = {"a part again", names, TRIDIAGONAL, N, N, 0, 10, PartAgain, PairsFound, PETSC_FALSE};
-
-  return PairsEach(&each);
-}
+static const char *const PartNames[] = {"the same columns", "the same columns, listed", "of a duplicate", "of a duplicate, listed", "columns before", "columns before, listed", "columns behind", "columns behind, listed", "another matrix", "another matrix, listed"};
 
 /* a duplicate has never been assembled: its first assembly ends no claims, and MatResetPreallocation() of it is
    nothing */
@@ -507,35 +488,30 @@ static PetscErrorCode FromDuplicate(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode CaseDuplicates(void)
-{
-  static const char *const names[] = {"as it is", "assembled", "MatResetPreallocation"};
-  const Each               each    = {"a duplicate", names, TRIDIAGONAL, N, N, 0, 3, FromDuplicate, NULL, PETSC_FALSE};
+static const char *const DuplicateNames[] = {"as it is", "assembled", "MatResetPreallocation"};
 
-  return PairsEach(&each);
-}
+/* euler: on several processes MATAIJ's coordinates are lost */
+static const Case Cases[] = {
+  CASE("equalpatterns", CaseEqualPatterns, 1, 0),
+  CASE("euler", CaseEuler, 1, 1),
+  CASE("claims", CaseClaims, 1, 0),
+  CASE("nosubset", CaseNoSubset, 1, 0),
+  CASE("aggregation", CaseAggregation, 1, 1),
+  CASE("wild", CaseWild, 1, 0),
+  CASE("transposeinplace", CaseTransposeInPlace, 1, 0),
+  CASE("shift", CaseShift, 1, 0),
+  CASE_EACH("duplicates", 1, 0, "a duplicate", DuplicateNames, TRIDIAGONAL, N, N, 0, 3, FromDuplicate, NULL, PETSC_FALSE),
+  CASE_EACH("relax", 1, 0, "MatSOR", RelaxNames, NODES, N, N, 0, 9, Relax, PairsFound, PETSC_FALSE),
+  CASE("nodes", CaseNodes, 1, 0),
+  CASE("renewed", CaseNodesAgain, 1, 0),
+  CASE("optionskept", CaseOptionsKept, 1, 0),
+  CASE("firstassembly", CaseFirstAssembly, 1, 0),
+  CASE_EACH("newcoordinates", 1, 0, "claims over new coordinates", NULL, TRIDIAGONAL, N, N, 0, 8, NewCoordinates, NULL, PETSC_FALSE),
+  CASE_EACH("partsagain", 1, 1, "a part again", PartNames, TRIDIAGONAL, N, N, 0, 10, PartAgain, PairsFound, PETSC_FALSE),
+  CASE("parts", CaseParts, 1, 0),
+};
 
 int main(int argc, char **argv)
 {
-  static const Case cases[] = {
-    {"equalpatterns",    CaseEqualPatterns,    1, 0},
-    {"euler",            CaseEuler,            1, 1}, /* MATAIJ's coordinates are lost on several */
-    {"claims",           CaseClaims,           1, 0},
-    {"nosubset",         CaseNoSubset,         1, 0},
-    {"aggregation",      CaseAggregation,      1, 1},
-    {"wild",             CaseWild,             1, 0},
-    {"transposeinplace", CaseTransposeInPlace, 1, 0},
-    {"shift",            CaseShift,            1, 0},
-    {"duplicates",       CaseDuplicates,       1, 0},
-    {"relax",            CaseRelax,            1, 0},
-    {"nodes",            CaseNodes,            1, 0},
-    {"renewed",          CaseNodesAgain,       1, 0},
-    {"optionskept",      CaseOptionsKept,      1, 0},
-    {"firstassembly",    CaseFirstAssembly,    1, 0},
-    {"newcoordinates",   CaseNewCoordinates,   1, 0},
-    {"parts",            CaseParts,            1, 0},
-    {"partsagain",       CasePartsAgain,       1, 1},
-  };
-
-  return CasesMain(argc, argv, "Results beside MATAIJ's\n", cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases));
+  return CasesMain(argc, argv, "Results beside MATAIJ's\n", Cases, (int)PETSC_STATIC_ARRAY_LENGTH(Cases));
 }

@@ -206,7 +206,7 @@ static PetscErrorCode CaseClaims(void)
   for (Kind kind = HOSTMADE; kind < KINDS; kind++)
     for (PetscInt op = 0; op < 2 && PairsWanted(kind); op++)
       for (PetscInt s = 0; s < 2; s++)
-        for (PetscInt x = PairsSize() > 1 ? 2 : 0; x < 4; x++) {
+        for (PetscInt x = MatTestSize() > 1 ? 2 : 0; x < 4; x++) {
           Pair      p;
           PetscBool ok;
           char      name[128];
@@ -230,7 +230,7 @@ static PetscErrorCode CaseNoSubset(void)
   PetscFunctionBeginUser;
   for (Kind kind = HOSTMADE; kind < KINDS; kind++)
     for (PetscInt op = 0; op < 2 && PairsWanted(kind); op++)
-      for (PetscInt let = PairsSize() > 1 ? 2 : 0; let < 3; let++)
+      for (PetscInt let = MatTestSize() > 1 ? 2 : 0; let < 3; let++)
         for (Kind other = HOSTMADE; other <= BORN; other++) {
           Pair      p;
           PetscBool ok;

@@ -50,15 +50,13 @@ static PetscErrorCode Vector(PetscInt n, PetscInt N, Vec *v)
 /* 40 rows of five entries; one process has more of `other` than of the matrix */
 static PetscErrorCode Try(Case c, MatType type, PetscErrorCode *error, Vec *result)
 {
-  const PetscInt N = 40;
-  PetscMPIInt    rank, size;
-  PetscInt       start, end;
-  Mat            A;
-  Vec            x, b, less, other;
+  const PetscInt    N    = 40;
+  const PetscMPIInt rank = MatTestRank(), size = MatTestSize();
+  PetscInt          start, end;
+  Mat               A;
+  Vec               x, b, less, other;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(MatTestRoom(type, PETSC_DECIDE, PETSC_DECIDE, N, N, 5, &A, &start, &end));
   for (PetscInt r = start; r < end; r++)
     for (PetscInt k = 0; k < 5; k++) PetscCall(MatSetValue(A, r, (r + k * k) % N, (PetscScalar)(1 + (r + k) % 5), INSERT_VALUES));

@@ -16,9 +16,6 @@ TEST np=1 @emulated -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1 
 
 #define N 24
 
-static PetscReal Sum[2];   /* what was read by pointers */
-static PetscInt  Rows = N; /* of matrices of the cases that go through all kinds */
-
 /* What follows: writes by entries and by operations, and uses, that find any state that was left behind */
 static PetscErrorCode GoOn(Pair *p, int k)
 {
@@ -62,30 +59,10 @@ static PetscErrorCode ThenGoOn(Pair *p, const char *name)
   PetscBool ok;
 
   PetscFunctionBeginUser;
-  for (int k = 0; k < 2; k++) p->found[k] = Sum[k];
-  Sum[0] = Sum[1] = 0;
   PetscCall(PairsFound(p, name));
   PetscCall(PetscSNPrintf(then, sizeof(then), "%s, and then", name));
   PetscCall(PairApply(p, GoOn, then, &ok));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Load(Pair *, int);
-static PetscErrorCode EachKind(const char *what, Pattern pattern, PetscErrorCode (*op)(Pair *, int), PetscInt first, PetscInt ways)
-{
-  /* a header's states, or in parallel its new blocks' sum */
-  const PetscBool fresh = (PetscBool)(op == Header || (op == Load && PairsSize() > 1));
-  const Each      each  = {what, NULL, pattern, Rows, Rows, first, ways, op, ThenGoOn, fresh};
-
-  PetscFunctionBeginUser;
-  Sum[0] = Sum[1] = 0;
-  PetscCall(PairsEach(&each));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode CaseHeader(void)
-{
-  return EachKind("MatHeaderReplace", TRIDIAGONAL, Header, 0, 4);
 }
 
 /* finite differences, several times, of a function whose Jacobian is another each time */
@@ -162,13 +139,7 @@ static PetscErrorCode Columns(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode CaseColumns(void)
-{
-  static const char *const names[] = {"no more", "and assembly"};
-  const Each               each    = {"MatSeqAIJSetColumnIndices", names, TRIDIAGONAL, N, N, 0, 2, Columns, NULL, PETSC_FALSE};
-
-  return PairsEach(&each);
-}
+static const char *const ColumnsNames[] = {"no more", "and assembly"};
 
 /* one pointer, got once, written before each assembly */
 static PetscErrorCode CaseHeld(void)
@@ -218,13 +189,6 @@ static PetscErrorCode Reset(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode CaseReset(void)
-{
-  const Each each = {"MatResetPreallocation", NULL, TRIDIAGONAL, N, N, 0, 2, Reset, NULL, PETSC_FALSE};
-
-  return PairsEach(&each);
-}
-
 /* another matrix's file is loaded over this one */
 static char           File[PETSC_MAX_PATH_LEN];
 static PetscErrorCode Load(Pair *p, int k)
@@ -240,15 +204,16 @@ static PetscErrorCode Load(Pair *p, int k)
 
 static PetscErrorCode CaseLoad(void)
 {
-  const Pattern patterns[] = {TRIDIAGONAL, WIDE, NODIAGONAL};
-  PetscMPIInt   rank;
-  int           id = (int)getpid();
+  const Pattern     patterns[] = {TRIDIAGONAL, WIDE, NODIAGONAL};
+  const PetscMPIInt rank       = MatTestRank();
+  int               id         = (int)getpid();
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCallMPI(MPI_Bcast(&id, 1, MPI_INT, 0, PETSC_COMM_WORLD));
   PetscCall(PetscSNPrintf(File, sizeof(File), "/tmp/lent_arrays-%d.bin", id));
   for (int q = 0; q < 3; q++) {
+    /* in parallel its states are its new blocks' sum */
+    const Each     each = {q ? "MatLoad of another pattern" : "MatLoad", NULL, TRIDIAGONAL, N, N, q, q + 1, Load, ThenGoOn, (PetscBool)(MatTestSize() > 1)};
     Mat            A;
     PetscViewer    viewer;
     PetscLogDouble before, after;
@@ -262,9 +227,9 @@ static PetscErrorCode CaseLoad(void)
     PetscCall(PetscViewerFileSetName(viewer, File));
     PetscCall(MatView(A, viewer));
     PetscCall(MatTestDestroy(&viewer, &A));
-    PetscCall(EachKind(q ? "MatLoad of another pattern" : "MatLoad", TRIDIAGONAL, Load, q, q + 1));
+    PetscCall(PairsEach(&each));
     PetscCall(PetscMallocGetCurrentUsage(&before)); /* 0 without -malloc_debug */
-    PetscCall(EachKind(q ? "MatLoad of another pattern" : "MatLoad", TRIDIAGONAL, Load, q, q + 1));
+    PetscCall(PairsEach(&each));
     PetscCall(PetscMallocGetCurrentUsage(&after));
     if (before != after) PetscCall(PetscPrintf(PETSC_COMM_SELF, "%g bytes before, %g after\n", before, after));
     PetscCall(PairsCount((PetscBool)(before == after), "MatLoad", "memory that nobody gives back"));
@@ -353,24 +318,14 @@ static PetscErrorCode HeldRow(Pair *p, int k)
   PetscFunctionBeginUser;
   if (p->arg[0] & 2) PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
   PetscCall(MatGetOwnershipRange(A, &start, &end));
-  Sum[k] = 0;
-  for (PetscInt q = 0; q < 8 / PairsSize(); q++) { /* the same number of assemblies everywhere */
+  for (PetscInt q = 0; q < 8 / MatTestSize(); q++) { /* the same number of assemblies everywhere */
     row = start + 3 * q;
     PetscCall(MatGetRow(A, row, &n, &c, &v));
     PetscCall(MatSetValues(A, 1, &row, n, c, p->arg[0] & 1 ? v : w, p->arg[0] & 1 ? ADD_VALUES : INSERT_VALUES));
-    for (PetscInt e = 0; e < n; e++) Sum[k] += PetscRealPart(v[e]) * (PetscReal)(1 + c[e]);
+    for (PetscInt e = 0; e < n; e++) p->found[k] += PetscRealPart(v[e]) * (PetscReal)(1 + c[e]);
     PetscCall(MatRestoreRow(A, row, &n, &c, &v));
     PetscCall(MatTestAssemble(A));
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode CaseHeldRow(void)
-{
-  PetscFunctionBeginUser;
-  Rows = 2000; /* memory of some size is given back to the system at once */
-  PetscCall(EachKind("a row that is held", TRIDIAGONAL, HeldRow, 0, 4));
-  Rows = N;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -397,11 +352,6 @@ static PetscErrorCode HeldRowIJ(Pair *p, int k)
   }
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode CaseHeldRowIJ(void)
-{
-  return EachKind("MatGetRowIJ that is held", TRIDIAGONAL, HeldRowIJ, 0, 2);
 }
 
 /* values that are read where they lie while entries are set; with way 2 and 3 they are written there, too */
@@ -436,15 +386,6 @@ static PetscErrorCode HeldArray(Pair *p, int k)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode CaseHeldArray(void)
-{
-  PetscFunctionBeginUser;
-  Rows = 2000;
-  PetscCall(EachKind("values that are held", TRIDIAGONAL, HeldArray, 0, 8));
-  Rows = N;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* values, or a row of them, of a matrix that is converted in place: they stay where they are, and are given back to
    what it is then. With way 2 and 3 it goes to and fro. */
 static PetscErrorCode HeldConverted(Pair *p, int k)
@@ -466,7 +407,7 @@ static PetscErrorCode HeldConverted(Pair *p, int k)
       PetscCall(MatConvert(D, k ? "aijhybridgpu" : MATAIJ, MAT_INPLACE_MATRIX, &D));
       PetscCall(MatTestUse(D));
     }
-    for (PetscInt e = 0; e < n; e++) Sum[k] += PetscRealPart(v[e]) * (PetscReal)(1 + e + (c ? c[e] : 0));
+    for (PetscInt e = 0; e < n; e++) p->found[k] += PetscRealPart(v[e]) * (PetscReal)(1 + e + (c ? c[e] : 0));
     if (p->arg[0] & 1)
       PetscCall(MatRestoreRow(D, row, &n, &c, &v));
     else
@@ -476,11 +417,6 @@ static PetscErrorCode HeldConverted(Pair *p, int k)
   PetscCall(MatTestUse(D));
   PetscCall(MatDestroy(&D));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode CaseHeldConverted(void)
-{
-  return EachKind("what is held over MatConvert", TRIDIAGONAL, HeldConverted, 0, 4);
 }
 
 /* of a parallel matrix's blocks */
@@ -504,11 +440,6 @@ static PetscErrorCode HeldBlock(Pair *p, int k)
   }
   PetscCall(PetscObjectStateIncrease((PetscObject)A));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode CaseHeldBlock(void)
-{
-  return EachKind("blocks' values that are held", TRIDIAGONAL, HeldBlock, 0, 2);
 }
 
 /* blocks' values that are held, to read or to write, while rows of the whole become zero: the pattern is kept */
@@ -539,7 +470,7 @@ static PetscErrorCode HeldZeroRows(Pair *p, int k)
   else
     PetscCall(MatZeroRows(A, 3, rows, 2.5, NULL, NULL));
   for (int b = 0; b < 2; b++) {
-    for (PetscInt q = 0; q < (PetscInt)info[b].nz_used; q++) Sum[k] += PetscRealPart(a[b][q]) * (PetscReal)(1 + q + 100 * b);
+    for (PetscInt q = 0; q < (PetscInt)info[b].nz_used; q++) p->found[k] += PetscRealPart(a[b][q]) * (PetscReal)(1 + q + 100 * b);
     if (write) {
       for (PetscInt q = 0; q < (PetscInt)info[b].nz_used; q += 2) w[b][q] = 2.0 * w[b][q] + 1.0;
       PetscCall(MatSeqAIJRestoreArray(block[b], &w[b]));
@@ -548,11 +479,6 @@ static PetscErrorCode HeldZeroRows(Pair *p, int k)
   }
   if (write) PetscCall(PetscObjectStateIncrease((PetscObject)A));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode CaseHeldZeroRows(void)
-{
-  return EachKind("blocks' values held over zero rows", TRIDIAGONAL, HeldZeroRows, 0, 4);
 }
 
 /* the columns of all rows, held while the arrays under them go to AIJ: by conversion, by a coloring for finite
@@ -590,15 +516,10 @@ static PetscErrorCode HeldPattern(Pair *p, int k)
   }
   PetscCall(MatTestUse(D));
   for (PetscInt r = 0; r < rows; r++)
-    for (PetscInt q = ia[r]; q < ia[r + 1]; q++) Sum[k] += (PetscReal)((r + 1) * (ja[q] + 3));
+    for (PetscInt q = ia[r]; q < ia[r + 1]; q++) p->found[k] += (PetscReal)((r + 1) * (ja[q] + 3));
   PetscCall(MatRestoreRowIJ(D, 0, PETSC_FALSE, PETSC_FALSE, &n, &ia, &ja, &done));
   PetscCall(MatTestUse(D));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode CaseHeldPattern(void)
-{
-  return EachKind("MatGetRowIJ held while the arrays go", TRIDIAGONAL, HeldPattern, 0, 3);
 }
 
 #if defined(PETSC_HAVE_HDF5)
@@ -675,6 +596,7 @@ static PetscErrorCode LoadHDF5(Pair *p, int k)
 
 static PetscErrorCode CaseHDF5(void)
 {
+  const Each    each       = {"MatLoad of an HDF5 file", NULL, TRIDIAGONAL, N, N, 0, 3, LoadHDF5, ThenGoOn, PETSC_FALSE};
   const Pattern patterns[] = {TRIDIAGONAL, WIDE, LAST};
   int           id         = (int)getpid();
 
@@ -686,7 +608,7 @@ static PetscErrorCode CaseHDF5(void)
     PetscCall(PairsMakeHost(MATAIJ, patterns[q], N, N, &A));
     PetscCall(WriteHDF5(A));
     PetscCall(MatDestroy(&A));
-    PetscCall(EachKind("MatLoad of an HDF5 file", TRIDIAGONAL, LoadHDF5, 0, 3));
+    PetscCall(PairsEach(&each));
   }
   (void)unlink(File);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -702,7 +624,6 @@ static PetscErrorCode HeldBound(Pair *p, int k)
   const PetscScalar *v;
 
   PetscFunctionBeginUser;
-  Sum[k] = 0;
   PetscCall(MatGetOwnershipRange(A, &start, &end));
   if (p->arg[0] & 1) PetscCall(MatBindToCPU(A, PETSC_TRUE));
   row = PetscMin(start + 1, end - 1);
@@ -710,47 +631,37 @@ static PetscErrorCode HeldBound(Pair *p, int k)
   if (p->arg[0] & 2) PetscCall(MatScale(A, 2.0));
   if (p->arg[0] & 2) PetscCall(MatScale(A, 2.0));
   PetscCall(MatShift(A, 1.25));
-  for (PetscInt q = 0; q < n; q++) Sum[k] += PetscRealPart(v[q]) * (PetscReal)(1 + c[q]);
+  for (PetscInt q = 0; q < n; q++) p->found[k] += PetscRealPart(v[q]) * (PetscReal)(1 + c[q]);
   PetscCall(MatRestoreRow(A, row, &n, &c, &v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ThenSum(Pair *p, const char *name)
-{
-  for (int k = 0; k < 2; k++) p->found[k] = Sum[k];
-  return PairsFound(p, name);
-}
+static const char *const BoundNames[] = {"as it is", "bound to the host", "written twice", "bound to the host and written twice"};
 
-static PetscErrorCode CaseHeldBound(void)
-{
-  static const char *const names[] = {"as it is", "bound to the host", "written twice", "bound to the host and written twice"};
-  const Each               each    = {"a row held over MatShift", names, TRIDIAGONAL, N, N, 0, 4, HeldBound, ThenSum, PETSC_FALSE};
-
-  return PairsEach(&each);
-}
+/* all that follows is compared too; memory of many rows is given back to the system at once */
+#define HELD(name, least, most, what, rows, op, ways, fresh) CASE_EACH(name, least, most, what, NULL, TRIDIAGONAL, rows, rows, 0, ways, op, ThenGoOn, fresh)
+static const Case Cases[] = {
+  HELD("header", 1, 0, "MatHeaderReplace", N, Header, 4, PETSC_TRUE),
+  CASE("coloring", CaseColoring, 1, 0),
+  CASE_EACH("columns", 1, 1, "MatSeqAIJSetColumnIndices", ColumnsNames, TRIDIAGONAL, N, N, 0, 2, Columns, NULL, PETSC_FALSE),
+  CASE("held", CaseHeld, 1, 1),
+  CASE_EACH("reset", 1, 0, "MatResetPreallocation", NULL, TRIDIAGONAL, N, N, 0, 2, Reset, NULL, PETSC_FALSE),
+  CASE("load", CaseLoad, 1, 0),
+  CASE("queued", CaseQueued, 1, 1),
+  CASE_EACH("rowbound", 1, 1, "a row held over MatShift", BoundNames, TRIDIAGONAL, N, N, 0, 4, HeldBound, PairsFound, PETSC_FALSE),
+  HELD("block", 2, 0, "blocks' values that are held", N, HeldBlock, 2, PETSC_FALSE),
+  HELD("arraylent", 1, 1, "values that are held", 2000, HeldArray, 8, PETSC_FALSE),
+  HELD("heldconverted", 1, 1, "what is held over MatConvert", N, HeldConverted, 4, PETSC_FALSE),
+  HELD("rowij", 1, 1, "MatGetRowIJ that is held", N, HeldRowIJ, 2, PETSC_FALSE),
+  HELD("rowlent", 1, 0, "a row that is held", 2000, HeldRow, 4, PETSC_FALSE),
+  HELD("zeroheld", 2, 0, "blocks' values held over zero rows", N, HeldZeroRows, 4, PETSC_FALSE),
+#if defined(PETSC_HAVE_HDF5)
+  CASE("hdf5", CaseHDF5, 1, 1),
+#endif
+  HELD("patternheld", 1, 1, "MatGetRowIJ held while the arrays go", N, HeldPattern, 3, PETSC_FALSE),
+};
 
 int main(int argc, char **argv)
 {
-  static const Case cases[] = {
-    {"header",        CaseHeader,        1, 0},
-    {"coloring",      CaseColoring,      1, 0},
-    {"columns",       CaseColumns,       1, 1},
-    {"held",          CaseHeld,          1, 1},
-    {"reset",         CaseReset,         1, 0},
-    {"load",          CaseLoad,          1, 0},
-    {"queued",        CaseQueued,        1, 1},
-    {"rowbound",      CaseHeldBound,     1, 1},
-    {"block",         CaseHeldBlock,     2, 0},
-    {"arraylent",     CaseHeldArray,     1, 1},
-    {"heldconverted", CaseHeldConverted, 1, 1},
-    {"rowij",         CaseHeldRowIJ,     1, 1},
-    {"rowlent",       CaseHeldRow,       1, 0},
-    {"zeroheld",      CaseHeldZeroRows,  2, 0},
-#if defined(PETSC_HAVE_HDF5)
-    {"hdf5",          CaseHDF5,          1, 1},
-#endif
-    {"patternheld",   CaseHeldPattern,   1, 1},
-  };
-
-  return CasesMain(argc, argv, "What is lent, replaced and kept\n", cases, (int)PETSC_STATIC_ARRAY_LENGTH(cases));
+  return CasesMain(argc, argv, "What is lent, replaced and kept\n", Cases, (int)PETSC_STATIC_ARRAY_LENGTH(Cases));
 }

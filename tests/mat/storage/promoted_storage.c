@@ -518,13 +518,12 @@ static PetscErrorCode WrittenBlock(MatType type, PetscInt m, PetscInt n, PetscIn
    place the values lie elsewhere */
 static PetscErrorCode CheckBlocks(void)
 {
-  const PetscInt m = 20;
-  PetscMPIInt    rank;
-  Mat            M[2], block[2];
+  const PetscInt    m    = 20;
+  const PetscMPIInt rank = MatTestRank();
+  Mat               M[2], block[2];
 
   PetscFunctionBeginUser;
   MatTestName = "blocks of a parallel matrix";
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   for (int k = 0; k < 2; k++) {
     PetscCall(WrittenBlock(k ? "seqaijhybridgpu" : MATSEQAIJ, m, m, 0, m, &block[0]));
     PetscCall(WrittenBlock(k ? "seqaijhybridgpu" : MATSEQAIJ, m, 2 * m, rank ? 0 : m, rank ? m : 2 * m, &block[1]));
