@@ -55,12 +55,11 @@ static inline PetscErrorCode MatTestOwnCards(PetscBool *own)
   HybMemoryReport   r;
   char             *bus;
   PetscBool         same;
-  PetscMPIInt       size;
+  const PetscMPIInt size = MatTestSize();
 
   PetscFunctionBeginUser;
   *own = PETSC_FALSE;
   PetscCall(MatTestOpenDevice()); /* as the plugin does: which card it is, is decided there */
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(MatTestHook(NULL, &device));
   if (!device) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(device->usage(&r, PETSC_FALSE));
@@ -163,20 +162,26 @@ static inline void MatFaultWatch(PetscBool on)
   PetscTrRealloc = on ? MatFaultRealloc : MatFault.realloc;
 }
 
+static inline PetscErrorCode MatFaultReport(HybMemoryReport *r)
+{
+  HybExec x = {MatFault.device, NULL, HYB_MEM_DEVICE};
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMemzero(r, sizeof(*r)));
+  if (!x.backend) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(x.backend->sync(&x));
+  PetscCall(x.backend->memory(r));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* what the plugin holds here and on the device */
 static inline PetscErrorCode MatFaultHeld(size_t *bytes)
 {
-  PetscFunctionBeginUser;
-  *bytes = MatFault.bytes;
-  if (MatFault.device) {
-    HybMemoryReport r;
-    HybExec         x = {MatFault.device, NULL, HYB_MEM_DEVICE};
+  HybMemoryReport r;
 
-    PetscCall(PetscMemzero(&r, sizeof(r)));
-    PetscCall(MatFault.device->sync(&x));
-    PetscCall(MatFault.device->memory(&r));
-    *bytes += r.device_bytes + r.managed_bytes + r.locked_bytes;
-  }
+  PetscFunctionBeginUser;
+  PetscCall(MatFaultReport(&r));
+  *bytes = MatFault.bytes + r.device_bytes + r.managed_bytes + r.locked_bytes;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -202,6 +207,70 @@ static inline PetscErrorCode MatFaultDiagonals(PC pc)
     PetscCall(PCApply(jacobi, b, x));
     PetscCall(MatTestDestroy(&b, &x));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A solver of S as the type, set up; constants: they are the null space */
+static inline PetscErrorCode MatFaultSolver(Mat S, PetscBool constants, Mat *A, KSP *ksp)
+{
+  MatNullSpace null;
+  PC           pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatConvert(S, "aijhybridgpu", MAT_INITIAL_MATRIX, A));
+  PetscCall(MatSetOption(*A, MAT_SYMMETRIC, PETSC_TRUE));
+  if (constants) {
+    PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &null));
+    PetscCall(MatSetNullSpace(*A, null));
+    PetscCall(MatNullSpaceDestroy(&null));
+  }
+  PetscCall(KSPCreate(PETSC_COMM_SELF, ksp));
+  PetscCall(KSPSetOperators(*ksp, *A, *A));
+  PetscCall(KSPSetFromOptions(*ksp));
+  PetscCall(KSPSetUp(*ksp));
+  PetscCall(KSPGetPC(*ksp, &pc));
+  PetscCall(MatFaultDiagonals(pc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Faults of one process's solves, the first ones and those after new values (again): solve(again, k, ierr) has its k-th
+   call failing, the first sixteen of them and of the others one in -every, from the -from-th on */
+static inline PetscErrorCode MatFaultSolves(const char *what, PetscErrorCode (*solve)(PetscBool again, int k, PetscErrorCode *ierr, int *fired))
+{
+  char     name[64];
+  PetscInt every = 1, from = 1;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-verbose", &MatFault.trace, NULL));
+  PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
+  MatTestName = name;
+  for (int again = 0; again < 2; again++) {
+    int fired = 1, n = -1;
+
+    PetscCall(PetscSNPrintf(name, sizeof(name), again ? "%s after new values" : "first %s", what));
+    /* the first one: what is made once and kept */
+    for (int k = 0; fired && k < 100000; k = !k ? (int)from : k < 16 ? k + 1
+                                                                     : k + (int)every,
+             n++) {
+      const PetscInt failures = MatTestFailed;
+      size_t         before, after;
+      PetscErrorCode ierr;
+
+      PetscCall(MatFaultHeld(&before));
+      PetscCall((*solve)((PetscBool)again, k, &ierr, &fired));
+      PetscCall(MatFaultHeld(&after));
+      /* what is given back after a question whose answer is there may fail unheard */
+      MatTestCheck(!ierr == !fired || !strcmp(MatFault.last, "cudaFreeAsync"), fired ? "a failing call was not noticed" : "an error without a failing call");
+      MatTestCheck(after == before, "bytes of ours are held");
+      if (MatTestFailed > failures) printf("  call %d failing, %s, error %d: %zu bytes before, %zu after\n", k, MatFault.last, (int)ierr, before, after);
+      if (!k) fired = 1;
+    }
+    MatTestCheck(n > 2 || (again && !MatFault.device), "nothing could fail"); /* on the host all of it is there */
+    printf("%s: %d calls and allocations made to fail\n", name, n - 1);
+  }
+  MatTestName = "";
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -28,7 +28,7 @@ TEST np=+1 @emulated -pc_mg_aijhybridgpu_precision single -every 7
 #define SIDE 12
 
 static Mat       S;
-static PetscBool Verbose, Null, Whole;
+static PetscBool Null, Whole;
 static Vec       expected[2]; /* before and after new values */
 
 static PetscErrorCode NewValues(Mat A, KSP ksp)
@@ -39,8 +39,7 @@ static PetscErrorCode NewValues(Mat A, KSP ksp)
   PetscCall(MatCreateVecs(A, &d, NULL));
   PetscCall(VecSet(d, 2.0));
   PetscCall(VecSetValue(d, 3, 4.0, INSERT_VALUES));
-  PetscCall(VecAssemblyBegin(d));
-  PetscCall(VecAssemblyEnd(d));
+  PetscCall(VecTestAssemble(d));
   if (Null)
     PetscCall(MatScale(A, 3.0));
   else
@@ -54,28 +53,10 @@ static PetscErrorCode NewValues(Mat A, KSP ksp)
 /* A solver that is set up, and the finest level's matrix */
 static PetscErrorCode Create(Mat *A, KSP *ksp, Vec *b, Vec *x)
 {
-  PC pc;
-
   PetscFunctionBeginUser;
-  PetscCall(MatConvert(S, "aijhybridgpu", MAT_INITIAL_MATRIX, A));
-  PetscCall(MatSetOption(*A, MAT_SYMMETRIC, PETSC_TRUE));
-  if (Null) {
-    MatNullSpace null;
-
-    PetscCall(MatNullSpaceCreate(PETSC_COMM_SELF, PETSC_TRUE, 0, NULL, &null));
-    PetscCall(MatSetNullSpace(*A, null));
-    PetscCall(MatNullSpaceDestroy(&null));
-  }
-  PetscCall(KSPCreate(PETSC_COMM_SELF, ksp));
-  PetscCall(KSPSetOperators(*ksp, *A, *A));
-  PetscCall(KSPSetFromOptions(*ksp));
-  PetscCall(KSPSetUp(*ksp));
-  PetscCall(KSPGetPC(*ksp, &pc));
-  PetscCall(MatFaultDiagonals(pc));
+  PetscCall(MatFaultSolver(S, Null, A, ksp));
   PetscCall(MatCreateVecs(*A, x, b));
-  for (PetscInt r = 0; r < SIDE * SIDE; r++) PetscCall(VecSetValue(*b, r, 1.0 + (PetscReal)((r * 37) % 11), INSERT_VALUES));
-  PetscCall(VecAssemblyBegin(*b));
-  PetscCall(VecAssemblyEnd(*b));
+  VecTestFill(*b, r, 1.0 + (PetscReal)((r * 37) % 11));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -90,34 +71,19 @@ static PetscErrorCode Applications(KSP ksp, int n, Vec b, Vec x)
 }
 
 /* again: after new values of a cycle that has been applied */
-static PetscErrorCode Fault(PetscBool again, int k, int *fired)
+static PetscErrorCode Fault(PetscBool again, int k, PetscErrorCode *ierr, int *fired)
 {
-  Mat            A;
-  KSP            ksp;
-  Vec            b, x;
-  size_t         before, after;
-  PetscErrorCode ierr;
-  const PetscInt failures = MatTestFailed;
+  Mat A;
+  KSP ksp;
+  Vec b, x;
 
   PetscFunctionBeginUser;
-  PetscCall(MatFaultHeld(&before));
   PetscCall(Create(&A, &ksp, &b, &x));
   if (again) {
     PetscCall(Applications(ksp, 3, b, x));
     PetscCall(NewValues(A, ksp));
   }
-  PetscCall(PetscPushErrorHandler(Verbose ? PetscTraceBackErrorHandler : PetscReturnErrorHandler, NULL));
-  STACK_SAVE;
-  MatFault.count  = 0;
-  MatFault.last   = "";
-  MatFault.target = k;
-  ierr            = Applications(ksp, 3, b, x);
-  *fired          = k && MatFault.count >= MatFault.target;
-  MatFault.target = 0;
-  STACK_RESTORE;
-  PetscCall(PetscPopErrorHandler());
-  /* what is given back after a question whose answer is there may fail unheard */
-  MatTestCheck(!ierr == !*fired || !strcmp(MatFault.last, "cudaFreeAsync"), *fired ? "a failing call was not noticed" : "an error without a failing call");
+  MatFaultTry(k, *ierr, *fired, Applications(ksp, 3, b, x));
   /* the first makes what is missing, the second captures, the third has it */
   for (int n = 0; n < 3; n++) {
     PetscCall(Applications(ksp, 1, b, x));
@@ -128,30 +94,7 @@ static PetscErrorCode Fault(PetscBool again, int k, int *fired)
     PetscCall(Applications(ksp, 3, b, x));
     VecTestCheckSame(x, expected[1], "new values after a failure");
   }
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
-  PetscCall(MatFaultHeld(&after));
-  MatTestCheck(after == before, "bytes of ours are held");
-  if (MatTestFailed > failures) printf("  call %d failing, %s, error %d: %zu bytes before, %zu after\n", k, MatFault.last, (int)ierr, before, after);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Faults(PetscBool again)
-{
-  int      fired = 1, n = 0;
-  PetscInt every = 1, from = 1;
-
-  PetscFunctionBeginUser;
-  MatTestName = again ? "applications after new values" : "first applications";
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
-  PetscCall(Fault(again, 0, &fired)); /* what is made once and kept */
-  fired = 1;
-  for (int k = (int)from; fired && k < 100000; k += k < 16 ? 1 : (int)every, n++) PetscCall(Fault(again, k, &fired));
-  MatTestCheck(n > 2 || (again && !MatFault.device), "nothing could fail"); /* on the host all of it is there */
-  printf("%s: %d calls and allocations made to fail\n", MatTestName, n - 1);
+  PetscCall(MatTestDestroy(&ksp, &A, &b, &x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,47 +108,31 @@ static PetscErrorCode Close(Mat A)
   PetscCall(VecSet(one, -1.0));
   PetscCall(MatMult(A, one, sum));
   PetscCall(MatDiagonalSet(A, sum, ADD_VALUES));
-  PetscCall(VecDestroy(&one));
-  PetscCall(VecDestroy(&sum));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode DeviceHolds(size_t *bytes)
-{
-  HybMemoryReport r;
-  HybExec         x = {MatFault.device, NULL, HYB_MEM_DEVICE};
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscMemzero(&r, sizeof(r)));
-  PetscCall(MatFault.device->sync(&x));
-  PetscCall(MatFault.device->memory(&r));
-  *bytes = r.device_bytes;
+  PetscCall(MatTestDestroy(&one, &sum));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* held on the device after KSPReset() of a solver that has solved: by KSPCG, or by one that is of another type then */
 static PetscErrorCode AfterReset(PetscBool type, size_t *held)
 {
-  Mat    A;
-  KSP    ksp;
-  Vec    b, x;
-  size_t with, without;
+  Mat             A;
+  KSP             ksp;
+  Vec             b, x;
+  HybMemoryReport with, without;
 
   PetscFunctionBeginUser;
   PetscCall(Create(&A, &ksp, &b, &x));
   for (int k = 0; k < 2; k++) PetscCall(KSPSolve(ksp, b, x));
   if (type) {
-    PetscCall(DeviceHolds(&with));
+    PetscCall(MatFaultReport(&with));
     PetscCall(KSPSetType(ksp, KSPGMRES));
-    PetscCall(DeviceHolds(&without));
-    MatTestCheck(without < with, "KSPSetType() gives nothing back");
+    PetscCall(MatFaultReport(&without));
+    MatTestCheck(without.device_bytes < with.device_bytes, "KSPSetType() gives nothing back");
   }
   PetscCall(KSPReset(ksp));
-  PetscCall(DeviceHolds(held));
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
+  PetscCall(MatFaultReport(&without));
+  *held = without.device_bytes;
+  PetscCall(MatTestDestroy(&ksp, &A, &b, &x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -227,14 +154,12 @@ int main(int argc, char **argv)
   Mat       A;
   KSP       ksp;
   Vec       b, x;
-  int       code = 1;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-solver", &solver, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-solves", &Whole, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-null", &Null, NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-verbose", &Verbose, NULL));
   PetscCall(PetscOptionsInsertString(NULL, "-ksp_type cg -pc_type gamg -pc_gamg_coarse_eq_limit 4"));
   if (solver) PetscCall(PetscOptionsInsertString(NULL, "-mg_coarse_pc_type sor"));
   if (Null) PetscCall(PetscOptionsInsertString(NULL, "-mg_coarse_pc_type svd"));
@@ -251,19 +176,13 @@ int main(int argc, char **argv)
     PetscCall(VecDuplicate(x, &expected[again]));
     PetscCall(Applications(ksp, 1, b, expected[again]));
   }
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(VecDestroy(&b));
-  PetscCall(VecDestroy(&x));
+  PetscCall(MatTestDestroy(&ksp, &A, &b, &x));
   PetscCall(PetscOptionsClearValue(NULL, "-pc_mg_aijhybridgpu"));
-  PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
-  for (int again = 0; again < 2; again++) PetscCall(Faults((PetscBool)again));
+  PetscCall(MatFaultSolves("applications", Fault));
   PetscCall(GivesBack());
   PetscCall(MatTestHook(NULL, NULL));
   MatFaultWatch(PETSC_FALSE);
   for (int again = 0; again < 2; again++) PetscCall(VecDestroy(&expected[again]));
   PetscCall(MatDestroy(&S));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }

@@ -21,19 +21,7 @@ TEST np=+2 @emulated -solves -every 401 -mat_aijhybridgpu_tuning iterations_ahea
 #include "matfault.h"
 #include <unistd.h>
 
-static struct {
-  int         count, target;
-  const char *what;
-} F;
-
 static PetscBool Solves;
-
-static int DeviceFault(const char *what)
-{
-  if (!F.target || ++F.count != F.target) return 0;
-  F.what = what;
-  return 1;
-}
 
 /* n applications, until one has an error; on how many processes */
 static PetscErrorCode Applications(KSP ksp, int n, Vec b, Vec x, int *errors)
@@ -73,36 +61,31 @@ static PetscErrorCode SameNumbers(Mat H)
 /* made: the solver has applied its cycle before */
 static PetscErrorCode Faults(Mat H, PetscMPIInt faulty, PetscBool made, int from, int every)
 {
-  PetscMPIInt rank;
-  PetscBool   verbose = PETSC_FALSE;
-  Vec         b, x, expected;
-  KSP         h;
-  PC          pc;
-  int         fired = 1, errors, failed = 0, n = 0;
+  const PetscMPIInt rank    = MatTestRank();
+  PetscBool         verbose = PETSC_FALSE;
+  Vec               b, x, expected;
+  KSP               h;
+  PC                pc;
+  int               fired = 1, errors, failed = 0, n = 0;
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsHasName(NULL, NULL, "-verbose", &verbose));
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(MatCreateVecs(H, &x, &b));
   PetscCall(VecDuplicate(x, &expected));
   VecTestFill(b, r, 1.0 + (PetscReal)((r * 37) % 11));
   for (int k = from; fired && k < 100000; k += k < 16 ? 1 : every, n++) {
-    STACK_SAVE;
+    PetscErrorCode ierr;
+
     PetscCall(Solver(H, &h));
     PetscCall(KSPSetUp(h));
     PetscCall(KSPGetPC(h, &pc));
     PetscCall(MatFaultDiagonals(pc));
     if (made) PetscCall(Applications(h, 4, b, expected, &errors));
     (void)alarm(60);
-    F.count  = 0;
-    F.what   = "";
-    F.target = rank == faulty ? k : 0;
-    PetscCall(Applications(h, 4, b, x, &errors));
-    fired    = F.target && F.count >= F.target;
-    F.target = 0;
-    STACK_RESTORE;
+    MatFaultTry(rank == faulty ? k : 0, ierr, fired, Applications(h, 4, b, x, &errors));
+    PetscCall(ierr);
     PetscCallMPI(MPI_Bcast(&fired, 1, MPI_INT, faulty, PETSC_COMM_WORLD));
-    if (verbose && rank == faulty) printf("call %d, %s: %d processes have an error\n", k, F.what, errors);
+    if (verbose && rank == faulty) printf("call %d, %s: %d processes have an error\n", k, MatFault.last, errors);
     failed += errors > 0;
     if (!errors && made) VecTestCheckSame(x, expected, "applications without an error");
     /* what others learn late */
@@ -149,7 +132,7 @@ int main(int argc, char **argv)
   PetscCall(KSPSetUp(h));
   PetscCall(KSPDestroy(&h));
   if (Solves) PetscCall(MatTestOwnCards(&own));
-  PetscCall(MatTestHook(DeviceFault, NULL));
+  PetscCall(MatTestHook(MatFaultAsk, NULL));
   if (Solves && !own) MatTestSkipped++; /* KSPCG is PETSc's there, which waits for ever for a process that has failed */
   for (PetscMPIInt faulty = 0; faulty < size && (!Solves || own); faulty += size - 1) {
     for (int made = 0; made < 2; made++) {

@@ -13,8 +13,7 @@ TEST np=+1 @emulated -mat_aijhybridgpu_memory mirror -every 41
 
 #define COLUMNS 6 /* two of eight are none */
 
-static Mat       S, expected[2]; /* solutions before and after new values */
-static PetscBool Verbose;
+static Mat S, expected[2]; /* solutions before and after new values */
 
 static PetscErrorCode NewValues(Mat A, KSP ksp)
 {
@@ -40,23 +39,6 @@ static PetscErrorCode Dense(Mat *D)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a solver that is set up */
-static PetscErrorCode Create(Mat *A, KSP *ksp)
-{
-  PC pc;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatConvert(S, "aijhybridgpu", MAT_INITIAL_MATRIX, A));
-  PetscCall(MatSetOption(*A, MAT_SYMMETRIC, PETSC_TRUE));
-  PetscCall(KSPCreate(PETSC_COMM_SELF, ksp));
-  PetscCall(KSPSetOperators(*ksp, *A, *A));
-  PetscCall(KSPSetFromOptions(*ksp));
-  PetscCall(KSPSetUp(*ksp));
-  PetscCall(KSPGetPC(*ksp, &pc));
-  PetscCall(MatFaultDiagonals(pc));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode Solves(KSP ksp, int times, Mat B, Mat X)
 {
   PetscFunctionBeginUser;
@@ -64,36 +46,22 @@ static PetscErrorCode Solves(KSP ksp, int times, Mat B, Mat X)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Fault(PetscBool again, int k, int *fired)
+static PetscErrorCode Fault(PetscBool again, int k, PetscErrorCode *ierr, int *fired)
 {
-  const PetscInt failures = MatTestFailed;
-  Mat            A, B, X, lostB, lostX;
-  KSP            ksp;
-  size_t         before, after;
-  PetscErrorCode ierr;
+  Mat A, B, X, lostB, lostX;
+  KSP ksp;
 
   PetscFunctionBeginUser;
   PetscCall(Dense(&B));
   PetscCall(Dense(&X));
   PetscCall(Dense(&lostB));
   PetscCall(Dense(&lostX));
-  PetscCall(MatFaultHeld(&before));
-  PetscCall(Create(&A, &ksp));
+  PetscCall(MatFaultSolver(S, PETSC_FALSE, &A, &ksp));
   if (again) {
     PetscCall(Solves(ksp, 2, B, X));
     PetscCall(NewValues(A, ksp));
   }
-  PetscCall(PetscPushErrorHandler(Verbose ? PetscTraceBackErrorHandler : PetscReturnErrorHandler, NULL));
-  STACK_SAVE;
-  MatFault.count  = 0;
-  MatFault.last   = "";
-  MatFault.target = k;
-  ierr            = Solves(ksp, 2, lostB, lostX);
-  *fired          = k && MatFault.count >= MatFault.target;
-  MatFault.target = 0;
-  STACK_RESTORE;
-  PetscCall(PetscPopErrorHandler());
-  MatTestCheck(!ierr == !*fired || !strcmp(MatFault.last, "cudaFreeAsync"), *fired ? "a failing call was not noticed" : "an error without a failing call");
+  MatFaultTry(k, *ierr, *fired, Solves(ksp, 2, lostB, lostX));
   for (int n = 0; n < 2; n++) {
     PetscCall(Solves(ksp, 1, B, X));
     MatTestCheckSame(X, expected[again], "a solve after a failure");
@@ -103,30 +71,8 @@ static PetscErrorCode Fault(PetscBool again, int k, int *fired)
     PetscCall(Solves(ksp, 2, B, X));
     MatTestCheckSame(X, expected[1], "new values after a failure");
   }
-  PetscCall(KSPDestroy(&ksp));
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatFaultHeld(&after));
-  MatTestCheck(after == before, "bytes of ours are held");
-  if (MatTestFailed > failures) printf("  call %d failing, %s, error %d: %zu bytes before, %zu after\n", k, MatFault.last, (int)ierr, before, after);
-  PetscCall(MatTestDestroy(&B, &X));
-  if (!ierr) PetscCall(MatTestDestroy(&lostB, &lostX)); /* else PETSc's loop may have left a column lent */
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Faults(PetscBool again)
-{
-  int      fired = 1, n = 0;
-  PetscInt every = 1, from = 1;
-
-  PetscFunctionBeginUser;
-  MatTestName = again ? "solves after new values" : "first solves";
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
-  PetscCall(Fault(again, 0, &fired)); /* what is made once and kept */
-  fired = 1;
-  for (int k = (int)from; fired && k < 100000; k += k < 16 ? 1 : (int)every, n++) PetscCall(Fault(again, k, &fired));
-  MatTestCheck(n > 2, "nothing could fail");
-  printf("%s: %d calls and allocations made to fail\n", MatTestName, n - 1);
+  PetscCall(MatTestDestroy(&ksp, &A, &B, &X));
+  if (!*ierr) PetscCall(MatTestDestroy(&lostB, &lostX)); /* else PETSc's loop may have left a column lent */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -134,16 +80,14 @@ static PetscErrorCode Faults(PetscBool again)
 PETSC_UNUSED static PetscErrorCode AfterReset(PetscBool several, size_t *held)
 {
   HybMemoryReport r;
-  HybExec         x = {MatFault.device, NULL, HYB_MEM_DEVICE};
   Mat             A, B, X;
   KSP             ksp;
   PC              pc;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscMemzero(&r, sizeof(r)));
   PetscCall(Dense(&B));
   PetscCall(Dense(&X));
-  PetscCall(Create(&A, &ksp));
+  PetscCall(MatFaultSolver(S, PETSC_FALSE, &A, &ksp));
   if (several) PetscCall(Solves(ksp, 2, B, X));
   {
     Vec b, v;
@@ -156,8 +100,7 @@ PETSC_UNUSED static PetscErrorCode AfterReset(PetscBool several, size_t *held)
   PetscCall(KSPGetPC(ksp, &pc));
   PetscCall(PCReset(pc));
   PetscCall(KSPReset(ksp));
-  PetscCall(MatFault.device->sync(&x));
-  PetscCall(MatFault.device->memory(&r));
+  PetscCall(MatFaultReport(&r));
   *held = r.device_bytes;
   PetscCall(MatTestDestroy(&ksp, &A, &B, &X));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -168,16 +111,14 @@ int main(int argc, char **argv)
   size_t held[2];
   Mat    A, B;
   KSP    ksp;
-  int    code = 1;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-verbose", &Verbose, NULL));
   PetscCall(PetscOptionsInsertString(NULL, "-ksp_type cg -pc_type gamg -pc_gamg_coarse_eq_limit 10"));
   MatFaultWatch(PETSC_TRUE);
   PetscCall(MatTestStencil(2, 16, PETSC_FALSE, 0.0, MATAIJ, &S));
   PetscCall(MatTestOpenDevice());
-  PetscCall(Create(&A, &ksp));
+  PetscCall(MatFaultSolver(S, PETSC_FALSE, &A, &ksp));
   PetscCall(Dense(&B));
   for (int again = 0; again < 2; again++) {
     if (again) PetscCall(NewValues(A, ksp));
@@ -185,8 +126,7 @@ int main(int argc, char **argv)
     PetscCall(Solves(ksp, 1, B, expected[again]));
   }
   PetscCall(MatTestDestroy(&ksp, &A, &B));
-  PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
-  for (int again = 0; again < 2; again++) PetscCall(Faults((PetscBool)again));
+  PetscCall(MatFaultSolves("solves", Fault));
   MatTestName = "what is kept";
   held[0] = held[1] = 0;
   /* in older releases PCReset() of PCGAMG is PETSc's alone, and all stays until PCDestroy() */
@@ -198,7 +138,5 @@ int main(int argc, char **argv)
   PetscCall(MatTestHook(NULL, NULL));
   MatFaultWatch(PETSC_FALSE);
   PetscCall(MatTestDestroy(&expected[0], &expected[1], &S));
-  PetscCall(MatTestFinalize(&code));
-  PetscCall(PetscFinalize());
-  return code;
+  return MatTestEnd();
 }
