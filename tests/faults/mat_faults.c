@@ -300,8 +300,7 @@ int main(int argc, char **argv)
     PetscCall(MatConvert(hostA, "aijhybridgpu", MAT_INITIAL_MATRIX, &A));
     PetscCall(MatConvert(hostP, "aijhybridgpu", MAT_INITIAL_MATRIX, &P));
     PetscCall(VecDuplicate(expected, &y));
-    PetscCall(Operation(0, A, P, y, &C));
-    PetscCall(Operation(1, A, P, y, &C));
+    MatTestBoth(Operation, 0, 1, A, P, y, &C);
     PetscCall(MatTestDestroy(&A, &P, &C, &y));
   }
   PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));

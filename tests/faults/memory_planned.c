@@ -249,12 +249,11 @@ static PetscErrorCode CheckEstimate(const char *name, PetscInt dim, PetscInt n, 
 
 int main(int argc, char **argv)
 {
-  PetscInt  only = -1;
-  PetscBool few = PETSC_FALSE, estimate = PETSC_FALSE;
+  PetscBool estimate = PETSC_FALSE;
 
   PetscFunctionBeginUser;
   MatTestCards(argc, argv);
-  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCall(Begin(&argc, &argv));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-estimate", &estimate, NULL));

@@ -325,8 +325,7 @@ int main(int argc, char **argv)
     (void)alarm(0);
   } else if (first) {
     PetscCall(Faults(MATPRODUCT_AB, FIRST, A, P, A));
-    PetscCall(Faults(MATPRODUCT_AB, OWN, A, P, A));
-    PetscCall(Faults(MATPRODUCT_PtAP, OWN, A, P, A));
+    MatTestBoth(Faults, MATPRODUCT_AB, MATPRODUCT_PtAP, OWN, A, P, A);
   } else {
     if (!MatFault.logs) PetscCall(Clears(A, P));
     if (!Few) PetscCall(Faults(MATPRODUCT_AB, FIRST, A, P, A));

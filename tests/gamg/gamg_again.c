@@ -41,8 +41,7 @@ static PetscErrorCode TestNewValues(KSP a, KSP h, Mat A, Mat H, Way renewed)
 {
   PetscFunctionBeginUser;
   for (PetscInt step = 0; step < 2; step++) {
-    PetscCall(ChangeValues(A, step));
-    PetscCall(ChangeValues(H, step));
+    MatTestBoth(ChangeValues, A, H, step);
     PetscCall(Operators(a, h, A, H));
     PetscCall(SetUpBoth(a, h, renewed, LOOSE, "new values"));
   }
@@ -88,8 +87,7 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
   PetscCall(PCReset(ph));
   PetscCall(Operators(a, h, A2, H2));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "another matrix"));
-  PetscCall(KSPReset(a));
-  PetscCall(KSPReset(h));
+  MatTestBoth(KSPReset, a, h);
   PetscCall(Operators(a, h, A, H));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "after KSPReset()"));
   MatTestBoth(MatTestLetIn, A, H);
@@ -104,23 +102,19 @@ static PetscErrorCode TestAgain(const char *options, Way renewed)
   }
   PetscCall(Operators(a, h, A, H));
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "new entries"));
-  PetscCall(PCGAMGSetType(pa, PCGAMGAGG));
-  PetscCall(PCGAMGSetType(ph, PCGAMGAGG));
+  MatTestBoth(PCGAMGSetType, pa, ph, PCGAMGAGG);
   PetscCall(PCGAMGSetType(ph, PCGAMGCLASSICAL));
   PetscCall(PCGAMGSetType(ph, PCGAMGAGG));
-  PetscCall(PCReset(pa));
-  PetscCall(PCReset(ph));
+  MatTestBoth(PCReset, pa, ph);
   PetscCall(Operators(a, h, A, H));
-  PetscCall(KSPSetFromOptions(a));
-  PetscCall(KSPSetFromOptions(h));
+  MatTestBoth(KSPSetFromOptions, a, h);
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "PCGAMGSetType() again"));
   PetscCall(PCSetType(ph, PCJACOBI));
   PetscCall(PCSetType(ph, PCGAMG));
   PetscCall(PCSetType(pa, PCJACOBI));
   PetscCall(PCSetType(pa, PCGAMG));
   PetscCall(Operators(a, h, A, H)); /* before 3.26 a KSP that was set up does not see that its PC is another one */
-  PetscCall(KSPSetFromOptions(a));
-  PetscCall(KSPSetFromOptions(h));
+  MatTestBoth(KSPSetFromOptions, a, h);
   PetscCall(SetUpBoth(a, h, ALL, LOOSE, "PCSetType() away and back"));
   PetscCall(MatTestDestroy(&a, &h, &S, &A, &H, &A2, &H2));
   PetscCall(Options(options, PETSC_FALSE));
@@ -150,8 +144,7 @@ static PetscErrorCode TestBlocks(const char *options, PetscBool attached, Way re
   PetscCall(KSPGetPC(h, &ph));
   PetscCall(TestAfterError(a, h, options));
   PetscCall(TestNewValues(a, h, A, H, renewed));
-  PetscCall(KSPReset(a));
-  PetscCall(KSPReset(h));
+  MatTestBoth(KSPReset, a, h);
   if (renewed == NONE) { /* else PETSc would take the vectors it kept */
     PetscCall(Operators(a, h, A2, H2));
     PetscCall(SetUpBoth(a, h, ALL, LOOSE, "another matrix"));
@@ -296,29 +289,24 @@ static PetscErrorCode TestFaults(PetscInt bs, PetscBool sided, PetscBool few)
 
 int main(int argc, char **argv)
 {
-  PetscInt  only = -1;
-  PetscBool few  = PETSC_FALSE;
-
   PetscFunctionBeginUser;
-  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCall(Begin(&argc, &argv));
   if (Covers) {
     PetscCall(TestOthers());
     PetscCall(TestError());
     PetscCall(TestAgain("", NONE));
-    if (!few) PetscCall(TestAgain("-pc_gamg_recompute_esteig 0 -pc_gamg_use_sa_esteig 0", NONE));
+    if (!Few) PetscCall(TestAgain("-pc_gamg_recompute_esteig 0 -pc_gamg_use_sa_esteig 0", NONE));
     PetscCall(TestAgain("-pc_gamg_reuse_interpolation 0", ALL));
     for (int attached = 0; attached < 2; attached++) {
       PetscCall(TestBlocks("", (PetscBool)attached, NONE));
       PetscCall(TestBlocks("-pc_gamg_reuse_interpolation 0", (PetscBool)attached, ALL));
     }
-    PetscCall(TestFaults(1, PETSC_FALSE, few));
-    PetscCall(TestFaults(3, PETSC_FALSE, few));
-    PetscCall(TestFaults(few ? 1 : 3, PETSC_TRUE, PETSC_TRUE));
+    MatTestBoth(TestFaults, 1, 3, PETSC_FALSE, Few);
+    PetscCall(TestFaults(Few ? 1 : 3, PETSC_TRUE, PETSC_TRUE));
     PetscCall(TestAgain("-pc_gamg_reuse_interpolation 0 -pc_gamg_threshold 0.03,0.01", ALL));
     PetscCall(Options("-pc_gamg_threshold 0.03,0.01", PETSC_TRUE));
-    PetscCall(TestFaults(1, PETSC_FALSE, few));
-    PetscCall(TestFaults(3, PETSC_FALSE, few));
-    PetscCall(TestFaults(few ? 3 : 1, PETSC_TRUE, PETSC_TRUE));
+    MatTestBoth(TestFaults, 1, 3, PETSC_FALSE, Few);
+    PetscCall(TestFaults(Few ? 3 : 1, PETSC_TRUE, PETSC_TRUE));
     PetscCall(Options("-pc_gamg_threshold 0.03,0.01", PETSC_FALSE));
   }
   return MatTestEnd();

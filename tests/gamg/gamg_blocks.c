@@ -455,12 +455,10 @@ static PetscErrorCode TestInjection(void)
 
 int main(int argc, char **argv)
 {
-  PetscInt    only = -1;
-  PetscBool   few  = PETSC_FALSE;
   PetscMPIInt size;
 
   PetscFunctionBeginUser;
-  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCall(Begin(&argc, &argv));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (PetscInt k = 0; PETSC_VERSION_GE(3, 21, 0) && k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Problems); k++) {
     Way way = Problems[k].way;
@@ -468,7 +466,7 @@ int main(int argc, char **argv)
 
     /* PETSc does not take two of another process's for one where not all of them occur */
     if (size > 1 && k == 20) way = EITHER;
-    if (only >= 0 ? k != only : few && !Problems[k].brief) continue;
+    if (Only >= 0 ? k != Only : Few && !Problems[k].brief) continue;
     if (WithThresholds && k == 16) continue; /* not ours, and slow */
     MatTestName = Problems[k].name;
     PetscCall(Problem(k, &S));
@@ -478,7 +476,7 @@ int main(int argc, char **argv)
          change: MATAIJ's graph has them in one direction, and PETSc's code goes on with it. */
       PetscCall(Thresholds(A, H, way, k < 3 || k == 22 ? TIES : k == 17 || k == 18 ? UNSYMMETRIC
                                                                                    : PLAIN,
-                           few));
+                           Few));
     } else {
       PetscCall(Beside(A, H, "", way, LOOSE));
       PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", way, GIVEN));
@@ -486,8 +484,8 @@ int main(int argc, char **argv)
     }
     PetscCall(MatTestDestroy(&S, &A, &H));
   }
-  if (PETSC_VERSION_GE(3, 21, 0) && only < 0 && size == 1 && !WithThresholds) {
-    PetscCall(TestOptions(few));
+  if (PETSC_VERSION_GE(3, 21, 0) && Only < 0 && size == 1 && !WithThresholds) {
+    PetscCall(TestOptions(Few));
     PetscCall(TestInjection());
   }
   PetscCall(DMDestroy(&Field));

@@ -166,17 +166,15 @@ static PetscErrorCode Test(PetscInt only, PetscBool few, PetscBool others)
 
 int main(int argc, char **argv)
 {
-  PetscInt  only = -1;
-  PetscBool few  = PETSC_FALSE;
 #if defined(PETSC_USE_COMPLEX)
   PetscBool others = PETSC_FALSE;
 #endif
 
   PetscFunctionBeginUser;
-  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCall(Begin(&argc, &argv));
 #if defined(PETSC_USE_COMPLEX)
   PetscCall(PetscOptionsHasName(NULL, NULL, "-mat_aijhybridgpu_tuning", &others));
-  if (PETSC_VERSION_GE(3, 21, 0)) PetscCall(Test(only, few, others));
+  if (PETSC_VERSION_GE(3, 21, 0)) PetscCall(Test(Only, Few, others));
 #else
   MatTestSkipped++; /* numbers are real */
 #endif

@@ -72,15 +72,13 @@ static PetscErrorCode Inside(const Line *line)
 
 int main(int argc, char **argv)
 {
-  PetscInt    only = -1;
-  PetscBool   few  = PETSC_FALSE;
   PetscMPIInt size;
 
   PetscFunctionBeginUser;
-  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCall(Begin(&argc, &argv));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   MatTestName = "GAMG inside";
   for (PetscInt k = 0; Covers && k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Lines); k++)
-    if ((only < 0 || k == only) && (size == 1 || Lines[k].several)) PetscCall(Inside(&Lines[k]));
+    if ((Only < 0 || k == Only) && (size == 1 || Lines[k].several)) PetscCall(Inside(&Lines[k]));
   return MatTestEnd();
 }

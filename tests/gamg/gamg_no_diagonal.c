@@ -328,15 +328,15 @@ static PetscErrorCode TestReal(const char *folder)
 
 int main(int argc, char **argv)
 {
-  PetscInt  runs = 10, seed = 1, only = -1;
-  PetscBool few = PETSC_FALSE, real = PETSC_FALSE;
+  PetscInt  runs = 10, seed = 1;
+  PetscBool real                       = PETSC_FALSE;
   char      folder[PETSC_MAX_PATH_LEN] = "../shared/matrices";
 
   PetscFunctionBeginUser;
-  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCall(Begin(&argc, &argv));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-runs", &runs, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &seed, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &Only, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-real", &real, NULL));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-matrices", folder, sizeof(folder), NULL));
   MatTestName  = "rows without a diagonal entry";
@@ -344,7 +344,7 @@ int main(int argc, char **argv)
   if (real && Covers) PetscCall(TestReal(folder));
   for (PetscInt k = 0; k < runs && !real && PETSC_VERSION_GE(3, 21, 0); k++) {
     SeedOfRun(seed + k);
-    if (only < 0 || k == only) PetscCall(Run());
+    if (Only < 0 || k == Only) PetscCall(Run());
   }
   return MatTestEnd();
 }

@@ -91,11 +91,8 @@ static PetscErrorCode TestDisorder(void)
 
 int main(int argc, char **argv)
 {
-  PetscInt  only = -1;
-  PetscBool few  = PETSC_FALSE;
-
   PetscFunctionBeginUser;
-  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCall(Begin(&argc, &argv));
   if (Covers) {
     PetscCall(TestMultiples());
     PetscCall(TestDisorder());

@@ -150,14 +150,14 @@ static PetscErrorCode Faults(Mat A, Mat H, PetscMPIInt faulty, int from, int eve
 
 int main(int argc, char **argv)
 {
-  PetscInt    only = -1, every = 1, from = 1;
-  PetscBool   few = PETSC_FALSE, blocks = PETSC_FALSE, inject = PETSC_FALSE, sided = PETSC_FALSE, nested = PETSC_FALSE;
+  PetscInt    every = 1, from = 1;
+  PetscBool   blocks = PETSC_FALSE, inject = PETSC_FALSE, sided = PETSC_FALSE, nested = PETSC_FALSE;
   Mat         S, A, H;
   KSP         h;
   PetscMPIInt size;
 
   PetscFunctionBeginUser;
-  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCall(Begin(&argc, &argv));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
     PetscCall(MatTestHook(DeviceFault, NULL));
     for (PetscMPIInt faulty = 0; faulty < size; faulty++) {
       MatTestName = faulty ? "the last process fails" : "the first process fails";
-      if (only < 0 || only == faulty) PetscCall(Faults(A, H, faulty, (int)from, (int)every));
+      if (Only < 0 || Only == faulty) PetscCall(Faults(A, H, faulty, (int)from, (int)every));
     }
     PetscCall(MatTestDestroy(&S, &A, &H));
   }

@@ -142,20 +142,17 @@ static PetscErrorCode TestBound(void)
 
 int main(int argc, char **argv)
 {
-  PetscInt  only = -1;
-  PetscBool few  = PETSC_FALSE;
-
   PetscFunctionBeginUser;
-  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCall(Begin(&argc, &argv));
   if (PETSC_VERSION_GE(3, 21, 0)) {
     PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2", PETSC_TRUE));
-    if (only < 0 || only == 0) PetscCall(TestRemembered());
+    if (Only < 0 || Only == 0) PetscCall(TestRemembered());
     PetscCall(Options("-pc_gamg_eigenvalues 0.1,2.2", PETSC_FALSE));
     for (int which = 0; which < 2; which++)
-      if (only < 0 || only == 1 + which) PetscCall(TestBlock(which));
-    if (only < 0 || only == 3) PetscCall(TestEstimate());
+      if (Only < 0 || Only == 1 + which) PetscCall(TestBlock(which));
+    if (Only < 0 || Only == 3) PetscCall(TestEstimate());
 #if defined(PETSC_HAVE_DEVICE)
-    if (only < 0 || only == 4) PetscCall(TestBound());
+    if (Only < 0 || Only == 4) PetscCall(TestBound());
 #endif
   }
   return MatTestEnd();

@@ -169,8 +169,7 @@ static PetscErrorCode Graph(PetscInt n, PetscInt bs, PetscBool full, PetscInt ze
   }
   for (PetscInt i = 0; i + 1 < n && Joined; i++) PetscCall(Couple(*A, bs, full, numbers[i], numbers[i + 1], 1.5, d));
   PetscCall(Diagonals(*A, n, bs, full, zero, d));
-  PetscCall(PetscFree(numbers));
-  PetscCall(PetscFree(d));
+  MatTestBoth(PetscFree, numbers, d);
   PetscCall(MatTestAssemble(*A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -296,14 +295,14 @@ static PetscErrorCode Run(PetscBool blocks)
 
 int main(int argc, char **argv)
 {
-  PetscInt  runs = 10, seed = 1, only = -1;
-  PetscBool few = PETSC_FALSE, blocks = PETSC_FALSE;
+  PetscInt  runs = 10, seed = 1;
+  PetscBool blocks = PETSC_FALSE;
 
   PetscFunctionBeginUser;
-  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCall(Begin(&argc, &argv));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-runs", &runs, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &seed, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &only, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-only", &Only, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-blocks", &blocks, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-rules", &WithRules, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-sided", &Sided, NULL));
@@ -312,7 +311,7 @@ int main(int argc, char **argv)
   for (PetscInt k = 0; k < runs && PETSC_VERSION_GE(3, 21, 0); k++) {
     SeedOfRun(seed + k);
     Ties = (PetscBool)(WithThresholds && Pick(3) == 0);
-    if (only < 0 || k == only) PetscCall(Run(blocks));
+    if (Only < 0 || k == Only) PetscCall(Run(blocks));
   }
   PetscCall(PetscFree(Places.xyz));
   return MatTestEnd();

@@ -463,12 +463,10 @@ static PetscErrorCode TestAsked(void)
 
 int main(int argc, char **argv)
 {
-  PetscInt    only = -1;
-  PetscBool   few  = PETSC_FALSE;
   PetscMPIInt size;
 
   PetscFunctionBeginUser;
-  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCall(Begin(&argc, &argv));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   for (PetscInt k = 0; PETSC_VERSION_GE(3, 21, 0) && k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Problems); k++) {
     const PetscBool singular = (PetscBool)(k == NEUMANN1 || k == NEUMANN2);
@@ -476,7 +474,7 @@ int main(int argc, char **argv)
     const Way       way      = Problems[k].way;
     Mat             S, A, H;
 
-    if (only >= 0 ? k != only : few && k % 4) continue;
+    if (Only >= 0 ? k != Only : Few && k % 4) continue;
     if (size > 1 && (k == NODIAGONAL || k == CLAIMED)) { /* MATAIJ ends with an error, or goes on for ever */
       MatTestSkipped++;
       continue;
@@ -500,7 +498,7 @@ int main(int argc, char **argv)
       else
         PetscCall(Thresholds(A, H, way, singular ? SINGULAR : k == CONVECTION || k == ONESIDED ? UNSYMMETRIC
                                                                                                : PLAIN,
-                             few));
+                             Few));
     } else {
       PetscCall(Beside(A, H, "", way, LOOSE));
       PetscCall(Beside(A, H, "-pc_gamg_eigenvalues 0.1,2.2", way, tight));
@@ -509,10 +507,10 @@ int main(int argc, char **argv)
     }
     PetscCall(MatTestDestroy(&S, &A, &H));
   }
-  if (PETSC_VERSION_GE(3, 21, 0) && (only < 0 || only == OPTIONS) && !WithThresholds) PetscCall(TestOptions(few));
-  if (Covers && (only < 0 || only == EVENTS)) PetscCall(TestEvents());
+  if (PETSC_VERSION_GE(3, 21, 0) && (Only < 0 || Only == OPTIONS) && !WithThresholds) PetscCall(TestOptions(Few));
+  if (Covers && (Only < 0 || Only == EVENTS)) PetscCall(TestEvents());
 #if PETSC_VERSION_GE(3, 21, 0) && PETSC_VERSION_LT(3, 27, 0)
-  if (Covers && size == 1 && (only < 0 || only == EVENTS)) PetscCall(TestAsked());
+  if (Covers && size == 1 && (Only < 0 || Only == EVENTS)) PetscCall(TestAsked());
 #endif
   return MatTestEnd();
 }

@@ -254,8 +254,7 @@ static inline PetscErrorCode SameView(KSP a, KSP h, const char *options)
       if (*c == '\n') *c = '|';
   }
   Check3(same, "view", options, why, __LINE__);
-  PetscCall(PetscFree(text[0]));
-  PetscCall(PetscFree(text[1]));
+  MatTestBoth(PetscFree, text[0], text[1]);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -762,13 +761,15 @@ static PetscBool WithThresholds; /* problems with thresholds, not without */
 
 /* main()'s beginning: which of the tests, and whether the plugin replaces anything here. Before 3.21 it replaces
    nothing: GAMG's rules were others. */
-static inline PetscErrorCode Begin(int *argc, char ***argv, PetscInt *only, PetscBool *few)
+static PetscInt              Only = -1;
+static PetscBool             Few;
+static inline PetscErrorCode Begin(int *argc, char ***argv)
 {
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(argc, argv, NULL, NULL));
   PetscCall(PetscLogDefaultBegin());
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-problem", only, NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-short", few, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-problem", &Only, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-short", &Few, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-thresholds", &WithThresholds, NULL));
   Covers = (PetscBool)(PETSC_VERSION_GE(3, 21, 0) && (PetscDefined(USE_REAL_DOUBLE) || PetscDefined(USE_REAL_SINGLE)));
   if (!Covers) MatTestSkipped++;

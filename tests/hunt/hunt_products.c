@@ -106,8 +106,7 @@ static PetscErrorCode Make(MatType type, const Pattern *p, PetscInt seed, Mat *A
   PetscFunctionBeginUser;
   PetscCall(MatTestCreate(PETSC_COMM_WORLD, type, Local, Local, M, M, A));
   PetscCall(MatGetLayouts(*A, &rows, &columns));
-  PetscCall(PetscLayoutSetUp(rows));
-  PetscCall(PetscLayoutSetUp(columns));
+  MatTestBoth(PetscLayoutSetUp, rows, columns);
   PetscCall(Coordinates(*A, p));
   PetscCall(Values(*A, p, seed));
   PetscFunctionReturn(PETSC_SUCCESS);

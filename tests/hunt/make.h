@@ -126,8 +126,7 @@ static PetscErrorCode Permute(Hunt *h, int k, Mat A)
   for (PetscInt q = 0; q < last - first; q++) c[q] = first + (q + 1) % (last - first);
   PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, h->end - h->start, p, PETSC_COPY_VALUES, &rows));
   PetscCall(ISCreateGeneral(PETSC_COMM_WORLD, last - first, c, PETSC_COPY_VALUES, &columns));
-  PetscCall(ISSetPermutation(rows));
-  PetscCall(ISSetPermutation(columns));
+  MatTestBoth(ISSetPermutation, rows, columns);
   PetscCall(MatPermute(A, rows, columns, &h->made.m[k]));
   PetscCall(MatTestDestroy(&rows, &columns));
   PetscCall(PetscFree2(p, c));

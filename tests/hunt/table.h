@@ -6,6 +6,13 @@
 #define UNTRIED_H
 #include "hunt.h"
 
+/* an operation that is another function with these arguments */
+#define WAY(name, function, ...)                    \
+  static PetscErrorCode name(Hunt *h, int k, Mat A) \
+  {                                                 \
+    return function(h, k, A, __VA_ARGS__);          \
+  }
+
 #define REUSE (h->made.m[k] ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX)
 
 static inline PetscErrorCode NoteIS(Hunt *h, int k, IS is)

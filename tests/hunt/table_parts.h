@@ -345,20 +345,9 @@ static PetscErrorCode OfBlocksMade(Hunt *h, int k, Mat A, PetscBool product, Pet
 }
 
 /* a parallel matrix of sequential blocks that are ours: before 3.22 PETSc gives the second one's arrays to another */
-static PetscErrorCode OfBlocks(Hunt *h, int k, Mat A)
-{
-  return OfBlocksMade(h, k, A, PETSC_FALSE, PETSC_FALSE);
-}
-
-static PetscErrorCode OfWritten(Hunt *h, int k, Mat A)
-{
-  return OfBlocksMade(h, k, A, PETSC_FALSE, PETSC_TRUE);
-}
-
-static PetscErrorCode OfResults(Hunt *h, int k, Mat A)
-{
-  return OfBlocksMade(h, k, A, PETSC_TRUE, PETSC_FALSE);
-}
+WAY(OfBlocks, OfBlocksMade, PETSC_FALSE, PETSC_FALSE)
+WAY(OfWritten, OfBlocksMade, PETSC_FALSE, PETSC_TRUE)
+WAY(OfResults, OfBlocksMade, PETSC_TRUE, PETSC_FALSE)
 
 static PetscErrorCode PermuteAcross(Hunt *h, int k, Mat A)
 {

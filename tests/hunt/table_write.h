@@ -123,15 +123,8 @@ static PetscErrorCode ZeroBoth(Hunt *h, int k, Mat A, PetscBool local)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ZeroColumns(Hunt *h, int k, Mat A)
-{
-  return ZeroBoth(h, k, A, PETSC_FALSE);
-}
-
-static PetscErrorCode ZeroColumnsLocal(Hunt *h, int k, Mat A)
-{
-  return ZeroBoth(h, k, A, PETSC_TRUE);
-}
+WAY(ZeroColumns, ZeroBoth, PETSC_FALSE)
+WAY(ZeroColumnsLocal, ZeroBoth, PETSC_TRUE)
 
 /* rows of other processes, without their diagonal entries, the pattern kept */
 static PetscErrorCode ZeroOthers(Hunt *h, int k, Mat A)
@@ -403,22 +396,17 @@ static PetscErrorCode FactorIn(Hunt *h, int k, Mat A, const char *package, MatFa
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-#define FACTOR(name, package, type)                 \
-  static PetscErrorCode name(Hunt *h, int k, Mat A) \
-  {                                                 \
-    return FactorIn(h, k, A, package, type);        \
-  }
-FACTOR(FactorLU, MATSOLVERPETSC, MAT_FACTOR_LU)
-FACTOR(FactorILU, MATSOLVERPETSC, MAT_FACTOR_ILU)
-FACTOR(FactorICC, MATSOLVERPETSC, MAT_FACTOR_ICC)
-FACTOR(FactorCholesky, MATSOLVERPETSC, MAT_FACTOR_CHOLESKY)
-FACTOR(FactorMumps, MATSOLVERMUMPS, MAT_FACTOR_LU)
-FACTOR(FactorMumpsCholesky, MATSOLVERMUMPS, MAT_FACTOR_CHOLESKY)
-FACTOR(FactorSuperLU, MATSOLVERSUPERLU, MAT_FACTOR_LU)
-FACTOR(FactorSuperLUDist, MATSOLVERSUPERLU_DIST, MAT_FACTOR_LU)
-FACTOR(FactorUmfpack, MATSOLVERUMFPACK, MAT_FACTOR_LU)
-FACTOR(FactorKLU, MATSOLVERKLU, MAT_FACTOR_LU)
-FACTOR(FactorCholmod, MATSOLVERCHOLMOD, MAT_FACTOR_CHOLESKY)
+WAY(FactorLU, FactorIn, MATSOLVERPETSC, MAT_FACTOR_LU)
+WAY(FactorILU, FactorIn, MATSOLVERPETSC, MAT_FACTOR_ILU)
+WAY(FactorICC, FactorIn, MATSOLVERPETSC, MAT_FACTOR_ICC)
+WAY(FactorCholesky, FactorIn, MATSOLVERPETSC, MAT_FACTOR_CHOLESKY)
+WAY(FactorMumps, FactorIn, MATSOLVERMUMPS, MAT_FACTOR_LU)
+WAY(FactorMumpsCholesky, FactorIn, MATSOLVERMUMPS, MAT_FACTOR_CHOLESKY)
+WAY(FactorSuperLU, FactorIn, MATSOLVERSUPERLU, MAT_FACTOR_LU)
+WAY(FactorSuperLUDist, FactorIn, MATSOLVERSUPERLU_DIST, MAT_FACTOR_LU)
+WAY(FactorUmfpack, FactorIn, MATSOLVERUMFPACK, MAT_FACTOR_LU)
+WAY(FactorKLU, FactorIn, MATSOLVERKLU, MAT_FACTOR_LU)
+WAY(FactorCholmod, FactorIn, MATSOLVERCHOLMOD, MAT_FACTOR_CHOLESKY)
 
 /* the matrix becomes its factor, and a matrix again */
 static PetscErrorCode InPlace(Hunt *h, int k, Mat A, int way)
@@ -450,23 +438,8 @@ static PetscErrorCode InPlace(Hunt *h, int k, Mat A, int way)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode InPlaceLU(Hunt *h, int k, Mat A)
-{
-  return InPlace(h, k, A, 0);
-}
-
-static PetscErrorCode InPlaceILU(Hunt *h, int k, Mat A)
-{
-  return InPlace(h, k, A, 1);
-}
-
-static PetscErrorCode InPlaceCholesky(Hunt *h, int k, Mat A)
-{
-  return InPlace(h, k, A, 2);
-}
-
-static PetscErrorCode InPlaceICC(Hunt *h, int k, Mat A)
-{
-  return InPlace(h, k, A, 3);
-}
+WAY(InPlaceLU, InPlace, 0)
+WAY(InPlaceILU, InPlace, 1)
+WAY(InPlaceCholesky, InPlace, 2)
+WAY(InPlaceICC, InPlace, 3)
 #endif

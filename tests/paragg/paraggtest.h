@@ -539,8 +539,7 @@ static inline PetscErrorCode CleanUp(void *ctx)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the tests, one after the other */
-static inline PetscErrorCode ParAggTests(const char *what, size_t n, PetscErrorCode (*const test[])(void))
+static inline PetscErrorCode ParAggTests(size_t n, PetscErrorCode (*const test[])(void))
 {
   PetscFunctionBegin;
   PetscCall(HybCommGet(PETSC_COMM_WORLD, &F.comm));
@@ -551,5 +550,19 @@ static inline PetscErrorCode ParAggTests(const char *what, size_t n, PetscErrorC
   PetscCall(HybCommRestore(&F.comm));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* main(), with these tests one after the other */
+#define PARAGG_MAIN(...)                                         \
+  static PetscErrorCode Body(void)                               \
+  {                                                              \
+    PetscErrorCode (*const tests[])(void) = {__VA_ARGS__};       \
+                                                                 \
+    return ParAggTests(PETSC_STATIC_ARRAY_LENGTH(tests), tests); \
+  }                                                              \
+  int main(int argc, char **argv)                                \
+  {                                                              \
+    setenv("HYB_EMULATOR_CARDS", "8", 1);                        \
+    return HybTestMain(argc, argv, Body);                        \
+  }
 
 #endif

@@ -194,17 +194,4 @@ static PetscErrorCode Faults(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Body(void)
-{
-  PetscErrorCode (*const tests[])(void) = {Graphs, Improper, Faults};
-
-  PetscFunctionBegin;
-  PetscCall(ParAggTests("aggregation", PETSC_STATIC_ARRAY_LENGTH(tests), tests));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-int main(int argc, char **argv)
-{
-  setenv("HYB_EMULATOR_CARDS", "8", 1);
-  return HybTestMain(argc, argv, Body);
-}
+PARAGG_MAIN(Graphs, Improper, Faults)

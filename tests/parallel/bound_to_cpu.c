@@ -115,8 +115,7 @@ int main(int argc, char **argv)
   PetscCall(MatTestInitialize(&argc, &argv, &Rank, &Size));
 #if defined(PETSC_HAVE_DEVICE)
   PetscCall(PetscOptionsSetValue(NULL, "-few_mat_bind_below", "5"));
-  PetscCall(CheckBound(PETSC_TRUE));
-  PetscCall(CheckBound(PETSC_FALSE));
+  MatTestBoth(CheckBound, PETSC_TRUE, PETSC_FALSE);
   PetscCall(CheckVectors());
 #else
   MatTestSkipped++;

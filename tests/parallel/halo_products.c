@@ -485,8 +485,7 @@ static PetscErrorCode Run(void)
       PetscCall(Products(A));
       PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
       PetscCall(OtherPattern(A));
-      PetscCall(Products(A));
-      PetscCall(Products(B));
+      MatTestBoth(Products, A, B);
       PetscCall(MatTestDestroy(&B, &A));
     }
   PetscFunctionReturn(PETSC_SUCCESS);

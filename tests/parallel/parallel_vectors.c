@@ -96,8 +96,7 @@ static PetscErrorCode Same(Vec v, Vec w, PetscLayout map)
   MatTestCheck(norm == 0, "zeros in the beginning");
   PetscCall(VecDuplicate(v, &more[0]));
   PetscCall(VecDuplicate(w, &more[1]));
-  PetscCall(Fill(v));
-  PetscCall(Fill(w));
+  MatTestBoth(Fill, v, w);
   VecTestCheckSame(v, w, "entries and blocks of other processes");
   for (int k = 0; k < 2; k++) {
     PetscCall(VecSet(more[k], 0.0));

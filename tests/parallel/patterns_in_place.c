@@ -236,8 +236,7 @@ int main(int argc, char **argv)
   }
   if (Size == 1 && !plain) {
     PetscCall(Nest());
-    PetscCall(Transposed(PETSC_FALSE));
-    PetscCall(Transposed(PETSC_TRUE));
+    MatTestBoth(Transposed, PETSC_FALSE, PETSC_TRUE);
   }
   return MatTestEnd();
 }

@@ -49,8 +49,7 @@ static PetscErrorCode Empty(MatType type, PetscInt n, Mat *A)
   PetscFunctionBeginUser;
   PetscCall(MatTestCreate(PETSC_COMM_WORLD, type, PETSC_DECIDE, PETSC_DECIDE, N, n, A));
   PetscCall(MatGetLayouts(*A, &rows, &columns));
-  PetscCall(PetscLayoutSetUp(rows));
-  PetscCall(PetscLayoutSetUp(columns));
+  MatTestBoth(PetscLayoutSetUp, rows, columns);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -295,8 +294,7 @@ static PetscErrorCode Between(PetscBool products)
   PetscCall(Make(MATAIJ, PETSC_TRUE, &Plus, 2, &P));
   PetscCall(Make(Ours, PETSC_TRUE, &Plus, 2, &B));
   for (int k = 0; k < (Few ? 4 : 6); k++) {
-    PetscCall(Coordinates(A, to[k]));
-    PetscCall(Coordinates(H, to[k]));
+    MatTestBoth(Coordinates, A, H, to[k]);
     PetscCall(Mults(A, H, "before the values"));
     if (products && k && (!Few || k == 2)) {
       Mat            D;

@@ -19,22 +19,6 @@ static PetscErrorCode NoteNorm(Log *log, Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Pattern(MatProductType type, Mat A, Mat B, Mat *C)
-{
-  PetscFunctionBeginUser;
-  PetscCall(MatProductCreate(A, B, NULL, C));
-  PetscCall(MatTestSymbolic(type, NULL, *C));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode Product(MatProductType type, Mat A, Mat B, Mat *C)
-{
-  PetscFunctionBeginUser;
-  PetscCall(Pattern(type, A, B, C));
-  PetscCall(MatProductNumeric(*C));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 typedef struct {
   Mat      A, B, C;
   PetscInt start, end;
@@ -45,7 +29,7 @@ static PetscErrorCode Begin(MatType type, MatProductType product, Three *t)
   PetscFunctionBeginUser;
   PetscCall(Make(type, 1, 2, 0, &t->A));
   PetscCall(Make(type, 1, 2, 5, &t->B));
-  PetscCall(Product(product, t->A, t->B, &t->C));
+  PetscCall(MatTestProduct(product, t->A, t->B, NULL, &t->C));
   PetscCall(MatGetOwnershipRange(t->C, &t->start, &t->end));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -126,7 +110,7 @@ static PetscErrorCode LateState(MatType type, int way, Log *log)
   PetscCall(MatTestRoom(type, PETSC_DECIDE, PETSC_DECIDE, N, N, 3, &A, &start, &end));
   for (PetscInt r = start; r < end; r++) PetscCall(MatSetValue(A, r, way == 0 ? (2 * r) % N : (r + 1) % N, 1 + PetscSinReal((PetscReal)r), INSERT_VALUES));
   PetscCall(MatTestAssemble(A));
-  PetscCall(Product(types[way], A, A, &C));
+  PetscCall(MatTestProduct(types[way], A, A, NULL, &C));
   PetscCall(MatCreateVecs(C, &d, NULL));
   PetscCall(VecSet(d, 1));
   PetscCall(MatGetNonzeroState(C, &state));
@@ -193,7 +177,7 @@ static PetscErrorCode Claimed(MatType type, int way, Log *log)
   if (product[way] == MATPRODUCT_ABt && Size > 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(Make(type, 1, 3, 0, &A));
   PetscCall(MatSetOption(A, MAT_SYMMETRIC, PETSC_TRUE));
-  PetscCall(Product(product[way], A, A, &C));
+  PetscCall(MatTestProduct(product[way], A, A, NULL, &C));
   PetscCall(NoteNorm(log, C));
   PetscCall(MatScale(A, 3));
   PetscCall(MatProductNumeric(C));
@@ -202,7 +186,7 @@ static PetscErrorCode Claimed(MatType type, int way, Log *log)
   PetscCall(MatProductNumeric(C));
   PetscCall(NoteNorm(log, C));
   PetscCall(MatDestroy(&C));
-  PetscCall(Product(product[way], A, A, &C));
+  PetscCall(MatTestProduct(product[way], A, A, NULL, &C));
   PetscCall(NoteNorm(log, C));
   PetscCall(MatTestDestroy(&C, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -314,7 +298,8 @@ static PetscErrorCode OneEntry(MatProductType type)
   PetscCall(Begin(Ours, type, &t));
   seen[0].n = seen[1].n = 0;
   PetscCall(NoteNorm(&seen[0], t.C));
-  PetscCall(Pattern(type, t.A, t.B, &C));
+  PetscCall(MatProductCreate(t.A, t.B, NULL, &C));
+  PetscCall(MatTestSymbolic(type, NULL, C));
   if (!rank) PetscCall(MatSetValues(C, 1, &t.start, 1, &t.start, &one, ADD_VALUES));
   QUIETLY(ierr, MatProductNumeric(C));
   errors[0] = ierr != PETSC_SUCCESS;
@@ -346,7 +331,6 @@ int main(int argc, char **argv)
     }
   PetscCall(Coordinates());
   PetscCall(States());
-  PetscCall(OneEntry(MATPRODUCT_AB));
-  PetscCall(OneEntry(MATPRODUCT_AtB));
+  MatTestBoth(OneEntry, MATPRODUCT_AB, MATPRODUCT_AtB);
   return MatTestEnd();
 }

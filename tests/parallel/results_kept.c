@@ -62,9 +62,7 @@ static PetscErrorCode Begin(MatType type, MatProductType product, Three *t)
   t->was     = 0;
   PetscCall(Make(type, 1, 2, 0, &t->A));
   PetscCall(Make(type, 1, -1, 5, &t->B));
-  PetscCall(MatProductCreate(t->A, t->B, product == MATPRODUCT_ABC ? t->A : NULL, &t->C));
-  PetscCall(MatTestSymbolic(product, NULL, t->C));
-  PetscCall(MatProductNumeric(t->C));
+  PetscCall(MatTestProduct(product, t->A, t->B, product == MATPRODUCT_ABC ? t->A : NULL, &t->C));
   PetscCall(MatGetOwnershipRange(t->C, &t->start, &t->end));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -85,9 +83,7 @@ static PetscErrorCode Again(Three *t, Log *log)
   TRY(log, MatProductNumeric(t->C));
   PetscCall(Look(t, log));
   if (t->type != Ours) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatProductCreate(t->A, t->B, t->product == MATPRODUCT_ABC ? t->A : NULL, &fresh));
-  PetscCall(MatTestSymbolic(t->product, NULL, fresh));
-  PetscCall(MatProductNumeric(fresh));
+  PetscCall(MatTestProduct(t->product, t->A, t->B, t->product == MATPRODUCT_ABC ? t->A : NULL, &fresh));
   MatTestCheckSame(t->C, fresh, "the product");
   PetscCall(MatDestroy(&fresh));
   PetscFunctionReturn(PETSC_SUCCESS);

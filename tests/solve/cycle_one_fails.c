@@ -111,15 +111,15 @@ static PetscErrorCode Faults(Mat H, PetscMPIInt faulty, PetscBool made, int from
 
 int main(int argc, char **argv)
 {
-  PetscInt    only = -1, every = 1, from = 1;
-  PetscBool   few = PETSC_FALSE, own;
+  PetscInt    every = 1, from = 1;
+  PetscBool   own;
   Mat         S, A, H;
   KSP         h;
   PetscMPIInt size;
 
   MatTestCards(argc, argv);
   PetscFunctionBeginUser;
-  PetscCall(Begin(&argc, &argv, &only, &few));
+  PetscCall(Begin(&argc, &argv));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));

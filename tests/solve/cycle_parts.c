@@ -531,7 +531,7 @@ static PetscErrorCode RowsOf(Pair *q, PetscInt n, PetscInt levels)
 }
 
 /* the same solver for matrices of a few rows, with more and fewer levels */
-static PetscErrorCode Few(Pair *p)
+static PetscErrorCode FewRows(Pair *p)
 {
   static const PetscInt sizes[][2] = {
     {40,  3},
@@ -652,7 +652,7 @@ static const Case Cases[] = {
   {"prefix",       "",                                                                                                                Prefix       },
   {"estimates",    "",                                                                                                                Estimates    },
   {"blocks",       "-mg_coarse_pc_type bjacobi",                                                                                      OwnHierarchy },
-  {"few",          "",                                                                                                                Few          },
+  {"few",          "",                                                                                                                FewRows      },
 };
 
 int main(int argc, char **argv)

@@ -151,8 +151,7 @@ static PetscErrorCode Products(MatProductType type, PetscInt n)
     PetscCall(MatConvert(square, k ? "aijhybridgpu" : MATAIJ, MAT_INITIAL_MATRIX, &P[k]));
     PetscCall(MatDestroy(&square));
     for (int s = 1; s <= STEPS; s++) {
-      PetscCall(Values(A[k], s));
-      PetscCall(Values(P[k], s));
+      MatTestBoth(Values, A[k], P[k], s);
       if (k) StepBegin(&Steps[0][s]);
       if (s == 1)
         PetscCall(MatTestProduct(type, A[k], type == MATPRODUCT_AtB ? A[k] : P[k], NULL, &C[k]));
@@ -187,8 +186,7 @@ int main(int argc, char **argv)
     PetscCall(Setups(n, PETSC_TRUE, PETSC_FALSE));
   } else
     MatTestSkipped++;
-  PetscCall(Products(MATPRODUCT_AB, n));
-  PetscCall(Products(MATPRODUCT_AtB, n));
+  MatTestBoth(Products, MATPRODUCT_AB, MATPRODUCT_AtB, n);
   PetscCall(Products(MATPRODUCT_PtAP, n));
   return MatTestEnd();
 }

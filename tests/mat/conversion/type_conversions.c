@@ -429,9 +429,7 @@ static PetscErrorCode Products(MatType type)
         for (int j = 0; j < 3; j++) PetscCall(Base(j == where ? type : k ? OURS
                                                                          : MATAIJ,
                                                    1, &M[k][j]));
-        PetscCall(MatProductCreate(M[k][0], M[k][1], products[p] == MATPRODUCT_ABC ? M[k][2] : NULL, &C[k]));
-        PetscCall(MatTestSymbolic(products[p], NULL, C[k]));
-        PetscCall(MatProductNumeric(C[k]));
+        PetscCall(MatTestProduct(products[p], M[k][0], M[k][1], products[p] == MATPRODUCT_ABC ? M[k][2] : NULL, &C[k]));
       }
       PetscCall(CheckAlike(C[1], C[0], "alike", __LINE__));
       for (int k = 0; k < 2; k++) {
@@ -575,26 +573,21 @@ int main(int argc, char **argv)
       }
   PetscCall(Symmetric());
   PetscCall(Kronecker());
-  PetscCall(Option(DENSE));
-  PetscCall(Option(PERM));
+  MatTestBoth(Option, DENSE, PERM);
   PetscCall(Option(NEST));
   for (int way = 0; way < 4; way++) PetscCall(Transposes((PetscBool)(way % 2), (PetscBool)(way / 2)));
   for (int way = 0; way < 3; way++) {
-    PetscCall(Targets(MATAIJPERM, PETSC_TRUE, ways[way]));
-    PetscCall(Targets(MATAIJSELL, PETSC_TRUE, ways[way]));
+    MatTestBoth(Targets, MATAIJPERM, MATAIJSELL, PETSC_TRUE, ways[way]);
     PetscCall(Targets(MATAIJCRL, PETSC_TRUE, ways[way]));
     PetscCall(Targets(MATBAIJ, PETSC_FALSE, ways[way]));
     /* again is refused by PETSc's own */
     PetscCall(Targets(MATSBAIJ, PETSC_FALSE, way == 1 ? MAT_INITIAL_MATRIX : ways[way]));
-    PetscCall(Targets(MATSELL, PETSC_FALSE, ways[way]));
-    PetscCall(Targets(MATDENSE, PETSC_FALSE, ways[way]));
+    MatTestBoth(Targets, MATSELL, MATDENSE, PETSC_FALSE, ways[way]);
   }
   PetscCall(Alone());
-  PetscCall(Results(MATAIJ));
-  PetscCall(Results(MATAIJPERM));
+  MatTestBoth(Results, MATAIJ, MATAIJPERM);
   PetscCall(Results(MATAIJSELL));
-  PetscCall(Products(MATAIJPERM));
-  PetscCall(Products(MATAIJSELL));
+  MatTestBoth(Products, MATAIJPERM, MATAIJSELL);
   PetscCall(Products(MATAIJCRL));
   return MatTestEnd();
 }

@@ -611,9 +611,7 @@ int main(int argc, char **argv)
   MatTestName = "index sets";
   PetscCall(TestIndices());
   MatTestName = "rows out of order";
-  PetscCall(TestDisorder(PETSC_FALSE));
-  PetscCall(TestDisorder(PETSC_TRUE));
-  PetscCall(TestDiagonalTwice(PETSC_FALSE));
-  PetscCall(TestDiagonalTwice(PETSC_TRUE));
+  MatTestBoth(TestDisorder, PETSC_FALSE, PETSC_TRUE);
+  MatTestBoth(TestDiagonalTwice, PETSC_FALSE, PETSC_TRUE);
   return MatTestEnd();
 }

@@ -331,8 +331,7 @@ int main(int argc, char **argv)
   if (size > 1 || kind) grid = 24;
   PetscCall(CopiesBegin());
   if (after) PetscCall(RunWhen(after));
-  PetscCall(RunWays(1));
-  PetscCall(RunWays(4));
+  MatTestBoth(RunWays, 1, 4);
   PetscCall(Copies(&n));
   MatTestName = "all";
   MatTestCheck(n > after, "copies were made");

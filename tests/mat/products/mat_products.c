@@ -90,8 +90,7 @@ static PetscErrorCode CheckAgain(int which, Mat a[3], Mat h[3], Mat *D, Mat *E)
 {
   PetscFunctionBeginUser;
   for (int k = 0; k < 3; k++) {
-    PetscCall(Change(a[k], 1.0 + 0.5 * k));
-    PetscCall(Change(h[k], 1.0 + 0.5 * k));
+    MatTestBoth(Change, a[k], h[k], 1.0 + 0.5 * k);
   }
   PetscCall(Multiply(which, a[0], a[1], a[2], MAT_REUSE_MATRIX, D));
   PetscCall(Multiply(which, h[0], h[1], h[2], MAT_REUSE_MATRIX, E));

@@ -409,8 +409,7 @@ static PetscErrorCode InPlace(size_t s)
   PetscCall(Make(s, &A, &H, &f));
   PetscCall(MatConvert(H, MATSEQAIJ, MAT_INPLACE_MATRIX, &H));
   PetscCall(CheckSame(A, H, &f, "converted in place"));
-  PetscCall(Insert(A, PETSC_TRUE));
-  PetscCall(Insert(H, PETSC_TRUE));
+  MatTestBoth(Insert, A, H, PETSC_TRUE);
   PetscCall(CheckSame(A, H, NULL, "converted in place, new entries"));
   PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -440,17 +439,13 @@ static PetscErrorCode Shape(size_t s)
   BOTH("rows of zeros in a duplicate", ZeroSome(M, PETSC_FALSE));
   PetscCall(Derived(A, H, &f));
   /* in the matrix itself */
-  PetscCall(Insert(A, PETSC_FALSE));
-  PetscCall(Insert(H, PETSC_FALSE));
+  MatTestBoth(Insert, A, H, PETSC_FALSE);
   PetscCall(CheckSame(A, H, &f, "values into it"));
-  PetscCall(ZeroSome(A, PETSC_TRUE));
-  PetscCall(ZeroSome(H, PETSC_TRUE));
+  MatTestBoth(ZeroSome, A, H, PETSC_TRUE);
   PetscCall(CheckSame(A, H, &f, "rows of zeros kept"));
-  PetscCall(ZeroSome(A, PETSC_FALSE));
-  PetscCall(ZeroSome(H, PETSC_FALSE));
+  MatTestBoth(ZeroSome, A, H, PETSC_FALSE);
   PetscCall(CheckSame(A, H, NULL, "rows of zeros"));
-  PetscCall(Insert(A, PETSC_TRUE));
-  PetscCall(Insert(H, PETSC_TRUE));
+  MatTestBoth(Insert, A, H, PETSC_TRUE);
   PetscCall(CheckSame(A, H, NULL, "new entries in it"));
   PetscCall(MatTestDestroy(&A, &H));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -560,8 +560,7 @@ static PetscErrorCode WriteHDF5(Mat A)
   PetscCall(PetscObjectSetName((PetscObject)v, "data"));
   PetscCall(HDF5(FILE_MODE_WRITE, &viewer));
   PetscCall(PetscViewerHDF5PushGroup(viewer, "/A"));
-  PetscCall(ISView(is[0], viewer));
-  PetscCall(ISView(is[1], viewer));
+  MatTestBoth(ISView, is[0], is[1], viewer);
   PetscCall(VecView(v, viewer));
   PetscCall(PetscViewerHDF5WriteAttribute(viewer, NULL, "MATLAB_sparse", PETSC_INT, &n));
   PetscCall(PetscViewerHDF5PopGroup(viewer));

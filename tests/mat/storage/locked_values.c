@@ -86,8 +86,7 @@ static PetscErrorCode Step(Mat A, Mat H, Way way, PetscBool *moved)
 
   PetscFunctionBeginUser;
   round_++;
-  PetscCall(Write(A, way));
-  PetscCall(Write(H, way));
+  MatTestBoth(Write, A, H, way);
   before = Values(H);
   plain  = Values(A);
   PetscCall(PetscObjectStateGet((PetscObject)H, &state[0]));

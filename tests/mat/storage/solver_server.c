@@ -185,8 +185,7 @@ static PetscErrorCode Check(Origin o)
   MatTestCheckMult(H, A, "MatMult");
   PetscCall(Where(H, &first));
   for (PetscInt k = 0; k < 14; k++) {
-    PetscCall(Write(A, k));
-    PetscCall(Write(H, k));
+    MatTestBoth(Write, A, H, k);
     MatTestCheckMult(H, A, "MatMult after a write");
     PetscCall(Where(H, &now));
     MatTestCheck(now.i == first.i && now.j == first.j && now.a == first.a, "its arrays are where they were");
