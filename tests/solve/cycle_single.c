@@ -219,7 +219,8 @@ int main(int argc, char **argv)
     Mat large;
 
     PetscCall(MatTestStencil(2, 60, PETSC_FALSE, 0.0, MATAIJ, &large));
-    PetscCall(BesideDouble(large, "half", 1e-5, 1e-2, "16 bits beside double"));
+    /* the levels of older releases do not fit into slices */
+    PetscCall(BesideDouble(large, "half", PETSC_VERSION_GE(3, 21, 0) ? 1e-5 : 1e-9, 1e-2, "16 bits beside double"));
     PetscCall(MatDestroy(&large));
   }
   PetscCall(BesideDouble(S, "single", single ? 1e-9 : 0, single ? 1e-5 : 0, "beside double"));

@@ -74,28 +74,41 @@ struct DiaFirst {
   }
 };
 
+/* Rows of a thread, a block's threads apart, whose loads are under way together: of small numbers one row's are too few
+   bytes. Sums are left by rows of a block, and there a thread has one. */
+static constexpr int DiaEach(bool sums)
+{
+  return sums || sizeof(HybScalar) > 4 ? 1 : 2;
+}
+
 /* rows of a block, which may reach beyond the matrix, or (INSIDE) do not */
-template <int N, bool INSIDE, class X>
-static __device__ __forceinline__ HybScalar DiaSum(int n, const DiaOffsets &d, int m, PetscCount ld, const HybScalar *__restrict__ a, const X &x, int r)
+template <int N, bool INSIDE, int V, class X>
+static __device__ __forceinline__ void DiaSum(int n, const DiaOffsets &d, int m, PetscCount ld, const HybScalar *__restrict__ a, const X &x, const int (&r)[V], HybScalar (&sum)[V])
 {
   constexpr int B = DiaBatch(N);
-  HybScalar     sum(0);
 
 #pragma unroll
-  for (int k0 = 0; k0 < (N ? N : n); k0 += B) {
-    HybScalar v[B], xv[B];
+  for (int w = 0; w < V; w++) sum[w] = HybScalar(0);
 #pragma unroll
-    for (int u = 0; u < B; u++) {
-      const bool in = N ? k0 + u < N : k0 + u < n;
-      const int  c  = in ? r + d.o[N || in ? k0 + u : 0] : 0;
-      v[u]          = in ? HybLoadStream(a + (PetscCount)(k0 + u) * ld + r) : HybScalar(0);
-      xv[u]         = in && (INSIDE || (c >= 0 && c < m)) ? x[c] : HybScalar(0);
+  for (int k0 = 0; k0 < (N ? N : n); k0 += B) {
+    HybScalar v[V][B], xv[V][B];
+#pragma unroll
+    for (int w = 0; w < V; w++) {
+#pragma unroll
+      for (int u = 0; u < B; u++) {
+        const bool in = N ? k0 + u < N : k0 + u < n;
+        const int  c  = in ? r[w] + d.o[N || in ? k0 + u : 0] : 0;
+        v[w][u]       = in ? HybLoadStream(a + (PetscCount)(k0 + u) * ld + r[w]) : HybScalar(0);
+        xv[w][u]      = in && (INSIDE || (c >= 0 && c < m)) ? x[c] : HybScalar(0);
+      }
     }
 #pragma unroll
-    for (int u = 0; u < B; u++)
-      if (N || k0 + u < n) sum += v[u] * xv[u];
+    for (int w = 0; w < V; w++) {
+#pragma unroll
+      for (int u = 0; u < B; u++)
+        if (N || k0 + u < n) sum[w] += v[w][u] * xv[w][u];
+    }
   }
-  return sum;
 }
 
 /* part: not NULL where SUMS are left; FIRST: a step whose x is the first step's */
@@ -103,41 +116,54 @@ template <int N, bool STEP, bool SUMS, bool FIRST>
 static __global__ __launch_bounds__(DIA_THREADS) void DiaRows(int n, DiaOffsets d, int m, PetscCount ld, const HybScalar *__restrict__ a, const HybScalar *x, RowEnding end, HybScalar *part, bool hermitian)
 {
   HybChainWait();
-  const PetscCount r0 = (PetscCount)blockIdx.x * DIA_THREADS, at = r0 + threadIdx.x;
-  const bool       inside = r0 + d.o[0] >= 0 && r0 + DIA_THREADS + d.o[n - 1] <= m && r0 + DIA_THREADS <= m, valid = at < m;
-  HybScalar        base(0), y(0), dinv(0), z;
+  constexpr int    V = DiaEach(SUMS), ROWS = V * DIA_THREADS;
+  const PetscCount r0     = (PetscCount)blockIdx.x * ROWS;
+  const bool       inside = r0 + d.o[0] >= 0 && r0 + ROWS + d.o[n - 1] <= m && r0 + ROWS <= m;
+  HybScalar        base[V], y[V], dinv[V], sum[V], z[V];
+  bool             valid[V];
+  int              r[V];
 
-  if (!SUMS && !valid) return;
-  /* all threads take part in sums: those without a row form the last one's, for nothing, but read nothing of it that is
-     written (w may be z) */
-  const int r = !SUMS || valid ? (int)at : m - 1;
-  if (STEP && (!SUMS || valid)) {
-    y    = end.y[r];
-    dinv = end.step.dinv[r];
-    base = FIRST ? RowStepBaseOf(end.step, (HybScalarReal)end.step.c0[0] * HybMul(dinv, y), HybScalar(0)) : RowStepBase(end.step, r);
-  } else if (!STEP && end.mode != ROW_SET)
-    y = end.y[r];
-  const auto of = [&](const auto &v) { return inside ? DiaSum<N, true>(n, d, m, ld, a, v, r) : DiaSum<N, false>(n, d, m, ld, a, v, r); };
-  HybScalar  sum;
-  if constexpr (FIRST)
-    sum = of(DiaFirst{end.y, end.step.dinv, (HybScalarReal)end.step.c0[0]});
-  else
-    sum = of(DiaVector{x});
-  if (STEP)
-    z = RowStepEnd(end.step, base, dinv, y, sum);
-  else
-    z = end.mode == ROW_SET ? sum : end.mode == ROW_ADD ? y + sum
-                                                        : y - sum;
-  if constexpr (SUMS) {
-    HybScalar own = STEP ? HybScalar(0) : HybLoadVector(x + r);
-    if (!valid) own = y = z = HybScalar(0);
-    if (valid) end.z[r] = z;
-    if constexpr (STEP)
-      SumsLeaveProducts(z, y, hermitian, part);
+  /* a thread without a row forms the last one's, for nothing, but reads nothing of it that is written (w may be z) */
+#pragma unroll
+  for (int w = 0; w < V; w++) {
+    const PetscCount at = r0 + w * DIA_THREADS + threadIdx.x;
+    valid[w]            = at < m;
+    r[w]                = valid[w] ? (int)at : m - 1;
+    base[w] = y[w] = dinv[w] = HybScalar(0);
+    if (STEP && valid[w]) {
+      y[w]    = end.y[r[w]];
+      dinv[w] = end.step.dinv[r[w]];
+      base[w] = FIRST ? RowStepBaseOf(end.step, (HybScalarReal)end.step.c0[0] * HybMul(dinv[w], y[w]), HybScalar(0)) : RowStepBase(end.step, r[w]);
+    } else if (!STEP && valid[w] && end.mode != ROW_SET)
+      y[w] = end.y[r[w]];
+  }
+  const auto of = [&](const auto &v) {
+    if (inside)
+      DiaSum<N, true, V>(n, d, m, ld, a, v, r, sum);
     else
-      SumsLeaveProduct(own, z, hermitian, part);
-  } else
-    end.z[r] = z;
+      DiaSum<N, false, V>(n, d, m, ld, a, v, r, sum);
+  };
+  if constexpr (FIRST)
+    of(DiaFirst{end.y, end.step.dinv, (HybScalarReal)end.step.c0[0]});
+  else
+    of(DiaVector{x});
+#pragma unroll
+  for (int w = 0; w < V; w++) {
+    if (STEP)
+      z[w] = RowStepEnd(end.step, base[w], dinv[w], y[w], sum[w]);
+    else
+      z[w] = end.mode == ROW_SET ? sum[w] : end.mode == ROW_ADD ? y[w] + sum[w]
+                                                                : y[w] - sum[w];
+    if (valid[w]) end.z[r[w]] = z[w];
+  }
+  if constexpr (SUMS) {
+    HybScalar own = STEP ? HybScalar(0) : HybLoadVector(x + r[0]);
+    if (!valid[0]) own = y[0] = z[0] = HybScalar(0);
+    if constexpr (STEP)
+      SumsLeaveProducts(z[0], y[0], hermitian, part);
+    else
+      SumsLeaveProduct(own, z[0], hermitian, part);
+  }
 }
 
 static __global__ __launch_bounds__(DIA_THREADS) void DiaCopy(int n, PetscInt m, PetscCount ld, const PetscInt *__restrict__ i, const HybScalar *__restrict__ a, const HybRowClass *__restrict__ rowclass, const PetscInt *__restrict__ offsetptr, const int *__restrict__ place, HybScalar *__restrict__ to)
@@ -165,7 +191,7 @@ static PetscErrorCode DiaLaunch(HybSpMV *S, const HybCSR *A, const HybScalar *x,
       if constexpr (FIRST && (SUMS || !STEP))
         SETERRQ(PETSC_COMM_SELF, PETSC_ERR_SUP, "A step that makes the first one leaves no sums");
       else
-        HYB_LAUNCH_CHAINED(A->m, (DiaRows<N, STEP, SUMS, FIRST>), HybBlocks(A->m, DIA_THREADS), DIA_THREADS, 0, S->exec.stream, dia->n, dia->offset, (int)A->m,
+        HYB_LAUNCH_CHAINED(A->m, (DiaRows<N, STEP, SUMS, FIRST>), HybBlocks(A->m, DiaEach(SUMS) * DIA_THREADS), DIA_THREADS, 0, S->exec.stream, dia->n, dia->offset, (int)A->m,
                            dia->ld, dia->a, x, end, sums ? S->left->part : (HybScalar *)nullptr, sums && S->left->hermitian);
       return PETSC_SUCCESS;
     });
