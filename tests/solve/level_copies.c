@@ -6,6 +6,8 @@
 
 TEST np=1 @emulated -mat_aijhybridgpu_tuning ordered=2,ordered_fewest=0,sums=0,rowgroup_lanes=1
 TEST np=1 @emulated -mat_aijhybridgpu_tuning ordered=1,ordered_fewest=0,sums=0,rowgroup_lanes=1 -pc_mg_aijhybridgpu_precision single
+TEST np=1 @emulated -mat_aijhybridgpu_tuning ordered=1,ordered_fewest=0,sums=0,rowgroup_lanes=1 -mg_levels_ksp_max_it 3
+TEST np=1 @emulated -mat_aijhybridgpu_tuning ordered=1,ordered_fewest=0,sums=0,rowgroup_lanes=1 -pc_mg_aijhybridgpu_precision single -mg_levels_ksp_max_it 4
 TEST np=1 @emulated -mat_aijhybridgpu_tuning ordered=0,sums=0 -none
 TEST np=2 @emulated -mat_aijhybridgpu_tuning ordered=2,ordered_fewest=0,comm_together=0,whole=0,rowgroup_lanes=1
 TEST np=+3 @emulated -mat_aijhybridgpu_tuning ordered=1,ordered_fewest=0,comm_together=0,rowgroup_lanes=1

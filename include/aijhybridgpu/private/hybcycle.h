@@ -213,7 +213,7 @@ extern void           HybCycleReplayed(HybCycle *);
    Of several processes only where it is recorded: else the finest level may be in the cycle's own graph, with that
    step. */
 extern PetscBool HybCycleFirst(const HybCycle *, HybScalar *x, HybSpMVFirst *);
-/* Is there a last step that leaves sums? */
+/* Does the end of an application leave sums? */
 extern PetscBool HybCycleLeaves(const HybCycle *);
 /* floating-point operations of one application to one column, as PETSc counts them, without solve() */
 extern PetscLogDouble HybCycleFlops(const HybCycle *);

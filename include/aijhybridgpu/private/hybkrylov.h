@@ -111,7 +111,8 @@ typedef struct _HybKrylovOps {
   PetscErrorCode (*project)(const HybExec *, const HybKrylovBasis *, PetscInt k, const HybScalar *w, HybScalar *g);
   PetscErrorCode (*update)(const HybExec *, const HybKrylovBasis *, PetscInt k, PetscReal s, const HybScalar *c, const HybScalar *w);
   /* The conjugate gradient method; NULL on the host. Nothing waits, and all launches are the same in each iteration.
-     cgbegin: r = b and to = x, which may be one array; and, if first is not NULL, its z of y = r.
+     cgbegin: r = b and to = x, which may be one array; and, if first is not NULL, its z of y = r, not in single
+     precision.
      cgproducts: z r, |z|^2 and |r|^2.
      cgdirection: x += a p with the step before's a and p, whose a is betaold/(p w), unless that was HYB_CG_STOPPED or
      there was none, which betaold = 0 says; then p = z + (beta/betaold) p, or p = z.

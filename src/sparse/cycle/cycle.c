@@ -120,12 +120,13 @@ static void CycleStep(Visit *v, PetscInt k, const HybScalar *x, const HybSpMVSte
   CYCLE_DO(v, l->A.m, v->ops->combine(v->exec, l->A.m, x, l->r, step));
 }
 
-/* Does the second step from zero make the first one on its way? */
+/* Does the second step from zero make the first one on its way? Not where the third one reads what the first has
+   made. */
 static PetscBool CycleFirstWithin(const HybCycle *c, PetscInt k)
 {
   const HybCycleLevel *l = &c->level[k];
 
-  return (PetscBool)(l->pre.steps >= 2 && !c->columns && !HybCycleShares(c, k, HYB_CYCLE_A) && HybTuningGet()->first_within && HybSpMVTakesFirst(l->mult));
+  return (PetscBool)(l->pre.steps >= 2 && !(l->pre.threeterm && l->pre.steps > 2) && !c->columns && !HybCycleShares(c, k, HYB_CYCLE_A) && HybTuningGet()->first_within && HybSpMVTakesFirst(l->mult));
 }
 
 /* z = c[0] dinv b */

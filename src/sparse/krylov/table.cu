@@ -540,9 +540,9 @@ static __device__ __forceinline__ void CGFirst(const HybSpMVFirst &first, PetscC
   KrylovStore(first.z, i, n, aligned, r);
 }
 
-/* The same of a cycle in single precision, whose right-hand side goes to it as well. Nobody knows the largest entry of
-   r
-   yet: the scale is that of its norm before the step, or the last one where that has no exponent. */
+/* The same of a cycle in single precision, whose right-hand side goes to it as well, in arrays of the cycle's, which
+   are aligned. Nobody knows the largest entry of r yet: the scale is that of its norm before the step, or the last one
+   where that has no exponent. */
 static __device__ __forceinline__ int CGScale(const HybCG &cg, const HybSpMVFirst &first)
 {
   const int e = ScaleExponent(CGReal(cg.s[HYB_CG_RR]));
@@ -684,6 +684,7 @@ static PetscErrorCode HybKrylovCGBegin_CUDA(const HybExec *exec, PetscCount n, c
   const bool         aligned = KrylovAligned(b) && KrylovAligned(r) && KrylovAligned(x) && KrylovAligned(to) && KrylovAligned(f.dinv) && KrylovAligned(f.z);
 
   PetscFunctionBegin;
+  PetscCheck(!f.single, PETSC_COMM_SELF, PETSC_ERR_SUP, "A first step in single precision needs a scale, which is not known yet");
   if (!n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(HybDispatch(first != nullptr, HybFlags(), [&](auto FIRST) {
     HYB_LAUNCH_CHAINED(n, (CGBegin<FIRST>), HybBlocks(KrylovPacks(n), KRYLOV_THREADS), KRYLOV_THREADS, 0, exec->stream, n, aligned, b, r, x, to, f);

@@ -209,7 +209,8 @@ typedef struct {
   RowStreamLayout layout;
 } Block;
 
-#define BLOCK_SCATTERED 4 /* blocks of a multiprocessor where x is met in no order */
+#define BLOCK_NEAR_SURE ((size_t)64 << 20) /* bytes for which no card is asked */
+#define BLOCK_SCATTERED 4                  /* blocks of a multiprocessor where x is met in no order */
 
 /* a row of so many entries, and of so many mean rows, is cut into pieces by rowgroup: the one warp that it has here
    would be the last by far */
@@ -265,11 +266,15 @@ static PetscErrorCode BlockCreate(HybSpMV *S, const HybCSR *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* a stream of distances needs no columns; the layout stays, and so do the bits */
+/* A stream of distances needs no columns; the layout stays, and so do the bits. Only for a moment there are both. */
 static PetscErrorCode BlockNear(HybSpMV *S, const HybCSR *A, Block *b)
 {
+  size_t spare = BLOCK_NEAR_SURE;
+
   PetscFunctionBegin;
   if (b->direct || S->once || HybDeviceTuning()->rowgroup_near == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if ((size_t)b->nblocks * sizeof(*b->distance) > spare) PetscCall(HybMemorySpare(&S->exec, &spare));
+  if ((size_t)b->nblocks * sizeof(*b->distance) > spare) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(RowStreamNear(&S->exec, &S->keep, &S->work, &b->layout, A, b->bs, b->nblocks, b->column, &b->base, &b->distance));
   if (b->distance) PetscCall(HybArenaFree(&S->keep, &b->column));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -46,7 +46,7 @@ static __device__ __forceinline__ unsigned short HalfOfReal(float v)
 static __device__ __forceinline__ float HalfToReal(unsigned short h)
 {
 #if defined(HYB_EMULATOR)
-  const uint32_t bits = (uint32_t)(h & 0x7fff) << 13;
+  const uint32_t bits = (uint32_t)(h & 0x7fff) << 13 | ((h & 0x7c00) == 0x7c00 ? 0x7f800000 : 0);
   float          v;
 
   memcpy(&v, &bits, sizeof(v));

@@ -20,7 +20,7 @@
   value is scaled by.
 
   Fits: at most an eighth more places than nonzeros, no tile that a stream of as many lanes has no room for, and memory
-  to spare. Memory: 10 to 12 bytes a place (single precision: 6 to 8, values of 16 bits:
+  to spare. Memory: 10 to 12 bytes a place (single precision 6 to 8, values of 16 bits
   4 to 6), 3 or 4 a row. Bytes of a product: the same, and x and the result.
 
   Reference: M. Kreutzer, G. Hager, G. Wellein, H. Fehske, A. R. Bishop, A unified sparse matrix data format for

@@ -9,7 +9,7 @@
   Where the matrix has a copy, for products outside of cycles, that one serves a cycle of the same precision
   (mat/impls/aijhybridgpu/seq/ordered.c).
 
-  Memory: 8 to 12 bytes a nonzero, from what is to spare.
+  Memory: 8 to 12 bytes a nonzero, 4 to 8 in single precision, from what is to spare.
 */
 #include "mgimpl.h"
 

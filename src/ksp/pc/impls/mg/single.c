@@ -3,12 +3,13 @@
 
   Each level has its matrices' values, its reciprocals of the diagonal and its vectors a second time, in half the bytes,
   and plans for products with them. Patterns are the matrices' own. Values are converted when a matrix has new ones.
-  By another option values below the finest level have 16 bits, where they are kept in the order of their kernels.
+  By another option square matrices below the finest level have values of 16 bits where they lie in slices.
   What the cycle is given and gives back is double, and so is the method around it. Where a matrix or a diagonal has a
   number that single precision does not bear, or the coarsest level is singular, whose solution has a large constant
   that hides all else, the cycle is double, and -info says so.
 
   Memory: half of all values of the hierarchy, and the plans; vectors are half as long, two more on the finest level.
+  Conjugate gradients around it have a copy of the finest level's own values (ordered.c).
 */
 #include "mgimpl.h"
 
