@@ -98,6 +98,9 @@ $(BUILD)/emulated/%.single.o: %.cu
 	@mkdir -p $(@D)
 	$(call SAY,$@)$(PETSC_CXX) $(EMU_FLAGS) -DHYB_SINGLE -x c++ -MMD -MP -c $< -o $@
 
+# of 276 kernels in this file: half the compiler's time is optimization
+$(BUILD)/emulated/src/sparse/spmv/block.o $(BUILD)/emulated/src/sparse/spmv/block.single.o: EMU_OPT := $(EMU_OPT:-O1=-Og)
+
 $(EMU_CORE_OBJ): override EMU_OPT = -O2 -g
 $(BUILD)/emulated/%.o: %.cc
 	@mkdir -p $(@D)

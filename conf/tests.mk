@@ -56,7 +56,10 @@ MPI_ENV = $(TEST_ENV) $(PRELOAD)
 # What runs the lines of a list: NAME, SECONDS and the command, one line a run; a line that ends in a blank would go on
 # in the next one. LIST=FILE: they are only written down there, for one that runs several lists beside each other
 LIST ?=
-RUN_ALL = $(TEST_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
+# TEST_TURN=N, of a run that ends before its list does: N chooses where it begins, neighbouring numbers far apart
+TEST_TURN ?=
+TAKE_TURNS = $(if $(TEST_TURN),awk '{ l[NR] = $$0 } END { k = int(NR * ($(TEST_TURN) * 0.618 % 1)); for (n = 0; n < NR; n++) print l[(n + k) % NR + 1] }' |)
+RUN_ALL = $(TAKE_TURNS) $(TEST_ENV) xargs -r -P $(BUSY_JOBS) -L 1 tests/run $(RESULTS)
 RUN = $(if $(LIST),cat >> $(LIST),$(RUN_ALL))
 $(BUILD)/tests/yield.so: tests/conformance/yield.c
 	@mkdir -p $(@D)
@@ -88,17 +91,20 @@ tests-clean-results:
 	@case '$(CURDIR)' in *' '*) echo "make: there is a space in '$(CURDIR)', at which the lists of tests and LD_PRELOAD split. Test a copy:  cp -r . ~/petsc-aijhybridgpu && cd ~/petsc-aijhybridgpu && make check" >&2; exit 1 ;; esac
 	@rm -rf $(RESULTS) && mkdir -p $(RESULTS) && date +%s > $(RESULTS)/start
 
+# what check does in part on the host, the sanitizers' run does as a whole
+HOST_PARTED = aggregation_scalar aggregation_blocks weak_edges spgemm_methods galerkin_product
+HOST_PART ?=
 tests-run-unit: $(UNIT_BIN)
-	@for t in $(UNIT_TESTS); do echo "$$t-host $(TEST_SECONDS) $(BUILD)/tests/$$t -backend host -seed $(SEED) -matrices $(MATRICES)"; done | $(RUN)
+	@{ $(foreach t,$(UNIT_TESTS),echo "$t-host $(TEST_SECONDS) $(BUILD)/tests/$t -backend host$(if $(filter $(HOST_PARTED),$t),$(HOST_PART:%= -part %)) -seed $(SEED) -matrices $(MATRICES)";)} | $(RUN)
 
-# Of the longest of these check does every third piece, check-more the others. TEST_MORE=1: all pieces, only: what was
+# Of the longest of these check does every fifth piece, check-more the others. TEST_MORE=1: all pieces, only: what was
 # left
-PARTED = $(filter csr_transpose aggregation_% weak_edges spgemm_methods numeric_plans spgemm_random rowmerge_narrow odd_addresses block_method tile_method diagonal_method product_memory hash_tables galerkin_product stage_columns,$(UNIT_TESTS))
+PARTED = $(filter spmv_layouts csr_transpose aggregation_% weak_edges spgemm_methods numeric_plans spgemm_random rowmerge_narrow odd_addresses block_method tile_method diagonal_method product_memory hash_tables galerkin_product stage_columns,$(UNIT_TESTS))
 EMULATED_TESTS = $(if $(filter only,$(TEST_MORE)),$(PARTED),$(UNIT_TESTS))
-EMULATED_PARTS = $(if $(filter $1,$(PARTED)),$(if $(filter only,$(TEST_MORE)),2/3 3/3,$(if $(TEST_MORE),1/1,1/3)),1/1)
+EMULATED_PARTS = $(if $(filter $1,$(PARTED)),$(if $(filter only,$(TEST_MORE)),2/5 3/5 4/5 5/5,$(if $(TEST_MORE),1/1,1/5)),1/1)
 tests-run-emulated: $(EMULATED_TESTS:%=$(BUILD)/tests/%) $(EMULATED_LIB)
 ifneq ($(EMULATED_LIB),)
-	@{ $(foreach t,$(call longest_first,$(EMULATED_TESTS)),$(foreach p,$(call EMULATED_PARTS,$t),echo "$t-emulated$(patsubst %/3,-%,$(filter %/3,$p)) $(TEST_SECONDS) $(BUILD)/tests/$t -backend $(abspath $(EMULATED_LIB)) -part $p -seed $(SEED) -matrices $(MATRICES)";))} | $(RUN)
+	@{ $(foreach t,$(call longest_first,$(EMULATED_TESTS)),$(foreach p,$(call EMULATED_PARTS,$t),echo "$t-emulated$(patsubst %/5,-%,$(filter %/5,$p)) $(TEST_SECONDS) $(BUILD)/tests/$t -backend $(abspath $(EMULATED_LIB)) -part $p -seed $(SEED) -matrices $(MATRICES)";))} | $(RUN)
 else
 	@echo "SKIPPED: the emulated device: this PETSc or this checkout builds none"
 	@mkdir -p $(RESULTS) && echo "0 0 1 0" > $(RESULTS)/emulated.result
@@ -111,8 +117,6 @@ tests-run-cuda: $(UNIT_BIN) $(CUDA_LIB)
 # which TEST lines (a pattern of grep), and what their results' names end in
 TEST_LINES ?= .
 TEST_NAME ?=
-# of the runs of the type's tests those whose number leaves this rest by two: 0 or 1
-TEST_HALF ?=
 # all of what a line leaves out by -every N
 TEST_WHOLE ?=
 # the numbers of processes behind a +: 1: too, only: alone
@@ -135,7 +139,7 @@ tests-run-mat: $(MAT_BIN) $(BUILD)/lib/$(PLUGIN) $(EMULATED_LIB) $(YIELD_LIB)
 	      echo "$$t-np$$n-$$k$(TEST_NAME) $(TEST_SECONDS) $(PRELOAD) $(TEST_RANKS)$(BUILD)/tests/$$t -dll_append $(HERE)/$(BUILD)/lib/$(PLUGIN)$${o:+ $$o}"; \
 	    done; \
 	  done; \
-	done | awk '$(if $(TEST_HALF),NR % 2 == $(TEST_HALF),1)' | $(RUN)
+	done | $(RUN)
 
 # each on the host and, where there is one, on the emulated device
 tests-run-ranks: $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB)
@@ -177,8 +181,8 @@ ALL_LISTS = tests-run-parts tests-run-emulated tests-run-ranks tests-run-mat
 check: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(if $(TEST_DEVICE),all,plugin) $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB) $(CHECK_BUILDS)
 	@date +%s > $(RESULTS)/built
-	@$(MAKE) --no-print-directory -j1 $(ALL_LISTS) tests-run-unit LIST=$(RESULTS)/list
-	@$(RUN_ALL) < $(RESULTS)/list
+	@$(MAKE) --no-print-directory -j1 $(ALL_LISTS) tests-run-unit LIST=$(RESULTS)/list HOST_PART=1/3
+	@< $(RESULTS)/list $(RUN_ALL)
 	@$(if $(TEST_DEVICE),$(MAKE) --no-print-directory tests-run-cuda)
 	@$(MAKE) --no-print-directory -s gpu-report-status 2>/dev/null || true
 	@tests/summary $(RESULTS)
@@ -213,7 +217,7 @@ check-more: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(BUILD)/lib/$(PLUGIN) $(PARTED:%=$(BUILD)/tests/%) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB) $(CHECK_BUILDS) $(MORE_BUILDS)
 	@date +%s > $(RESULTS)/built
 	@$(MAKE) --no-print-directory -j1 $(ALL_LISTS) TEST_MORE=only CHECK_TARGETS='$(MORE_TARGETS)' LIST=$(RESULTS)/list
-	@$(RUN_ALL) < $(RESULTS)/list
+	@< $(RESULTS)/list $(RUN_ALL)
 	@tests/summary $(RESULTS)
 
 # what concerns the PETSc in use: neither the emulated device nor the checkout itself is tested again

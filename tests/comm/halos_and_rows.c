@@ -11,20 +11,20 @@ Peer access is made ready for the third exchange of a kind (-mat_aijhybridgpu_co
 the halo (-lasting).
 
 TEST np=1,3+2,4 -mat_aijhybridgpu_comm_after 0
-TEST np=2,3
+TEST np=2+3
 TEST np=3+2 -mat_aijhybridgpu_comm mpi
 TEST np=3+2 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 TEST np=2 -mat_aijhybridgpu_comm gpuaware
-TEST np=2+4 -nodes 2 -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
+TEST np=+2,4 -nodes 2 -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 TEST np=2 -cards 1
 TEST np=+4 -cards 2
 TEST np=+4 -nodes 2
-TEST np=3 -ipc 0
+TEST np=+3 -ipc 0
 TEST np=2 -ipc 0 -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 TEST np=2 -mat_aijhybridgpu_comm_segment 1 -full
-TEST np=2,3+4 -lasting
+TEST np=3+2,4 -lasting
 TEST np=+2 -lasting -mat_aijhybridgpu_comm_segment 1 -full
-TEST np=2 -lasting -ipc 0
+TEST np=+2 -lasting -ipc 0
 TEST np=+3 -lasting -mat_aijhybridgpu_comm_after 5
 */
 #define _GNU_SOURCE /* RTLD_NEXT, dl_iterate_phdr */

@@ -124,14 +124,10 @@ void Repair(void *p, size_t bytes)
 
 bool Intact(const void *p, size_t bytes)
 {
-  const unsigned char *c = (const unsigned char *)p;
-  size_t               k = 0;
-  for (; k < bytes && (((uintptr_t)c + k) & 3); k++)
-    if (c[k] != (unsigned char)(Poison >> (8 * (((uintptr_t)c + k) & 3)))) return false;
-  for (; k + 4 <= bytes; k += 4)
-    if (*(const uint32_t *)(c + k) != Poison) return false;
-  for (; k < bytes; k++)
-    if (c[k] != (unsigned char)(Poison >> (8 * (((uintptr_t)c + k) & 3)))) return false;
+  static uint32_t poison[1025];
+  std::fill_n(poison, poison[0] ? 0 : 1025, Poison);
+  for (const char *c = (const char *)p, *end = c + bytes; c < end; c += 4096)
+    if (memcmp(c, (const char *)poison + ((uintptr_t)c & 3), std::min((size_t)(end - c), (size_t)4096))) return false;
   return true;
 }
 

@@ -7,12 +7,12 @@
   allocation, CUDA call, launch and primitive. What a failed product leaves is what was there before, or its result, or
   nothing that can be used.
 
-TEST np=1,2+3 -mat_aijhybridgpu_backend host -every 29
+TEST np=1,2+3 -mat_aijhybridgpu_backend host -every 53
 TEST np=1 @emulated -few -every 97
 TEST np=+2 @emulated -few -every 997
-TEST np=2 -mat_aijhybridgpu_backend host -band -every 97 -mat_aijhybridgpu_diagonal_fewest 0
+TEST np=2 -mat_aijhybridgpu_backend host -band -every 397 -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=+2 @emulated -band -few -every 41 -mat_aijhybridgpu_diagonal_fewest 0
-TEST np=1,2 @emulated -first -every 41
+TEST np=1,2 @emulated -first -every 97
 TEST np=2 @emulated -few -every 997 -reported
 TEST np=2 @emulated -few -logs
 TEST np=2,3 -mat_aijhybridgpu_backend host -ends

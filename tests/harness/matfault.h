@@ -234,15 +234,16 @@ static inline PetscErrorCode MatFaultSolver(Mat S, PetscBool constants, Mat *A, 
 }
 
 /* Faults of one process's solves, the first ones and those after new values (again): solve(again, k, ierr) has its k-th
-   call failing, the first sixteen of them and of the others one in -every, from the -from-th on */
+   call failing, the first sixteen of them (-first) and of the others one in -every, from the -from-th on */
 static inline PetscErrorCode MatFaultSolves(const char *what, PetscErrorCode (*solve)(PetscBool again, int k, PetscErrorCode *ierr, int *fired))
 {
   char     name[64];
-  PetscInt every = 1, from = 1;
+  PetscInt every = 1, from = 1, first = 16;
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-first", &first, NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-verbose", &MatFault.trace, NULL));
   PetscCall(MatTestHook(MatFaultAsk, &MatFault.device));
   MatTestName = name;
@@ -251,8 +252,8 @@ static inline PetscErrorCode MatFaultSolves(const char *what, PetscErrorCode (*s
 
     PetscCall(PetscSNPrintf(name, sizeof(name), again ? "%s after new values" : "first %s", what));
     /* the first one: what is made once and kept */
-    for (int k = 0; fired && k < 100000; k = !k ? (int)from : k < 16 ? k + 1
-                                                                     : k + (int)every,
+    for (int k = 0; fired && k < 100000; k = !k ? (int)from : k < first ? k + 1
+                                                                        : k + (int)every,
              n++) {
       const PetscInt failures = MatTestFailed;
       size_t         before, after;

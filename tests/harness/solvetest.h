@@ -48,9 +48,10 @@ typedef struct {
   PetscReal tol; /* of the first residuals; 0: EXACT */
 } Pair;
 
-/* a cycle in single precision, by option: what is asked for is as of a PETSc of single precision, but solves end as
-   always */
+/* a cycle in single precision or with values of 16 bits, by option: what is asked for is as of a PETSc of single
+   precision, but solves end as always; Rounds: what its first residuals are good to */
 static PetscBool Single;
+static PetscReal Rounds;
 #define CLOSE_ENOUGH (PetscDefined(USE_REAL_SINGLE) || Single)
 
 static PetscInt Made, Left; /* applications, by what was seen here */
@@ -209,7 +210,7 @@ static inline PetscErrorCode SameHistory(const Pair *p, const char *options)
 
   PetscFunctionBeginUser;
   if (CLOSE_ENOUGH && (p->ksp[0]->reason < 0 || (!Single && p->ksp[1]->reason < 0))) PetscFunctionReturn(PETSC_SUCCESS);
-  tol = PetscMax(tol, (PetscReal)(Single ? 1e-3 : ANY));
+  tol = PetscMax(tol, PetscMax(Rounds, (PetscReal)ANY));
   if (SolveSize > 1) tol = PetscMax(tol, (PetscReal)1e-5);
   for (int side = 0; side < 2; side++) {
     PetscCall(KSPGetResidualHistory(p->ksp[side], &h[side], &n[side]));
@@ -298,7 +299,7 @@ static inline PetscErrorCode SameEigenvalues(const Pair *p, const char *options)
     PetscCall(KSPComputeExtremeSingularValues(p->ksp[side], &most[side], &least[side]));
     PetscCall(KSPComputeEigenvalues(p->ksp[side], HISTORY, r[side], c[side], &n[side]));
   }
-  tol = PetscMax((PetscReal)1e-6, (PetscReal)(Single ? 1e-3 : ANY));
+  tol = PetscMax((PetscReal)1e-6, PetscMax(Rounds, (PetscReal)ANY));
   for (PetscInt k = 0; k < n[0] && n[0] == n[1]; k++) worst = PetscMax(worst, PetscMax(PetscAbsReal(r[0][k] - r[1][k]), PetscAbsReal(c[1][k])));
   snprintf(why, sizeof(why), "%g to %g, not %g to %g; %d, not %d eigenvalues, to %.1e", (double)least[1], (double)most[1], (double)least[0], (double)most[0], (int)n[1], (int)n[0], (double)worst);
   if (!CLOSE_ENOUGH) Check3((PetscBool)(n[0] == n[1]), "as many eigenvalues", options, why, __LINE__);
@@ -414,7 +415,7 @@ static inline PetscErrorCode SolveBegin(int argc, char **argv)
   static char *all[64];
   char       **a = all;
   int          n = 0;
-  PetscBool    device;
+  PetscBool    device, half;
 
   MatTestCards(argc, argv);
   for (; n < argc && n < 60; n++) all[n] = argv[n];
@@ -426,6 +427,10 @@ static inline PetscErrorCode SolveBegin(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &SolveSize));
   PetscCall(PetscLogDefaultBegin());
   PetscCall(MatTestOptionIs("-pc_mg_aijhybridgpu_precision", "single", &Single));
+  PetscCall(MatTestOptionIs("-pc_mg_aijhybridgpu_precision", "half", &half));
+  Rounds = half ? 0.1 : Single ? 1e-3
+                               : 0;
+  Single = (PetscBool)(Single || half);
   Cycles = PETSC_TRUE;
   /* without these nobody hears who changes a smoother */
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-mat_aijhybridgpu_smoothers", &Cycles, NULL));

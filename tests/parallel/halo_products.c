@@ -7,17 +7,17 @@
 
 TEST np=2,3+4
 TEST np=3+2,4 @emulated -ours
-TEST np=2+3 @emulated -ours -mat_aijhybridgpu_comm_after 0
+TEST np=+2,3 @emulated -ours -mat_aijhybridgpu_comm_after 0
 TEST np=2+3 @emulated -ours -mat_aijhybridgpu_memory mirror
 TEST np=3+2 @emulated -ours -mat_aijhybridgpu_comm mpi
 TEST np=3+2 @emulated -ours -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
-TEST np=2 @emulated -ours -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
+TEST np=+2 @emulated -ours -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes
 TEST np=2 @emulated -ours -mat_aijhybridgpu_comm gpuaware
 TEST np=2 @emulated -mat_aijhybridgpu_comm petsc
 TEST np=+4 @emulated -cards 2
 TEST np=3+2 @emulated -ours -faults
 TEST np=+2 @emulated -ours -faults -mat_aijhybridgpu_comm_after 0
-TEST np=2+3 @emulated -ours -faults -mat_aijhybridgpu_comm mpi
+TEST np=+2,3 @emulated -ours -faults -mat_aijhybridgpu_comm mpi
 TEST np=+2 @emulated -ours -faults -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 */
 #define _GNU_SOURCE /* dl_iterate_phdr */

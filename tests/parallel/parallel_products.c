@@ -9,11 +9,11 @@ TEST np=1,3+2,4
 TEST np=2+3 -few -mat_aijhybridgpu_diagonal_fewest 1
 TEST np=2 -mat_aijhybridgpu_parallel_products 0
 TEST np=2+4 @emulated -few
-TEST np=2+3 @emulated -few -mat_aijhybridgpu_diagonal_fewest 0
+TEST np=+2,3 @emulated -few -mat_aijhybridgpu_diagonal_fewest 0
 TEST np=+2 @emulated -few -mat_aijhybridgpu_diagonal_fewest 0 -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
 TEST np=3 @emulated -few -mat_aijhybridgpu_memory mirror -mat_aijhybridgpu_comm mpi
 TEST np=2+4 @emulated -few -mat_aijhybridgpu_comm gpuaware -mat_aijhybridgpu_comm_aware yes -mat_aijhybridgpu_comm_aware_min 0
-TEST np=1+2,3 @emulated -sizes -mat_aijhybridgpu_diagonal_fewest 0
+TEST np=+1,2,3 @emulated -sizes -mat_aijhybridgpu_diagonal_fewest 0
 */
 #define _GNU_SOURCE /* dl_iterate_phdr */
 #include "matfault.h"

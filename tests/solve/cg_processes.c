@@ -5,7 +5,8 @@
   for, cards are shared, or there are none, all are PETSc's.
 
 TEST np=1 @emulated -few
-TEST np=2 @emulated
+TEST np=2 @emulated -few
+TEST np=+2 @emulated
 TEST np=+3 @emulated -few
 TEST np=+4 @emulated
 TEST np=+2 @emulated -mat_aijhybridgpu_comm mpi

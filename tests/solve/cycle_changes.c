@@ -7,9 +7,10 @@
 TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=2 -mat_aijhybridgpu_backend host -few
 TEST np=1 -mat_aijhybridgpu_backend host -mat_aijhybridgpu_smoothers 0 -case eigenvalues
-TEST np=1 @emulated
-TEST np=1 @emulated -few -pc_mg_aijhybridgpu_precision single
-TEST np=1 @emulated -few -mat_aijhybridgpu_tuning ordered=1,ordered_fewest=0,sums=0,iterations_ahead=2
+TEST np=1 @emulated -few
+TEST np=+1 @emulated
+TEST np=+1 @emulated -few -pc_mg_aijhybridgpu_precision single
+TEST np=+1 @emulated -few -mat_aijhybridgpu_tuning ordered=1,ordered_fewest=0,sums=0,iterations_ahead=2
 TEST np=+2 @emulated -few
 TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning whole=0
 TEST np=+1 @emulated -mat_aijhybridgpu_memory mirror

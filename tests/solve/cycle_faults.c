@@ -4,23 +4,24 @@
   is an error, the next application gives what it would have given, and at the end nothing of ours is held.
 
 TEST np=1 -mat_aijhybridgpu_backend host
-TEST np=1 @emulated -every 3
+TEST np=1 @emulated -every 7
+TEST np=+1 @emulated -every 3
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 17
-TEST np=1 @emulated -solver -every 23
+TEST np=1 @emulated -solver -first 4 -every 61
 TEST np=+1 @emulated -solver -every 5
-TEST np=1 @emulated -solves -every 41 -mat_aijhybridgpu_tuning iterations_ahead=2
+TEST np=1 @emulated -solves -first 4 -every 41 -mat_aijhybridgpu_tuning iterations_ahead=2
 TEST np=+1 @emulated -solves -every 11 -mat_aijhybridgpu_tuning iterations_ahead=2
 TEST np=+1 @emulated -solver -every 9 -mat_aijhybridgpu_tuning ordered=1,ordered_fewest=0,sums=0
-TEST np=1 @emulated -null -every 17
+TEST np=1 @emulated -null -first 4 -every 41
 TEST np=+1 @emulated -null -every 3
-TEST np=1 @emulated -pc_mg_aijhybridgpu_precision single -every 23
+TEST np=1 @emulated -pc_mg_aijhybridgpu_precision single -first 4 -every 61
 TEST np=+1 @emulated -pc_mg_aijhybridgpu_precision single -every 7
 
   And KSPCG's own memory: KSPReset() and KSPSetType() give it back.
 
   -solves: whole solves by KSPCG in their place
-  -every N: the first sixteen, and of the others one in N; -from K: from the K-th on; -solver: the coarsest level's
-  stays; -null: constants are the null space; -verbose: says what failed
+  -every N: the first sixteen (-first), and of the others one in N; -from K: from the K-th on; -solver: the coarsest
+  level's stays; -null: constants are the null space; -verbose: says what failed
 */
 #include "matfault.h"
 

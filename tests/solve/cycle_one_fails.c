@@ -4,18 +4,19 @@
   for ever, an error is one of the process that fails at least, and once all have heard of it applications give what
   they gave before.
 
-TEST np=2 @emulated -every 151
-TEST np=+2 @emulated -every 31
-TEST np=+2 @emulated -every 29 -mat_aijhybridgpu_tuning comm_together=0
-TEST np=+3 @emulated -every 151 -mat_aijhybridgpu_comm mpi
-TEST np=2 @emulated -solves -every 211
-TEST np=+2 @emulated -solves -every 211 -ksp_initial_guess_nonzero
-TEST np=+2 @emulated -every 61 -mat_aijhybridgpu_tuning whole=0
-TEST np=+3 @emulated -solves -every 307
-TEST np=+2 @emulated -solves -every 401 -mat_aijhybridgpu_tuning iterations_ahead=2
+TEST np=2 @emulated -first 3 -every 307
+TEST np=+2 @emulated -every 89
+TEST np=+2 @emulated -first 3 -every 97 -mat_aijhybridgpu_tuning comm_together=0
+TEST np=+3 @emulated -first 3 -every 151 -mat_aijhybridgpu_comm mpi
+TEST np=2 @emulated -solves -first 3 -every 499
+TEST np=+2 @emulated -solves -every 211
+TEST np=+2 @emulated -solves -first 3 -every 307 -ksp_initial_guess_nonzero
+TEST np=+2 @emulated -first 3 -every 101 -mat_aijhybridgpu_tuning whole=0
+TEST np=+3 @emulated -solves -first 3 -every 401
+TEST np=+2 @emulated -solves -first 3 -every 401 -mat_aijhybridgpu_tuning iterations_ahead=2
 
-  -every N: the first sixteen, and of the others one in N; -from K: from the K-th on; -solves: solves by KSPCG instead
-  of applications; -verbose: says what failed
+  -every N: the first sixteen (-first), and of the others one in N; -from K: from the K-th on; -solves: solves by KSPCG
+  instead of applications; -verbose: says what failed
 */
 #include "gamgtest.h"
 #include "matfault.h"
@@ -59,7 +60,7 @@ static PetscErrorCode SameNumbers(Mat H)
 }
 
 /* made: the solver has applied its cycle before */
-static PetscErrorCode Faults(Mat H, PetscMPIInt faulty, PetscBool made, int from, int every)
+static PetscErrorCode Faults(Mat H, PetscMPIInt faulty, PetscBool made, int from, int first, int every)
 {
   const PetscMPIInt rank    = MatTestRank();
   PetscBool         verbose = PETSC_FALSE;
@@ -73,7 +74,7 @@ static PetscErrorCode Faults(Mat H, PetscMPIInt faulty, PetscBool made, int from
   PetscCall(MatCreateVecs(H, &x, &b));
   PetscCall(VecDuplicate(x, &expected));
   VecTestFill(b, r, 1.0 + (PetscReal)((r * 37) % 11));
-  for (int k = from; fired && k < 100000; k += k < 16 ? 1 : every, n++) {
+  for (int k = from; fired && k < 100000; k += k < first ? 1 : every, n++) {
     PetscErrorCode ierr;
 
     PetscCall(Solver(H, &h));
@@ -111,7 +112,7 @@ static PetscErrorCode Faults(Mat H, PetscMPIInt faulty, PetscBool made, int from
 
 int main(int argc, char **argv)
 {
-  PetscInt    every = 1, from = 1;
+  PetscInt    every = 1, from = 1, first = 16;
   PetscBool   own;
   Mat         S, A, H;
   KSP         h;
@@ -123,6 +124,7 @@ int main(int argc, char **argv)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-from", &from, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-first", &first, NULL));
   PetscCall(Options("-mat_aijhybridgpu_comm_timeout 5 -pc_gamg_coarse_eq_limit 10 -pc_gamg_process_eq_limit 1", PETSC_TRUE));
   PetscCall(Grid(2, 20, LAPLACE, &S));
   PetscCall(PetscOptionsHasName(NULL, NULL, "-solves", &Solves));
@@ -137,7 +139,7 @@ int main(int argc, char **argv)
   for (PetscMPIInt faulty = 0; faulty < size && (!Solves || own); faulty += size - 1) {
     for (int made = 0; made < 2; made++) {
       MatTestName = faulty ? "the last process fails" : "the first process fails";
-      PetscCall(Faults(H, faulty, (PetscBool)made, (int)from, (int)every));
+      PetscCall(Faults(H, faulty, (PetscBool)made, (int)from, (int)first, (int)every));
     }
   }
   PetscCall(MatTestHook(NULL, NULL));

@@ -4,16 +4,18 @@
   are PETSc's. Each line is solved twice, for two right-hand sides.
 
 TEST np=1 -mat_aijhybridgpu_backend host
-TEST np=2 -mat_aijhybridgpu_backend host -few
-TEST np=1 @emulated
+TEST np=2 -mat_aijhybridgpu_backend host -every 4
+TEST np=1 @emulated -every 2
+TEST np=+1 @emulated
 TEST np=+1 @emulated -pc_mg_aijhybridgpu_precision single
 TEST np=+1 @emulated -mat_aijhybridgpu_tuning iterations_ahead=2,restrict_first=0
-TEST np=2 @emulated -few
-TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning whole=0
-TEST np=+2 @emulated -few -mat_aijhybridgpu_tuning comm_together=0
-TEST np=+2 @emulated -few -mat_aijhybridgpu_comm mpi
+TEST np=2 @emulated -every 12
+TEST np=+2 @emulated -every 4
+TEST np=+2 @emulated -every 5 -mat_aijhybridgpu_tuning whole=0
+TEST np=+2 @emulated -every 5 -mat_aijhybridgpu_tuning comm_together=0
+TEST np=+2 @emulated -every 5 -mat_aijhybridgpu_comm mpi
 
-  -few: one line of four, and those with a first guess; -line N: this one alone
+  -every N: one line of N, and those with a first guess; -line N: this one alone
 */
 #include "solvetest.h"
 
@@ -217,16 +219,15 @@ static PetscErrorCode RunLine(const Line *line)
 
 int main(int argc, char **argv)
 {
-  PetscInt  only = -1;
-  PetscBool few  = PETSC_FALSE;
-  int       code = 1;
+  PetscInt only = -1, every = 1;
+  int      code = 1;
 
   PetscCall(SolveBegin(argc, argv));
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-line", &only, NULL));
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-few", &few, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-every", &every, NULL));
   for (PetscInt k = 0; k < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(Lines); k++)
-    if (only >= 0 ? k == only : !few || k % 4 == 0 || strstr(Lines[k].options, "guess_nonzero")) PetscCall(RunLine(&Lines[k]));
+    if (only >= 0 ? k == only : k % every == 0 || strstr(Lines[k].options, "guess_nonzero")) PetscCall(RunLine(&Lines[k]));
   PetscCall(SolveEnd(PETSC_TRUE, &code));
   return code;
 }

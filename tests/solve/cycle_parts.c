@@ -7,7 +7,8 @@
 
 TEST np=1 -mat_aijhybridgpu_backend host
 TEST np=2 -mat_aijhybridgpu_backend host -few
-TEST np=1 @emulated
+TEST np=1 @emulated -few
+TEST np=+1 @emulated
 TEST np=+2 @emulated -few
 
   -few: one case of three; -case NAME: this one alone

@@ -7,9 +7,10 @@
 
 TEST np=1 -mat_aijhybridgpu_backend host -runs 40
 TEST np=2 -mat_aijhybridgpu_backend host -runs 3
-TEST np=1 @emulated -runs 12
-TEST np=1 @emulated -runs 6 -pc_mg_aijhybridgpu_precision single
-TEST np=1 @emulated -runs 6 -mat_aijhybridgpu_tuning ordered=1,ordered_fewest=0,sums=0
+TEST np=1 @emulated -runs 8
+TEST np=1 @emulated -runs 4 -pc_mg_aijhybridgpu_precision single
+TEST np=+1 @emulated -runs 6 -pc_mg_aijhybridgpu_precision half -mat_aijhybridgpu_tuning ordered_fewest=0
+TEST np=1 @emulated -runs 4 -mat_aijhybridgpu_tuning ordered=1,ordered_fewest=0,sums=0
 TEST np=+3 @emulated -runs 2
 TEST np=+3 @emulated -runs 2 -mat_aijhybridgpu_tuning whole=0
 */

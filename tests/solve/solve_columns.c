@@ -6,10 +6,14 @@
   gaps between columns; batches; new values, another pattern, KSPReset(), other types; and what is PETSc's own.
 
 TEST np=1
-TEST np=1 @emulated
-TEST np=2
-TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
+TEST np=1 @emulated -few
+TEST np=+1 @emulated
+TEST np=2 -few
+TEST np=+2
+TEST np=+1 @emulated -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -errors
+
+  -few: of the kinds of solves one of three
 */
 #include "mattest.h"
 #include <petsc/private/kspimpl.h>
@@ -387,9 +391,11 @@ static const struct {
 static PetscErrorCode Columns(void)
 {
   static const PetscInt counts[] = {6, 17, 3, 1, 9};
+  PetscBool             few;
 
   PetscFunctionBeginUser;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(Cases); k++) {
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-few", &few));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(Cases); k += few ? 3 : 1) {
     for (int problem = 0; problem < (k < 1 ? 3 : 1); problem++) {
       char  name[96];
       Three t;

@@ -3,7 +3,7 @@
   in the first solves and in those after new values. Each time there is an error, or another way served; the next solve
   gives what it would have given, and at the end nothing of ours is held. And PCReset() gives the columns' memory back.
 
-TEST np=1 @emulated -every 41
+TEST np=1 @emulated -every 97
 TEST np=+1 @emulated -every 7
 TEST np=+1 @emulated -mat_aijhybridgpu_memory mirror -every 41
 

@@ -174,7 +174,7 @@ static PetscErrorCode TestOne(const char *name, RefMat *A, PetscInt bs, PetscBoo
 {
   PetscFunctionBegin;
   PetscCall(TestArrays(name, A, bs, 0, taken));
-  PetscCall(TestArrays(name, A, bs, 1, taken));
+  if (HybTestMine()) PetscCall(TestArrays(name, A, bs, 1, taken));
   RefMatDestroy(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

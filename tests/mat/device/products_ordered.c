@@ -5,10 +5,10 @@
 
 TEST np=1 @emulated -mat_aijhybridgpu_tuning mult_ordered=2,ordered_fewest=0 -after 2
 TEST np=2+3 @emulated -mat_aijhybridgpu_tuning mult_ordered=2,ordered_fewest=0,comm_together=0,rowgroup_lanes=1
-TEST np=1 @emulated -mat_aijhybridgpu_tuning mult_ordered=1,ordered_fewest=0 -mat_aijhybridgpu_memory mirror
+TEST np=+1 @emulated -mat_aijhybridgpu_tuning mult_ordered=1,ordered_fewest=0 -mat_aijhybridgpu_memory mirror
 TEST np=1 @emulated -mat_aijhybridgpu_tuning mult_ordered=1,ordered_fewest=0,rowgroup_lanes=1 -kind 1
 TEST np=+1 @emulated -mat_aijhybridgpu_tuning mult_ordered=1,ordered_fewest=0 -hyb_test_frame_unknown -held 0
-TEST np=1 @emulated -mat_aijhybridgpu_tuning mult_ordered=3,ordered_fewest=0 -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1
+TEST np=+1 @emulated -mat_aijhybridgpu_tuning mult_ordered=3,ordered_fewest=0 -mat_aijhybridgpu_lock_after 2 -mat_aijhybridgpu_lock_min 1
 
   -kind 0: five points, by diagonals; 1: scattered entries, by slices of rows; -after N: products before the
   copy; -held 0: not where values are written that a program holds, which a frame that is not known does not tell

@@ -6,7 +6,7 @@
 TEST np=1
 TEST np=1 -mat_seqaij_type seqaijhybridgpu
 TEST np=2+3
-TEST np=1,2+3 @emulated
+TEST np=1+2,3 @emulated
 TEST np=1 @emulated -mat_aijhybridgpu_memory mirror
 */
 #include "mattest.h"
