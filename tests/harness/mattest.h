@@ -43,12 +43,25 @@ static inline void MatTestCount(PetscBool ok, const char *what, const char *file
 }
 #define MatTestCheck(cond, what) MatTestCount((PetscBool)(cond), what, __FILE__, __LINE__)
 
-/* before PetscInitialize(): each process that uses the emulated device has a card of its own, or they have -cards N */
+/* before PetscInitialize(): what is a little memory for entries of 12 bytes is as little for those of 64-bit indices */
+static inline void MatTestLimit(int argc, char **argv)
+{
+  static char limit[32];
+
+  for (int k = 1; k + 1 < argc && PetscDefined(USE_64BIT_INDICES); k++) {
+    if (strcmp(argv[k], "-mat_aijhybridgpu_memory_limit")) continue;
+    snprintf(limit, sizeof(limit), "%.0f", atof(argv[k + 1]) / 12 * (double)(sizeof(PetscScalar) + sizeof(PetscInt)));
+    argv[k + 1] = limit;
+  }
+}
+
+/* and each process that uses the emulated device has a card of its own, or they have -cards N */
 static inline void MatTestCards(int argc, char **argv)
 {
   (void)setenv("HYB_EMULATOR_CARDS", "8", 1);
   for (int k = 1; k + 1 < argc; k++)
     if (!strcmp(argv[k], "-cards")) (void)setenv("HYB_EMULATOR_CARDS", argv[k + 1], 1);
+  MatTestLimit(argc, argv);
 }
 
 /* main()'s beginning with such cards */

@@ -280,6 +280,7 @@ static inline PetscErrorCode Step(const Hunter *hunter, PetscInt operations)
 static inline PetscErrorCode HuntBegin(int *argc, char ***argv)
 {
   PetscFunctionBeginUser;
+  MatTestLimit(*argc, *argv);
   PetscCall(PetscInitialize(argc, argv, NULL, NULL));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &Size));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));

@@ -256,6 +256,7 @@ int main(int argc, char **argv)
   void                       *library = NULL;
 
   PetscFunctionBeginUser;
+  MatTestLimit(argc, argv);
   PetscCall(PetscInitialize(&argc, &argv, NULL, "What crosses the bus in parallel products of MATAIJHYBRIDGPU\n"));
   PetscCall(PetscLogDefaultBegin());
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &Rank));

@@ -110,6 +110,7 @@ int main(int argc, char **argv)
   void      *library;
 
   PetscFunctionBeginUser;
+  MatTestLimit(argc, argv);
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Products of MATAIJHYBRIDGPU in chunks of rows\n"));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-seed", &MatTestSeed, NULL));
   PetscCall(MatTestLibrary("-dll_append", &library));
