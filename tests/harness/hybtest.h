@@ -119,6 +119,13 @@ extern void HybTestMatEmptyRows(RefMat *A, PetscInt from, PetscInt to, PetscInt 
 extern void HybTestMatLoose(PetscInt m, PetscBool twice, RefMat *A);
 /* row r: up to width columns about r*n/m */
 extern void HybTestMatProlongator(PetscInt m, PetscInt n, PetscInt width, RefMat *A);
+/* one of these as an expression: HybTestMat(Banded, m, n, lower, upper) */
+#define HybTestMat(shape, ...)             \
+  ({                                       \
+    RefMat mat_;                           \
+    HybTestMat##shape(__VA_ARGS__, &mat_); \
+    mat_;                                  \
+  })
 /* The zoo: matrix k of a list that holds every shape above, small; PETSC_FALSE behind the last one. square: only square
    ones */
 extern PetscBool HybTestZoo(PetscInt k, PetscBool square, char name[64], RefMat *A);

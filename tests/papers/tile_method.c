@@ -562,7 +562,6 @@ static void Repeated(void)
 {
   RefMat A;
 
-  HybTestBegin("twenty runs have the same bits");
   HybTestMatPowerLaw(HybTestSize(2000, 200), HybTestSize(2000, 200), 6, &A);
   TwentyRuns(&A, RefProductFused);
 }

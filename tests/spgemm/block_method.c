@@ -68,51 +68,39 @@ static void CheckBlocks(const RefMat *P, const RefMat *Q, PetscInt bs)
   if (P != Q) RefMatDestroy(&B);
 }
 
+/* a case of such, which are destroyed */
+static void Case(const char *what, PetscInt bs, RefMat P, RefMat Q)
+{
+  HybTestBegin("blocks of %" PetscInt_FMT ": %s", bs, what);
+  CheckBlocks(&P, &Q, bs);
+  RefMatDestroy(&P, &Q);
+}
+
 static void Sizes(void)
 {
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
     const PetscInt bs = sizes[k];
-    RefMat         P, Q;
+    RefMat         P, Q, A, B;
 
-    HybTestBegin("blocks of %" PetscInt_FMT ": rectangular, rows of all lengths", bs);
-    HybTestMatRandom(23, 17, 0, 5, &P);
-    HybTestMatRandom(17, 29, 0, 17, &Q);
-    CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P, &Q);
-    HybTestBegin("blocks of %" PetscInt_FMT ": long and short rows", bs);
-    HybTestMatDenseRow(30, 40, 7, 3, &P);
-    HybTestMatPowerLaw(40, 90, 9, &Q);
+    Case("rectangular, rows of all lengths", bs, HybTestMat(Random, 23, 17, 0, 5), HybTestMat(Random, 17, 29, 0, 17));
+    Q = HybTestMat(PowerLaw, 40, 90, 9);
     HybTestMatEmptyRows(&Q, 3, 40, 5);
-    CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P, &Q);
+    Case("long and short rows", bs, HybTestMat(DenseRow, 30, 40, 7, 3), Q);
+    Case("no entries in A", bs, HybTestMat(Empty, 5, 7), HybTestMat(Random, 7, 3, 1, 2));
+    Case("no entries in B", bs, HybTestMat(Random, 5, 7, 1, 2), HybTestMat(Empty, 7, 3));
+    Case("no rows", bs, HybTestMat(Empty, 0, 0), HybTestMat(Empty, 0, 0));
     HybTestBegin("blocks of %" PetscInt_FMT ": a stencil squared", bs);
     HybTestMatStencil(27, 5, 4, 3, &P);
     CheckBlocks(&P, &P, bs);
     RefMatDestroy(&P);
-    HybTestBegin("blocks of %" PetscInt_FMT ": no entries", bs);
-    HybTestMatEmpty(5, 7, &P);
-    HybTestMatRandom(7, 3, 1, 2, &Q);
-    CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P, &Q);
-    HybTestMatRandom(5, 7, 1, 2, &P);
-    HybTestMatEmpty(7, 3, &Q);
-    CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P, &Q);
-    HybTestMatEmpty(0, 0, &P);
-    CheckBlocks(&P, &P, bs);
-    RefMatDestroy(&P);
     HybTestBegin("blocks of %" PetscInt_FMT ": the other operand has none", bs);
-    {
-      RefMat A, B;
-
-      HybTestMatBanded(12, 12, 1, 1, &P);
-      HybTestMatBlock(&P, bs, &A);
-      HybTestMatBanded(12 * bs, 12 * bs, 2, 1, &B);
-      HybTestCheck(!Largest(&A, &B), "blocks of %" PetscInt_FMT, Largest(&A, &B));
-      Check(&A, &B);
-      Check(&B, &A);
-      RefMatDestroy(&P, &A, &B);
-    }
+    HybTestMatBanded(12, 12, 1, 1, &P);
+    HybTestMatBlock(&P, bs, &A);
+    HybTestMatBanded(12 * bs, 12 * bs, 2, 1, &B);
+    HybTestCheck(!Largest(&A, &B), "blocks of %" PetscInt_FMT, Largest(&A, &B));
+    Check(&A, &B);
+    Check(&B, &A);
+    RefMatDestroy(&P, &A, &B);
   }
 }
 
@@ -206,26 +194,14 @@ static void Spans(void)
     HybTestMatArrays(4, n, bi, bj, NULL, &Q);
     free(bj);
     for (PetscInt kind = 0; kind < 2; kind++) {
-      if (kind)
-        HybTestMatRandom(9, 4, 0, 4, &P);
-      else
-        HybTestMatBanded(4, 4, 0, 0, &P);
+      P = kind ? HybTestMat(Random, 9, 4, 0, 4) : HybTestMat(Banded, 4, 4, 0, 0);
       CheckBlocks(&P, &Q, kind ? 3 : 2);
       RefMatDestroy(&P);
     }
     RefMatDestroy(&Q);
   }
-  if (!HybTestSlow()) return;
-  /* several windows, in the emulator with its own limit */
-  {
-    RefMat P, Q;
-
-    HybTestBegin("a span of several windows");
-    HybTestMatRandom(3, 4, 1, 3, &P);
-    HybTestMatRandom(4, 3000000, 300, 400, &Q);
-    CheckBlocks(&P, &Q, 2);
-    RefMatDestroy(&P, &Q);
-  }
+  /* in the emulator with its own limit */
+  if (HybTestSlow()) Case("a span of several windows", 2, HybTestMat(Random, 3, 4, 1, 3), HybTestMat(Random, 4, 3000000, 300, 400));
 }
 
 /* block rows of C whose sums take just about so many bytes of shared memory, up to those that do not fit there */
@@ -237,7 +213,6 @@ static void Sums(void)
     const PetscInt bs = sizes[k], n = (PetscInt)(sizeof(bytes) / sizeof(bytes[0]));
     const size_t   block = (size_t)(bs * bs) * sizeof(PetscScalar) + sizeof(PetscInt);
     PetscInt       lengths[64], nlengths = 0, most;
-    RefMat         P, Q;
 
     if (HybTestSlow() && bs > 3 && bs < 8) continue;
     for (PetscInt b = 0; b < n; b++) {
@@ -246,15 +221,8 @@ static void Sums(void)
       for (PetscInt d = -1; d <= 1; d++) lengths[nlengths++] = PetscMax(0, limit + d);
     }
     most = lengths[nlengths - 1] + 1;
-    HybTestBegin("blocks of %" PetscInt_FMT ": rows of C about the end of every bin", bs);
-    HybTestMatLengths(nlengths, most, lengths, &Q);
-    HybTestMatBanded(nlengths, nlengths, 0, 0, &P);
-    CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P);
-    HybTestBegin("blocks of %" PetscInt_FMT ": the same from two or three rows of B", bs);
-    HybTestMatBanded(nlengths, nlengths, 1, bs == 2 ? 1 : 0, &P);
-    CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P, &Q);
+    Case("rows of C about the end of every bin", bs, HybTestMat(Banded, nlengths, nlengths, 0, 0), HybTestMat(Lengths, nlengths, most, lengths));
+    Case("the same from two or three rows of B", bs, HybTestMat(Banded, nlengths, nlengths, 1, bs == 2 ? 1 : 0), HybTestMat(Lengths, nlengths, most, lengths));
   }
 }
 
@@ -263,71 +231,11 @@ static void Many(void)
 {
   for (PetscInt bs = 2; bs <= 3; bs++) {
     PetscInt lengths[900];
-    RefMat   P, Q;
 
-    HybTestBegin("blocks of %" PetscInt_FMT ": many rows of each of three lengths", bs);
     for (PetscInt r = 0; r < 900; r++) lengths[r] = r % 3 == 0 ? 1 : r % 3 == 1 ? 19
                                                                                 : 45;
-    HybTestMatLengths(900, 300, lengths, &Q);
-    HybTestMatBanded(900, 900, 0, 0, &P);
-    CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P);
-    HybTestMatRandom(301, 900, 0, 3, &P);
-    CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P, &Q);
-  }
-}
-
-static void Random(void)
-{
-  for (PetscInt k = 0; k < HybTestSize(60, 12); k++) {
-    const PetscInt m = HybTestRandomInt(0, 60), l = HybTestRandomInt(1, 60), n = HybTestRandomInt(1, 200), bs = sizes[HybTestRandomInt(0, 6)];
-    RefMat         P, Q;
-
-    HybTestBegin("random blocks of %" PetscInt_FMT ": %" PetscInt_FMT " x %" PetscInt_FMT " times %" PetscInt_FMT " x %" PetscInt_FMT, bs, m, l, l, n);
-    HybTestMatRandom(m, l, 0, HybTestRandomInt(0, 20), &P);
-    HybTestMatRandom(l, n, 0, HybTestRandomInt(0, 30), &Q);
-    CheckBlocks(&P, &Q, bs);
-    RefMatDestroy(&P, &Q);
-  }
-}
-
-/* NaN, infinities and negative zeros take the way that the products take: nothing is multiplied with what is not there,
-   be rows of B shorter than the lanes that take them or longer */
-static void Special(void)
-{
-  HybSpGEMM    mm;
-  HybCSR       DA, DB, DC;
-  RefMat       P, A, B, C;
-  PetscScalar *expected;
-
-  for (PetscInt k = 0; k < 2; k++) {
-    HybTestBegin("NaN, infinities, negative zeros, %s rows", k ? "long" : "short");
-    if (PetscDefined(USE_COMPLEX)) {
-      HybTestSkip("what inf * complex is, is the library's affair");
-      continue;
-    }
-    HybTestMatRandom(40, 40, 1, 4, &P);
-    HybTestMatBlock(&P, 3, &A);
-    RefMatDestroy(&P);
-    HybTestMatRandom(40, 60, k ? 6 : 1, k ? 14 : 4, &P);
-    HybTestMatBlock(&P, 3, &B);
-    RefMatDestroy(&P);
-    RefSpGEMM(&A, &B, &C);
-    for (PetscCount e = 0; e < A.csr.nnz; e++) {
-      const PetscInt dice = HybTestRandomInt(0, 60);
-
-      if (dice == 0) A.csr.a[e] = (PetscReal)NAN;
-      if (dice == 1) A.csr.a[e] = (PetscReal)INFINITY;
-      if (dice >= 2 && dice < 20) A.csr.a[e] = (PetscReal)-0.0;
-    }
-    for (PetscCount e = 0; e < B.csr.nnz; e++)
-      if (HybTestRandomInt(0, 3) == 0) B.csr.a[e] = 0.0;
-    expected = RefProductInOrder(&A, &B, &C);
-    if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestSamePattern(&DC, &C)) SameNumbers(&DC, C.csr.nnz, expected);
-    Finish(&mm);
-    free(expected);
-    RefMatDestroy(&A, &B, &C);
+    Case("many rows of each of three lengths", bs, HybTestMat(Banded, 900, 900, 0, 0), HybTestMat(Lengths, 900, 300, lengths));
+    Case("the same by two or three at a time", bs, HybTestMat(Random, 301, 900, 0, 3), HybTestMat(Lengths, 900, 300, lengths));
   }
 }
 
@@ -335,41 +243,10 @@ static void Repeated(void)
 {
   RefMat P, A;
 
-  HybTestBegin("twenty runs have the same bits");
   HybTestMatPowerLaw(120, 120, 6, &P);
   HybTestMatBlock(&P, 3, &A);
   TwentyRuns(&A, RefProductInOrder);
   RefMatDestroy(&P);
-}
-
-/* one object, patterns of other sizes and of none in turn */
-static void Changing(void)
-{
-  HybSpGEMM mm;
-
-  HybTestBegin("patterns that change from call to call");
-  if (!HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0))) return;
-  for (size_t k = 0; k < 2 * PETSC_STATIC_ARRAY_LENGTH(sizes); k++) {
-    HybCSR DA, DC;
-    RefMat P, A, C;
-
-    HybTestMatRandom(20 + 7 * (PetscInt)k, 20 + 7 * (PetscInt)k, 1, 6, &P);
-    HybTestMatBlock(&P, sizes[k / 2], &A);
-    if (k % 2) A.csr.j[A.csr.nnz - 1]--, A.csr.j[A.csr.nnz - 2]--; /* the last block has moved in the last row */
-    if (k % 2 && A.csr.j[A.csr.nnz - 2] < 0) A.csr.j[A.csr.nnz - 2] = 0;
-    if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA))) {
-      if (k % 2)
-        HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&mm, &DA, &DA, &out, &DC));
-      else {
-        RefSpGEMM(&A, &A, &C);
-        if (HybTestCall(Multiply(&mm, &DA, &DA, &DC))) HybTestSameMatrix(&DC, &C, 4);
-        RefMatDestroy(&C);
-      }
-    }
-    HybTestCall(HybTestReset(&out, &keep));
-    RefMatDestroy(&P, &A);
-  }
-  Finish(&mm);
 }
 
 /* "auto" takes blocks where they are, and where it declines whoever runs has waits enough left; the host's bits */
@@ -647,7 +524,7 @@ static PetscErrorCode Body(void)
   PetscFunctionBegin;
   PetscCall(Methods("block", "products by blocks"));
   if (!method) PetscFunctionReturn(PETSC_SUCCESS);
-  HybTestPieces(Sizes, Mixed, Zoo, Spans, Sums, Many, Random, Special, Repeated, Changing, Choice, LongRows, Given, Faults, Limits, Large);
+  HybTestPieces(Sizes, Mixed, Zoo, Spans, Sums, Many, Repeated, Choice, LongRows, Given, Faults, Limits, Large);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
