@@ -178,6 +178,7 @@ static PetscErrorCode Refused(void)
 {
   Mat            A, B, C, other, wrong;
   PetscInt       start, end;
+  PetscBool      known, symmetric;
   PetscErrorCode ierr;
 
   PetscFunctionBeginUser;
@@ -192,12 +193,17 @@ static PetscErrorCode Refused(void)
   PetscCall(MatTestAssemble(wrong));
   PetscCall(MatTestProduct(MATPRODUCT_AB, A, B, NULL, &C));
   PetscCall(MatProductReplaceMats(other, wrong, NULL, C));
-  QUIETLY(ierr, MatProductNumeric(C));
-  MatTestCheck(ierr == PETSC_ERR_ARG_SIZ, "a product of other sizes is refused");
+  PetscCall(MatSetOption(C, MAT_SYMMETRIC, PETSC_TRUE));
+  for (int turn = 0; turn < 2; turn++) {
+    QUIETLY(ierr, MatProductNumeric(C));
+    MatTestCheck(ierr == PETSC_ERR_ARG_SIZ, "a product of other sizes is refused");
+  }
   PetscCall(Expect(MATPRODUCT_AB, C, &Plus, 1, &Plus, 2, "what it was"));
   PetscCall(MatProductReplaceMats(other, B, NULL, C));
   PetscCall(MatProductNumeric(C));
   PetscCall(Expect(MATPRODUCT_AB, C, &Minus, 3, &Plus, 2, "the right ones"));
+  PetscCall(MatIsSymmetricKnown(C, &known, &symmetric));
+  MatTestCheck(!known, "what was said of the old values holds no more");
   PetscCall(MatTestDestroy(&A, &B, &C, &other, &wrong));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,6 +1,6 @@
 /*
-  Assembly from coordinates by the type against MATAIJ: repeated entries, negative indices, values set again,
-  INSERT and ADD; a pattern whose values are yet to come.
+  Assembly from coordinates by the type against MATAIJ: a pattern whose values are yet to come, and one after MatSetUp().
+  All else of coordinates is in parallel_coordinates.
 
 TEST np=1
 TEST np=2
@@ -75,42 +75,12 @@ static PetscErrorCode Unassembled(void)
 
 int main(int argc, char **argv)
 {
-  const PetscInt M = 30, N = 25, n = 200;
-  PetscInt       i[200], j[200];
-  PetscScalar    v[200];
-  Mat            A, H;
-  unsigned long  s = 4711;
-  PetscMPIInt    rank;
+  Mat         A, H;
+  PetscMPIInt rank;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, "Assembly of MATAIJHYBRIDGPU from coordinates against MATAIJ\n"));
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  MatTestName = "coo";
-  s += (unsigned long)rank;
-  for (int k = 0; k < n; k++) {
-    i[k] = (PetscInt)(MATTEST_NEXT(s) % (unsigned long)M);
-    j[k] = (PetscInt)(MATTEST_NEXT(s) % (unsigned long)N);
-    v[k] = (PetscScalar)((PetscReal)(MATTEST_NEXT(s) % 1000) / 250.0 - 2.0);
-    if (k % 17 == 5) i[k] = -1;
-    if (k % 5 == 4) i[k] = i[k - 1], j[k] = j[k - 1];
-  }
-  for (int pass = 0; pass < 3; pass++) {
-    for (int type = 0; type < 2; type++) {
-      PetscInt ii[200], jj[200];
-      Mat     *B = type ? &H : &A;
-
-      PetscCall(PetscArraycpy(ii, i, n)); /* the parent sorts them in place */
-      PetscCall(PetscArraycpy(jj, j, n));
-      if (pass == 0) {
-        PetscCall(MatTestCreate(PETSC_COMM_WORLD, type ? "aijhybridgpu" : MATAIJ, PETSC_DECIDE, PETSC_DECIDE, M, N, B));
-        PetscCall(MatSetPreallocationCOO(*B, n, ii, jj));
-      }
-      PetscCall(MatSetValuesCOO(*B, v, pass == 1 ? ADD_VALUES : INSERT_VALUES));
-    }
-    MatTestCheckSame(H, A, pass == 0 ? "first values" : (pass == 1 ? "ADD_VALUES" : "INSERT_VALUES again"));
-    for (int k = 0; k < n; k++) v[k] *= 1.5;
-  }
-  PetscCall(MatTestDestroy(&A, &H));
   PetscCall(Unassembled());
   MatTestName = "coo after MatSetUp()"; /* from PETSc 3.19 on that makes a hash table */
   for (int type = 0; type < 2; type++) {

@@ -48,82 +48,62 @@ static PetscErrorCode CheckMults(Mat A, Mat H)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* the diagonal of square ones, l and r beside them */
-static PetscErrorCode CheckDiagonal(Mat A, Mat H, Vec l, Vec r)
+/* what is done to both, in turn; B: a duplicate of each, T: its transpose; the last five to square ones alone */
+static const char *const Steps[] = {"MatScale", "MatDiagonalScale", "MatDiagonalScale right", "MatAXPY same pattern", "MatAYPX subset pattern", "MatCopy same pattern", "MatTranspose", "MatTranspose reuse", "MatShift", "MatDiagonalSet add", "MatDiagonalSet insert", "MatAXPY different pattern", "MatTranspose in place"};
+static PetscErrorCode    Step(int step, Mat A, Mat B, Vec l, Vec r, Mat *T)
 {
-  Vec d, e;
-
   PetscFunctionBeginUser;
-  PetscCall(VecDuplicate(l, &d));
-  PetscCall(VecDuplicate(l, &e));
-  VecTestBoth(MatGetDiagonal, A, H, d, e);
-  MatTestBoth(MatTestLetIn, A, H);
-  MatTestBoth(MatShift, A, H, 3.0);
-  MatTestCheckSame(H, A, "MatShift");
-  MatTestBoth(MatDiagonalSet, A, H, l, ADD_VALUES);
-  MatTestCheckSame(H, A, "MatDiagonalSet add");
-  MatTestBoth(MatDiagonalSet, A, H, r, INSERT_VALUES);
-  MatTestCheckSame(H, A, "MatDiagonalSet insert");
-  PetscCall(MatGetDiagonal(A, d));
-  PetscCall(MatGetDiagonal(H, e));
-  VecTestCheckSame(e, d, "MatGetDiagonal after MatDiagonalSet");
-  PetscCall(MatTestDestroy(&d, &e));
+  switch (step) {
+  case 0: PetscCall(MatScale(A, -2.5)); break;
+  case 1: PetscCall(MatDiagonalScale(A, l, r)); break;
+  case 2: PetscCall(MatDiagonalScale(A, NULL, r)); break;
+  case 3: PetscCall(MatAXPY(A, 0.5, B, SAME_NONZERO_PATTERN)); break;
+  case 4: PetscCall(MatAYPX(A, 0.5, B, SUBSET_NONZERO_PATTERN)); break;
+  case 5: PetscCall(MatCopy(B, A, SAME_NONZERO_PATTERN)); break;
+  case 6: PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, T)); break;
+  case 7:
+    PetscCall(MatScale(A, 2.0));
+    PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, T));
+    break;
+  case 8: PetscCall(MatShift(A, 3.0)); break;
+  case 9: PetscCall(MatDiagonalSet(A, l, ADD_VALUES)); break;
+  case 10: PetscCall(MatDiagonalSet(A, r, INSERT_VALUES)); break;
+  case 11: PetscCall(MatAXPY(A, 1.0, *T, DIFFERENT_NONZERO_PATTERN)); break;
+  default: PetscCall(MatTranspose(A, MAT_INPLACE_MATRIX, &A));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* duplicates, sums with them and copies of them */
-static PetscErrorCode CheckDuplicates(Mat A, Mat H)
+static PetscErrorCode CheckSteps(Mat A, Mat H, PetscBool square)
 {
-  Mat       B, G;
+  const int n    = (int)PETSC_STATIC_ARRAY_LENGTH(Steps) - (square ? 0 : 5);
+  Mat       m[2] = {A, H}, B[2], T[2] = {NULL, NULL};
+  Vec       l, r, d, e;
   PetscReal nh;
 
   PetscFunctionBeginUser;
-  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &B));
-  PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &G));
-  MatTestCheckSame(G, B, "MatDuplicate");
-  MatTestBoth(MatScale, B, G, 0.25);
-  PetscCall(MatAXPY(A, 0.5, B, SAME_NONZERO_PATTERN));
-  PetscCall(MatAXPY(H, 0.5, G, SAME_NONZERO_PATTERN));
-  MatTestCheckSame(H, A, "MatAXPY same pattern");
-  PetscCall(MatAYPX(A, 0.5, B, SUBSET_NONZERO_PATTERN));
-  PetscCall(MatAYPX(H, 0.5, G, SUBSET_NONZERO_PATTERN));
-  MatTestCheckSame(H, A, "MatAYPX subset pattern");
-  PetscCall(MatCopy(B, A, SAME_NONZERO_PATTERN));
-  PetscCall(MatCopy(G, H, SAME_NONZERO_PATTERN));
-  MatTestCheckSame(H, A, "MatCopy same pattern");
-  MatTestBoth(MatZeroEntries, B, G);
-  PetscCall(MatNorm(G, NORM_FROBENIUS, &nh));
-  MatTestCheck(nh == 0, "MatZeroEntries");
-  PetscCall(MatTestDestroy(&B, &G));
-  PetscCall(MatDuplicate(H, MAT_DO_NOT_COPY_VALUES, &G));
-  PetscCall(MatNorm(G, NORM_FROBENIUS, &nh));
-  MatTestCheck(nh == 0, "MatDuplicate without values");
-  PetscCall(MatDestroy(&G));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode CheckTransposes(Mat A, Mat H, PetscBool square)
-{
-  Mat T, S;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatTranspose(A, MAT_INITIAL_MATRIX, &T));
-  PetscCall(MatTranspose(H, MAT_INITIAL_MATRIX, &S));
-  MatTestCheckSame(S, T, "MatTranspose");
-  MatTestBoth(MatScale, A, H, 2.0);
-  PetscCall(MatTranspose(A, MAT_REUSE_MATRIX, &T));
-  PetscCall(MatTranspose(H, MAT_REUSE_MATRIX, &S));
-  MatTestCheckSame(S, T, "MatTranspose reuse");
-  if (square) {
-    PetscCall(MatAXPY(A, 1.0, T, DIFFERENT_NONZERO_PATTERN));
-    PetscCall(MatAXPY(H, 1.0, S, DIFFERENT_NONZERO_PATTERN));
-    MatTestCheckSame(H, A, "MatAXPY different pattern");
+  PetscCall(MatCreateVecs(A, &r, &l));
+  PetscCall(VecDuplicate(l, &d));
+  PetscCall(VecDuplicate(l, &e));
+  MatTestBoth(VecSetRandom, l, r, NULL);
+  for (int k = 0; k < 2; k++) PetscCall(MatDuplicate(m[k], MAT_COPY_VALUES, &B[k]));
+  MatTestCheckSame(B[1], B[0], "MatDuplicate");
+  for (int step = 0; step < n; step++) {
+    if (step == 8) MatTestBoth(MatTestLetIn, A, H);
+    for (int k = 0; k < 2; k++) PetscCall(Step(step, m[k], B[k], l, r, &T[k]));
+    MatTestCheckSame(H, A, Steps[step]);
+    if (T[0]) MatTestCheckSame(T[1], T[0], Steps[step]);
     PetscCall(CheckMults(A, H));
-    PetscCall(MatTranspose(A, MAT_INPLACE_MATRIX, &A));
-    PetscCall(MatTranspose(H, MAT_INPLACE_MATRIX, &H));
-    MatTestCheckSame(H, A, "MatTranspose in place");
+    if (square) VecTestBoth(MatGetDiagonal, A, H, d, e);
   }
-  PetscCall(MatTestDestroy(&T, &S));
+  PetscCall(MatZeroEntries(B[1]));
+  PetscCall(MatNorm(B[1], NORM_FROBENIUS, &nh));
+  MatTestCheck(nh == 0, "MatZeroEntries");
+  PetscCall(MatDestroy(&B[1]));
+  PetscCall(MatDuplicate(H, MAT_DO_NOT_COPY_VALUES, &B[1]));
+  PetscCall(MatNorm(B[1], NORM_FROBENIUS, &nh));
+  MatTestCheck(nh == 0, "MatDuplicate without values");
+  PetscCall(MatTestDestroy(&B[0], &B[1], &T[0], &T[1], &l, &r, &d, &e));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -168,7 +148,6 @@ static PetscErrorCode CheckNewEntries(Mat A, Mat H)
 /* Operations on a pair of equal matrices, one of each type; both are changed alike */
 static PetscErrorCode CheckOperations(Mat A, Mat H, PetscBool square)
 {
-  Vec       l, r;
   PetscReal na, nh;
   NormType  norms[] = {NORM_1, NORM_FROBENIUS, NORM_INFINITY};
 
@@ -180,55 +159,9 @@ static PetscErrorCode CheckOperations(Mat A, Mat H, PetscBool square)
     PetscCall(MatNorm(H, norms[k], &nh));
     MatTestCheck(PetscAbsReal(na - nh) <= ROUNDED(1e-12) * na, "MatNorm");
   }
-  PetscCall(MatCreateVecs(A, &r, &l));
-  MatTestBoth(VecSetRandom, l, r, NULL);
-  MatTestBoth(MatScale, A, H, -2.5);
-  MatTestCheckSame(H, A, "MatScale");
-  PetscCall(CheckMults(A, H));
-  MatTestBoth(MatDiagonalScale, A, H, l, r);
-  MatTestCheckSame(H, A, "MatDiagonalScale");
-  MatTestBoth(MatDiagonalScale, A, H, NULL, r);
-  MatTestCheckSame(H, A, "MatDiagonalScale right");
-  if (square) PetscCall(CheckDiagonal(A, H, l, r));
-  PetscCall(CheckMults(A, H));
-  PetscCall(CheckDuplicates(A, H));
-  PetscCall(CheckTransposes(A, H, square));
+  PetscCall(CheckSteps(A, H, square));
   PetscCall(CheckPart(A, H));
   PetscCall(CheckNewEntries(A, H));
-  PetscCall(MatTestDestroy(&l, &r));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* to the parent's other derived types, of which H must leave nothing behind; H stays as it is */
-static PetscErrorCode CheckDerived(Mat A, Mat H)
-{
-  const char *const types[] = {"aijperm", "aijcrl", "aijsell"};
-
-  PetscFunctionBeginUser;
-  for (int k = 0; k < 3; k++) {
-    /* P: the parent's own conversion; some of these types multiply rectangular matrices with mistakes of their own */
-    Mat       B, D, P;
-    PetscBool flg;
-    char      seq[32], mpi[32];
-
-    PetscCall(PetscSNPrintf(seq, sizeof(seq), "seq%s", types[k]));
-    PetscCall(PetscSNPrintf(mpi, sizeof(mpi), "mpi%s", types[k]));
-    PetscCall(MatConvert(A, types[k], MAT_INITIAL_MATRIX, &P));
-    PetscCall(MatConvert(H, types[k], MAT_INITIAL_MATRIX, &B));
-    PetscCall(PetscObjectTypeCompareAny((PetscObject)B, &flg, seq, mpi, ""));
-    MatTestCheck(flg, "MatConvert to a derived type: type");
-    MatTestCheckSame(B, A, "MatConvert to a derived type");
-    PetscCall(CheckMults(P, B));
-    PetscCall(MatDestroy(&B));
-    PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &D));
-    PetscCall(MatConvert(D, types[k], MAT_INPLACE_MATRIX, &D));
-    MatTestCheckSame(D, A, "MatConvert to a derived type in place");
-    PetscCall(CheckMults(P, D));
-    PetscCall(MatConvert(D, "aijhybridgpu", MAT_INITIAL_MATRIX, &B));
-    MatTestCheckSame(B, A, "MatConvert from a derived type");
-    PetscCall(CheckMults(A, B));
-    PetscCall(MatTestDestroy(&B, &D, &P));
-  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -554,10 +487,8 @@ int main(int argc, char **argv)
     PetscCall(MatMatMult(A, W, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &J));
     PetscCall(PetscSNPrintf(name, sizeof(name), "%d x %d assembled", (int)shapes[k][0], (int)shapes[k][1]));
     MatTestName = name;
-    PetscCall(CheckDerived(A, H));
     PetscCall(CheckOperations(A, H, square));
     PetscCall(PetscSNPrintf(name, sizeof(name), "%d x %d product", (int)shapes[k][0], (int)shapes[k][1]));
-    PetscCall(CheckDerived(J, D));
     PetscCall(CheckOperations(J, D, square));
     { /* the product's result back to MATAIJ in place, its arrays outliving nothing */
       Mat K;

@@ -203,43 +203,6 @@ static PetscErrorCode CheckProduct(int which, PetscMPIInt size)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* operands of other sizes are refused before the result is touched */
-static PetscErrorCode CheckOtherSizes(void)
-{
-  Mat            A, B, C, HA, HB, HC, D, E;
-  PetscErrorCode ierr;
-
-  PetscFunctionBeginUser;
-  MatTestName = "other sizes";
-  PetscCall(MatTestRandom(30, 20, 3, MatTestSeed, &A));
-  PetscCall(MatTestRandom(20, 25, 3, MatTestSeed + 1, &B));
-  PetscCall(MatTestRandom(40, 20, 3, MatTestSeed + 2, &C));
-  PetscCall(MatConvert(A, "aijhybridgpu", MAT_INITIAL_MATRIX, &HA));
-  PetscCall(MatConvert(B, "aijhybridgpu", MAT_INITIAL_MATRIX, &HB));
-  PetscCall(MatConvert(C, "aijhybridgpu", MAT_INITIAL_MATRIX, &HC));
-  PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &D));
-  PetscCall(MatMatMult(HA, HB, MAT_INITIAL_MATRIX, PETSC_DEFAULT, &E));
-  for (int turn = 0; turn < 2; turn++) {
-    QUIETLY(ierr, MatMatMult(HC, HB, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
-    MatTestCheck(ierr == PETSC_ERR_ARG_SIZ, "an error");
-  }
-  MatTestCheckSame(E, D, "the result stands");
-  { /* new values: what was said of the old ones holds no more */
-    PetscBool set[2], flg;
-
-    MatTestBoth(MatSetOption, D, E, MAT_SYMMETRIC, PETSC_TRUE);
-    PetscCall(MatMatMult(A, B, MAT_REUSE_MATRIX, PETSC_DEFAULT, &D));
-    PetscCall(MatMatMult(HA, HB, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
-    PetscCall(MatIsSymmetricKnown(D, &set[0], &flg));
-    PetscCall(MatIsSymmetricKnown(E, &set[1], &flg));
-    MatTestCheck(set[0] == set[1] && !set[1], "symmetry is not known any more");
-  }
-  PetscCall(MatMatMult(HA, HB, MAT_REUSE_MATRIX, PETSC_DEFAULT, &E));
-  MatTestCheckSame(E, D, "and can be used again");
-  PetscCall(MatTestDestroy(&A, &B, &C, &HA, &HB, &HC, &D, &E));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* MAT_FORCE_DIAGONAL_ENTRIES: the product, and a whole diagonal; then the same values in another pattern of the
    result */
 static PetscErrorCode CheckForcedDiagonal(void)
@@ -355,7 +318,6 @@ int main(int argc, char **argv)
   for (int which = 0; which < 6; which++)
     /* MATAIJ has no parallel ABt; RARt is the parent's */
     if (size == 1 || (which != 2 && which != 4)) PetscCall(CheckProduct(which, size));
-  if (size == 1) PetscCall(CheckOtherSizes());
   if (size == 1) PetscCall(CheckForcedDiagonal());
   PetscCall(CheckDense());
   PetscCall(CheckNames());
