@@ -63,6 +63,33 @@ static inline void Finish(HybSpGEMM *mm)
   HybTestCall(HybTestReset(&keep, &out));
 }
 
+/* A product of the operands A and B, which its user makes, of A with itself where B is not made: the object, what is on
+   the device, C and its values in A's order. Close() frees all. */
+typedef struct {
+  HybSpGEMM    mm;
+  HybCSR       DA, DB, DC;
+  RefMat       A, B, C;
+  PetscScalar *expected;
+} Product;
+
+static inline PetscBool Open(Product *p, const char *name)
+{
+  const RefMat *B = p->B.csr.i ? &p->B : &p->A;
+
+  RefSpGEMM(&p->A, B, &p->C);
+  p->expected = RefProductInOrder(&p->A, B, &p->C);
+  if (!HybTestCall(HybSpGEMMInit(&p->mm, HybTestExec(), name, width)) || !HybTestCall(HybTestUpload(&keep, &p->A.csr, &p->DA))) return PETSC_FALSE;
+  p->DB = p->DA;
+  return (PetscBool)(B == &p->A || HybTestCall(HybTestUpload(&keep, &B->csr, &p->DB)));
+}
+
+static inline void Close(Product *p)
+{
+  Finish(&p->mm);
+  free(p->expected);
+  RefMatDestroy(&p->A, &p->B, &p->C);
+}
+
 /* what the driver counted: products of numbers, in all and in the row that has most */
 static inline void CheckStats(const HybSpGEMM *mm, const RefMat *A, const RefMat *B)
 {
@@ -107,6 +134,39 @@ static inline PetscErrorCode Again(HybSpGEMM *mm, const HybCSR *A, const HybCSR 
   PetscCall(ierr);
   HybTestCheck(!waits, "a numeric phase waits %llu times for the device", waits);
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* the first product has C's pattern and bits */
+static inline PetscBool First(Product *p, unsigned long long most)
+{
+  return (PetscBool)(HybTestCall(MultiplyWithin(&p->mm, &p->DA, &p->DB, most, &p->DC)) && HybTestSamePattern(&p->DC, &p->C) && HybTestSameBits(p->C.csr.nnz, sizeof(PetscScalar), p->DC.a, p->expected));
+}
+
+/* a numeric phase, where zeros are, has these bits */
+static inline PetscBool Numeric(Product *p)
+{
+  HybTestCall(HybTestExec()->backend->zero(HybTestExec(), p->DC.a, (size_t)p->DC.nnz * sizeof(HybScalar)));
+  return (PetscBool)(HybTestCall(HybSpGEMMNumeric(&p->mm, &p->DA, &p->DB, &p->DC)) && HybTestSameBits(p->C.csr.nnz, sizeof(PetscScalar), p->DC.a, p->expected));
+}
+
+/* the values that A or B has now are the product's */
+static inline PetscBool Renew(Product *p, PetscBool right)
+{
+  free(p->expected);
+  p->expected = RefProductInOrder(&p->A, &p->B, &p->C);
+  return HybTestCall(right ? HybTestUpload(&keep, &p->B.csr, &p->DB) : HybTestUpload(&keep, &p->A.csr, &p->DA));
+}
+
+/* "auto" takes this method for the product of both, which it destroys */
+static inline void Takes(const char *expected, RefMat A, RefMat B)
+{
+  Product p = {.A = A, .B = B};
+
+  if (Open(&p, "auto") && HybTestCall(Multiply(&p.mm, &p.DA, &p.DB, &p.DC))) {
+    HybTestCheck(!strcmp(p.mm.method->name, expected), "%s", p.mm.method->name);
+    HybTestSameMatrix(&p.DC, &p.C, 4);
+  }
+  Close(&p);
 }
 
 /* By the method of this name: the first product, again, with other values of both operands, and the pattern alone, all

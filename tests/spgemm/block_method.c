@@ -257,32 +257,23 @@ static void Choice(void)
 
   for (PetscInt k = 0; k < 2 * (PetscInt)PETSC_STATIC_ARRAY_LENGTH(what); k++) {
     const PetscInt kind = k / 2;
-    HybSpGEMM      mm;
-    HybCSR         DA, DC;
-    RefMat         A, C;
-    PetscScalar   *expected;
+    Product        p    = {.expected = NULL};
 
     HybTestBegin("auto %s blocks: %s%s", kind == WHOLE ? "takes" : "declines", what[kind], k % 2 ? ", and diagonal looks before" : "");
-    Operand(kind, &A);
-    RefSpGEMM(&A, &A, &C);
-    expected = RefProductInOrder(&A, &A, &C);
-    HybTestCheck(Largest(&A, &A) == size[kind], "blocks of %" PetscInt_FMT, Largest(&A, &A));
-    HybTestCheck((A.csr.nnz < 16384) == (kind == FEW), "%td entries", A.csr.nnz);
+    Operand(kind, &p.A);
+    HybTestCheck(Largest(&p.A, &p.A) == size[kind], "blocks of %" PetscInt_FMT, Largest(&p.A, &p.A));
+    HybTestCheck((p.A.csr.nnz < 16384) == (kind == FEW), "%td entries", p.A.csr.nnz);
     if (k % 2) HybTestCall(HybTuningSet("diagonal_fewest", "1000"));
-    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(Multiply(&mm, &DA, &DA, &DC))) {
-      HybTestCheck(!strcmp(mm.method->name, "block") == (kind == WHOLE), "%s", mm.method->name);
-      if (HybTestSamePattern(&DC, &C) && (kind == WHOLE || !strcmp(mm.method->name, "hash"))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    if (Open(&p, "auto") && HybTestCall(Multiply(&p.mm, &p.DA, &p.DA, &p.DC))) {
+      HybTestCheck(!strcmp(p.mm.method->name, "block") == (kind == WHOLE), "%s", p.mm.method->name);
+      if (HybTestSamePattern(&p.DC, &p.C) && (kind == WHOLE || !strcmp(p.mm.method->name, "hash"))) HybTestSameBits(p.C.csr.nnz, sizeof(PetscScalar), p.DC.a, p.expected);
     }
     HybTestCall(HybTuningSet("diagonal_fewest", NULL));
     /* by name a size that the sample left wrongly costs a wait more, and the next one is tried; columns may be as far
        apart as they like */
-    if (size[kind] && HybTestCall(HybSpGEMMDestroy(&mm)) && HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "block", 0)) && HybTestCall(MultiplyWithin(&mm, &DA, &DA, kind == SMALLER ? 4 : 3, &DC))) {
-      if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-      HybTestCheck(HybCountersGet(&mm.counters, "block size") == size[kind], "size %td", HybCountersGet(&mm.counters, "block size"));
-    }
-    Finish(&mm);
-    free(expected);
-    RefMatDestroy(&A, &C);
+    if (size[kind] && HybTestCall(HybSpGEMMDestroy(&p.mm)) && HybTestCall(HybSpGEMMInit(&p.mm, HybTestExec(), "block", 0)) && First(&p, kind == SMALLER ? 4 : 3))
+      HybTestCheck(HybCountersGet(&p.mm.counters, "block size") == size[kind], "size %td", HybCountersGet(&p.mm.counters, "block size"));
+    Close(&p);
   }
 }
 
@@ -292,28 +283,17 @@ static void LongRows(void)
 {
   const PetscInt m = 1100, step = 54, len = 40;
   PetscInt      *i, *j;
-  RefMat         R, A, C;
-  HybSpGEMM      mm;
-  HybCSR         DR, DA, DC;
-  PetscScalar   *expected;
+  Product        p = {.B = HybTestMat(Banded, m * step, m * step, 1, 1)};
 
   HybTestBegin("auto, long rows without blocks");
   i = (PetscInt *)RefAlloc(m + 1, sizeof(*i));
   j = (PetscInt *)RefAlloc(m * len, sizeof(*j));
   for (PetscInt r = 0; r <= m; r++) i[r] = r * len;
-  for (PetscInt p = 0; p < m * len; p++) j[p] = p / len * step + p % len + p % len / 3;
-  HybTestMatArrays(m, m * step, i, j, NULL, &R);
+  for (PetscInt e = 0; e < m * len; e++) j[e] = e / len * step + e % len + e % len / 3;
+  HybTestMatArrays(m, m * step, i, j, NULL, &p.A);
   RefFree(i, j);
-  HybTestMatBanded(m * step, m * step, 1, 1, &A);
-  RefSpGEMM(&R, &A, &C);
-  expected = RefProductInOrder(&R, &A, &C);
-  if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &R.csr, &DR)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(MultiplyWithin(&mm, &DR, &DA, 4, &DC))) {
-    HybTestCheck(!strcmp(mm.method->name, "shape"), "%s", mm.method->name);
-    if (HybTestSamePattern(&DC, &C)) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-  }
-  Finish(&mm);
-  free(expected);
-  RefMatDestroy(&R, &A, &C);
+  if (Open(&p, "auto") && First(&p, 4)) HybTestCheck(!strcmp(p.mm.method->name, "shape"), "%s", p.mm.method->name);
+  Close(&p);
 }
 
 /* A size that the caller gives: "auto" asks blocks before all others, and nothing is sampled; one that is wrong costs a
@@ -363,31 +343,24 @@ static void Given(void)
     const PetscBool   others         = (PetscBool)(PetscDefined(USE_COMPLEX) && (kind == NEARLY || kind == BAND || kind == GAPS));
     const char *const expectedmethod = named ? "block" : others ? NULL
                                                                 : cases[k / 2].method;
-    HybSpGEMM         mm;
-    HybCSR            DA, DC;
-    RefMat            A, C;
-    PetscScalar      *expected;
+    Product           p              = {.expected = NULL};
 
     HybTestBegin("%s, given %" PetscInt_FMT ", kind %" PetscInt_FMT, named ? "block" : "auto", given, kind);
-    Operand(kind, &A);
-    HybTestCheck(Largest(&A, &A) == size, "blocks of %" PetscInt_FMT, Largest(&A, &A));
-    RefSpGEMM(&A, &A, &C);
-    expected = RefProductInOrder(&A, &A, &C);
-    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), named ? "block" : "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA))) {
-      mm.blocksize = given;
+    Operand(kind, &p.A);
+    HybTestCheck(Largest(&p.A, &p.A) == size, "blocks of %" PetscInt_FMT, Largest(&p.A, &p.A));
+    if (Open(&p, named ? "block" : "auto")) {
+      p.mm.blocksize = given;
       if (named && !size) {
-        HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&mm, &DA, &DA, &out, &DC));
-        HybTestCheck(!mm.work.bytes && !mm.keep.bytes, "%zu bytes are kept", mm.work.bytes + mm.keep.bytes);
-      } else if (HybTestCall(MultiplyWithin(&mm, &DA, &DA, cases[k / 2].waits[named] + (unsigned)others, &DC))) {
-        HybTestCheck(expectedmethod ? !strcmp(mm.method->name, expectedmethod) : strcmp(mm.method->name, "block") && strcmp(mm.method->name, "diagonal"), "%s", mm.method->name);
-        if (HybTestSamePattern(&DC, &C) && (expectedmethod || !strcmp(mm.method->name, "hash"))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-        if (!strcmp(mm.method->name, "block")) HybTestCheck(HybCountersGet(&mm.counters, "block size") == size, "size %td", HybCountersGet(&mm.counters, "block size"));
-        CheckStats(&mm, &A, &A);
+        HybTestCallFails(PETSC_ERR_SUP, HybSpGEMMSymbolic(&p.mm, &p.DA, &p.DA, &out, &p.DC));
+        HybTestCheck(!p.mm.work.bytes && !p.mm.keep.bytes, "%zu bytes are kept", p.mm.work.bytes + p.mm.keep.bytes);
+      } else if (HybTestCall(MultiplyWithin(&p.mm, &p.DA, &p.DA, cases[k / 2].waits[named] + (unsigned)others, &p.DC))) {
+        HybTestCheck(expectedmethod ? !strcmp(p.mm.method->name, expectedmethod) : strcmp(p.mm.method->name, "block") && strcmp(p.mm.method->name, "diagonal"), "%s", p.mm.method->name);
+        if (HybTestSamePattern(&p.DC, &p.C) && (expectedmethod || !strcmp(p.mm.method->name, "hash"))) HybTestSameBits(p.C.csr.nnz, sizeof(PetscScalar), p.DC.a, p.expected);
+        if (!strcmp(p.mm.method->name, "block")) HybTestCheck(HybCountersGet(&p.mm.counters, "block size") == size, "size %td", HybCountersGet(&p.mm.counters, "block size"));
+        CheckStats(&p.mm, &p.A, &p.A);
       }
     }
-    Finish(&mm);
-    free(expected);
-    RefMatDestroy(&A, &C);
+    Close(&p);
   }
   HybTestCall(HybTuningSet("diagonal_fewest", NULL));
 }

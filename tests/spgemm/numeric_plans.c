@@ -95,42 +95,33 @@ static PetscCount PlaceBytes(const RefMat *A, const RefMat *B)
    much memory */
 static void Planned(void)
 {
-  HybSpGEMM    mm;
-  HybCSR       DA, DB, DC;
-  RefMat       A, B, C;
-  PetscScalar *expected;
-  char         percent[32];
+  char percent[32];
 
   if (!Is("hash")) return;
   for (PetscInt kind = 0; kind < 14; kind++) {
+    Product   p = {.expected = NULL};
+    PetscBool opened;
+
     if (!HybTestMine()) continue;
     HybTestBegin("%s: numeric phases by a plan, kind %" PetscInt_FMT, method->name, kind);
-    Operands(kind, &A, &B);
-    RefSpGEMM(&A, &B, &C);
-    expected = RefProductInOrder(&A, &B, &C);
+    Operands(kind, &p.A, &p.B);
+    opened = Open(&p, method->name);
     /* as many percent of C as places take, or what the operands take: too little for terms */
     (void)snprintf(percent, sizeof(percent), "%s", kind == 12 ? "0" : PLACES_ALONE);
-    if (kind == 9 || kind == 11) (void)snprintf(percent, sizeof(percent), "%td", 1 + 100 * PlaceBytes(&A, &B) / (C.csr.nnz * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar))));
+    if (kind == 9 || kind == 11) (void)snprintf(percent, sizeof(percent), "%td", 1 + 100 * PlaceBytes(&p.A, &p.B) / (p.C.csr.nnz * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar))));
     HybTestCall(HybTuningSet("hash_places", percent));
-    if (Begin(&mm, &A, &B, &DA, &DB)) {
-      mm.reuse = (PetscBool)(kind % 2 == 0 && kind != 12);
-      if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
-        for (PetscInt k = 0; k < 3; k++) {
-          HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
-          if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-          if (mm.reuse && HybCountersGet(&mm.counters, "masks")) continue;
-          if (C.csr.nnz && !(kind == 7 && PetscDefined(USE_REAL_SINGLE))) PlacesAre(&mm, kind, k + 1);
-        }
-        HybTestRandomize(&A);
-        free(expected);
-        expected = RefProductInOrder(&A, &B, &C);
-        if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+    p.mm.reuse = (PetscBool)(kind % 2 == 0 && kind != 12);
+    if (opened && HybTestCall(Multiply(&p.mm, &p.DA, &p.DB, &p.DC))) {
+      for (PetscInt k = 0; k < 3; k++) {
+        Numeric(&p);
+        if (p.mm.reuse && HybCountersGet(&p.mm.counters, "masks")) continue;
+        if (p.C.csr.nnz && !(kind == 7 && PetscDefined(USE_REAL_SINGLE))) PlacesAre(&p.mm, kind, k + 1);
       }
+      HybTestRandomize(&p.A);
+      if (Renew(&p, PETSC_FALSE)) Numeric(&p);
     }
     HybTestCall(HybTuningSet("hash_places", NULL));
-    Finish(&mm);
-    free(expected);
-    RefMatDestroy(&A, &B, &C);
+    Close(&p);
   }
 }
 
@@ -229,10 +220,6 @@ static void WideOperands(PetscBool far, RefMat *A, RefMat *B)
 static void Terms(void)
 {
   static const char *const percent[] = {NULL, "1000", "60"};
-  HybSpGEMM                mm;
-  HybCSR                   DA, DB, DC;
-  RefMat                   A, B, C;
-  PetscScalar             *expected;
 
   if (!Is("hash")) return;
   for (PetscInt kind = 0; kind < 60; kind++) {
@@ -240,7 +227,8 @@ static void Terms(void)
                                                                                  : 60;
     PetscCount     bytes, kept, wide;
     PetscInt       longest = 0; /* row of A */
-    PetscBool      terms;
+    PetscBool      terms, opened;
+    Product        p = {.expected = NULL};
     size_t         held;
 
     /* large ones by few limits: the last one is for what is not made, a row of 65535 entries for what fits at all */
@@ -249,50 +237,42 @@ static void Terms(void)
     if (!HybTestMine()) continue;
     HybTestBegin("%s: numeric phases by terms, kind %" PetscInt_FMT ", %" PetscInt_FMT " per cent", method->name, shape, limit);
     if (shape < 14)
-      Operands(shape, &A, &B);
+      Operands(shape, &p.A, &p.B);
     else if (shape < 16)
-      FarOperands(shape == 14 ? 65534 : 65535, &A, &B);
+      FarOperands(shape == 14 ? 65534 : 65535, &p.A, &p.B);
     else if (shape < 18)
-      WideOperands((PetscBool)(shape == 17), &A, &B);
+      WideOperands((PetscBool)(shape == 17), &p.A, &p.B);
     else /* of which one byte and two count as many */
-      ManyTerms(shape == 18 ? 255 : 256, &A, &B);
-    for (PetscInt r = 0; r < A.csr.m; r++) longest = PetscMax(longest, A.csr.i[r + 1] - A.csr.i[r]);
-    RefSpGEMM(&A, &B, &C);
-    expected = RefProductInOrder(&A, &B, &C);
-    bytes    = TermBytes(&A, &B, &C, &wide);
+      ManyTerms(shape == 18 ? 255 : 256, &p.A, &p.B);
+    for (PetscInt r = 0; r < p.A.csr.m; r++) longest = PetscMax(longest, p.A.csr.i[r + 1] - p.A.csr.i[r]);
+    opened = Open(&p, method->name);
+    bytes  = TermBytes(&p.A, &p.B, &p.C, &wide);
     HybTestCall(HybTuningSet("hash_places", percent[kind % 3]));
-    if (Begin(&mm, &A, &B, &DA, &DB)) {
-      if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
-        held  = mm.keep.bytes;
-        kept  = bytes + (longest <= 255 ? 1 : 2) * C.csr.nnz + (PetscCount)sizeof(PetscInt) * A.csr.nnz;
-        terms = (PetscBool)(C.csr.nnz && shape != 15 && kept <= C.csr.nnz * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar)) / 100 * limit);
-        for (PetscInt k = 0; k < 4; k++) {
-          if (k >= 2) {
-            HybTestRandomize(k == 2 ? &A : &B);
-            free(expected);
-            expected = RefProductInOrder(&A, &B, &C);
-            if (!HybTestCall(k == 2 ? HybTestUpload(&keep, &A.csr, &DA) : HybTestUpload(&keep, &B.csr, &DB))) break;
-          }
-          HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
-          mm.work.peak = 0;
-          if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-          /* numbers of rows alone: all else is in C's values */
-          if (terms && k == 1 && (size_t)mm.stats.products * 2 + 16 + (size_t)A.csr.nnz * sizeof(PetscInt) <= (size_t)C.csr.nnz * sizeof(PetscScalar))
-            HybTestCheck(mm.work.peak <= (size_t)A.csr.m * 40 + 8192, "the plan takes %zu bytes of workspace for %" PetscInt_FMT " rows", mm.work.peak, A.csr.m);
-          HybTestCheck(HybCountersGet(&mm.counters, "terms") == (terms && k ? mm.stats.products : 0), "%td terms after %" PetscInt_FMT " numeric phases, %td products", HybCountersGet(&mm.counters, "terms"), k + 1, mm.stats.products);
-          HybTestCheck(!terms || !HybCountersGet(&mm.counters, "places"), "there are places beside terms");
-          /* and three numbers for each 64 entries of C */
-          if (terms && k) HybTestCheck(mm.keep.bytes - held <= (size_t)(kept + (C.csr.nnz / 64 + 1) * (9 + (PetscCount)sizeof(PetscInt)) + 5 * 64), "terms are kept in %zu bytes, %td and little else expected", mm.keep.bytes - held, kept);
-          if (terms && k) HybTestCheck(HybCountersGet(&mm.counters, "term bytes") == bytes, "terms take %td bytes, expected %td", HybCountersGet(&mm.counters, "term bytes"), bytes);
+    if (opened && HybTestCall(Multiply(&p.mm, &p.DA, &p.DB, &p.DC))) {
+      held  = p.mm.keep.bytes;
+      kept  = bytes + (longest <= 255 ? 1 : 2) * p.C.csr.nnz + (PetscCount)sizeof(PetscInt) * p.A.csr.nnz;
+      terms = (PetscBool)(p.C.csr.nnz && shape != 15 && kept <= p.C.csr.nnz * (PetscCount)(sizeof(PetscInt) + sizeof(PetscScalar)) / 100 * limit);
+      for (PetscInt k = 0; k < 4; k++) {
+        if (k >= 2) {
+          HybTestRandomize(k == 2 ? &p.A : &p.B);
+          if (!Renew(&p, (PetscBool)(k == 3))) break;
         }
-        if (shape == 16 || shape == 17) HybTestCheck(wide > 0 && wide < mm.stats.products, "%td of %td products need 4 bytes: not a mixture", wide, mm.stats.products);
-        if (shape == 15 && limit == 1000) HybTestCheck(HybCountersGet(&mm.counters, "places") == mm.stats.products, "no places where numbers of terms do not do");
+        p.mm.work.peak = 0;
+        Numeric(&p);
+        /* numbers of rows alone: all else is in C's values */
+        if (terms && k == 1 && (size_t)p.mm.stats.products * 2 + 16 + (size_t)p.A.csr.nnz * sizeof(PetscInt) <= (size_t)p.C.csr.nnz * sizeof(PetscScalar))
+          HybTestCheck(p.mm.work.peak <= (size_t)p.A.csr.m * 40 + 8192, "the plan takes %zu bytes of workspace for %" PetscInt_FMT " rows", p.mm.work.peak, p.A.csr.m);
+        HybTestCheck(HybCountersGet(&p.mm.counters, "terms") == (terms && k ? p.mm.stats.products : 0), "%td terms after %" PetscInt_FMT " numeric phases, %td products", HybCountersGet(&p.mm.counters, "terms"), k + 1, p.mm.stats.products);
+        HybTestCheck(!terms || !HybCountersGet(&p.mm.counters, "places"), "there are places beside terms");
+        /* and three numbers for each 64 entries of C */
+        if (terms && k) HybTestCheck(p.mm.keep.bytes - held <= (size_t)(kept + (p.C.csr.nnz / 64 + 1) * (9 + (PetscCount)sizeof(PetscInt)) + 5 * 64), "terms are kept in %zu bytes, %td and little else expected", p.mm.keep.bytes - held, kept);
+        if (terms && k) HybTestCheck(HybCountersGet(&p.mm.counters, "term bytes") == bytes, "terms take %td bytes, expected %td", HybCountersGet(&p.mm.counters, "term bytes"), bytes);
       }
+      if (shape == 16 || shape == 17) HybTestCheck(wide > 0 && wide < p.mm.stats.products, "%td of %td products need 4 bytes: not a mixture", wide, p.mm.stats.products);
+      if (shape == 15 && limit == 1000) HybTestCheck(HybCountersGet(&p.mm.counters, "places") == p.mm.stats.products, "no places where numbers of terms do not do");
     }
     HybTestCall(HybTuningSet("hash_places", NULL));
-    Finish(&mm);
-    free(expected);
-    RefMatDestroy(&A, &B, &C);
+    Close(&p);
   }
 }
 
@@ -340,10 +320,6 @@ static void Permuted(HybSpGEMM *mm, const RefMat *A, const RefMat *C, HybCSR DA,
    lanes */
 static void Masked(void)
 {
-  HybSpGEMM    mm;
-  HybCSR       DA, DB, DC;
-  RefMat       A, B, C;
-  PetscScalar *expected;
 
   if (!HybTestExec()->backend->device || width || (!Is("hash") && !Is("rowmerge"))) return;
   /* rowmerge has them too where nobody expected the second phase and rows of C are not too short */
@@ -351,80 +327,73 @@ static void Masked(void)
     static const char *const lanes[] = {"4", "8", "16"};
     const PetscInt           shape   = kind % 24 / 3;
     const PetscBool          reuse   = (PetscBool)(kind < 24);
-    PetscBool                masks   = PETSC_TRUE;
+    PetscBool                masks   = PETSC_TRUE, opened;
+    Product                  p       = {.expected = NULL};
 
     /* rowmerge has them where single threads merge; elsewhere it adds sums of pieces */
     if (Is("rowmerge") && (shape == 5 || shape == 6)) continue;
     if (!HybTestMine()) continue;
     HybTestBegin("%s: masks%s, kind %" PetscInt_FMT ", %s lanes", method->name, reuse ? "" : " that nobody expected", shape, lanes[kind % 3]);
     if (shape == 0)
-      HybTestMatRandom(300, 400, 0, 4, &A);
+      HybTestMatRandom(300, 400, 0, 4, &p.A);
     else if (shape == 1)
-      HybTestMatRandom(200, 300, 3, 5, &A);
+      HybTestMatRandom(200, 300, 3, 5, &p.A);
     else if (shape == 2)
-      HybTestMatRandom(200, 300, 5, 8, &A);
+      HybTestMatRandom(200, 300, 5, 8, &p.A);
     else if (shape == 3)
-      HybTestMatRandom(120, 300, 0, 12, &A);
+      HybTestMatRandom(120, 300, 0, 12, &p.A);
     else if (shape == 4 || shape == 7)
-      HybTestMatRandom(400, 400, 1, 1, &A);
+      HybTestMatRandom(400, 400, 1, 1, &p.A);
     else if (shape == 5)
-      HybTestMatDenseRow(40, 300, 11, 1, &A);
+      HybTestMatDenseRow(40, 300, 11, 1, &p.A);
     else
-      HybTestMatRandom(70, 3000, 30, 90, &A);
+      HybTestMatRandom(70, 3000, 30, 90, &p.A);
     if (shape == 0)
-      HybTestMatRandom(400, 500, 0, 4, &B);
+      HybTestMatRandom(400, 500, 0, 4, &p.B);
     else if (shape == 1)
-      HybTestMatRandom(300, 3000, 2, 6, &B);
+      HybTestMatRandom(300, 3000, 2, 6, &p.B);
     else if (shape == 2)
-      HybTestMatRandom(300, 3000, 5, 8, &B);
+      HybTestMatRandom(300, 3000, 5, 8, &p.B);
     else if (shape == 3)
-      HybTestMatRandom(300, 5000, 1, 10, &B);
+      HybTestMatRandom(300, 5000, 1, 10, &p.B);
     else if (shape == 4 || shape == 7) { /* all lengths */
       PetscInt *lengths = (PetscInt *)RefAlloc(400, sizeof(PetscInt));
 
       for (PetscInt r = 0; r < 400; r++) lengths[r] = (7 * r) % (shape == 4 ? 129 : 130);
-      HybTestMatLengths(400, 3 * 400, lengths, &B);
+      HybTestMatLengths(400, 3 * 400, lengths, &p.B);
       free(lengths);
     } else if (shape == 5)
-      HybTestMatRandom(300, 60, 1, 3, &B);
+      HybTestMatRandom(300, 60, 1, 3, &p.B);
     else
-      HybTestMatRandom(3000, 128, 8, 20, &B);
-    RefSpGEMM(&A, &B, &C);
-    expected = RefProductInOrder(&A, &B, &C);
+      HybTestMatRandom(3000, 128, 8, 20, &p.B);
+    opened = Open(&p, method->name);
     /* which rows of B A names is random */
-    for (PetscInt r = 0; r < C.csr.m && (shape == 4 || shape == 7); r++) masks = (PetscBool)(masks && C.csr.i[r + 1] - C.csr.i[r] <= 128);
-    masks = (PetscBool)(masks && (reuse || C.csr.nnz > 20 * (PetscCount)C.csr.m));
+    for (PetscInt r = 0; r < p.C.csr.m && (shape == 4 || shape == 7); r++) masks = (PetscBool)(masks && p.C.csr.i[r + 1] - p.C.csr.i[r] <= 128);
+    masks = (PetscBool)(masks && (reuse || p.C.csr.nnz > 20 * (PetscCount)p.C.csr.m));
     HybTestCall(HybTuningSet("masks_lanes", lanes[kind % 3]));
-    if (Begin(&mm, &A, &B, &DA, &DB)) {
-      mm.reuse = reuse;
-      if (HybTestCall(Multiply(&mm, &DA, &DB, &DC))) {
-        for (PetscInt k = 0; k < 2; k++) {
-          HybTestCheck(reuse || k || !HybCountersGet(&mm.counters, "masks"), "there are masks before the second phase");
-          HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
-          if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
-        }
-        if (sizeof(PetscScalar) == 8 && sizeof(PetscInt) == 4)
-          HybTestCheck(HybCountersGet(&mm.counters, "masks") == (masks ? A.csr.nnz : 0), "%td masks, %td entries", HybCountersGet(&mm.counters, "masks"), (PetscCount)A.csr.nnz);
-        if (HybCountersGet(&mm.counters, "masks")) {
-          HybTestCheck(HybCountersGet(&mm.counters, "mask bytes") == MaskBytes(&A, &C), "masks take %td bytes, expected %td", HybCountersGet(&mm.counters, "mask bytes"), MaskBytes(&A, &C));
-          Permuted(&mm, &A, &C, DA, &DB, &DC, expected);
-        }
-        HybTestRandomize(&A);
-        /* they stay where they are, and nothing else is multiplied with them */
-        if (A.csr.nnz > 3 && !PetscDefined(USE_COMPLEX)) {
-          A.csr.a[0] = (PetscReal)INFINITY;
-          A.csr.a[1] = -0.0;
-          A.csr.a[2] = (PetscReal)NAN;
-        }
-        free(expected);
-        expected = RefProductInOrder(&A, &B, &C);
-        if (HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) SameNumbers(&DC, C.csr.nnz, expected);
+    p.mm.reuse = reuse;
+    if (opened && HybTestCall(Multiply(&p.mm, &p.DA, &p.DB, &p.DC))) {
+      for (PetscInt k = 0; k < 2; k++) {
+        HybTestCheck(reuse || k || !HybCountersGet(&p.mm.counters, "masks"), "there are masks before the second phase");
+        Numeric(&p);
       }
+      if (sizeof(PetscScalar) == 8 && sizeof(PetscInt) == 4)
+        HybTestCheck(HybCountersGet(&p.mm.counters, "masks") == (masks ? p.A.csr.nnz : 0), "%td masks, %td entries", HybCountersGet(&p.mm.counters, "masks"), (PetscCount)p.A.csr.nnz);
+      if (HybCountersGet(&p.mm.counters, "masks")) {
+        HybTestCheck(HybCountersGet(&p.mm.counters, "mask bytes") == MaskBytes(&p.A, &p.C), "masks take %td bytes, expected %td", HybCountersGet(&p.mm.counters, "mask bytes"), MaskBytes(&p.A, &p.C));
+        Permuted(&p.mm, &p.A, &p.C, p.DA, &p.DB, &p.DC, p.expected);
+      }
+      HybTestRandomize(&p.A);
+      /* they stay where they are, and nothing else is multiplied with them */
+      if (p.A.csr.nnz > 3 && !PetscDefined(USE_COMPLEX)) {
+        p.A.csr.a[0] = (PetscReal)INFINITY;
+        p.A.csr.a[1] = -0.0;
+        p.A.csr.a[2] = (PetscReal)NAN;
+      }
+      if (Renew(&p, PETSC_FALSE) && HybTestCall(HybSpGEMMNumeric(&p.mm, &p.DA, &p.DB, &p.DC))) SameNumbers(&p.DC, p.C.csr.nnz, p.expected);
     }
     HybTestCall(HybTuningSet("masks_lanes", NULL));
-    Finish(&mm);
-    free(expected);
-    RefMatDestroy(&A, &B, &C);
+    Close(&p);
   }
 }
 
@@ -584,49 +553,41 @@ static void GivenBack(void)
   for (int kind = 0; kind < 6; kind++) {
     const PetscBool given = (PetscBool)(kind < 2 || kind == 4);
 
-    HybArena     others;
-    HybSpGEMM    mm;
-    HybCSR       DA, DB, DC;
-    RefMat       A, B, C;
-    PetscScalar *expected;
-    char        *p;
-    size_t       with, page = 0; /* by which memory grows */
+    HybArena others;
+    Product  p = {.expected = NULL};
+    char    *room;
+    size_t   with, page = 0; /* by which memory grows */
 
     HybTestBegin("%s: a plan is given back, kind %d", method->name, kind);
     if (kind == 4) HybTestCall(HybTuningSet("hash_places", PLACES_ALONE));
-    Operands(0, &A, &B);
-    RefSpGEMM(&A, &B, &C);
-    expected = RefProductInOrder(&A, &B, &C);
-    others   = HybArenaOn(HybTestExec());
-    if (Begin(&mm, &A, &B, &DA, &DB) && HybTestCall(Multiply(&mm, &DA, &DB, &DC)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC)) && HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) {
+    Operands(0, &p.A, &p.B);
+    others = HybArenaOn(HybTestExec());
+    if (Open(&p, method->name) && HybTestCall(Multiply(&p.mm, &p.DA, &p.DB, &p.DC)) && HybTestCall(HybSpGEMMNumeric(&p.mm, &p.DA, &p.DB, &p.DC)) && HybTestCall(HybSpGEMMNumeric(&p.mm, &p.DA, &p.DB, &p.DC))) {
       PetscErrorCode ierr;
 
-      HybTestCheck(HybCountersGet(&mm.counters, kind == 4 ? "places" : "terms") == mm.stats.products, "the plan is another one");
-      if (kind == 2) mm.columnsgone = PETSC_TRUE;
-      if (kind == 3) HybTestCall(HybSpGEMMDestroy(&mm));
-      with = mm.keep.bytes;
-      if (kind == 1 && HybTestCall(HybArenaAlloc(&others, HYB_MEM_GROWING, (PetscCount)64 << 20, 1, &p)) && HybTestCall(HybArenaGrow(&others, p, 1, 1))) page = others.bytes;
+      HybTestCheck(HybCountersGet(&p.mm.counters, kind == 4 ? "places" : "terms") == p.mm.stats.products, "the plan is another one");
+      if (kind == 2) p.mm.columnsgone = PETSC_TRUE;
+      if (kind == 3) HybTestCall(HybSpGEMMDestroy(&p.mm));
+      with = p.mm.keep.bytes;
+      if (kind == 1 && HybTestCall(HybArenaAlloc(&others, HYB_MEM_GROWING, (PetscCount)64 << 20, 1, &room)) && HybTestCall(HybArenaGrow(&others, room, 1, 1))) page = others.bytes;
       if (kind < 5) HybTestServe(0, kind == 1 ? page - 1 : 1000);
       PetscCallAbort(PETSC_COMM_SELF, PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-      ierr = kind == 1 ? HybArenaGrow(&others, p, (PetscCount)page + 1, 1) : HybArenaAlloc(&others, HYB_MEM_DEVICE, kind == 5 ? (PetscCount)1 << 40 : 1001, 1, &p);
+      ierr = kind == 1 ? HybArenaGrow(&others, room, (PetscCount)page + 1, 1) : HybArenaAlloc(&others, HYB_MEM_DEVICE, kind == 5 ? (PetscCount)1 << 40 : 1001, 1, &room);
       PetscCallAbort(PETSC_COMM_SELF, PetscPopErrorHandler());
       HybTestServe(0, 0);
       HybTestCheck(ierr == (given ? PETSC_SUCCESS : PETSC_ERR_MEM), "error %d", (int)ierr);
       if (kind != 3) {
-        HybTestCheck(HybCountersGet(&mm.counters, "plans given back") == given && Planless(&mm) == given && (mm.keep.bytes + (size_t)mm.stats.products * 2 <= with) == given, "%td plans are given back, the product holds %zu bytes of %zu", HybCountersGet(&mm.counters, "plans given back"), mm.keep.bytes, with);
-        with = mm.keep.bytes;
+        HybTestCheck(HybCountersGet(&p.mm.counters, "plans given back") == given && Planless(&p.mm) == given && (p.mm.keep.bytes + (size_t)p.mm.stats.products * 2 <= with) == given, "%td plans are given back, the product holds %zu bytes of %zu", HybCountersGet(&p.mm.counters, "plans given back"), p.mm.keep.bytes, with);
+        with = p.mm.keep.bytes;
         for (int k = 0; k < 2; k++) {
-          HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar)));
-          if (HybTestCall(HybSpGEMMNumeric(&mm, &DA, &DB, &DC))) HybTestSameBits(C.csr.nnz, sizeof(PetscScalar), DC.a, expected);
+          Numeric(&p);
         }
-        HybTestCheck(mm.keep.bytes == with, "the product holds %zu bytes, and held %zu", mm.keep.bytes, with);
+        HybTestCheck(p.mm.keep.bytes == with, "the product holds %zu bytes, and held %zu", p.mm.keep.bytes, with);
       }
     }
     HybTestCall(HybTuningSet("hash_places", NULL));
     HybTestCall(HybArenaReset(&others));
-    Finish(&mm);
-    free(expected);
-    RefMatDestroy(&A, &B, &C);
+    Close(&p);
   }
 }
 

@@ -54,20 +54,10 @@ static void Choice(void)
   };
 
   for (size_t kind = 0; kind < sizeof(kinds) / sizeof(kinds[0]); kind++) {
-    HybSpGEMM mm;
-    HybCSR    DA, DB, DC;
-    RefMat    A, B, C;
+    const PetscInt a = kinds[kind].arow, b = kinds[kind].brow;
 
-    HybTestBegin("auto takes %s for rows of %" PetscInt_FMT " entries that name rows of %" PetscInt_FMT, kinds[kind].expected, kinds[kind].arow, kinds[kind].brow);
-    HybTestMatRandom(1000, 1000, kinds[kind].arow, kinds[kind].arow, &A);
-    HybTestMatRandom(1000, 9001, kinds[kind].brow, kinds[kind].brow, &B);
-    RefSpGEMM(&A, &B, &C);
-    if (HybTestCall(HybSpGEMMInit(&mm, HybTestExec(), "auto", 0)) && HybTestCall(HybTestUpload(&keep, &A.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B.csr, &DB)) && Made(Multiply(&mm, &DA, &DB, &DC))) {
-      HybTestCheck(!strcmp(mm.method->name, kinds[kind].expected), "%s", mm.method->name);
-      HybTestSameMatrix(&DC, &C, 4);
-    }
-    Finish(&mm);
-    RefMatDestroy(&A, &B, &C);
+    HybTestBegin("auto takes %s for rows of %" PetscInt_FMT " entries that name rows of %" PetscInt_FMT, kinds[kind].expected, a, b);
+    Takes(kinds[kind].expected, HybTestMat(Random, 1000, 1000, a, a), HybTestMat(Random, 1000, 9001, b, b));
   }
 }
 
@@ -96,8 +86,8 @@ static PetscErrorCode Body(void)
       Check(&A, &B);
       /* all rows of C are full: of as many entries as there are columns, if these are few */
       HybTestBegin("%" PetscInt_FMT " rows, %" PetscInt_FMT " heads, full", m, heads[h]);
-      HybTestMatRandom(m, 50, heads[h], heads[h], &A);
-      HybTestMatRandom(50, PetscMin(columns[c], 10), PetscMin(columns[c], 10), PetscMin(columns[c], 10), &B);
+      A = HybTestMat(Random, m, 50, heads[h], heads[h]);
+      B = HybTestMat(Random, 50, PetscMin(columns[c], 10), PetscMin(columns[c], 10), PetscMin(columns[c], 10));
       Check(&A, &B);
     }
   }
