@@ -1,15 +1,9 @@
 /* coosymbolic and coonumeric: random coordinates with duplicates and ignored ones, set and add, the map's order,
    indices out of range; coosplit and coocompose */
-#include "hybtest.h"
-#include <stdlib.h>
-#include <string.h>
-
-static const HybExec   *exec;
-static const HybCSROps *ops;
+#include "csrtest.h"
 
 static PetscErrorCode TestOne(const char *what, PetscInt m, PetscInt n, PetscCount ncoo, const PetscInt *ci, const PetscInt *cj)
 {
-  HybArena     mine, keep, work;
   HybCSR       C;
   PetscInt    *ti, *tj;
   PetscCount  *mapptr, *map, *hptr, *hmap;
@@ -18,7 +12,6 @@ static PetscErrorCode TestOne(const char *what, PetscInt m, PetscInt n, PetscCou
 
   PetscFunctionBegin;
   HybTestBegin("coordinates: %s", what);
-  PetscCall(HybTestArenas(exec, &mine, &keep, &work));
   PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscInt), ci, &ti));
   PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscInt), cj, &tj));
   RefCOO(m, n, ncoo, ci, cj, hv, &R);
@@ -66,7 +59,7 @@ static PetscErrorCode TestOne(const char *what, PetscInt m, PetscInt n, PetscCou
   }
   RefMatDestroy(&R);
   free(hv);
-  PetscCall(HybTestReset(&mine, &keep, &work));
+  PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -104,20 +97,18 @@ static PetscErrorCode OutOfRange(void)
 
   PetscFunctionBegin;
   for (int k = 0; k < 4; k++) {
-    HybArena    mine, keep, work;
     HybCSR      C;
     PetscInt    ci[] = {0, 1, bad[k][0], 2}, cj[] = {0, 1, bad[k][1], 3}, *ti, *tj;
     PetscCount *mapptr, *map;
 
     HybTestBegin("a coordinate (%" PetscInt_FMT ",%" PetscInt_FMT ") in a 3 x 4 matrix", bad[k][0], bad[k][1]);
-    PetscCall(HybTestArenas(exec, &mine, &keep, &work));
     PetscCall(HybTestUploadArray(&mine, 4, sizeof(PetscInt), ci, &ti));
     PetscCall(HybTestUploadArray(&mine, 4, sizeof(PetscInt), cj, &tj));
     memset(&C, 0, sizeof(C));
     C.m = 3;
     C.n = 4;
     HybTestCallFails(PETSC_ERR_ARG_OUTOFRANGE, ops->coosymbolic(exec, &keep, &work, 4, ti, tj, &C, &mapptr, &map));
-    PetscCall(HybTestReset(&mine, &keep, &work));
+    PetscCall(Forget());
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -126,7 +117,6 @@ static PetscErrorCode OutOfRange(void)
    some negative */
 static PetscErrorCode Split(PetscCount ncoo, PetscInt r0, PetscInt r1, PetscInt c0, PetscInt c1)
 {
-  HybArena    mine, work;
   PetscInt   *ci = (PetscInt *)RefAlloc(ncoo, sizeof(PetscInt)), *cj = (PetscInt *)RefAlloc(ncoo, sizeof(PetscInt)), *gi = (PetscInt *)RefAlloc(ncoo, sizeof(PetscInt)), *gj = (PetscInt *)RefAlloc(ncoo, sizeof(PetscInt));
   PetscInt   *ti, *tj, *oi, *oj;
   PetscCount *place, *map, *hplace = (PetscCount *)RefAlloc(ncoo, sizeof(PetscCount)), *hmap = (PetscCount *)RefAlloc(ncoo, sizeof(PetscCount)), nother = -1, n = 0;
@@ -138,7 +128,6 @@ static PetscErrorCode Split(PetscCount ncoo, PetscInt r0, PetscInt r1, PetscInt 
     ci[k] = HybTestRandomInt(0, 5) ? r0 + HybTestRandomInt(0, PetscMax(1, r1 - r0)) : HybTestRandomInt(-2, 50);
     cj[k] = HybTestRandomInt(-2, 70);
   }
-  PetscCall(HybTestArenas(exec, &mine, &work));
   PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscInt), ci, &ti));
   PetscCall(HybTestUploadArray(&mine, ncoo, sizeof(PetscInt), cj, &tj));
   if (HybTestCall(ops->coosplit(exec, &work, ncoo, ti, tj, r0, r1, c0, c1, &nother, &place, &oi, &oj))) {
@@ -164,7 +153,7 @@ static PetscErrorCode Split(PetscCount ncoo, PetscInt r0, PetscInt r1, PetscInt 
     }
   }
   RefFree(ci, cj, gi, gj, hplace, hmap);
-  PetscCall(HybTestReset(&mine, &work));
+  PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -174,8 +163,7 @@ static PetscErrorCode Body(void)
   PetscInt  n;
 
   PetscFunctionBegin;
-  exec = HybTestExec();
-  ops  = exec->backend->csr;
+  PetscCall(Start());
   PetscCall(Split(0, 10, 20, 15, 40));
   PetscCall(Split(1, 0, 50, 0, 70));
   PetscCall(Split(1000, 0, 50, 0, 70));   /* one process */

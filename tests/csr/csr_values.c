@@ -1,12 +1,6 @@
 /* set, scale, axpy, diagonalscale, getdiagonal, diagonalset, norm: against plain loops on the zoo, with special
    values */
-#include "hybtest.h"
-#include <stdlib.h>
-#include <string.h>
-
-static const HybExec   *exec;
-static const HybCSROps *ops;
-static HybArena         mine, work;
+#include "csrtest.h"
 
 /* the three norms of the values now in A */
 static PetscErrorCode TestNorms(const RefMat *A)
@@ -109,7 +103,7 @@ static PetscErrorCode TestOne(const char *name, RefMat *A)
   }
   PetscCall(TestDiagonal(name, A));
   RefFree(hx, e, hl, hr, mag);
-  PetscCall(HybTestReset(&mine, &work));
+  PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -119,9 +113,7 @@ static PetscErrorCode Body(void)
   RefMat A, B;
 
   PetscFunctionBegin;
-  exec = HybTestExec();
-  ops  = exec->backend->csr;
-  PetscCall(HybTestArenas(exec, &mine, &work));
+  PetscCall(Start());
   for (PetscInt k = 0; HybTestZoo(k, PETSC_FALSE, name, &A); k++) {
     PetscCall(TestOne(name, &A));
     RefMatDestroy(&A);
@@ -189,7 +181,7 @@ static PetscErrorCode Body(void)
     }
   }
   RefMatDestroy(&A);
-  PetscCall(HybTestReset(&mine, &work));
+  PetscCall(Forget());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
