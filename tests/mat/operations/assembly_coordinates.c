@@ -1,6 +1,6 @@
 /*
-  Assembly from coordinates by the type against MATAIJ: a pattern whose values are yet to come, and one after MatSetUp().
-  All else of coordinates is in parallel_coordinates.
+  Assembly from coordinates by the type against MATAIJ: a pattern whose values are yet to come, and one after
+  MatSetUp(). All else of coordinates is in parallel_coordinates.
 
 TEST np=1
 TEST np=2
