@@ -34,39 +34,34 @@ static int Group(int op)
                                                                                                                : 2;
 }
 
-static void KindSeconds(const HybRecordKind *k, double s[3])
-{
-  s[0] = s[1] = s[2] = 0;
-  for (int l = 0; l < k->nlines; l++)
-    if (!HybOpIsNested((int)k->lines[l].op)) s[Group((int)k->lines[l].op)] += k->lines[l].seconds;
-}
-
 /* a piece of a bar; a colour in capitals is a pale one */
 typedef struct {
   char   colour;
   double size;
 } Piece;
 
-static void Bar(FILE *f, const Piece piece[], int n, double most)
+/* calls: times, or 0: none are shown */
+static void TimeRow(FILE *f, const char *name, PetscInt64 calls, const Piece piece[], int n, double all, double most)
 {
   double x = 0;
 
-  fputs("<svg aria-hidden=\"true\">", f);
+  HybPage(f, "<div class=\"n\">%t", name);
+  if (calls) HybPage(f, " <span class=\"dim\">%n&times;</span>", calls);
+  fputs("</div><svg aria-hidden=\"true\">", f);
   for (int k = 0; k < n; k++) {
     const double w = most > 0 ? PetscMin(100 - x, 100 * piece[k].size / most) : 0;
 
     if (w > 0) fprintf(f, "<rect class=\"%c\" x=\"%.3f%%\" width=\"%.3f%%\" height=\"15\"/>", piece[k].colour, x, w);
     x += PetscMax(0, w);
   }
-  fputs("</svg>\n", f);
+  HybPage(f, "</svg>\n<div class=\"v\">%u</div>\n", all);
 }
 
-static void Fact(FILE *f, const char *name, const char *value, PetscBool code)
+static void Key(FILE *f, const char *colours, const char *const names[])
 {
-  if (!value[0]) return;
-  fprintf(f, "<dt>%s</dt><dd>%s", name, code ? "<code>" : "");
-  HybPageText(f, value);
-  fprintf(f, "%s</dd>\n", code ? "</code>" : "");
+  fputs("<div class=\"key\">", f);
+  for (int k = 0; colours[k]; k++) fprintf(f, "<span><svg aria-hidden=\"true\"><rect class=\"%c\" width=\"12\" height=\"12\"/></svg>%s</span>", colours[k], names[k]);
+  fputs("</div>\n", f);
 }
 
 /* lines break between options */
@@ -80,7 +75,7 @@ static void Options(FILE *f, const char *options)
     for (; options[n] && (options[n + 1] != '-' || !isalpha((unsigned char)options[n + 2])); n += 1 + strcspn(options + n + 1, " "))
       ;
     fputs("<span>", f);
-    HybPageTextOf(f, options, n);
+    HybPageText(f, options, n);
     fputs("</span> ", f);
     options += n + strspn(options + n, " ");
   }
@@ -89,29 +84,21 @@ static void Options(FILE *f, const char *options)
 
 static void Facts(FILE *f, const HybReport *r)
 {
-  static const char *const choices[] = {"auto", "host", "cuda"};
-  const HybAccount        *a         = &r->accounts[0];
-  char                     text[512];
+  const HybAccount *a = &r->accounts[0];
 
-  fputs("<dl>\n", f);
+  fputs("<dl>\n<dt>Device</dt><dd>", f);
   if (a->device.cards)
-    snprintf(text, sizeof(text), "%s, card %d of %d at %s%s%s", a->card[0] ? a->card : a->backend, a->device.card, a->device.cards, a->device.bus, a->driver[0] ? ", driver " : "", a->driver);
+    HybPage(f, "%t, card %d of %d at %t%s%t", a->card[0] ? a->card : a->backend, a->device.card, a->device.cards, a->device.bus, a->driver[0] ? ", driver " : "", a->driver);
   else if (a->status == HYB_DEVICE_NONE)
-    snprintf(text, sizeof(text), "none: %s", a->why);
+    HybPage(f, "none: %t", a->why);
   else
-    snprintf(text, sizeof(text), "%s", a->status == HYB_DEVICE_READY ? a->backend : "not asked for");
-  Fact(f, "Device", text, PETSC_FALSE);
-  if (a->rate > 0) {
-    snprintf(text, sizeof(text), "%.0f GB/s read and written, measured at the end by copies", 1e-9 * a->rate);
-    Fact(f, "Its memory", text, PETSC_FALSE);
-  }
-  snprintf(text, sizeof(text), "%s (-mat_aijhybridgpu_backend %s)", a->backend, choices[r->choice]);
-  Fact(f, "Backend", text, PETSC_FALSE);
-  snprintf(text, sizeof(text), "%d, the first on %s", (int)r->size, a->node);
-  Fact(f, "Processes", text, PETSC_FALSE);
-  snprintf(text, sizeof(text), "%s; %s scalars of %d bytes, %d-bit integers", r->petsc, r->scalar, (int)sizeof(PetscScalar), (int)(8 * sizeof(PetscInt)));
-  Fact(f, "PETSc", text, PETSC_FALSE);
-  Fact(f, "Program", r->program, PETSC_TRUE);
+    fputs(a->status == HYB_DEVICE_READY ? a->backend : "not asked for", f);
+  fputs("</dd>\n", f);
+  if (a->rate > 0) HybPage(f, "<dt>Its memory</dt><dd>%.0f GB/s read and written, measured at the end by copies</dd>\n", 1e-9 * a->rate);
+  HybPage(f, "<dt>Backend</dt><dd>%s (-mat_aijhybridgpu_backend %s)</dd>\n", a->backend, r->asked);
+  HybPage(f, "<dt>Processes</dt><dd>%d, the first on %t</dd>\n", (int)r->size, a->node);
+  HybPage(f, "<dt>PETSc</dt><dd>%t; %s scalars of %d bytes, %d-bit integers</dd>\n", r->petsc, r->scalar, (int)sizeof(PetscScalar), (int)(8 * sizeof(PetscInt)));
+  if (r->program[0]) HybPage(f, "<dt>Program</dt><dd><code>%t</code></dd>\n", r->program);
   Options(f, r->options);
   fputs("</dl>\n", f);
 }
@@ -124,38 +111,8 @@ static void Advice(FILE *f, const HybReport *r)
     return;
   }
   fputs("<ol>\n", f);
-  for (int k = 0; k < r->nadvice; k++) {
-    fputs("<li>", f);
-    HybPageText(f, r->advice[k].text);
-    fputs("<br><code>", f);
-    HybPageText(f, r->advice[k].option);
-    fputs("</code></li>\n", f);
-  }
+  for (int k = 0; k < r->nadvice; k++) HybPage(f, "<li>%t<br><code>%t</code></li>\n", r->advice[k].text, r->advice[k].option);
   fputs("</ol>\n", f);
-}
-
-/* calls: times, or 0: none are shown */
-static void TimeRow(FILE *f, const char *name, PetscInt64 calls, const Piece piece[], int n, double all, double most)
-{
-  fputs("<div class=\"n\">", f);
-  HybPageText(f, name);
-  if (calls) {
-    fputs(" <span class=\"dim\">", f);
-    HybPageCount(f, calls);
-    fputs("&times;</span>", f);
-  }
-  fputs("</div>", f);
-  Bar(f, piece, n, most);
-  fputs("<div class=\"v\">", f);
-  HybPageSeconds(f, all);
-  fputs("</div>\n", f);
-}
-
-static void Key(FILE *f, const char *colours, const char *const names[])
-{
-  fputs("<div class=\"key\">", f);
-  for (int k = 0; colours[k]; k++) fprintf(f, "<span><svg aria-hidden=\"true\"><rect class=\"%c\" width=\"12\" height=\"12\"/></svg>%s</span>", colours[k], names[k]);
-  fputs("</div>\n", f);
 }
 
 /* the process whose set-ups and solves took longest */
@@ -183,22 +140,16 @@ static void WholePart(FILE *f, const char *name, PetscInt64 calls, char colour, 
   if (calls || all > 1e-3 * most) TimeRow(f, name, calls, bar, 2, all, most);
 }
 
-/* Of PCApply(): the plugin's cycle is no operation of a matrix, and all of it is ours */
-static double ApplyOurs(const HybAccount *a)
+/* Of a part of the run, what is ours: the plugin's cycle and iterations are no operations of a matrix, and where these
+   did it all, all of PCApply(), or all else of KSPSolve(), is ours */
+static double Ours(const HybAccount *a, HybRunPart part)
 {
-  const HybRun *run = &a->run;
+  const HybRun     *run  = &a->run;
+  const PetscCount *gamg = a->counts.gamg;
 
-  if (a->counts.gamg[HYB_CYCLES] && !a->counts.gamg[HYB_CYCLES_LEFT]) return run->seconds[HYB_PART_APPLY];
-  return PetscMin(run->ours[HYB_PART_APPLY], run->seconds[HYB_PART_APPLY]);
-}
-
-/* Of KSPSolve() but for that: so with the plugin's iterations */
-static double SolveOurs(const HybAccount *a)
-{
-  const HybRun *run = &a->run;
-
-  if (a->counts.gamg[HYB_SOLVES] && (PetscInt64)a->counts.gamg[HYB_SOLVES] >= run->calls[HYB_PART_SOLVE]) return run->seconds[HYB_PART_SOLVE];
-  return PetscMin(run->ours[HYB_PART_SOLVE], run->seconds[HYB_PART_SOLVE]);
+  if (part == HYB_PART_APPLY && gamg[HYB_CYCLES] && !gamg[HYB_CYCLES_LEFT]) return run->seconds[part];
+  if (part == HYB_PART_SOLVE && gamg[HYB_SOLVES] && (PetscInt64)gamg[HYB_SOLVES] >= run->calls[part]) return run->seconds[part];
+  return PetscMin(run->ours[part], run->seconds[part]);
 }
 
 /* what was within the solves */
@@ -206,18 +157,15 @@ static void WholeSolve(FILE *f, const HybAccount *a, double most)
 {
   const HybRun    *run    = &a->run;
   const PetscCount cycles = a->counts.gamg[HYB_CYCLES], left = a->counts.gamg[HYB_CYCLES_LEFT];
-  const double     apply = run->seconds[HYB_PART_APPLY], own = ApplyOurs(a);
-  char             name[160];
+  const double     own = Ours(a, HYB_PART_APPLY);
+  char             name[160], made[64] = "", byothers[64] = "";
 
   snprintf(name, sizeof(name), "in solves: KSPSolve(), %lld iterations%s", (long long)run->iterations, a->counts.gamg[HYB_SOLVES] ? " by the type" : "");
-  WholePart(f, name, run->calls[HYB_PART_SOLVE], 'b', own + SolveOurs(a), apply + run->seconds[HYB_PART_SOLVE], most);
-  if (!cycles && !left)
-    snprintf(name, sizeof(name), "of these PCApply()");
-  else if (!left)
-    snprintf(name, sizeof(name), "of these PCApply(), %td cycles by the type", cycles);
-  else
-    snprintf(name, sizeof(name), "of these PCApply(), %td cycles by the type, %td by PETSc", cycles, left);
-  WholePart(f, name, run->calls[HYB_PART_APPLY], 'b', own, apply, most);
+  WholePart(f, name, run->calls[HYB_PART_SOLVE], 'b', own + Ours(a, HYB_PART_SOLVE), HybRunSolves(run), most);
+  if (cycles || left) snprintf(made, sizeof(made), ", %td cycles by the type", cycles);
+  if (left) snprintf(byothers, sizeof(byothers), ", %td by PETSc", left);
+  snprintf(name, sizeof(name), "of these PCApply()%s%s", made, byothers);
+  WholePart(f, name, run->calls[HYB_PART_APPLY], 'b', own, run->seconds[HYB_PART_APPLY], most);
 }
 
 /*
@@ -230,8 +178,8 @@ static void Whole(FILE *f, const HybReport *r)
   const HybAccount        *a       = WholeOf(r);
   const HybRun            *run     = &a->run;
   const double             all     = PetscMax(r->seconds, run->before + run->after + run->seconds[0] + run->seconds[1] + run->seconds[2] + run->seconds[3]);
-  const double             setup   = PetscMin(run->ours[HYB_PART_SETUP], run->seconds[HYB_PART_SETUP]);
-  const double             solve   = SolveOurs(a) + ApplyOurs(a);
+  const double             setup   = Ours(a, HYB_PART_SETUP);
+  const double             solve   = Ours(a, HYB_PART_SOLVE) + Ours(a, HYB_PART_APPLY);
   const Piece              bar[]   = {
                    {'c', run->before                         },
                    {'a', setup                               },
@@ -263,8 +211,9 @@ static void Whole(FILE *f, const HybReport *r)
 /* operations over all matrices, the longest first */
 static void Operations(FILE *f, const HybReport *r)
 {
-  double     seconds[64] = {0}, most = 0, all = 0, mean = 0;
-  PetscInt64 calls[64] = {0};
+  double     seconds[HYB_RECORD_OPS] = {0}, all = 0, mean = 0;
+  PetscInt64 calls[HYB_RECORD_OPS] = {0};
+  int        order[HYB_RECORD_OPS];
 
   for (int k = 0; k < r->nkinds; k++) {
     for (int l = 0; l < r->kinds[k].nlines; l++) {
@@ -277,161 +226,105 @@ static void Operations(FILE *f, const HybReport *r)
       mean += line->mean;
     }
   }
-  for (int op = 0; op < 64; op++) most = PetscMax(most, seconds[op]);
-  fputs("<h2>Time by operation</h2>\n<p class=\"dim\">", f);
-  HybPageSeconds(f, all);
-  fprintf(f, " in operations of the type%s, of ", r->known > 1 ? ", by the slowest process of each" : "");
-  HybPageSeconds(f, r->seconds);
-  fputs(" from loading the library to the end.", f);
-  if (r->known > 1) {
-    fputs(" The mean of all processes is ", f);
-    HybPageSeconds(f, mean);
-    fputs(": the rest is time in which processes with less to do may wait for others.", f);
-  }
+  HybPageOrder(HYB_RECORD_OPS, seconds, order);
+  HybPage(f, "<h2>Time by operation</h2>\n<p class=\"dim\">%u in operations of the type%s, of %u from loading the library to the end.", all, r->known > 1 ? ", by the slowest process of each" : "", r->seconds);
+  if (r->known > 1) HybPage(f, " The mean of all processes is %u: the rest is time in which processes with less to do may wait for others.", mean);
   if (calls[HYB_RECORD_SYMBOLIC]) fputs(" Symbolic: a matrix product finds the pattern of its result; first values: it computes the numbers; new values: again, with MAT_REUSE_MATRIX.", f);
   fputs("</p>\n<div class=\"bars\">\n", f);
-  for (;;) {
-    Piece piece;
-    int   top = -1;
+  for (int k = 0; k < HYB_RECORD_OPS; k++) {
+    const int   op    = order[k];
+    const Piece piece = {"abc"[Group(op)], seconds[op]};
 
-    for (int op = 0; op < 64; op++)
-      if (calls[op] && (top < 0 || seconds[op] > seconds[top])) top = op;
-    if (top < 0) break;
-    piece.colour = "abc"[Group(top)];
-    piece.size   = seconds[top];
-    TimeRow(f, HybRecordOpName(top), calls[top], &piece, 1, seconds[top], most);
-    calls[top] = 0;
+    if (calls[op]) TimeRow(f, HybRecordOpName(op), calls[op], &piece, 1, seconds[op], seconds[order[0]]);
   }
   fputs("</div>\n", f);
 }
 
-/* One bar of the host's time in something: of the process that took longest */
-static void SpendingBar(FILE *f, const HybReport *r, int what, double most)
-{
-  static const char *const names[] = {"copies to the device", "copies to the host", "waiting for the device", "waiting for other processes"};
-  Piece                    piece   = {'c', 0};
-  PetscInt64               calls   = 0;
-
-  for (PetscMPIInt p = 0; p < r->known; p++) {
-    const HybAccount *a = &r->accounts[p];
-    const double      s = what < HYB_SPENT_KINDS ? (double)a->spent.seconds[what] : a->sent.seconds;
-
-    if (s >= piece.size) calls = (PetscInt64)(what < HYB_SPENT_KINDS ? a->spent.calls[what] : a->sent.waits);
-    piece.size = PetscMax(piece.size, s);
-  }
-  if (calls) TimeRow(f, names[what], calls, &piece, 1, piece.size, most);
-}
-
-/* what the operations above moved, and what the host waited in them */
+/* what the operations above moved, and what the host waited in them; key: NULL: what was moved elsewhere */
 static void MovedRow(FILE *f, const HybRecordKey *key, const char *name, const HybMoved *m)
 {
-  const double bytes[] = {(double)m->todevice, (double)m->tohost, (double)m->tocards};
-
-  fputs("<tr>", f);
-  if (key)
-    HybPageKind(f, key, PETSC_TRUE);
-  else
-    fputs("<td>elsewhere</td>", f);
-  fprintf(f, "<td class=\"l\">%s</td>", name);
-  for (int k = 0; k < 3; k++) {
-    fputs("<td>", f);
-    if (bytes[k] > 0) HybPageBytes(f, bytes[k]);
-    fputs("</td>", f);
-  }
-  fputs("<td>", f);
-  if (m->waited > 0) HybPageSeconds(f, (double)m->waited);
-  fputs("</td></tr>\n", f);
+  if (m->todevice + m->tohost + m->tocards < 0.5 && m->waited < 5e-7) return;
+  HybPage(f, key ? "<tr>%K" : "<tr><td>elsewhere</td>", key);
+  HybPage(f, "<td class=\"l\">%s</td><td>%?b</td><td>%?b</td><td>%?b</td><td>%?u</td></tr>\n", name, m->todevice, m->tohost, m->tocards, m->waited);
 }
 
-static PetscBool MovedAny(const HybMoved *m)
+/* all: of the processes */
+static void Moved(FILE *f, const HybReport *r, const int order[], HybMoved all)
 {
-  return (PetscBool)(m->todevice + m->tohost + m->tocards >= 0.5 || m->waited >= 5e-7);
-}
-
-static void Moved(FILE *f, const HybReport *r, const int order[])
-{
-  HybMoved rest = {0, 0, 0, 0};
-
-  for (PetscMPIInt p = 0; p < r->known; p++) {
-    rest.todevice += r->accounts[p].counts.todevice;
-    rest.tohost += r->accounts[p].counts.tohost;
-    rest.tocards += r->accounts[p].sent.cardbytes;
-  }
   fputs("<details><summary>By matrix and operation: bytes of all processes, and the longest wait of one</summary>\n<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">operation</th><th>to the device</th><th>to the host</th><th>to other cards</th><th>the host waited</th></tr>\n", f);
   for (int k = 0; k < r->nkinds; k++) {
     const HybRecordKind *kind = &r->kinds[order[k]];
 
     for (int l = 0; l < kind->nlines; l++) {
       if (HybOpIsNested((int)kind->lines[l].op)) continue;
-      HybMovedAdd(&rest, &kind->lines[l].moved, -1);
-      if (MovedAny(&kind->lines[l].moved)) MovedRow(f, &kind->key, HybRecordOpName((int)kind->lines[l].op), &kind->lines[l].moved);
+      HybMovedAdd(&all, &kind->lines[l].moved, -1);
+      MovedRow(f, &kind->key, HybRecordOpName((int)kind->lines[l].op), &kind->lines[l].moved);
     }
   }
-  rest.waited = 0;
-  if (MovedAny(&rest)) MovedRow(f, NULL, "", &rest);
+  all.waited = 0;
+  MovedRow(f, NULL, "", &all);
   fputs("</table></div>\n</details>\n", f);
 }
 
-/* What the host was in beside the operations' own work */
+/* What the host was in beside the operations' own work: each by the process that took longest */
 static void Spending(FILE *f, const HybReport *r, const int order[])
 {
-  double most = 0, moved = 0;
+  static const char *const names[HYB_SPENT_KINDS] = {"copies to the device", "copies to the host", "waiting for the device", "waiting for other processes"};
+  HybSpending              longest                = {{0}, {0}, {0}, {0}};
+  HybMoved                 moved                  = {0, 0, 0, 0};
+  double                   most                   = 0;
 
   for (PetscMPIInt p = 0; p < r->known; p++) {
     const HybAccount *a = &r->accounts[p];
 
-    for (int k = 0; k < HYB_SPENT_KINDS; k++) most = PetscMax(most, (double)a->spent.seconds[k]);
-    most = PetscMax(most, a->sent.seconds);
-    moved += (double)a->counts.todevice + (double)a->counts.tohost + a->sent.cardbytes;
+    for (int k = 0; k < HYB_SPENT_KINDS; k++) {
+      if (a->spent.seconds[k] < longest.seconds[k]) continue;
+      longest.seconds[k] = a->spent.seconds[k];
+      longest.calls[k]   = a->spent.calls[k];
+      most               = PetscMax(most, longest.seconds[k]);
+    }
+    moved.todevice += a->counts.todevice;
+    moved.tohost += a->counts.tohost;
+    moved.tocards += a->sent.cardbytes;
   }
-  if (!(most + moved > 0)) return;
+  if (!(most + moved.todevice + moved.tohost + moved.tocards > 0)) return;
   fprintf(f, "<h2>Transfers and waiting</h2>\n<p class=\"dim\">What the host did besides computing, within the operations above and between them%s. A copy to the host also waits for what was queued before it; a device works while the host waits. Waits outside the type, as for a norm, are not in it.</p>\n<div class=\"bars\">\n", r->known > 1 ? ", on the process that took longest for each" : "");
-  for (int k = 0; k <= HYB_SPENT_KINDS; k++) SpendingBar(f, r, k, most);
-  fputs("</div>\n", f);
-  Moved(f, r, order);
-}
+  for (int k = 0; k < HYB_SPENT_KINDS; k++) {
+    const Piece piece = {'c', longest.seconds[k]};
 
-/* kinds by time, the longest first */
-static void KindsOrder(const HybReport *r, int order[])
-{
-  for (int k = 0; k < r->nkinds; k++) {
-    int at = k;
-
-    for (; at > 0 && HybKindSeconds(&r->kinds[order[at - 1]]) < HybKindSeconds(&r->kinds[k]); at--) order[at] = order[at - 1];
-    order[at] = k;
+    if (longest.calls[k]) TimeRow(f, names[k], longest.calls[k], &piece, 1, piece.size, most);
   }
+  fputs("</div>\n", f);
+  Moved(f, r, order, moved);
 }
 
 #define HYB_CHART_ROWS 12
 
-static void MatricesChart(FILE *f, const HybReport *r, const int order[])
+/* seconds: of the kinds */
+static void MatricesChart(FILE *f, const HybReport *r, const int order[], const double seconds[])
 {
   static const char *const groups[] = {"products", "products with vectors", "other"};
-  const double             most     = HybKindSeconds(&r->kinds[order[0]]);
+  int                      row      = 0;
 
   fputs("<h2>Time by matrix</h2>\n", f);
   Key(f, "abc", groups);
   fputs("<div class=\"bars\">\n", f);
-  for (int k = 0; k < r->nkinds && HybKindSeconds(&r->kinds[order[k]]) > 0; k++) {
-    const HybRecordKind *kind = &r->kinds[order[k]];
-    char                 label[160];
-    double               s[3];
+  for (; row < r->nkinds && seconds[order[row]] > 0; row++) {
+    const HybRecordKind *kind    = &r->kinds[order[row]];
+    Piece                piece[] = {
+                     {'a', 0},
+                     {'b', 0},
+                     {'c', 0}
+    };
+    char label[160];
 
-    if (k == HYB_CHART_ROWS) fputs("</div>\n<details><summary>the other matrices</summary>\n<div class=\"bars\">\n", f);
+    if (row == HYB_CHART_ROWS) fputs("</div>\n<details><summary>the other matrices</summary>\n<div class=\"bars\">\n", f);
+    for (int l = 0; l < kind->nlines; l++)
+      if (!HybOpIsNested((int)kind->lines[l].op)) piece[Group((int)kind->lines[l].op)].size += kind->lines[l].seconds;
     HybKindLabel(&kind->key, label, sizeof(label));
-    KindSeconds(kind, s);
-    {
-      const Piece piece[] = {
-        {'a', s[0]},
-        {'b', s[1]},
-        {'c', s[2]}
-      };
-
-      TimeRow(f, label, 0, piece, 3, s[0] + s[1] + s[2], most);
-    }
+    TimeRow(f, label, 0, piece, 3, piece[0].size + piece[1].size + piece[2].size, seconds[order[0]]);
   }
-  fputs("</div>\n", f);
-  if (r->nkinds > HYB_CHART_ROWS && HybKindSeconds(&r->kinds[order[HYB_CHART_ROWS]]) > 0) fputs("</details>\n", f);
+  fputs(row > HYB_CHART_ROWS ? "</div>\n</details>\n" : "</div>\n", f);
 }
 
 /* of the process that held most */
@@ -468,32 +361,23 @@ static void MemoryChart(FILE *f, const HybReport *r)
     }
     fputs("Z\"/>", f);
   }
-  fputs("</svg>\n<p class=\"dim ends\"><span>0 s</span><span>at most ", f);
-  HybPageBytes(f, most);
+  HybPage(f, "</svg>\n<p class=\"dim ends\"><span>0 s</span><span>at most %b", most);
   if (r->known > 1) fprintf(f, ", by process %d", (int)r->accounts[which].rank);
-  fputs("</span><span>", f);
-  HybPageSeconds(f, m->n * m->interval);
-  fputs("</span></p>\n", f);
+  HybPage(f, "</span><span>%u</span></p>\n", m->n * m->interval);
 }
 
 void HybReportHTML(FILE *f, const HybReport *r)
 {
   const char *slash = strrchr(r->program, '/'), *name = slash ? slash + 1 : r->program;
   int         order[HYB_RECORD_KINDS];
+  double      seconds[HYB_RECORD_KINDS];
 
-  KindsOrder(r, order);
-  fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>", f);
-  HybPageText(f, name);
-  fprintf(f, ": aijhybridgpu</title>\n<style>%s</style>\n</head>\n<body>\n<main>\n<h1>", style);
-  HybPageText(f, name);
-  fputs("</h1>\n<p class=\"dim\">One run with MATAIJHYBRIDGPU, ", f);
-  HybPageText(f, r->date);
-  fputs(", ", f);
-  HybPageSeconds(f, r->seconds);
-  fputs("</p>\n", f);
+  for (int k = 0; k < r->nkinds; k++) seconds[k] = HybKindSeconds(&r->kinds[k]);
+  HybPageOrder(r->nkinds, seconds, order);
+  HybPage(f, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>%t: aijhybridgpu</title>\n<style>%s</style>\n</head>\n<body>\n<main>\n", name, style);
+  HybPage(f, "<h1>%t</h1>\n<p class=\"dim\">One run with MATAIJHYBRIDGPU, %t, %u</p>\n", name, r->date, r->seconds);
   if (!r->complete || strcmp(r->ended, "PetscFinalize")) {
-    fputs("<p class=\"note\">", f);
-    HybPageText(f, r->ended);
+    HybPage(f, "<p class=\"note\">%t", r->ended);
     if (!r->complete) fprintf(f, ". This page has what the first of %d processes knew.", (int)r->size);
     fputs("</p>\n", f);
   }
@@ -503,7 +387,7 @@ void HybReportHTML(FILE *f, const HybReport *r)
     Whole(f, r);
     Operations(f, r);
     Spending(f, r, order);
-    MatricesChart(f, r, order);
+    MatricesChart(f, r, order, seconds);
     HybPageGrids(f, r);
     HybPageOperations(f, r, order);
     HybPageMatrices(f, r, order);

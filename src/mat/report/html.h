@@ -6,12 +6,9 @@
 
 #include "report.h"
 
-PETSC_INTERN void HybPageText(FILE *, const char *);
-PETSC_INTERN void HybPageTextOf(FILE *, const char *, size_t length);
-PETSC_INTERN void HybPageCount(FILE *, PetscInt64);
-PETSC_INTERN void HybPageBytes(FILE *, double);
-PETSC_INTERN void HybPageSeconds(FILE *, double);
-PETSC_INTERN void HybPageKind(FILE *, const HybRecordKey *, PetscBool size); /* a cell */
+PETSC_INTERN void HybPage(FILE *, const char *format, ...); /* pieces.c has the conversions */
+PETSC_INTERN void HybPageText(FILE *, const char *, size_t length);
+PETSC_INTERN void HybPageOrder(int n, const double value[], int order[]);
 
 /* tables.c; order: of the kinds, those that took longest first */
 PETSC_INTERN void HybPageGrids(FILE *, const HybReport *);

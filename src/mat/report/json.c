@@ -34,120 +34,120 @@ static void HybJSONText(FILE *f, const char *text)
   fputc('"', f);
 }
 
-static void HybJSONMember(FILE *f, const char *name, const char *text)
+/*
+  Members of an object, each name:type, with a space between. Types:
+
+    t, ?      const char *; int, whether
+    i, n, c   int; PetscInt64; PetscCount or size_t
+    g, z      double; as a count, without a fraction
+*/
+static void HybJSONMembers(FILE *f, const char *members, ...)
 {
-  fprintf(f, "\"%s\": ", name);
-  HybJSONText(f, text);
-  fputs(", ", f);
+  va_list args;
+
+  va_start(args, members);
+  for (const char *name = members, *type; (type = strchr(name, ':')); name = type + 2 + (type[2] == ' ')) {
+    fprintf(f, "%s\"%.*s\": ", name == members ? "" : ", ", (int)(type - name), name);
+    switch (type[1]) {
+    case 't':
+      HybJSONText(f, va_arg(args, const char *));
+      break;
+    case '?':
+      fputs(va_arg(args, int) ? "true" : "false", f);
+      break;
+    case 'i':
+      fprintf(f, "%d", va_arg(args, int));
+      break;
+    case 'n':
+      fprintf(f, "%lld", (long long)va_arg(args, PetscInt64));
+      break;
+    case 'c':
+      fprintf(f, "%td", va_arg(args, PetscCount));
+      break;
+    case 'g':
+      fprintf(f, "%.6g", va_arg(args, double));
+      break;
+    case 'z':
+      fprintf(f, "%.0f", va_arg(args, double));
+      break;
+    }
+  }
+  va_end(args);
 }
 
 static void HybJSONLine(FILE *f, const HybRecordLine *l)
 {
-  fputs("        {", f);
-  HybJSONMember(f, "operation", HybRecordOpName((int)l->op));
-  HybJSONMember(f, "where", l->where);
-  HybJSONMember(f, "method", l->method);
-  HybJSONMember(f, "product", l->detail);
-  HybJSONMember(f, "why", l->why);
-  fprintf(f, "\"within\": %s, \"calls\": %lld, \"timed\": %lld, \"seconds\": %.6g, \"seconds_mean\": %.6g, \"flops\": %.6g, \"bytes\": %.6g, ", HybOpIsNested((int)l->op) ? "true" : "false", (long long)l->calls, (long long)l->timed, (double)l->seconds, (double)l->mean, (double)l->flops, (double)l->bytes);
-  fprintf(f, "\"to_device_bytes\": %.0f, \"to_host_bytes\": %.0f, \"to_cards_bytes\": %.0f, \"host_waited\": %.6g}", (double)l->moved.todevice, (double)l->moved.tohost, (double)l->moved.tocards, (double)l->moved.waited);
+  HybJSONMembers(f, "operation:t where:t method:t product:t why:t within:? calls:n timed:n seconds:g seconds_mean:g flops:g bytes:g to_device_bytes:z to_host_bytes:z to_cards_bytes:z host_waited:g",
+                 HybRecordOpName((int)l->op), l->where, l->method, l->detail, l->why, HybOpIsNested((int)l->op), l->calls, l->timed, l->seconds, l->mean, l->flops, l->bytes,
+                 l->moved.todevice, l->moved.tohost, l->moved.tocards, l->moved.waited);
 }
 
 static void HybJSONKind(FILE *f, const HybRecordKind *k)
 {
+  const HybRecordKey *key = &k->key;
+
   fputs("    {", f);
-  HybJSONMember(f, "role", HybRoleName(k->key.role));
-  HybJSONMember(f, "name", k->key.name);
-  HybJSONMember(f, "prefix", k->key.prefix);
-  HybJSONMember(f, "made_by", k->key.origin);
-  HybJSONMember(f, "of", k->key.of);
-  HybJSONMember(f, "lives", k->where);
-  fprintf(f, "\"grid\": %s, \"galerkin_depth\": %d, \"prefix_level\": %d, \"rows\": %lld, \"columns\": %lld, \"nonzeros\": %lld, \"matrices\": %lld, \"host_bytes\": %.0f, \"device_bytes\": %.0f, \"values_sent_again\": %lld, \"operations\": [\n", k->key.grid ? "true" : "false", k->key.depth, k->key.level, (long long)k->key.rows, (long long)k->key.cols,
-          (long long)k->nnz, (long long)k->matrices, (double)k->hostbytes, (double)k->devicebytes, (long long)k->sendings);
+  HybJSONMembers(f, "role:t name:t prefix:t made_by:t of:t lives:t grid:? galerkin_depth:i prefix_level:i rows:n columns:n nonzeros:n matrices:n host_bytes:z device_bytes:z values_sent_again:n",
+                 HybRoleName(key->role), key->name, key->prefix, key->origin, key->of, k->where, key->grid, key->depth, key->level, key->rows, key->cols, k->nnz, k->matrices, k->hostbytes, k->devicebytes, k->sendings);
+  fputs(", \"operations\": [", f);
   for (int l = 0; l < k->nlines; l++) {
+    fputs(l ? "},\n        {" : "\n        {", f);
     HybJSONLine(f, &k->lines[l]);
-    fputs(l + 1 < k->nlines ? ",\n" : "\n", f);
   }
-  fputs("    ]}", f);
-}
-
-/* over parts of the run of equal length, the first from its beginning on */
-static void HybJSONMoments(FILE *f, const HybMoments *m)
-{
-  static const char *const names[HYB_MOMENT_KINDS] = {"device", "managed", "host"};
-
-  fprintf(f, ",\n     \"memory_over_time\": {\"interval\": %.6g", m->interval);
-  for (int i = 0; i < HYB_MOMENT_KINDS; i++) {
-    fprintf(f, ", \"%s\": [", names[i]);
-    for (int k = 0; k < m->n; k++) fprintf(f, k ? ", %zu" : "%zu", m->bytes[k][i]);
-    fputs("]", f);
-  }
-  fputs("}", f);
-}
-
-/* parts of the run, of each how much the type's operations were */
-static void HybJSONRun(FILE *f, const HybRun *r)
-{
-  static const char *const names[HYB_PARTS] = {"between", "setup", "solve", "apply"};
-
-  fprintf(f, "\n     \"run\": {\"before\": %.6g, \"after\": %.6g, \"iterations\": %lld", (double)r->before, (double)r->after, (long long)r->iterations);
-  for (int p = 0; p < HYB_PARTS; p++) {
-    fprintf(f, ", \"%s\": %.6g, \"%s_type\": %.6g", names[p], (double)r->seconds[p], p ? names[p] : "outside", (double)r->ours[p]);
-    if (p) fprintf(f, ", \"%s_calls\": %lld", names[p], (long long)r->calls[p]);
-  }
-  fputs("},\n     ", f);
+  fputs(k->nlines ? "}\n    ]}" : "\n    ]}", f);
 }
 
 static void HybJSONProcess(FILE *f, const HybAccount *a)
 {
-  const HybCounts *c = &a->counts;
+  static const char *const parts[HYB_PARTS]       = {"between", "setup", "solve", "apply"};
+  static const char *const spent[HYB_SPENT_KINDS] = {"copies_to_device", "copies_to_host", "waits_for_device", "waits_for_processes"};
+  static const char *const held[HYB_MOMENT_KINDS] = {"device", "managed", "host"};
+  const HybCounts         *c                      = &a->counts;
 
-  fprintf(f, "    {\"rank\": %d, ", (int)a->rank);
-  HybJSONMember(f, "node", a->node);
-  HybJSONMember(f, "backend", a->backend);
-  HybJSONMember(f, "card", a->card);
-  HybJSONMember(f, "driver", a->driver);
-  HybJSONMember(f, "pci", a->device.bus);
-  HybJSONMember(f, "why_no_device", a->status == HYB_DEVICE_NONE ? a->why : "");
-  HybJSONMember(f, "methods", c->methods);
-  fprintf(f, "\"memory_rate\": %.4g, ", a->rate);
-  HybJSONRun(f, &a->run);
-  fprintf(f, "\"card_number\": %d, \"cards\": %d,\n     \"counts\": {\"mult\": %lld, \"assemblyend\": %lld, \"products\": %lld, \"fallback\": %lld, \"fallbackasked\": %lld, \"device\": %lld, \"gamg\": %lld, \"gamgleft\": %lld, \"gamglevels\": %lld, \"gamglevelsleft\": %lld, \"cycles\": %lld, \"cyclesleft\": %lld, \"solves\": %lld, \"columns\": %lld, \"host_vectors\": %lld, \"below_device_min\": %lld, ", a->device.card, a->device.cards, (long long)c->mults, (long long)c->assemblies,
-          (long long)c->products, (long long)c->fallbacks, (long long)c->fallbacksasked, (long long)c->deviceops, (long long)c->gamg[HYB_GAMG_SETUPS], (long long)c->gamg[HYB_GAMG_SETUPS_LEFT],
-          (long long)c->gamg[HYB_GAMG_LEVELS], (long long)c->gamg[HYB_GAMG_LEVELS_LEFT], (long long)c->gamg[HYB_CYCLES], (long long)c->gamg[HYB_CYCLES_LEFT], (long long)c->gamg[HYB_SOLVES], (long long)c->gamg[HYB_COLUMNS_SOLVED], (long long)c->stagedmults, (long long)c->belowmin);
-  HybJSONMember(f, "exchanged_by", c->halofrom);
-  fprintf(f, "\"exchanges_through_host\": %lld, \"exchanges_through_host_bytes\": %.0f},\n", (long long)c->hosthalos, (double)c->hosthalobytes);
-  fprintf(f, "     \"bus\": {\"to_device_bytes\": %.0f, \"to_device\": %lld, \"to_host_bytes\": %.0f, \"to_host\": %lld},\n", (double)c->todevice, (long long)c->ntodevice, (double)c->tohost, (long long)c->ntohost);
-  fprintf(f, "     \"sent\": {\"to_cards_bytes\": %.0f, \"to_cards\": %lld, \"messages_bytes\": %.0f, \"messages\": %lld},\n", a->sent.cardbytes, (long long)a->sent.cards, a->sent.messagebytes, (long long)a->sent.messages);
-  fprintf(f, "     \"host_in\": {\"copies_to_device_seconds\": %.6g, \"copies_to_device\": %lld, \"copies_to_host_seconds\": %.6g, \"copies_to_host\": %lld, \"waits_for_device_seconds\": %.6g, \"waits_for_device\": %lld, \"waits_for_processes_seconds\": %.6g, \"waits_for_processes\": %lld},\n", (double)a->spent.seconds[HYB_SPENT_TODEVICE],
-          (long long)a->spent.calls[HYB_SPENT_TODEVICE], (double)a->spent.seconds[HYB_SPENT_TOHOST], (long long)a->spent.calls[HYB_SPENT_TOHOST], (double)a->spent.seconds[HYB_SPENT_DEVICE], (long long)a->spent.calls[HYB_SPENT_DEVICE], a->sent.seconds, (long long)a->sent.waits);
-  fprintf(f, "     \"memory\": {\"device\": %zu, \"device_peak\": %zu, \"managed\": %zu, \"managed_peak\": %zu, \"managed_share\": %zu, \"pinned\": %zu, \"pinned_peak\": %zu, \"host\": %zu, \"host_peak\": %zu}", a->device.device_bytes, a->device.device_peak, a->device.managed_bytes, a->device.managed_peak,
-          a->device.managed_share, a->device.pinned_bytes, a->device.pinned_peak, a->host.device_bytes, a->host.device_peak);
-  HybJSONMoments(f, &a->moments);
-  fputs("}", f);
+  fputs("    {", f);
+  HybJSONMembers(f, "rank:i node:t backend:t card:t driver:t pci:t why_no_device:t methods:t memory_rate:g", (int)a->rank, a->node, a->backend, a->card, a->driver, a->device.bus, a->status == HYB_DEVICE_NONE ? a->why : "", c->methods, a->rate);
+  fputs(",\n     \"run\": {", f); /* parts of the run, of each how much the type's operations were */
+  HybJSONMembers(f, "before:g after:g iterations:n", a->run.before, a->run.after, a->run.iterations);
+  for (int p = 0; p < HYB_PARTS; p++) {
+    fprintf(f, ", \"%s\": %.6g, \"%s_type\": %.6g", parts[p], a->run.seconds[p], p ? parts[p] : "outside", a->run.ours[p]);
+    if (p) fprintf(f, ", \"%s_calls\": %lld", parts[p], (long long)a->run.calls[p]);
+  }
+  fputs("},\n     ", f);
+  HybJSONMembers(f, "card_number:i cards:i", a->device.card, a->device.cards);
+  fputs(",\n     \"counts\": {", f);
+  HybJSONMembers(f, "mult:c assemblyend:c products:c fallback:c fallbackasked:c device:c gamg:c gamgleft:c gamglevels:c gamglevelsleft:c cycles:c cyclesleft:c solves:c columns:c host_vectors:c below_device_min:c exchanged_by:t exchanges_through_host:c exchanges_through_host_bytes:z",
+                 c->mults, c->assemblies, c->products, c->fallbacks, c->fallbacksasked, c->deviceops, c->gamg[HYB_GAMG_SETUPS], c->gamg[HYB_GAMG_SETUPS_LEFT], c->gamg[HYB_GAMG_LEVELS], c->gamg[HYB_GAMG_LEVELS_LEFT],
+                 c->gamg[HYB_CYCLES], c->gamg[HYB_CYCLES_LEFT], c->gamg[HYB_SOLVES], c->gamg[HYB_COLUMNS_SOLVED], c->stagedmults, c->belowmin, c->halofrom, c->hosthalos, c->hosthalobytes);
+  fputs("},\n     \"bus\": {", f);
+  HybJSONMembers(f, "to_device_bytes:z to_device:c to_host_bytes:z to_host:c", c->todevice, c->ntodevice, c->tohost, c->ntohost);
+  fputs("},\n     \"sent\": {", f);
+  HybJSONMembers(f, "to_cards_bytes:z to_cards:c messages_bytes:z messages:c", a->sent.cardbytes, a->sent.cards, a->sent.messagebytes, a->sent.messages);
+  fputs("},\n     \"host_in\": {", f);
+  for (int k = 0; k < HYB_SPENT_KINDS; k++) fprintf(f, "%s\"%s_seconds\": %.6g, \"%s\": %td", k ? ", " : "", spent[k], a->spent.seconds[k], spent[k], a->spent.calls[k]);
+  fputs("},\n     \"memory\": {", f);
+  HybJSONMembers(f, "device:c device_peak:c managed:c managed_peak:c managed_share:c pinned:c pinned_peak:c host:c host_peak:c",
+                 a->device.device_bytes, a->device.device_peak, a->device.managed_bytes, a->device.managed_peak, a->device.managed_share, a->device.pinned_bytes, a->device.pinned_peak, a->host.device_bytes, a->host.device_peak);
+  /* over parts of the run of equal length, the first from its beginning on */
+  fprintf(f, "},\n     \"memory_over_time\": {\"interval\": %.6g", a->moments.interval);
+  for (int i = 0; i < HYB_MOMENT_KINDS; i++) {
+    fprintf(f, ", \"%s\": [", held[i]);
+    for (int k = 0; k < a->moments.n; k++) fprintf(f, k ? ", %zu" : "%zu", a->moments.bytes[k][i]);
+    fputs("]", f);
+  }
+  fputs("}}", f);
 }
 
 void HybReportJSON(FILE *f, const HybReport *r)
 {
-  static const char *const choices[] = {"auto", "host", "cuda"};
-
   fprintf(f, "{\n  \"format\": %d,\n  ", HYB_REPORT_FORMAT);
-  HybJSONMember(f, "program", r->program);
-  HybJSONMember(f, "options", r->options);
-  HybJSONMember(f, "petsc", r->petsc);
-  HybJSONMember(f, "date", r->date);
-  HybJSONMember(f, "ended", r->ended);
-  HybJSONMember(f, "scalar", r->scalar);
-  HybJSONMember(f, "backend_asked", choices[r->choice]);
-  fprintf(f, "\"complete\": %s, \"processes_of_the_run\": %d, \"integer_bits\": %d, \"scalar_bytes\": %d, \"device_min\": %lld, \"seconds\": %.6g,\n  \"advice\": [", r->complete ? "true" : "false", (int)r->size, (int)(8 * sizeof(PetscInt)), (int)sizeof(PetscScalar), (long long)r->devicemin, (double)r->seconds);
+  HybJSONMembers(f, "program:t options:t petsc:t date:t ended:t scalar:t backend_asked:t complete:? processes_of_the_run:i integer_bits:i scalar_bytes:i device_min:n seconds:g",
+                 r->program, r->options, r->petsc, r->date, r->ended, r->scalar, r->asked, r->complete, (int)r->size, (int)(8 * sizeof(PetscInt)), (int)sizeof(PetscScalar), (PetscInt64)HybGlueState.options.devicemin, r->seconds);
+  fputs(",\n  \"advice\": [", f);
   for (int k = 0; k < r->nadvice; k++) {
-    fputs(k ? ",\n    {" : "\n    {", f);
-    HybJSONMember(f, "text", r->advice[k].text);
-    fputs("\"option\": ", f);
-    HybJSONText(f, r->advice[k].option);
-    fputs("}", f);
+    fputs(k ? "},\n    {" : "\n    {", f);
+    HybJSONMembers(f, "text:t option:t", r->advice[k].text, r->advice[k].option);
   }
-  fputs("],\n  \"matrices\": [", f);
+  fputs(r->nadvice ? "}],\n  \"matrices\": [" : "],\n  \"matrices\": [", f);
   for (int k = 0; k < r->nkinds; k++) {
     fputs(k ? ",\n" : "\n", f);
     HybJSONKind(f, &r->kinds[k]);

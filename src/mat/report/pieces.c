@@ -3,7 +3,7 @@
 */
 #include "html.h"
 
-void HybPageTextOf(FILE *f, const char *text, size_t length)
+void HybPageText(FILE *f, const char *text, size_t length)
 {
   for (const unsigned char *c = (const unsigned char *)text; c < (const unsigned char *)text + length; c++) {
     const int n = HybUTF8(c);
@@ -25,16 +25,11 @@ void HybPageTextOf(FILE *f, const char *text, size_t length)
   }
 }
 
-void HybPageText(FILE *f, const char *text)
-{
-  HybPageTextOf(f, text, strlen(text));
-}
-
 /* 1 234 567, the gaps narrow and unbroken */
-void HybPageCount(FILE *f, PetscInt64 n)
+static void Count(FILE *f, long long n)
 {
   char text[32];
-  int  length = snprintf(text, sizeof(text), "%lld", (long long)n);
+  int  length = snprintf(text, sizeof(text), "%lld", n);
 
   for (int k = 0; k < length; k++) {
     if (k && (length - k) % 3 == 0 && text[k - 1] != '-') fputs("&#8239;", f);
@@ -42,7 +37,7 @@ void HybPageCount(FILE *f, PetscInt64 n)
   }
 }
 
-void HybPageBytes(FILE *f, double bytes)
+static void Bytes(FILE *f, double bytes)
 {
   static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
   int                      k       = 0;
@@ -51,7 +46,7 @@ void HybPageBytes(FILE *f, double bytes)
   fprintf(f, k ? "%.3g&nbsp;%s" : "%.0f&nbsp;%s", bytes, units[k]);
 }
 
-void HybPageSeconds(FILE *f, double s)
+static void Seconds(FILE *f, double s)
 {
   if (s >= 99.95)
     fprintf(f, "%.0f&nbsp;s", s);
@@ -63,7 +58,7 @@ void HybPageSeconds(FILE *f, double s)
     fprintf(f, "%.3g&nbsp;µs", 1e6 * s);
 }
 
-void HybPageKind(FILE *f, const HybRecordKey *key, PetscBool size)
+static void Kind(FILE *f, const HybRecordKey *key, PetscBool size)
 {
   char label[160];
 
@@ -71,15 +66,91 @@ void HybPageKind(FILE *f, const HybRecordKey *key, PetscBool size)
     HybKindLabel(key, label, sizeof(label));
   else
     HybKindName(key, label, sizeof(label));
-  fputs("<td title=\"", f);
-  HybPageText(f, label);
-  fputs("\">", f);
+  HybPage(f, "<td title=\"%t\">", label);
   for (const char *at = label; *at;) { /* lines break after underscores */
     const size_t n = strcspn(at, "_") + strspn(at + strcspn(at, "_"), "_");
 
-    HybPageTextOf(f, at, n);
+    HybPageText(f, at, n);
     at += n;
     if (*at && at[-1] == '_') fputs("<wbr>", f);
   }
   fputs("</td>", f);
+}
+
+/*
+  As fprintf(), of these conversions:
+
+    %s, %d, %.2f   as there
+    %t             const char *, as a page's text
+    %n             a count of 64 bits
+    %b, %u         double: bytes, and seconds, with their units
+    %k, %K         const HybRecordKey *: a table's cell with the name of a kind of matrices; with its size
+
+  Of %?b, %?u and %?.2f nothing is written where there is nothing, or less.
+*/
+void HybPage(FILE *f, const char *format, ...)
+{
+  va_list args;
+
+  va_start(args, format);
+  for (const char *at = format; *at; at++) {
+    const char *text;
+    double      value;
+    PetscBool   some;
+    int         digits = 0;
+
+    if (*at != '%') {
+      fputc(*at, f);
+      continue;
+    }
+    some = (PetscBool)(*++at == '?');
+    if (some) at++;
+    if (*at == '.') {
+      digits = at[1] - '0';
+      at += 2;
+    }
+    switch (*at) {
+    case 's':
+      fputs(va_arg(args, const char *), f);
+      break;
+    case 'd':
+      fprintf(f, "%d", va_arg(args, int));
+      break;
+    case 't':
+      text = va_arg(args, const char *);
+      HybPageText(f, text, strlen(text));
+      break;
+    case 'n':
+      Count(f, va_arg(args, long long));
+      break;
+    case 'k':
+    case 'K':
+      Kind(f, va_arg(args, const HybRecordKey *), (PetscBool)(*at == 'K'));
+      break;
+    case '%':
+      fputc('%', f);
+      break;
+    default:
+      value = va_arg(args, double);
+      if (some && !(value > 0)) break;
+      if (*at == 'b')
+        Bytes(f, value);
+      else if (*at == 'u')
+        Seconds(f, value);
+      else
+        fprintf(f, "%.*f", digits, value);
+    }
+  }
+  va_end(args);
+}
+
+/* numbers of values, the largest first, equal ones as they stand there */
+void HybPageOrder(int n, const double value[], int order[])
+{
+  for (int k = 0; k < n; k++) {
+    int at = k;
+
+    for (; at > 0 && value[order[at - 1]] < value[k]; at--) order[at] = order[at - 1];
+    order[at] = k;
+  }
 }

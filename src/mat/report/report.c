@@ -58,9 +58,11 @@ static void HybAccountGet(HybAccount *a, const HybRecordKind *kinds, int n, Pets
   snprintf(a->backend, sizeof(a->backend), "%s", g->device ? g->device->name : "host");
   snprintf(a->why, sizeof(a->why), "%.*s", (int)sizeof(a->why) - 1, g->whynodevice);
   if (gethostname(a->node, sizeof(a->node) - 1)) a->node[0] = 0;
-  a->moments = r->moments;
-  a->spent   = r->spent;
-  a->sent    = *HybCommTallyGet();
+  a->moments                            = r->moments;
+  a->spent                              = r->spent;
+  a->sent                               = *HybCommTallyGet();
+  a->spent.calls[HYB_SPENT_PROCESSES]   = a->sent.waits;
+  a->spent.seconds[HYB_SPENT_PROCESSES] = a->sent.seconds;
   HybRunGet(&r->run, r->began + seconds, &a->run);
   for (int k = 0; k < n; k++) {
     for (int l = 0; l < kinds[k].nlines; l++)
@@ -112,17 +114,18 @@ static void HybReportWrite(HybRecords *r, const HybReport *report)
 /* What holds for all processes, and advice */
 static void HybReportFill(HybRecords *r, HybReport *report)
 {
-  const time_t t = time(NULL);
-  struct tm    utc;
+  static const char *const choices[] = {"auto", "host", "cuda"};
+  const time_t             t         = time(NULL);
+  struct tm                utc;
 
-  report->program   = r->program;
-  report->options   = r->options ? r->options : "";
-  report->petsc     = r->petsc;
-  report->scalar    = PetscDefined(USE_COMPLEX) ? "complex" : "real";
-  report->ended     = r->ended;
-  report->size      = r->size;
-  report->devicemin = (PetscInt64)HybGlueState.options.devicemin;
-  report->choice    = (HybBackendChoice)HybGlueState.choices.backend;
+  report->program = r->program;
+  report->options = r->options ? r->options : "";
+  report->petsc   = r->petsc;
+  report->scalar  = PetscDefined(USE_COMPLEX) ? "complex" : "real";
+  report->ended   = r->ended;
+  report->size    = r->size;
+  report->choice  = (HybBackendChoice)HybGlueState.choices.backend;
+  report->asked   = choices[report->choice];
   if (gmtime_r(&t, &utc)) (void)strftime(report->date, sizeof(report->date), "%Y-%m-%d %H:%M UTC", &utc);
   for (int k = 0; k < report->nkinds; k++)
     for (int l = 0; l < report->kinds[k].nlines; l++) report->kinds[k].lines[l].mean /= report->known;

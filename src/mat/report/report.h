@@ -87,7 +87,8 @@ typedef struct {
 typedef enum {
   HYB_SPENT_TODEVICE, /* copies over the bus */
   HYB_SPENT_TOHOST,
-  HYB_SPENT_DEVICE, /* waits for the device */
+  HYB_SPENT_DEVICE,    /* waits for the device */
+  HYB_SPENT_PROCESSES, /* and for other processes, which the room comm counts */
   HYB_SPENT_KINDS
 } HybSpent;
 typedef struct {
@@ -183,8 +184,8 @@ typedef struct {
   char             date[64];
   PetscBool        complete;    /* of all processes */
   PetscMPIInt      size, known; /* processes of the run, and of those that said something */
-  PetscInt64       devicemin;   /* -1: by where the vectors are */
   HybBackendChoice choice;
+  const char      *asked;   /* the choice's word */
   PetscLogDouble   seconds; /* since the library came */
   HybAccount      *accounts;
   int              nkinds, nadvice;
@@ -201,6 +202,9 @@ typedef struct {
   PetscInt64 weight;
   HybRunPart part;
 } HybRecordTimer;
+enum {
+  HYB_RECORD_OPS = (int)HYB_RECORD_EVENTS + (int)HYB_OPS + (int)HYB_PHASES
+};
 typedef struct _HybRecords {
   /* of the run; for who cannot ask PETSc any more */
   char           file[PETSC_MAX_PATH_LEN], program[PETSC_MAX_PATH_LEN], petsc[128], ended[800];

@@ -82,23 +82,12 @@ static int GridsFind(const HybReport *r, Grid grids[])
   return n;
 }
 
-static void GridCell(FILE *f, double value, double most, char what)
-{
-  fputs("<td class=\"s\">", f);
-  if (what == 'n')
-    HybPageCount(f, (PetscInt64)value);
-  else if (what == 'b')
-    HybPageBytes(f, value);
-  else
-    HybPageSeconds(f, value);
-  fprintf(f, "<svg aria-hidden=\"true\"><rect class=\"a\" width=\"%.2f%%\" height=\"11\"/></svg></td>", most > 0 ? 100 * value / most : 0.0);
-}
-
 void HybPageGrids(FILE *f, const HybReport *r)
 {
-  Grid      grids[HYB_GRIDS], most = {NULL, 0, PETSC_FALSE, PETSC_FALSE, 0, 0, 0, 0};
-  const int n   = GridsFind(r, grids);
-  double    all = 0;
+  static const char bar[] = "<svg aria-hidden=\"true\"><rect class=\"a\" width=\"%.2f%%\" height=\"11\"/></svg></td>";
+  Grid              grids[HYB_GRIDS], most = {NULL, 0, PETSC_FALSE, PETSC_FALSE, 0, 0, 0, 0};
+  const int         n   = GridsFind(r, grids);
+  double            all = 0;
 
   if (n < 2) return;
   for (int k = 0; k < n; k++) {
@@ -112,13 +101,18 @@ void HybPageGrids(FILE *f, const HybReport *r)
              "<tr><th>matrix</th><th>PETSc's level</th><th>grid</th><th>rows</th><th>nonzeros</th><th>bytes</th><th>time</th></tr>\n",
           most.nnz > 0 ? all / most.nnz : 0.0);
   for (int k = 0; k < n; k++) {
-    fputs("<tr>", f);
-    HybPageKind(f, grids[k].key, PETSC_FALSE);
-    fprintf(f, "<td>%d</td><td>%d</td>", n - 1 - k, grids[k].depth);
-    GridCell(f, grids[k].rows, most.rows, 'n');
-    GridCell(f, grids[k].nnz, most.nnz, 'n');
-    GridCell(f, grids[k].bytes, most.bytes, 'b');
-    GridCell(f, grids[k].seconds, most.seconds, 's');
+    const Grid  *g       = &grids[k];
+    const double value[] = {g->rows, g->nnz, g->bytes, g->seconds}, of[] = {most.rows, most.nnz, most.bytes, most.seconds};
+
+    HybPage(f, "<tr>%k<td>%d</td><td>%d</td>", g->key, n - 1 - k, g->depth);
+    for (int i = 0; i < 4; i++) {
+      fputs("<td class=\"s\">", f);
+      if (i < 2)
+        HybPage(f, "%n", (PetscInt64)value[i]);
+      else
+        HybPage(f, i == 2 ? "%b" : "%u", value[i]);
+      HybPage(f, bar, of[i] > 0 ? 100 * value[i] / of[i] : 0.0);
+    }
     fputs("</tr>\n", f);
   }
   fputs("</table></div>\n", f);
@@ -142,36 +136,23 @@ static void MatrixSums(const HybReport *r, const HybRecordKind *kind, double *nn
 
 static void MatrixRow(FILE *f, const HybReport *r, PetscBool device, const HybRecordKind *k)
 {
-  double nnz, hostbytes, devicebytes;
+  const HybRecordKey *key = &k->key;
+  double              nnz, hostbytes, devicebytes;
 
   MatrixSums(r, k, &nnz, &hostbytes, &devicebytes);
-  fputs("<tr>", f);
-  HybPageKind(f, &k->key, PETSC_FALSE);
-  if (r->size > 1) fprintf(f, "<td class=\"l\">%s</td>", HybRoleName(k->key.role));
-  fputs("<td>", f);
-  if (k->key.grid)
-    fprintf(f, "%d", k->key.depth);
-  else if (k->key.level >= 0)
-    fprintf(f, "level %d", k->key.level);
-  fputs("</td><td>", f);
-  if (k->key.rows) HybPageCount(f, k->key.rows);
-  fputs("</td><td>", f);
-  if (k->key.cols) HybPageCount(f, k->key.cols);
-  fputs("</td><td>", f);
-  HybPageCount(f, (PetscInt64)nnz);
-  if (k->key.rows)
-    fprintf(f, "</td><td>%.1f", nnz / (double)k->key.rows);
+  HybPage(f, "<tr>%k", key);
+  if (r->size > 1) fprintf(f, "<td class=\"l\">%s</td>", HybRoleName(key->role));
+  if (key->grid)
+    fprintf(f, "<td>%d</td>", key->depth);
   else
-    fputs("</td><td>", f);
-  fprintf(f, "</td><td class=\"l\">%s</td><td>", k->where);
-  HybPageBytes(f, hostbytes);
-  if (device) {
-    fputs("</td><td>", f);
-    HybPageBytes(f, devicebytes);
-  }
-  fputs("</td><td>", f);
-  HybPageCount(f, k->matrices);
-  fputs("</td></tr>\n", f);
+    fprintf(f, key->level >= 0 ? "<td>level %d</td>" : "<td></td>", key->level);
+  HybPage(f, key->rows ? "<td>%n</td>" : "<td></td>", key->rows);
+  HybPage(f, key->cols ? "<td>%n</td>" : "<td></td>", key->cols);
+  HybPage(f, "<td>%n</td>", (PetscInt64)nnz);
+  HybPage(f, key->rows ? "<td>%.1f</td>" : "<td></td>", nnz / (double)PetscMax(1, key->rows));
+  HybPage(f, "<td class=\"l\">%s</td><td>%b</td>", k->where, hostbytes);
+  if (device) HybPage(f, "<td>%b</td>", devicebytes);
+  HybPage(f, "<td>%n</td></tr>\n", k->matrices);
 }
 
 void HybPageMatrices(FILE *f, const HybReport *r, const int order[])
@@ -190,30 +171,16 @@ void HybPageMatrices(FILE *f, const HybReport *r, const int order[])
 /* rate: of the device's memory, all processes together; 0: there is none, nor its column */
 static void LineRow(FILE *f, const HybRecordKind *kind, const HybRecordLine *l, PetscBool first, double rate)
 {
-  const char *name = HybRecordOpName((int)l->op);
+  const char  *name = HybRecordOpName((int)l->op);
+  const double each = l->calls ? 1e3 * l->seconds / (double)l->calls : 0, flops = l->seconds > 0 ? l->flops / l->seconds : 0, bytes = l->seconds > 0 ? l->bytes / l->seconds : 0;
 
-  fputs(first ? "<tr class=\"g\">" : "<tr>", f);
-  if (first)
-    HybPageKind(f, &kind->key, PETSC_TRUE);
-  else
-    fputs("<td></td>", f);
+  HybPage(f, first ? "<tr class=\"g\">%K" : "<tr><td></td>", &kind->key);
   if (l->detail[0] && !strncmp(name, "product", 7)) name += 7;
-  fprintf(f, "<td class=\"l\">%s%s</td><td class=\"l\">", l->detail, name);
-  if (l->why[0]) fputs("<details class=\"f\"><summary>", f);
-  HybPageText(f, l->method);
-  if (l->why[0]) {
-    fputs("</summary><div>", f);
-    HybPageText(f, l->why);
-    fputs("</div></details>", f);
-  }
-  fprintf(f, "</td><td class=\"l\">%s</td><td>", l->where);
-  HybPageCount(f, l->calls);
-  fprintf(f, "</td><td>%.4f</td><td>%.3f</td><td>", (double)l->seconds, l->calls ? 1e3 * (double)l->seconds / (double)l->calls : 0.0);
-  if (l->flops > 0 && l->seconds > 0) fprintf(f, "%.2f", (double)(1e-9 * l->flops / l->seconds));
-  fputs("</td><td>", f);
-  if (l->bytes > 0 && l->seconds > 0) fprintf(f, "%.2f", (double)(1e-9 * l->bytes / l->seconds));
+  HybPage(f, "<td class=\"l\">%s%s</td>", l->detail, name);
+  HybPage(f, l->why[0] ? "<td class=\"l\"><details class=\"f\"><summary>%t</summary><div>%t</div></details></td>" : "<td class=\"l\">%t</td>", l->method, l->why);
+  HybPage(f, "<td class=\"l\">%s</td><td>%n</td><td>%.4f</td><td>%.3f</td><td>%?.2f</td><td>%?.2f", l->where, l->calls, l->seconds, each, 1e-9 * flops, 1e-9 * bytes);
   if (rate > 0) fputs("</td><td>", f);
-  if (l->bytes > 0 && l->seconds > 0 && rate > 0 && l->where[0] == 'd') fprintf(f, "%.0f&nbsp;%%", (double)(100 * l->bytes / l->seconds / rate));
+  if (bytes > 0 && rate > 0 && l->where[0] == 'd') HybPage(f, "%.0f&nbsp;%%", 100 * bytes / rate);
   fputs("</td></tr>\n", f);
 }
 
@@ -239,32 +206,22 @@ static PetscBool LineIs(const HybRecordLine *l, Which which, double all)
   return (PetscBool)(which == (l->seconds < 0.01 * all ? SMALL : LARGE));
 }
 
-static int LinesCount(const HybReport *r, Which which, double all)
-{
-  int n = 0;
-
-  for (int k = 0; k < r->nkinds; k++)
-    for (int l = 0; l < r->kinds[k].nlines; l++) n += LineIs(&r->kinds[k].lines[l], which, all);
-  return n;
-}
-
-static void Lines(FILE *f, const HybReport *r, const int order[], Which which, double all)
+static void Lines(FILE *f, const HybReport *r, const int kinds[], Which which, double all)
 {
   const double rate = CardsRate(r);
 
   fprintf(f, "<div class=\"wide\"><table>\n<tr><th>matrix</th><th class=\"l\">operation</th><th class=\"l\">method</th><th class=\"l\">where</th><th>calls</th><th>s</th><th>ms a call</th><th>GFLOP/s</th><th>GB/s</th>%s</tr>\n", rate > 0 ? "<th>of its memory's rate</th>" : "");
   for (int k = 0; k < r->nkinds; k++) {
-    const HybRecordKind *kind                   = &r->kinds[order[k]];
-    PetscBool            done[HYB_RECORD_LINES] = {PETSC_FALSE}, first = PETSC_TRUE;
+    const HybRecordKind *kind  = &r->kinds[kinds[k]];
+    PetscBool            first = PETSC_TRUE;
+    double               seconds[HYB_RECORD_LINES];
+    int                  order[HYB_RECORD_LINES];
 
-    for (int n = 0; n < kind->nlines; n++) {
-      int top = -1;
-
-      for (int l = 0; l < kind->nlines; l++)
-        if (!done[l] && (top < 0 || kind->lines[l].seconds > kind->lines[top].seconds)) top = l;
-      done[top] = PETSC_TRUE;
-      if (!LineIs(&kind->lines[top], which, all)) continue;
-      LineRow(f, kind, &kind->lines[top], first, rate);
+    for (int l = 0; l < kind->nlines; l++) seconds[l] = kind->lines[l].seconds;
+    HybPageOrder(kind->nlines, seconds, order);
+    for (int l = 0; l < kind->nlines; l++) {
+      if (!LineIs(&kind->lines[order[l]], which, all)) continue;
+      LineRow(f, kind, &kind->lines[order[l]], first, rate);
       first = PETSC_FALSE;
     }
   }
@@ -273,82 +230,78 @@ static void Lines(FILE *f, const HybReport *r, const int order[], Which which, d
 
 void HybPageOperations(FILE *f, const HybReport *r, const int order[])
 {
-  double all = 0;
-  int    small, within;
+  static const char *const more[] = {NULL, "%d more, of less than 1 %% of this time each", "%d steps within these operations"};
+  double                   all    = 0;
 
   for (int k = 0; k < r->nkinds; k++) all += HybKindSeconds(&r->kinds[k]);
-  small  = LinesCount(r, SMALL, all);
-  within = LinesCount(r, WITHIN, all);
   fprintf(f, "<h2>Operations</h2>\n<p class=\"dim\">A click on a method shows the figures that it was chosen by.%s%s</p>\n", CardsRate(r) > 0 ? " Of its memory's rate: GB/s beside what the card's memory reads and writes in copies, measured at the end." : "",
           r->known > 1 ? " Calls and seconds are of the process with most of them; rates are of all processes together." : "");
-  if (LinesCount(r, LARGE, all)) Lines(f, r, order, LARGE, all);
-  if (small) {
-    fprintf(f, "<details><summary>%d more, of less than 1 %% of this time each</summary>\n", small);
-    Lines(f, r, order, SMALL, all);
-    fputs("</details>\n", f);
-  }
-  if (within) {
-    fprintf(f, "<details><summary>%d steps within these operations</summary>\n", within);
-    Lines(f, r, order, WITHIN, all);
-    fputs("</details>\n", f);
+  for (int which = LARGE; which <= WITHIN; which++) {
+    int n = 0;
+
+    for (int k = 0; k < r->nkinds; k++)
+      for (int l = 0; l < r->kinds[k].nlines; l++) n += LineIs(&r->kinds[k].lines[l], (Which)which, all);
+    if (!n) continue;
+    if (more[which]) {
+      fputs("<details><summary>", f);
+      HybPage(f, more[which], n);
+      fputs("</summary>\n", f);
+    }
+    Lines(f, r, order, (Which)which, all);
+    if (more[which]) fputs("</details>\n", f);
   }
 }
 
-/* what processes held and moved; a column that all have nothing in is left out */
+/* what processes held and moved */
+static const struct {
+  const char *name;
+  PetscBool   bytes;
+} columns[] = {
+  {"device peak",      PETSC_TRUE },
+  {"managed peak",     PETSC_TRUE },
+  {"pinned peak",      PETSC_TRUE },
+  {"host arenas peak", PETSC_TRUE },
+  {"to the device",    PETSC_TRUE },
+  {"transfers",        PETSC_FALSE},
+  {"to the host",      PETSC_TRUE },
+  {"transfers",        PETSC_FALSE},
+  {"to other cards",   PETSC_TRUE },
+  {"exchanges",        PETSC_FALSE},
+  {"by messages",      PETSC_TRUE },
+  {"exchanges",        PETSC_FALSE}
+};
+#define COLUMNS ((int)PETSC_STATIC_ARRAY_LENGTH(columns))
+
+static double ColumnValue(const HybAccount *a, int column)
+{
+  const double values[] = {(double)a->device.device_peak, (double)a->device.managed_peak, (double)a->device.pinned_peak, (double)a->host.device_peak,
+                           a->counts.todevice, (double)a->counts.ntodevice, a->counts.tohost, (double)a->counts.ntohost,
+                           a->sent.cardbytes, (double)a->sent.cards, a->sent.messagebytes, (double)a->sent.messages};
+
+  return values[column];
+}
+
 void HybPageProcesses(FILE *f, const HybReport *r)
 {
-  static const struct {
-    const char *name;
-    PetscBool   bytes;
-  } columns[] = {
-    {"device peak",      PETSC_TRUE },
-    {"managed peak",     PETSC_TRUE },
-    {"pinned peak",      PETSC_TRUE },
-    {"host arenas peak", PETSC_TRUE },
-    {"to the device",    PETSC_TRUE },
-    {"transfers",        PETSC_FALSE},
-    {"to the host",      PETSC_TRUE },
-    {"transfers",        PETSC_FALSE},
-    {"to other cards",   PETSC_TRUE },
-    {"exchanges",        PETSC_FALSE},
-    {"by messages",      PETSC_TRUE },
-    {"exchanges",        PETSC_FALSE}
-  };
-  enum {
-    COLUMNS = PETSC_STATIC_ARRAY_LENGTH(columns)
-  };
-  double    most[COLUMNS] = {0};
-  PetscBool head          = PETSC_TRUE;
+  PetscBool some[COLUMNS]; /* a column that all have nothing in is left out */
 
   fputs("<h2>Memory, bus and messages</h2>\n<p class=\"dim\">The most that each process held of the plugin's own memory, and what it took over the bus, and what it sent to other processes: straight to their cards, or by messages.</p>\n<div class=\"wide\"><table>\n", f);
-  for (int pass = 0; pass < 2; pass++) { /* what there is, and the table */
-    for (int p = 0; p < r->known; p++) {
-      const HybAccount *a              = &r->accounts[p];
-      const double      value[COLUMNS] = {(double)a->device.device_peak, (double)a->device.managed_peak, (double)a->device.pinned_peak, (double)a->host.device_peak, (double)a->counts.todevice, (double)a->counts.ntodevice, (double)a->counts.tohost, (double)a->counts.ntohost, a->sent.cardbytes, (double)a->sent.cards, a->sent.messagebytes, (double)a->sent.messages};
+  fputs("<tr><th>process</th><th class=\"l\">node</th><th class=\"l\">backend</th>", f);
+  for (int k = 0; k < COLUMNS; k++) {
+    some[k] = PETSC_FALSE;
+    for (int p = 0; p < r->known; p++) some[k] = (PetscBool)(some[k] || ColumnValue(&r->accounts[p], k) > 0);
+    if (some[k]) fprintf(f, "<th>%s</th>", columns[k].name);
+  }
+  fputs("</tr>\n", f);
+  for (int p = 0; p < r->known; p++) {
+    const HybAccount *a = &r->accounts[p];
 
-      for (int k = 0; k < COLUMNS && !pass; k++) most[k] = PetscMax(most[k], value[k]);
-      if (!pass) continue;
-      if (head) {
-        fputs("<tr><th>process</th><th class=\"l\">node</th><th class=\"l\">backend</th>", f);
-        for (int k = 0; k < COLUMNS; k++)
-          if (most[k] > 0) fprintf(f, "<th>%s</th>", columns[k].name);
-        fputs("</tr>\n", f);
-        head = PETSC_FALSE;
-      }
-      fprintf(f, "<tr><td>%d</td><td class=\"l\">", (int)a->rank);
-      HybPageText(f, a->node);
-      fprintf(f, "</td><td class=\"l\">%s</td>", a->backend);
-      for (int k = 0; k < COLUMNS; k++) {
-        if (!(most[k] > 0)) continue;
-        fputs("<td>", f);
-        if (columns[k].bytes)
-          HybPageBytes(f, value[k]);
-        else
-          HybPageCount(f, (PetscInt64)value[k]);
-        fputs("</td>", f);
-      }
-      fputs("</tr>\n", f);
+    HybPage(f, "<tr><td>%d</td><td class=\"l\">%t</td><td class=\"l\">%s</td>", (int)a->rank, a->node, a->backend);
+    for (int k = 0; k < COLUMNS; k++) {
+      if (some[k] && columns[k].bytes) HybPage(f, "<td>%b</td>", ColumnValue(a, k));
+      if (some[k] && !columns[k].bytes) HybPage(f, "<td>%n</td>", (PetscInt64)ColumnValue(a, k));
     }
+    fputs("</tr>\n", f);
   }
   fputs("</table></div>\n", f);
 }
