@@ -41,8 +41,8 @@ static void HybAdviceAdd(HybReport *r, PetscLogDouble weight, const char *option
   if (r->nadvice < HYB_ADVICE) r->nadvice++;
 }
 
-/* calls and seconds of one operation on the host, over all kinds */
-static double HybReportHostSum(const HybReport *r, int op, PetscInt64 *calls)
+/* calls and seconds of some operations on the host, over all kinds; factorizations: of PETSc's own */
+static double HybReportHostSum(const HybReport *r, HybRecordOp first, HybRecordOp last, PetscInt64 *calls)
 {
   double sum = 0;
 
@@ -51,21 +51,12 @@ static double HybReportHostSum(const HybReport *r, int op, PetscInt64 *calls)
     for (int i = 0; i < r->kinds[k].nlines; i++) {
       const HybRecordLine *l = &r->kinds[k].lines[i];
 
-      if ((int)l->op != op || strcmp(l->where, "host")) continue;
-      if (op == HYB_RECORD_FACTOR && strcmp(l->method, "petsc")) continue;
+      if (l->op < first || l->op > last || strcmp(l->where, "host")) continue;
+      if (l->op == HYB_RECORD_FACTOR && strcmp(l->method, "petsc")) continue;
       *calls += l->calls;
       sum += l->seconds;
     }
   }
-  return sum;
-}
-
-static double HybReportHostSeconds(const HybReport *r)
-{
-  double     sum = 0;
-  PetscInt64 calls;
-
-  for (int op = 0; op <= (int)HYB_RECORD_AGAIN; op++) sum += HybReportHostSum(r, op, &calls);
   return sum;
 }
 
@@ -157,7 +148,7 @@ void HybReportAdvise(HybReport *r)
   PetscInt64        calls, mults;
   double            seconds, weight;
   char              label[160], text[32];
-  const double      host = HybReportHostSeconds(r);
+  const double      host = HybReportHostSum(r, HYB_RECORD_MULT, HYB_RECORD_AGAIN, &calls);
 
   memset(&most, 0, sizeof(most));
   for (PetscMPIInt p = 0; p < r->known; p++) {
@@ -200,6 +191,6 @@ void HybReportAdvise(HybReport *r)
   if (!most.fallbacksasked && !most.belowmin) HybAdviseHost(r); /* else it is told above why */
   HybAdviseSolve(r);
   HybAdviseExchange(r);
-  seconds = HybReportHostSum(r, HYB_RECORD_FACTOR, &calls);
+  seconds = HybReportHostSum(r, HYB_RECORD_FACTOR, HYB_RECORD_FACTOR, &calls);
   if (calls && first->status == HYB_DEVICE_READY && seconds > HYB_WORTH * r->seconds) HybAdviceAdd(r, seconds, "-pc_factor_mat_solver_type cusparse, or -mg_coarse_pc_type jacobi", "%lld factorizations ran on the host, %s", (long long)calls, HybAdviceSeconds(seconds, text, sizeof(text)));
 }

@@ -255,12 +255,13 @@ static int HybKindsPlace(HybRecordKind *into, int *n, const HybRecordKind *kind)
   return least;
 }
 
-/* Adds a kind to those of the same key. processes: the same matrices on another process; else other matrices of this
-   one. */
+/* Adds a kind in which there was something to those of the same key. processes: the same matrices on another process;
+   else other matrices of this one. */
 void HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes)
 {
   int at;
 
+  if (!kind->nlines) return;
   for (at = 0; at < *n && memcmp(&into[at].key, &kind->key, sizeof(kind->key)); at++)
     ;
   if (at == *n) at = HybKindsPlace(into, n, kind);
@@ -358,7 +359,7 @@ static void HybRecordFold(HybRecords *r, HybRecord rec)
 
   while (*at != rec) at = &(*at)->next;
   *at = rec->next;
-  if (rec->kind.nlines) HybKindsMerge(r->kinds, &r->nkinds, &rec->kind, PETSC_FALSE);
+  HybKindsMerge(r->kinds, &r->nkinds, &rec->kind, PETSC_FALSE);
   free(rec);
 }
 
@@ -370,7 +371,7 @@ static PetscBool HybRecordMark(const HybExec *x, PetscInt64 number, PetscBool en
 
 /* Takes from the timers, oldest first, what has ended. wait: so many of them are waited for, those that have ended
    included. One that fails has no time. */
-static void HybRecordCollect(HybRecords *r, PetscInt64 wait)
+void HybRecordsCollect(HybRecords *r, PetscInt64 wait)
 {
   (void)PetscPushErrorHandler(PetscReturnErrorHandler, NULL);
   for (; r->timers[0] < r->timers[1]; r->timers[0]++, wait--) {
@@ -391,49 +392,41 @@ static void HybRecordCollect(HybRecords *r, PetscInt64 wait)
   (void)PetscPopErrorHandler();
 }
 
-/* before all are summed up: what the timers have is waited for */
-void HybRecordsCollect(HybRecords *r)
-{
-  if (r->timers[0] < r->timers[1]) HybRecordCollect(r, r->timers[1] - r->timers[0]);
-}
-
 PetscErrorCode HybRecordStart(HybRecordOp op, Mat A, const HybExec *x)
 {
-  HybRecords *r = HybGlueState.report.records;
+  HybRecords       *r = HybGlueState.report.records;
+  HybRecordRunning *o = &r->running[op];
 
   PetscFunctionBegin;
-  HybMovedGet(&r->before[op]);
-  r->begun[op]   = PETSC_TRUE;
-  r->timing[op]  = PETSC_TRUE;
-  r->timerof[op] = -1;
-  if (x && HybExecOnDevice(x)) { /* what has no x is the host's, and the waits in it */
-    const PetscInt64 inuse = r->timers[1] - r->timers[0];
-
-    r->timing[op] = (PetscBool)(!HybOpIsSampled((int)op) || HybRecordDeviceWeight(HybRecordGet(r, A), (int)op) > 0);
-    if (!r->timing[op]) PetscFunctionReturn(PETSC_SUCCESS);
-    /* later, most of them are read without asking in vain */
-    if (inuse >= HYB_TIMERS / 2) HybRecordCollect(r, 0);
-    /* none is free: this call is not timed */
-    r->timing[op] = (PetscBool)(r->timers[1] - r->timers[0] < HYB_TIMERS && HybRecordMark(x, r->timers[1], PETSC_FALSE));
-    if (!r->timing[op]) PetscFunctionReturn(PETSC_SUCCESS);
-    r->timerof[op]                               = r->timers[1]++;
-    r->timer[r->timerof[op] % HYB_TIMERS].record = NULL;
-    r->timer[r->timerof[op] % HYB_TIMERS].part   = r->run.part;
+  HybMovedGet(&o->before);
+  o->begun  = PETSC_TRUE;
+  o->timing = (PetscBool) !(x && HybExecOnDevice(x)); /* what has no x is the host's, and the waits in it */
+  o->timer  = -1;
+  if (o->timing) {
+    PetscCall(PetscTime(&o->started));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscTime(&r->started[op]));
+  if (HybOpIsSampled((int)op) && !HybRecordDeviceWeight(HybRecordGet(r, A), (int)op)) PetscFunctionReturn(PETSC_SUCCESS);
+  /* later, most of them are read without asking in vain */
+  if (r->timers[1] - r->timers[0] >= HYB_TIMERS / 2) HybRecordsCollect(r, 0);
+  /* none is free: this call is not timed */
+  if (r->timers[1] - r->timers[0] >= HYB_TIMERS || !HybRecordMark(x, r->timers[1], PETSC_FALSE)) PetscFunctionReturn(PETSC_SUCCESS);
+  o->timing                              = PETSC_TRUE;
+  o->timer                               = r->timers[1]++;
+  r->timer[o->timer % HYB_TIMERS].record = NULL;
+  r->timer[o->timer % HYB_TIMERS].part   = r->run.part;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The operation's time, which by a timer comes later */
 static void HybRecordTime(HybRecords *r, HybRecordOp op, const HybExec *x, HybRecord rec, HybRecordLine *l)
 {
-  const PetscInt64 number = r->timerof[op];
+  const PetscInt64 number = r->running[op].timer;
   PetscLogDouble   now;
 
   (void)PetscTime(&now);
   if (number < 0) {
-    HybLineTimed(l, r->run.part, now - r->started[op], 1);
+    HybLineTimed(l, r->run.part, now - r->running[op].started, 1);
     l->timed++;
   } else if (number >= r->timers[0] && HybRecordMark(x, number, PETSC_TRUE)) {
     HybRecordTimer *t = &r->timer[number % HYB_TIMERS];
@@ -445,7 +438,7 @@ static void HybRecordTime(HybRecords *r, HybRecordOp op, const HybExec *x, HybRe
     l->timed++;
   } /* else there is no timer any more, and others stand for this call */
   HybMomentTake(r, now);
-  r->timing[op] = PETSC_FALSE; /* one start, one stop */
+  r->running[op].timing = PETSC_FALSE; /* one start, one stop */
 }
 
 PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char *method, const char *detail, PetscLogDouble flops, PetscLogDouble bytes)
@@ -462,15 +455,15 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
   rec = HybRecordGet(r, A);
   l   = HybKindLine(&rec->kind, (int)op, where, method, detail);
   if (!l) PetscFunctionReturn(PETSC_SUCCESS);
-  if (r->begun[op]) {
+  if (r->running[op].begun) {
     HybMoved now;
 
     HybMovedGet(&now);
-    HybMovedAdd(&now, &r->before[op], -1);
+    HybMovedAdd(&now, &r->running[op].before, -1);
     HybMovedAdd(&l->moved, &now, 1);
-    r->begun[op] = PETSC_FALSE;
+    r->running[op].begun = PETSC_FALSE;
   }
-  if (r->timing[op]) HybRecordTime(r, op, x, rec, l);
+  if (r->running[op].timing) HybRecordTime(r, op, x, rec, l);
   if (r->why[0] && (int)op < (int)HYB_RECORD_EVENTS) { /* events are steps of others, whose end is still to come */
     memcpy(l->why, r->why, sizeof(l->why));
     r->why[0] = 0;
@@ -572,19 +565,13 @@ void HybRecordLeft(Mat A)
   if (!rec->pending) HybRecordFold(r, rec);
 }
 
-static void HybRecordsMerge(HybRecords *r, int *n, HybRecord rec)
-{
-  for (; rec; rec = rec->next)
-    if (rec->kind.nlines) HybKindsMerge(r->merged, n, &rec->kind, PETSC_FALSE);
-}
-
 int HybRecordsNow(HybRecords *r)
 {
   int n = 0;
 
   for (int k = 0; k < r->nkinds; k++) HybKindsMerge(r->merged, &n, &r->kinds[k], PETSC_FALSE);
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++) HybRecordsMerge(r, &n, r->table[k]);
-  HybRecordsMerge(r, &n, r->leaving);
+  for (size_t k = 0; k <= PETSC_STATIC_ARRAY_LENGTH(r->table); k++)
+    for (HybRecord rec = k < PETSC_STATIC_ARRAY_LENGTH(r->table) ? r->table[k] : r->leaving; rec; rec = rec->next) HybKindsMerge(r->merged, &n, &rec->kind, PETSC_FALSE);
   return n;
 }
 

@@ -51,6 +51,7 @@ static void HybAccountGet(HybAccount *a, const HybRecordKind *kinds, int n, Pets
 
   memset(a, 0, sizeof(*a));
   a->rank   = r->rank;
+  a->nkinds = n;
   a->counts = g->counts;
   a->status = g->devicestatus;
   (void)HybBackendHost.usage(&a->host, PETSC_FALSE);
@@ -111,10 +112,13 @@ static void HybReportWrite(HybRecords *r, const HybReport *report)
     fprintf(stderr, ", nor %s (%s)\n", name, strerror(errno));
 }
 
-/* What holds for all processes, and advice */
-static void HybReportFill(HybRecords *r, HybReport *report)
+/* What holds for all processes, advice, and the file. Numbers have a point, whatever language the program speaks: a
+   comma would end them, in the data and in pictures. */
+static void HybReportMake(HybRecords *r, HybReport *report)
 {
   static const char *const choices[] = {"auto", "host", "cuda"};
+  const locale_t           plain     = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+  const locale_t           own       = plain ? uselocale(plain) : (locale_t)0;
   const time_t             t         = time(NULL);
   struct tm                utc;
 
@@ -130,15 +134,6 @@ static void HybReportFill(HybRecords *r, HybReport *report)
   for (int k = 0; k < report->nkinds; k++)
     for (int l = 0; l < report->kinds[k].nlines; l++) report->kinds[k].lines[l].mean /= report->known;
   HybReportAdvise(report);
-}
-
-/* Numbers have a point, whatever language the program speaks: a comma would end them, in the data and in pictures */
-static void HybReportMake(HybRecords *r, HybReport *report)
-{
-  const locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
-  const locale_t own   = plain ? uselocale(plain) : (locale_t)0;
-
-  HybReportFill(r, report);
   HybReportWrite(r, report);
   if (plain) {
     (void)uselocale(own);
@@ -146,7 +141,8 @@ static void HybReportMake(HybRecords *r, HybReport *report)
   }
 }
 
-/* The page of what this process knows, by the first one: the run ends by an error, or without PetscFinalize() */
+/* The page of what this process knows, by the first one: the run ends by an error, or without PetscFinalize(). ended:
+   NULL: as was told before. */
 static void HybReportWriteAlone(HybRecords *r, const char *ended)
 {
   HybReport  report;
@@ -157,7 +153,7 @@ static void HybReportWriteAlone(HybRecords *r, const char *ended)
   r->busy = PETSC_TRUE;
   memset(&report, 0, sizeof(report));
   snprintf(former, sizeof(former), "%.399s", r->ended);
-  if (!ended[0]) ended = "an error"; /* that began where another handler was above this one */
+  if (!ended) ended = former[0] ? former : "an error"; /* that began where another handler was above this one */
   if (former[0] && strcmp(former, ended) && strncmp(ended, "error ", 6))
     snprintf(r->ended, sizeof(r->ended), "%s; then %s", former, ended);
   else
@@ -192,10 +188,8 @@ static PetscErrorCode HybReportOnError(MPI_Comm comm, int line, const char *func
   else if (r && p == PETSC_ERROR_INITIAL && r->written < 8) {
     snprintf(ended, sizeof(ended), "error %d in %s(): %.300s", (int)n, function ? function : "?", message ? message : "");
     HybReportWriteAlone(r, ended);
-  } else if (r && function && !strcmp(function, "main")) {
-    snprintf(ended, sizeof(ended), "%.399s", r->ended);
-    HybReportWriteAlone(r, ended);
-  }
+  } else if (r && function && !strcmp(function, "main"))
+    HybReportWriteAlone(r, NULL);
   /* PETSc keeps the handler below this one to itself */
   (void)PetscPopErrorHandler();
   ierr = message ? PetscError(comm, line, function, file, n, p, "%s", message) : PetscError(comm, line, function, file, n, p, NULL);
@@ -237,39 +231,36 @@ static PetscErrorCode HybReportGather(HybRecords *r, HybReport *report)
   HybAccount        own;
   HybRecordKind    *mine;
   MPI_Comm          comm;
-  int               n, all = 0;
 
   PetscFunctionBegin;
-  n = HybRecordsNow(r);
-  HybAccountGet(&own, r->merged, n, report->seconds);
+  HybAccountGet(&own, r->merged, HybRecordsNow(r), report->seconds);
   PetscCall(HybRateMeasure(&own));
   PetscCallMPI(MPI_Comm_dup(PETSC_COMM_WORLD, &comm));
   if (r->rank) {
-    int token;
+    char token;
 
     /* the first process is ready for this one */
-    PetscCallMPI(MPI_Recv(&token, 1, MPI_INT, 0, tag, comm, MPI_STATUS_IGNORE));
+    PetscCallMPI(MPI_Recv(&token, 1, MPI_BYTE, 0, tag, comm, MPI_STATUS_IGNORE));
     PetscCallMPI(MPI_Send(&own, (PetscMPIInt)sizeof(own), MPI_BYTE, 0, tag, comm));
-    PetscCallMPI(MPI_Send(&n, 1, MPI_INT, 0, tag, comm));
-    PetscCallMPI(MPI_Send(r->merged, n * (PetscMPIInt)sizeof(HybRecordKind), MPI_BYTE, 0, tag, comm));
+    PetscCallMPI(MPI_Send(r->merged, own.nkinds * (PetscMPIInt)sizeof(HybRecordKind), MPI_BYTE, 0, tag, comm));
   } else {
     PetscCall(PetscCalloc1(r->size, &report->accounts));
     PetscCall(PetscCalloc1(HYB_RECORD_KINDS, &mine));
     report->accounts[0] = own;
+    report->kinds       = r->merged;
     /* the kinds that were of no use any more hold the sum: nothing is recorded from here on */
-    memcpy(mine, r->merged, sizeof(*mine) * (size_t)n);
+    memcpy(mine, r->merged, sizeof(*mine) * (size_t)own.nkinds);
     for (PetscMPIInt from = 0; from < r->size; from++) {
+      HybAccount *a = &report->accounts[from];
+
       if (from) {
-        PetscCallMPI(MPI_Send(&n, 1, MPI_INT, from, tag, comm));
-        PetscCallMPI(MPI_Recv(&report->accounts[from], (PetscMPIInt)sizeof(own), MPI_BYTE, from, tag, comm, MPI_STATUS_IGNORE));
-        PetscCallMPI(MPI_Recv(&n, 1, MPI_INT, from, tag, comm, MPI_STATUS_IGNORE));
-        PetscCallMPI(MPI_Recv(mine, n * (PetscMPIInt)sizeof(HybRecordKind), MPI_BYTE, from, tag, comm, MPI_STATUS_IGNORE));
+        PetscCallMPI(MPI_Send("", 1, MPI_BYTE, from, tag, comm));
+        PetscCallMPI(MPI_Recv(a, (PetscMPIInt)sizeof(*a), MPI_BYTE, from, tag, comm, MPI_STATUS_IGNORE));
+        PetscCallMPI(MPI_Recv(mine, a->nkinds * (PetscMPIInt)sizeof(HybRecordKind), MPI_BYTE, from, tag, comm, MPI_STATUS_IGNORE));
       }
-      for (int k = 0; k < n; k++) HybKindsMerge(r->merged, &all, &mine[k], PETSC_TRUE);
+      for (int k = 0; k < a->nkinds; k++) HybKindsMerge(report->kinds, &report->nkinds, &mine[k], PETSC_TRUE);
     }
     PetscCall(PetscFree(mine));
-    report->kinds    = r->merged;
-    report->nkinds   = all;
     report->known    = r->size;
     report->complete = PETSC_TRUE;
   }
@@ -285,7 +276,7 @@ static PetscErrorCode HybReportEnd(void)
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(&report, sizeof(report)));
-  HybRecordsCollect(r);
+  HybRecordsCollect(r, HYB_TIMERS);
   PetscCall(PetscTime(&report.seconds)); /* what comes now is the report's own work */
   report.seconds -= r->began;
   PetscCall(HybReportGather(r, &report));

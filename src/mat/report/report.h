@@ -162,6 +162,7 @@ enum {
 /* What one process says of itself */
 typedef struct {
   PetscMPIInt     rank;
+  int             nkinds;
   HybCounts       counts;
   HybMemoryReport host, device;
   HybDeviceStatus status;
@@ -205,9 +206,16 @@ typedef struct {
 enum {
   HYB_RECORD_OPS = (int)HYB_RECORD_EVENTS + (int)HYB_OPS + (int)HYB_PHASES
 };
+/* An operation that is under way */
+typedef struct {
+  PetscBool      begun, timing;
+  PetscInt64     timer; /* number of its timer; -1: a clock's */
+  PetscLogDouble started;
+  HybMoved       before; /* what had been moved when it began */
+} HybRecordRunning;
 typedef struct _HybRecords {
   /* of the run; for who cannot ask PETSc any more */
-  char           file[PETSC_MAX_PATH_LEN], program[PETSC_MAX_PATH_LEN], petsc[128], ended[800];
+  char           file[PETSC_MAX_PATH_LEN], program[PETSC_MAX_PATH_LEN], petsc[128], ended[808];
   char          *options;
   PetscMPIInt    rank, size;
   pid_t          process;
@@ -215,15 +223,12 @@ typedef struct _HybRecords {
   PetscBool      busy; /* a page is being written, or a signal came, after which none is */
   int            written;
   /* of the matrices */
-  PetscInt       live;
-  HybRecord      table[256]; /* by the objects' ids */
-  HybRecord      leaving;    /* of matrices that have gone, while timers have calls of theirs */
-  PetscLogDouble started[64];
-  PetscBool      timing[64], begun[64];
-  HybMoved       before[64];        /* what had been moved when the operation began */
-  HybRecordTimer timer[HYB_TIMERS]; /* number k is timer[k % HYB_TIMERS] */
-  /* numbers timers[0] to timers[1]-1 are in use; timerof: of the operation that is under way, -1: a clock's */
-  PetscInt64        timers[2], timerof[64];
+  PetscInt          live;
+  HybRecord         table[256]; /* by the objects' ids */
+  HybRecord         leaving;    /* of matrices that have gone, while timers have calls of theirs */
+  HybRecordRunning  running[HYB_RECORD_OPS];
+  HybRecordTimer    timer[HYB_TIMERS];   /* number k is timer[k % HYB_TIMERS] */
+  PetscInt64        timers[2];           /* numbers timers[0] to timers[1]-1 are in use */
   char              why[HYB_RECORD_WHY]; /* for the next operation that ends */
   HybMoments        moments;
   HybRunLog         run;
@@ -239,7 +244,7 @@ PETSC_INTERN const char    *HybRecordOpName(int op);
 PETSC_INTERN const char    *HybRoleName(HybRole);
 PETSC_INTERN void           HybKindName(const HybRecordKey *, char text[], size_t);
 PETSC_INTERN void           HybKindLabel(const HybRecordKey *, char text[], size_t);
-PETSC_INTERN void           HybRecordsCollect(HybRecords *); /* times that a device still has */
+PETSC_INTERN void           HybRecordsCollect(HybRecords *, PetscInt64 wait);
 /* into merged; how many. Neither asks PETSc nor allocates. */
 PETSC_INTERN int       HybRecordsNow(HybRecords *);
 PETSC_INTERN void      HybKindsMerge(HybRecordKind *into, int *n, const HybRecordKind *kind, PetscBool processes);

@@ -69,55 +69,42 @@ static void HybRunLeave(HybRunLog *l, HybRunEvent e, PetscObject o, PetscLogDoub
   if (e == HYB_RUN_SOLVE && o && !KSPGetIterationNumber((KSP)o, &its)) l->sum.iterations += its;
 }
 
-static int HybRunEventOf(HybRunLog *l, PetscLogEvent event)
-{
-  int e = 0;
-
-  while (e < HYB_RUN_EVENTS && l->event[e] != event) e++;
-  return e;
-}
-
-static PetscErrorCode HybRunEventBegin(PetscLogEvent event, int t, PetscObject o1, PetscObject o2, PetscObject o3, PetscObject o4)
+static PetscErrorCode HybRunHeard(PetscBool end, PetscLogEvent event, int t, PetscObject o1, PetscObject o2, PetscObject o3, PetscObject o4)
 {
   HybRecords    *r = HybGlueState.report.records;
   HybRunLog     *l = r ? &r->run : NULL;
   PetscLogDouble now;
-  int            e;
+  int            e = 0;
 
   PetscFunctionBegin;
   if (!r) PetscFunctionReturn(PETSC_SUCCESS);
-  if (l->below[0]) PetscCall((*l->below[0])(event, t, o1, o2, o3, o4));
-  e = HybRunEventOf(l, event);
-  if (e == HYB_RUN_EVENTS) PetscFunctionReturn(PETSC_SUCCESS);
+  if (l->below[end]) PetscCall((*l->below[end])(event, t, o1, o2, o3, o4));
+  while (e < HYB_RUN_EVENTS && l->event[e] != event) e++;
+  if (e == HYB_RUN_EVENTS || (end && !l->depth[e])) PetscFunctionReturn(PETSC_SUCCESS);
+  l->depth[e] += end ? -1 : 1;
+  if (end && l->depth[e]) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscTime(&now));
-  l->depth[e]++;
-  if (e <= HYB_RUN_SOLVE)
+  if (e <= HYB_RUN_SOLVE && end)
+    HybRunLeave(l, (HybRunEvent)e, o1, now);
+  else if (e <= HYB_RUN_SOLVE)
     HybRunEnter(l, (HybRunEvent)e, o1, now);
-  else if (e == HYB_RUN_APPLY && l->part == HYB_PART_SOLVE && o1 && o1->id == l->pc) {
+  else if (e == HYB_RUN_APPLY && end && l->part == HYB_PART_APPLY)
+    HybRunTurn(l, HYB_PART_SOLVE, now);
+  else if (e == HYB_RUN_APPLY && !end && l->part == HYB_PART_SOLVE && o1 && o1->id == l->pc) {
     HybRunTurn(l, HYB_PART_APPLY, now);
     l->sum.calls[HYB_PART_APPLY]++;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode HybRunEventBegin(PetscLogEvent event, int t, PetscObject o1, PetscObject o2, PetscObject o3, PetscObject o4)
+{
+  return HybRunHeard(PETSC_FALSE, event, t, o1, o2, o3, o4);
+}
+
 static PetscErrorCode HybRunEventEnd(PetscLogEvent event, int t, PetscObject o1, PetscObject o2, PetscObject o3, PetscObject o4)
 {
-  HybRecords    *r = HybGlueState.report.records;
-  HybRunLog     *l = r ? &r->run : NULL;
-  PetscLogDouble now;
-  int            e;
-
-  PetscFunctionBegin;
-  if (!r) PetscFunctionReturn(PETSC_SUCCESS);
-  if (l->below[1]) PetscCall((*l->below[1])(event, t, o1, o2, o3, o4));
-  e = HybRunEventOf(l, event);
-  if (e == HYB_RUN_EVENTS || !l->depth[e] || --l->depth[e]) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscTime(&now));
-  if (e <= HYB_RUN_SOLVE)
-    HybRunLeave(l, (HybRunEvent)e, o1, now);
-  else if (e == HYB_RUN_APPLY && l->part == HYB_PART_APPLY)
-    HybRunTurn(l, HYB_PART_SOLVE, now);
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return HybRunHeard(PETSC_TRUE, event, t, o1, o2, o3, o4);
 }
 
 /* PETSc's packages register their events as they are first used: at the latest when the plugin registered types
