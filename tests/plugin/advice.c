@@ -9,6 +9,7 @@
 static int           passed, failed;
 static HybAccount    account[2];
 static HybRecordKind kind[2];
+static const char   *way; /* of an exchange, of a factorization */
 
 static void Check(int ok, const char *what, const HybReport *r)
 {
@@ -139,36 +140,16 @@ static void OtherLoops(double much)
   account[1].counts.gamg[HYB_CYCLES_LEFT] = 55;
 }
 
-static void Exchanged(const char *way, double much)
+static void Exchanged(double much)
 {
   account[1].counts.hosthalos     = much < 1 ? 2 : 2000;
   account[1].counts.hosthalobytes = much * 2e11; /* 10 s */
   snprintf(account[1].counts.halofrom, sizeof(account[1].counts.halofrom), "%s", way);
 }
 
-static void NotAware(double much)
-{
-  Exchanged("PETSc's scatter, since MPI is not GPU-aware", much);
-}
-
-static void ByMPI(double much)
-{
-  Exchanged("MPI: peer access is not possible", much);
-}
-
-static void Seldom(double much)
-{
-  Exchanged("MPI from page-locked buffers: too few times for peer access (-mat_aijhybridgpu_tuning comm_after)", much);
-}
-
 static void Factored(double much)
 {
-  Line(HYB_RECORD_FACTOR, "host", "petsc", 3, 6 * much);
-}
-
-static void FactoredElsewhere(double much)
-{
-  Line(HYB_RECORD_FACTOR, "host", "mumps", 3, 6 * much);
+  Line(HYB_RECORD_FACTOR, "host", way, 3, 6 * much);
 }
 
 static void Nothing(double much)
@@ -179,21 +160,22 @@ static const struct {
   const char *what;
   void (*loss)(double);      /* what is lost, much or little of it */
   const char *text, *option; /* of the line where it is much; NULL: none */
+  const char *way;
 } cases[] = {
-  {"a run of which there is nothing to say",    Nothing,           NULL,                                                                                                                               NULL                                                                 },
-  {"vectors of the host",                       HostVectors,       "1000 products on the device had vectors on the host; 400 GB crossed the bus",                                                      PetscDefined(HAVE_CUDA) ? "-vec_type cuda" : "configured --with-cuda"},
-  {"operands that are too small",               BelowMin,          "250000 operations stayed on the host for their operands' size: the largest had 4321 nonzeros",                                     "-mat_aijhybridgpu_device_min"                                       },
-  {"an algorithm of the parent's",              Parents,           "7 products were left to AIJ, whose algorithm sorted was asked for",                                                                "-mat_product_algorithm"                                             },
-  {"values sent again and again",               Sent,              "New values of A 1000 x 1000 were sent to the device 50000 times",                                                                  "MatSetValuesCOO()"                                                  },
-  {"operations of the host",                    OnHost,            "There is a device, but the host took 10 s of 19 s in operations of the type, most for MatMultAdd of A 1000 x 1000",                "-mat_aijhybridgpu_backend cuda"                                     },
-  {"copies in a solve",                         Copies,            "200 copies over the bus in solves took 8 s of their 40 s",                                                                         PetscDefined(HAVE_CUDA) ? "-vec_type cuda" : "configured --with-cuda"},
-  {"waits in a solve",                          Waits,             "In solves the host waited for the device 20000 times in each of 50 iterations",                                                    "-ksp_type cg"                                                       },
-  {"PETSc's loops of multigrid",                OtherLoops,        "PCApply() without operations of the type took 40 s of the solves' 60 s: multigrid by PETSc's own loops",                           "-info :pc"                                                          },
-  {"MPI that is not GPU-aware",                 NotAware,          "2000 products with vectors got other processes' entries through the host, 200 GB, by PETSc's scatter, since MPI is not GPU-aware", "-use_gpu_aware_mpi 1"                                               },
-  {"entries by MPI",                            ByMPI,             "by MPI: peer access is not possible",                                                                                              "a card for each process; with a GPU-aware MPI"                      },
-  {"entries by MPI, each halo a few times",     Seldom,            "by MPI from page-locked buffers: too few times for peer access",                                                                   "-mat_aijhybridgpu_tuning comm_after=0"                              },
-  {"factorizations on the host",                Factored,          "3 factorizations ran on the host, 6 s",                                                                                            "-pc_factor_mat_solver_type cusparse"                                },
-  {"a factorization that another package does", FactoredElsewhere, NULL,                                                                                                                               NULL                                                                 },
+  {"a run of which there is nothing to say",    Nothing,     NULL,                                                                                                                               NULL,                                                                  NULL                                                                                               },
+  {"vectors of the host",                       HostVectors, "1000 products on the device had vectors on the host; 400 GB crossed the bus",                                                      PetscDefined(HAVE_CUDA) ? "-vec_type cuda" : "configured --with-cuda", NULL                                                                                               },
+  {"operands that are too small",               BelowMin,    "250000 operations stayed on the host for their operands' size: the largest had 4321 nonzeros",                                     "-mat_aijhybridgpu_device_min",                                        NULL                                                                                               },
+  {"an algorithm of the parent's",              Parents,     "7 products were left to AIJ, whose algorithm sorted was asked for",                                                                "-mat_product_algorithm",                                              NULL                                                                                               },
+  {"values sent again and again",               Sent,        "New values of A 1000 x 1000 were sent to the device 50000 times",                                                                  "MatSetValuesCOO()",                                                   NULL                                                                                               },
+  {"operations of the host",                    OnHost,      "There is a device, but the host took 10 s of 19 s in operations of the type, most for MatMultAdd of A 1000 x 1000",                "-mat_aijhybridgpu_backend cuda",                                      NULL                                                                                               },
+  {"copies in a solve",                         Copies,      "200 copies over the bus in solves took 8 s of their 40 s",                                                                         PetscDefined(HAVE_CUDA) ? "-vec_type cuda" : "configured --with-cuda", NULL                                                                                               },
+  {"waits in a solve",                          Waits,       "In solves the host waited for the device 20000 times in each of 50 iterations",                                                    "-ksp_type cg",                                                        NULL                                                                                               },
+  {"PETSc's loops of multigrid",                OtherLoops,  "PCApply() without operations of the type took 40 s of the solves' 60 s: multigrid by PETSc's own loops",                           "-info :pc",                                                           NULL                                                                                               },
+  {"MPI that is not GPU-aware",                 Exchanged,   "2000 products with vectors got other processes' entries through the host, 200 GB, by PETSc's scatter, since MPI is not GPU-aware", "-use_gpu_aware_mpi 1",                                                "PETSc's scatter, since MPI is not GPU-aware"                                                      },
+  {"entries by MPI",                            Exchanged,   "by MPI: peer access is not possible",                                                                                              "a card for each process; with a GPU-aware MPI",                       "MPI: peer access is not possible"                                                                 },
+  {"entries by MPI, each halo a few times",     Exchanged,   "by MPI from page-locked buffers: too few times for peer access",                                                                   "-mat_aijhybridgpu_tuning comm_after=0",                               "MPI from page-locked buffers: too few times for peer access (-mat_aijhybridgpu_tuning comm_after)"},
+  {"factorizations on the host",                Factored,    "3 factorizations ran on the host, 6 s",                                                                                            "-pc_factor_mat_solver_type cusparse",                                 "petsc"                                                                                            },
+  {"a factorization that another package does", Factored,    NULL,                                                                                                                               NULL,                                                                  "mumps"                                                                                            },
 };
 
 int main(void)
@@ -203,6 +185,7 @@ int main(void)
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(cases); k++) {
     for (int worth = 1; worth >= 0; worth--) { /* where little is lost, nothing is said */
       Begin(&r);
+      way = cases[k].way;
       (*cases[k].loss)(worth ? 1 : 1e-6);
       if (cases[k].loss == Waits || cases[k].loss == OtherLoops) Alone(&r); /* what is told of one process */
       Expect(&r, cases[k].what, worth ? cases[k].text : NULL, cases[k].option);
@@ -229,7 +212,9 @@ int main(void)
   BelowMin(1);
   Sent(1);
   Copies(1);
-  ByMPI(1);
+  way = "MPI: peer access is not possible";
+  Exchanged(1);
+  way = "petsc";
   Factored(1);
   HybReportAdvise(&r);
   Check(r.nadvice == HYB_ADVICE && HYB_ADVICE == 5, "five lines at most", &r);

@@ -95,6 +95,10 @@ if page:
         assert shown == sorted((k[1] for k in levels), reverse=True), (shown, levels)
     assert ("Memory over time" in open(path).read()) == any(max(s, default=0) for p in j["processes"] for s in p["memory_over_time"].values() if isinstance(s, list))
 assert len(j["advice"]) <= 5 and all(a["text"] for a in j["advice"])
+if expected == "advice":  # one line has all these words
+    assert any(all(word in a["text"] + " " + a["option"] for word in sys.argv[4:]) for a in j["advice"]), j["advice"]
+    print("ok")
+    sys.exit()
 if expected.startswith("log"):  # of a solve: PETSc's own counts
     log = open(sys.argv[4]).read()
     for event, operation in (("MatMult", "MatMult"), ("MatMultAdd", None), ("MatMultTranspose", None), ("MatResidual", None)):
@@ -168,8 +172,6 @@ if "device" in expected:
 else:
     assert calls("MatMult", where="device") == 0 and calls("MatMult", where="host") >= 100
     assert all(v == 0 for p in j["processes"] for k, v in p["host_in"].items() if "processes" not in k) and all(v == 0 for p in j["processes"] for v in p["bus"].values())
-if "parents" in expected:
-    assert any("was asked for" in x["text"] and "-mat_product_algorithm" in x["option"] for x in j["advice"])
 if alone:
     assert re.search(sys.argv[4], j["ended"]), j["ended"]
 else:
@@ -205,11 +207,7 @@ run="$ending -dll_append $plugin -mat_type aijhybridgpu -mat_aijhybridgpu_backen
 timeout 100 $run "$tmp/m.html" -many > "$tmp/out" 2>&1 || bad "a program with very many matrices"
 holds "a program with more kinds of matrices than the report has" "$tmp/m.html" 1 many
 timeout 100 $run "$tmp/p.json" -matmatmult_via sorted > "$tmp/out" 2>&1
-python3 - "$tmp/p.json" > "$tmp/out" 2>&1 << 'END' && ok || bad "advice about an algorithm of the parent's"
-import json, sys
-j = json.load(open(sys.argv[1]))
-assert any("sorted was asked for" in a["text"] and "-matmatmult_via" in a["option"] for a in j["advice"]), j["advice"]
-END
+holds "advice about an algorithm of the parent's" "$tmp/p.json" 1 advice "sorted was asked for" -matmatmult_via
 
 # a program that speaks a language which writes one half as 0,5: made here, since a machine may have no such language
 printf 'comment_char %%\nescape_char /\nLC_CTYPE\ncopy "POSIX"\nEND LC_CTYPE\nLC_NUMERIC\ndecimal_point "<U002C>"\nthousands_sep ""\ngrouping -1\nEND LC_NUMERIC\n' > "$tmp/comma"
@@ -227,11 +225,7 @@ fi
 if "$build/tests/plugin/advice" > "$tmp/out" 2>&1; then passed=$((passed + $(sed -n 's/^\([0-9]*\) passed.*/\1/p' "$tmp/out"))); else bad "advice, by made-up figures"; fi
 echo > "$tmp/no-library.so"
 timeout 100 "$ending" -dll_append "$plugin" -mat_type aijhybridgpu -mat_aijhybridgpu_backend auto -mat_aijhybridgpu_device_min 0 -mat_aijhybridgpu_cuda_library "$tmp/no-library.so" -mat_aijhybridgpu_report "$tmp/n.json" > "$tmp/out" 2>&1
-python3 - "$tmp/n.json" > "$tmp/out" 2>&1 << 'END' && ok || bad "advice where there is no device"
-import json, sys
-j = json.load(open(sys.argv[1]))
-assert any("No device was used" in a["text"] and "no-library.so" in a["text"] and "-mat_aijhybridgpu_backend host" in a["option"] for a in j["advice"]), j["advice"]
-END
+holds "advice where there is no device" "$tmp/n.json" 1 advice "No device was used" no-library.so "-mat_aijhybridgpu_backend host"
 
 # A report changes nothing in the run that it describes: the same operations, methods, kernels, messages, collectives,
 # and bytes over the bus and of memory as without. A program of 600 products with a vector, with a method that was asked

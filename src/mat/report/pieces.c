@@ -26,10 +26,10 @@ void HybPageText(FILE *f, const char *text, size_t length)
 }
 
 /* 1 234 567, the gaps narrow and unbroken */
-static void Count(FILE *f, long long n)
+static void Count(FILE *f, PetscInt64 n)
 {
   char text[32];
-  int  length = snprintf(text, sizeof(text), "%lld", n);
+  int  length = snprintf(text, sizeof(text), "%lld", (long long)n);
 
   for (int k = 0; k < length; k++) {
     if (k && (length - k) % 3 == 0 && text[k - 1] != '-') fputs("&#8239;", f);
@@ -121,7 +121,7 @@ void HybPage(FILE *f, const char *format, ...)
       HybPageText(f, text, strlen(text));
       break;
     case 'n':
-      Count(f, va_arg(args, long long));
+      Count(f, va_arg(args, PetscInt64));
       break;
     case 'k':
     case 'K':

@@ -34,22 +34,18 @@ typedef enum { /* records.c has the names, in this order */
 
 PETSC_INTERN PetscErrorCode HybRecordStart(HybRecordOp, Mat, const HybExec *);
 PETSC_INTERN PetscErrorCode HybRecordStop(HybRecordOp, Mat, const HybExec *, const char *method, const char *detail, PetscLogDouble flops, PetscLogDouble bytes);
-PETSC_INTERN void           HybRecordWhy(const char *text);
-PETSC_INTERN void           HybRecordMade(Mat C, const char *by, Mat from);
-PETSC_INTERN void           HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal);
-PETSC_INTERN void           HybRecordLeft(Mat A);
+/* Why the operation that is about to end was done by this method: a word of figures, which may be cut */
+PETSC_INTERN void HybRecordWhy(const char *text);
+/* C is a product's result; from: of P^T A P, A */
+PETSC_INTERN void HybRecordProduct(Mat C, const char *by, Mat from);
+/* of a parallel matrix */
+PETSC_INTERN void HybRecordBlocks(Mat A, Mat diagonal, Mat offdiagonal);
+/* A is about to go: its name is known now, and its blocks' with it */
+PETSC_INTERN void HybRecordGone(Mat A);
 
 #define HybRecording()                                       PetscUnlikely(HybGlueState.report.records != NULL && !HybGlueState.onhost)
 #define HybRecordBegin(op, A, x)                             (HybRecording() ? HybRecordStart(op, A, x) : PETSC_SUCCESS)
 #define HybRecordEnd(op, A, x, method, detail, flops, bytes) (HybRecording() ? HybRecordStop(op, A, x, method, detail, flops, bytes) : PETSC_SUCCESS)
-/* why the operation that is about to end was done by this method */
-#define HybRecordTell(text) (HybRecording() ? HybRecordWhy(text) : (void)0)
-/* C is a product's result; from: of P^T A P, A */
-#define HybRecordProduct(C, by, from) (HybRecording() ? HybRecordMade(C, by, from) : (void)0)
-/* of a parallel matrix */
-#define HybRecordBlocks(A, d, o) (HybRecording() ? HybRecordParts(A, d, o) : (void)0)
-/* A is about to go: its name is known now, and its blocks' with it */
-#define HybRecordGone(A) (HybRecording() ? HybRecordLeft(A) : (void)0)
 
 /* an event of ours, in PETSc's log and in the records: those of products have records of their own */
 #define HybEventRecords(op) ((op) >= HYB_OP_ADOPT && (op) != HYB_OP_MULT)

@@ -477,11 +477,11 @@ PetscErrorCode HybRecordStop(HybRecordOp op, Mat A, const HybExec *x, const char
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of the operation that ends next: a word of figures, which may be cut */
 void HybRecordWhy(const char *text)
 {
   HybRecords *r = HybGlueState.report.records;
 
+  if (!HybRecording()) return;
   memset(r->why, 0, sizeof(r->why));
   snprintf(r->why, sizeof(r->why), "%s", text);
 }
@@ -516,13 +516,17 @@ static void HybRecordPlaceBlocks(HybRecords *r, HybRecord parent)
       if (b->placed && b->parent == parent->id) HybRecordPlace(b, parent, b->kind.key.role);
 }
 
-void HybRecordMade(Mat C, const char *by, Mat from)
+void HybRecordProduct(Mat C, const char *by, Mat from)
 {
-  HybRecords     *r      = HybGlueState.report.records;
-  const HybRecord source = HybRecordGet(r, from), rec = HybRecordGet(r, C);
-  /* of a graph it makes no level */
-  const int galerkin = !strcmp(by, "PtAP") && strcmp(HybRunMatrix(&r->run), "GAMG's graph");
+  HybRecords *r = HybGlueState.report.records;
+  HybRecord   source, rec;
+  PetscBool   galerkin;
 
+  if (!HybRecording()) return;
+  source = HybRecordGet(r, from);
+  rec    = HybRecordGet(r, C);
+  /* of a graph it makes no level */
+  galerkin = (PetscBool)(!strcmp(by, "PtAP") && strcmp(HybRunMatrix(&r->run), "GAMG's graph"));
   HybRecordLook(r, from, source);
   if (galerkin && source->id) source->kind.key.grid = 1;
   if (!rec->id) return;
@@ -537,20 +541,22 @@ void HybRecordMade(Mat C, const char *by, Mat from)
   HybRecordPlaceBlocks(r, rec);
 }
 
-void HybRecordParts(Mat A, Mat diagonal, Mat offdiagonal)
+void HybRecordBlocks(Mat A, Mat diagonal, Mat offdiagonal)
 {
-  HybRecords     *r   = HybGlueState.report.records;
-  const HybRecord rec = HybRecordGet(r, A);
+  HybRecords *r = HybGlueState.report.records;
+  HybRecord   rec;
 
+  if (!HybRecording()) return;
+  rec = HybRecordGet(r, A);
   HybRecordLook(r, A, rec);
   if (diagonal) HybRecordPlace(HybRecordGet(r, diagonal), rec, HYB_ROLE_DIAGONAL);
   if (offdiagonal) HybRecordPlace(HybRecordGet(r, offdiagonal), rec, HYB_ROLE_OFFDIAGONAL);
 }
 
-void HybRecordLeft(Mat A)
+void HybRecordGone(Mat A)
 {
   HybRecords *r   = HybGlueState.report.records;
-  HybRecord   rec = HybRecordFind(r, ((PetscObject)A)->id), *at;
+  HybRecord   rec = HybRecording() ? HybRecordFind(r, ((PetscObject)A)->id) : NULL, *at;
 
   if (!rec) return;
   HybRecordLook(r, A, rec);

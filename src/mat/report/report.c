@@ -5,6 +5,7 @@
 #include "report.h"
 #include <ctype.h>
 #include <errno.h>
+#include <libgen.h>
 #include <locale.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -205,7 +206,7 @@ static void HybReportAtExit(void)
 /* Bad places are told of before the work, not after it */
 static PetscErrorCode HybReportCheckFile(const char *name)
 {
-  char        folder[PETSC_MAX_PATH_LEN], *slash;
+  char        path[PETSC_MAX_PATH_LEN];
   struct stat s;
   PetscBool   there;
 
@@ -213,13 +214,8 @@ static PetscErrorCode HybReportCheckFile(const char *name)
   PetscCheck(HybEndsIn(name, ".html") || HybEndsIn(name, ".json"), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "-mat_aijhybridgpu_report %s: a file's name that ends in .html or .json is needed", name);
   there = (PetscBool)!stat(name, &s);
   PetscCheck(!there || !S_ISDIR(s.st_mode), PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "-mat_aijhybridgpu_report %s is a folder: a file's name is needed", name);
-  PetscCall(PetscStrncpy(folder, name, sizeof(folder)));
-  slash = strrchr(folder, '/');
-  if (!slash)
-    PetscCall(PetscStrncpy(folder, ".", sizeof(folder)));
-  else
-    slash[slash == folder] = 0;
-  PetscCheck(!access(there ? name : folder, W_OK), PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "-mat_aijhybridgpu_report cannot write %s: %s", name, strerror(errno));
+  PetscCall(PetscStrncpy(path, name, sizeof(path)));
+  PetscCheck(!access(there ? name : dirname(path), W_OK), PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "-mat_aijhybridgpu_report cannot write %s: %s", name, strerror(errno));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

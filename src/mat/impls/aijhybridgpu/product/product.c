@@ -176,7 +176,7 @@ static PetscErrorCode HybMatProductTell(Mat C, HybMatProduct *mp, const HybParCS
   PetscCall(PetscInfoEnabled(MAT_CLASSID, &info));
   text[0] = 0;
   if (info || HybRecording()) PetscCall(HybMatProductDo(mp, HybProductDescribe, HybParProductDescribe, text, sizeof(text)));
-  HybRecordTell(text);
+  HybRecordWhy(text);
   PetscCall(HybRecordEnd(HYB_RECORD_SYMBOLIC, C, x, method, MatProductTypes[C->product->type], 0, 0));
   if (mp->blocks == 2)
     PetscCall(PetscInfo(C, "Parallel product on the %s: %s; result here %" PetscInt_FMT " rows, %" PetscInt64_FMT " nonzeros in own columns, %" PetscInt64_FMT " in %" PetscInt_FMT " of others\n", where, text, result->D.m, (PetscInt64)result->D.nnz, (PetscInt64)result->O.nnz, result->O.n));
