@@ -18,18 +18,23 @@ typedef struct {
 } HybRecordFacts;
 typedef PetscBool (*HybRecordDescribe)(Mat, HybRecordFacts *); /* false: nothing is known */
 
-typedef enum { /* records.c has the names, in this order */
-               HYB_RECORD_MULT,
-               HYB_RECORD_MULTADD,
-               HYB_RECORD_RESIDUAL,
-               HYB_RECORD_MULTTRANSPOSE,
-               HYB_RECORD_MULTTRANSPOSEADD,
-               HYB_RECORD_SYMBOLIC, /* of a product; its type is the detail */
-               HYB_RECORD_NUMERIC,  /* the first time */
-               HYB_RECORD_AGAIN,
-               HYB_RECORD_FACTOR,
-               HYB_RECORD_GHOSTS, /* of a parallel matrix: the wait for other processes' entries of a vector */
-               HYB_RECORD_EVENTS  /* from here on: HybOp's, then HybPhase's */
+/* Operations that have records: OP(name, what it is in a report). Of a product the type is the detail; NUMERIC: the
+   first time. GHOSTS: of a parallel matrix, the wait for other processes' entries of a vector. */
+#define HYB_RECORD_LIST(OP)                   \
+  OP(MULT, "MatMult")                         \
+  OP(MULTADD, "MatMultAdd")                   \
+  OP(RESIDUAL, "MatResidual")                 \
+  OP(MULTTRANSPOSE, "MatMultTranspose")       \
+  OP(MULTTRANSPOSEADD, "MatMultTransposeAdd") \
+  OP(SYMBOLIC, "product, symbolic")           \
+  OP(NUMERIC, "product, first values")        \
+  OP(AGAIN, "product, new values")            \
+  OP(FACTOR, "factorization")                 \
+  OP(GHOSTS, "entries of other processes")
+#define HYB_RECORD_NUMBER(op, text) HYB_RECORD_##op,
+typedef enum {
+  HYB_RECORD_LIST(HYB_RECORD_NUMBER) HYB_RECORD_EVENTS, /* from here on: HybOp's, then HybPhase's */
+  HYB_RECORD_OPS = (int)HYB_RECORD_EVENTS + (int)HYB_OPS + (int)HYB_PHASES
 } HybRecordOp;
 
 PETSC_INTERN PetscErrorCode HybRecordStart(HybRecordOp, Mat, const HybExec *);

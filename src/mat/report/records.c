@@ -27,26 +27,15 @@ struct _HybRecord {
   HybRecordKind kind;
 };
 
-static const char *const names[HYB_RECORD_EVENTS] = {
-  [HYB_RECORD_MULT]             = "MatMult",
-  [HYB_RECORD_MULTADD]          = "MatMultAdd",
-  [HYB_RECORD_RESIDUAL]         = "MatResidual",
-  [HYB_RECORD_MULTTRANSPOSE]    = "MatMultTranspose",
-  [HYB_RECORD_MULTTRANSPOSEADD] = "MatMultTransposeAdd",
-  [HYB_RECORD_SYMBOLIC]         = "product, symbolic",
-  [HYB_RECORD_NUMERIC]          = "product, first values",
-  [HYB_RECORD_AGAIN]            = "product, new values",
-  [HYB_RECORD_FACTOR]           = "factorization",
-  [HYB_RECORD_GHOSTS]           = "entries of other processes",
-};
-/* events of PETSc's log that are recorded too */
-#define TEXT(number, event, text) text,
-static const char *const events[(int)HYB_OPS + (int)HYB_PHASES] = {HYB_OP_LIST(TEXT) HYB_PHASE_LIST(TEXT)};
-#undef TEXT
-
 const char *HybRecordOpName(int op)
 {
-  return op < HYB_RECORD_EVENTS ? names[op] : events[op - HYB_RECORD_EVENTS];
+#define NAME(record, text)        text,
+#define TEXT(number, event, text) text,
+  static const char *const names[HYB_RECORD_OPS] = {HYB_RECORD_LIST(NAME) HYB_OP_LIST(TEXT) HYB_PHASE_LIST(TEXT)};
+#undef NAME
+#undef TEXT
+
+  return names[op];
 }
 
 PetscBool HybOpIsMult(int op)
@@ -95,23 +84,17 @@ PetscErrorCode HybRecordsCreate(HybRecords **records)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static void HybRecordsFree(HybRecord list)
-{
-  while (list) {
-    HybRecord next = list->next;
-
-    free(list);
-    list = next;
-  }
-}
-
 PetscErrorCode HybRecordsDestroy(HybRecords **records)
 {
   HybRecords *r = *records;
 
   PetscFunctionBegin;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++) HybRecordsFree(r->table[k]);
-  HybRecordsFree(r->leaving);
+  for (int k = 0; k <= HYB_RECORDS_LEAVING; k++) {
+    for (HybRecord rec = r->table[k], next; rec; rec = next) {
+      next = rec->next;
+      free(rec);
+    }
+  }
   PetscCall(PetscFree(r->options));
   PetscCall(PetscFree(r->kinds));
   PetscCall(PetscFree(r->merged));
@@ -288,7 +271,7 @@ static int HybPrefixLevel(const char *prefix)
 
 static HybRecord HybRecordFind(HybRecords *r, PetscObjectId id)
 {
-  HybRecord rec = r->table[(size_t)id % PETSC_STATIC_ARRAY_LENGTH(r->table)];
+  HybRecord rec = r->table[(size_t)id % HYB_RECORDS_LEAVING];
 
   while (rec && rec->id != id) rec = rec->next;
   return rec;
@@ -301,7 +284,7 @@ static HybRecord HybRecordGet(HybRecords *r, Mat A)
   HybRecord           rec = HybRecordFind(r, id), *head;
 
   if (!rec && r->live < HYB_RECORDS_MOST && (rec = (HybRecord)calloc(1, sizeof(*rec)))) {
-    head                = &r->table[(size_t)id % PETSC_STATIC_ARRAY_LENGTH(r->table)];
+    head                = &r->table[(size_t)id % HYB_RECORDS_LEAVING];
     rec->id             = id;
     rec->next           = *head;
     rec->kind.matrices  = 1;
@@ -355,7 +338,7 @@ static PetscInt64 HybRecordDeviceWeight(HybRecord rec, int op)
 /* Of a matrix that has gone: its figures go to its kind, and it is freed */
 static void HybRecordFold(HybRecords *r, HybRecord rec)
 {
-  HybRecord *at = &r->leaving;
+  HybRecord *at = &r->table[HYB_RECORDS_LEAVING];
 
   while (*at != rec) at = &(*at)->next;
   *at = rec->next;
@@ -511,7 +494,7 @@ static void HybRecordPlace(HybRecord rec, HybRecord parent, HybRole role)
 static void HybRecordPlaceBlocks(HybRecords *r, HybRecord parent)
 {
   if (!parent->id || parent->kind.key.role != HYB_ROLE_PARALLEL) return;
-  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(r->table); k++)
+  for (int k = 0; k < HYB_RECORDS_LEAVING; k++)
     for (HybRecord b = r->table[k]; b; b = b->next)
       if (b->placed && b->parent == parent->id) HybRecordPlace(b, parent, b->kind.key.role);
 }
@@ -561,13 +544,13 @@ void HybRecordGone(Mat A)
   if (!rec) return;
   HybRecordLook(r, A, rec);
   HybRecordPlaceBlocks(r, rec);
-  for (at = &r->table[(size_t)rec->id % PETSC_STATIC_ARRAY_LENGTH(r->table)]; *at != rec; at = &(*at)->next)
+  for (at = &r->table[(size_t)rec->id % HYB_RECORDS_LEAVING]; *at != rec; at = &(*at)->next)
     ;
   *at = rec->next;
   r->live--;
-  rec->left  = PETSC_TRUE;
-  rec->next  = r->leaving;
-  r->leaving = rec;
+  rec->left                     = PETSC_TRUE;
+  rec->next                     = r->table[HYB_RECORDS_LEAVING];
+  r->table[HYB_RECORDS_LEAVING] = rec;
   if (!rec->pending) HybRecordFold(r, rec);
 }
 
@@ -576,8 +559,8 @@ int HybRecordsNow(HybRecords *r)
   int n = 0;
 
   for (int k = 0; k < r->nkinds; k++) HybKindsMerge(r->merged, &n, &r->kinds[k], PETSC_FALSE);
-  for (size_t k = 0; k <= PETSC_STATIC_ARRAY_LENGTH(r->table); k++)
-    for (HybRecord rec = k < PETSC_STATIC_ARRAY_LENGTH(r->table) ? r->table[k] : r->leaving; rec; rec = rec->next) HybKindsMerge(r->merged, &n, &rec->kind, PETSC_FALSE);
+  for (int k = 0; k <= HYB_RECORDS_LEAVING; k++)
+    for (HybRecord rec = r->table[k]; rec; rec = rec->next) HybKindsMerge(r->merged, &n, &rec->kind, PETSC_FALSE);
   return n;
 }
 

@@ -19,14 +19,15 @@
 #include "record.h"
 #include <stdio.h>
 
-#define HYB_REPORT_FORMAT 2 /* of the data; docs/reportdata.md */
-#define HYB_RECORD_LINES  24
-#define HYB_RECORD_KINDS  128
-#define HYB_RECORD_WORD   24
-#define HYB_RECORD_LABEL  48
-#define HYB_ADVICE        5
-#define HYB_MOMENTS       240 /* of a run: even, since two become one as it goes on */
-#define HYB_RECORD_WHY    320 /* the methods of two stages, with what they count */
+#define HYB_REPORT_FORMAT   2 /* of the data; docs/reportdata.md */
+#define HYB_RECORDS_LEAVING 256
+#define HYB_RECORD_LINES    24
+#define HYB_RECORD_KINDS    128
+#define HYB_RECORD_WORD     24
+#define HYB_RECORD_LABEL    48
+#define HYB_ADVICE          5
+#define HYB_MOMENTS         240 /* of a run: even, since two become one as it goes on */
+#define HYB_RECORD_WHY      320 /* the methods of two stages, with what they count */
 
 /* bytes over the bus and straight to other cards, and seconds that the host waited for its device or for others */
 typedef struct {
@@ -34,18 +35,20 @@ typedef struct {
 } HybMoved;
 
 /* PETSc's events that are listened to (run.c): set-ups, solves, what is within a solve, what GAMG does */
+#define HYB_RUN_LIST(EVENT)          \
+  EVENT(KSPSETUP, "KSPSetUp")        \
+  EVENT(PCSETUP, "PCSetUp")          \
+  EVENT(ONBLOCKS, "PCSetUpOnBlocks") \
+  EVENT(SOLVE, "KSPSolve")           \
+  EVENT(APPLY, "PCApply")            \
+  EVENT(GRAPH, " PCGAMGCreateG")     \
+  EVENT(COARSEN, " GAMG Coarsen")    \
+  EVENT(PROLONGATOR, " PCGAMGProl")  \
+  EVENT(SMOOTH, " PCGAMGOptProl")    \
+  EVENT(LEVEL, " PCGAMGCreateL")
+#define HYB_RUN_NUMBER(event, name) HYB_RUN_##event,
 typedef enum {
-  HYB_RUN_KSPSETUP,
-  HYB_RUN_PCSETUP,
-  HYB_RUN_ONBLOCKS,
-  HYB_RUN_SOLVE,
-  HYB_RUN_APPLY,
-  HYB_RUN_GRAPH,
-  HYB_RUN_COARSEN,
-  HYB_RUN_PROLONGATOR,
-  HYB_RUN_SMOOTH,
-  HYB_RUN_LEVEL,
-  HYB_RUN_EVENTS
+  HYB_RUN_LIST(HYB_RUN_NUMBER) HYB_RUN_EVENTS
 } HybRunEvent;
 /* Parts of the run, none within another one */
 typedef enum {
@@ -203,9 +206,6 @@ typedef struct {
   PetscInt64 weight;
   HybRunPart part;
 } HybRecordTimer;
-enum {
-  HYB_RECORD_OPS = (int)HYB_RECORD_EVENTS + (int)HYB_OPS + (int)HYB_PHASES
-};
 /* An operation that is under way */
 typedef struct {
   PetscBool      begun, timing;
@@ -223,9 +223,9 @@ typedef struct _HybRecords {
   PetscBool      busy; /* a page is being written, or a signal came, after which none is */
   int            written;
   /* of the matrices */
-  PetscInt          live;
-  HybRecord         table[256]; /* by the objects' ids */
-  HybRecord         leaving;    /* of matrices that have gone, while timers have calls of theirs */
+  PetscInt live;
+  /* by the objects' ids; last, those of matrices that have gone, while timers have calls of theirs */
+  HybRecord         table[HYB_RECORDS_LEAVING + 1];
   HybRecordRunning  running[HYB_RECORD_OPS];
   HybRecordTimer    timer[HYB_TIMERS];   /* number k is timer[k % HYB_TIMERS] */
   PetscInt64        timers[2];           /* numbers timers[0] to timers[1]-1 are in use */

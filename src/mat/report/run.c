@@ -9,19 +9,6 @@
 #include "report.h"
 #include <petscksp.h>
 
-static const char *const names[HYB_RUN_EVENTS] = {
-  [HYB_RUN_KSPSETUP]    = "KSPSetUp",
-  [HYB_RUN_PCSETUP]     = "PCSetUp",
-  [HYB_RUN_ONBLOCKS]    = "PCSetUpOnBlocks",
-  [HYB_RUN_SOLVE]       = "KSPSolve",
-  [HYB_RUN_APPLY]       = "PCApply",
-  [HYB_RUN_GRAPH]       = " PCGAMGCreateG",
-  [HYB_RUN_COARSEN]     = " GAMG Coarsen",
-  [HYB_RUN_PROLONGATOR] = " PCGAMGProl",
-  [HYB_RUN_SMOOTH]      = " PCGAMGOptProl",
-  [HYB_RUN_LEVEL]       = " PCGAMGCreateL",
-};
-
 /* what the matrix is that comes up now */
 const char *HybRunMatrix(const HybRunLog *l)
 {
@@ -111,6 +98,9 @@ static PetscErrorCode HybRunEventEnd(PetscLogEvent event, int t, PetscObject o1,
    there */
 PetscErrorCode HybRunBegin(HybRecords *r)
 {
+#define NAME(event, name) name,
+  static const char *const names[HYB_RUN_EVENTS] = {HYB_RUN_LIST(NAME)};
+#undef NAME
   HybRunLog *l = &r->run;
 
   PetscFunctionBegin;
