@@ -14,16 +14,30 @@ typedef struct {
   RefMat     P;
 } Found;
 
+static PetscErrorCode NoneLeft(HybMemoryReport *report)
+{
+  const PetscErrorCode ierr = HybTestExec()->backend->memory(report);
+
+  report->free_bytes = 0;
+  return ierr;
+}
+
 static PetscErrorCode Find(const RefMat *A, PetscCount by, const HybAggRules *rules, Found *f)
 {
-  const HybExec   *exec = HybTestExec();
-  const HybAggOps *ops  = exec->backend->agg;
+  HybBackend       full;
+  HybExec          own = *HybTestExec(), *exec = &own;
+  const HybAggOps *ops = own.backend->agg;
   HybArena         keep, work;
   HybAggregates    agg;
   HybCSR           M, P;
   PetscScalar     *q, *coarse;
 
   PetscFunctionBegin;
+  if (by) { /* a copy of the columns, for which there is spare memory, would have room for nnz of them */
+    full        = *own.backend;
+    full.memory = NoneLeft;
+    own.backend = &full;
+  }
   PetscCall(HybTestArenas(exec, &keep, &work));
   PetscCall(HybTestUploadMoved(&keep, A, A->csr.nnz + by, &M));
   M.nnz = A->csr.nnz; /* by which work is sized */
