@@ -266,7 +266,7 @@ static PetscBool  Made_[16];
 static PetscCount Ran[16];
 
 /* one method's product, numeric phases of other values, in other arrays */
-static void Product(size_t which, RefMat *A, RefMat *B, const RefMat *C)
+static void RandomProduct(size_t which, RefMat *A, RefMat *B, const RefMat *C)
 {
   HybSpGEMM *mm = &Objects[which];
   HybCSR     DA, DB, DC;
@@ -411,7 +411,7 @@ static void Run(PetscInt k)
   for (const HybSpGEMMMethod *const *table = HybTestExec()->backend->spgemm; table && *table && !HybTestFailed(); table++, which++) {
     method = *table;
     if (Is("tile") && !HYBTEST_TILES) continue;
-    Product(which, &A, same ? &A : &B, &C);
+    RandomProduct(which, &A, same ? &A : &B, &C);
     if (HybTestFailed()) printf("  by %s\n", method->name);
   }
   RefMatDestroy(&A);
