@@ -181,7 +181,7 @@ ALL_LISTS = tests-run-parts tests-run-emulated tests-run-ranks tests-run-mat
 check: tests-clean-results
 	@$(MAKE) --no-print-directory -j $(TEST_JOBS) $(if $(TEST_DEVICE),all,plugin) $(BUILD)/lib/$(PLUGIN) $(UNIT_BIN) $(MAT_BIN) $(RANKS_BIN) $(EMULATED_LIB) $(YIELD_LIB) $(CHECK_BUILDS)
 	@date +%s > $(RESULTS)/built
-	@$(MAKE) --no-print-directory -j1 $(ALL_LISTS) tests-run-unit LIST=$(RESULTS)/list HOST_PART=1/3
+	@$(MAKE) --no-print-directory -j1 $(ALL_LISTS) tests-run-unit LIST=$(RESULTS)/list $(if $(TEST_MORE),,HOST_PART=1/3)
 	@< $(RESULTS)/list $(RUN_ALL)
 	@$(if $(TEST_DEVICE),$(MAKE) --no-print-directory tests-run-cuda)
 	@$(MAKE) --no-print-directory -s gpu-report-status 2>/dev/null || true

@@ -124,7 +124,7 @@ void Repair(void *p, size_t bytes)
 
 bool Intact(const void *p, size_t bytes)
 {
-  static uint32_t poison[1025];
+  static uint32_t poison[1025]; /* 4096 bytes from each of a word's four on */
   std::fill_n(poison, poison[0] ? 0 : 1025, Poison);
   for (const char *c = (const char *)p, *end = c + bytes; c < end; c += 4096)
     if (memcmp(c, (const char *)poison + ((uintptr_t)c & 3), std::min((size_t)(end - c), (size_t)4096))) return false;

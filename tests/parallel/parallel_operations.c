@@ -1,7 +1,7 @@
 /*
   The type on several processes against MATAIJ: layouts that are uneven and leave one process without rows, and matrices
-  whose processes have rows without entries. Products with vectors, transposes, products of results and of MATMAIJ,
-  other derived types over ours, and a multigrid solve that is repeated.
+  whose processes have rows without entries. Products with vectors, every matrix product with its reuse, transposes,
+  assembly from coordinates that belong to other processes, and a multigrid solve that is repeated.
 
 TEST np=1,3+2,4
 TEST np=2+3 -mat_aijhybridgpu_spgemm rowmerge
@@ -65,6 +65,91 @@ static PetscErrorCode Vectors(Mat A, Mat H)
   for (int pass = 0; pass < 2; pass++) { /* the second time what was prepared in the first is used */
     PetscCall(MatTestMults(A, H));
     MatTestBoth(MatScale, A, H, 1.25);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Products(void)
+{
+  static const MatProductType types[] = {MATPRODUCT_AB, MATPRODUCT_AtB, MATPRODUCT_ABt, MATPRODUCT_PtAP, MATPRODUCT_RARt, MATPRODUCT_ABC};
+  /* rows and columns of the three operands of each, for sizes 60, 45, 52, 31 */
+  static const PetscInt sizes[6][6] = {
+    {60, 45, 45, 52, 0,  0 },
+    {60, 45, 60, 52, 0,  0 },
+    {60, 45, 52, 45, 0,  0 },
+    {60, 60, 60, 31, 0,  0 },
+    {60, 60, 31, 60, 0,  0 },
+    {60, 45, 45, 52, 52, 31}
+  };
+  const PetscMPIInt size = MatTestSize();
+
+  PetscFunctionBeginUser;
+  for (int t = 0; t < 6; t++) {
+    Mat            a[3] = {NULL}, h[3] = {NULL}, o[3] = {NULL}, D = NULL, E = NULL;
+    PetscErrorCode ierr;
+
+    MatTestName = MatProductTypes[types[t]];
+    for (int k = 0; k < 3 && sizes[t][2 * k]; k++) {
+      PetscCall(Random(sizes[t][2 * k], sizes[t][2 * k + 1], 4, 10 * t + k, MATAIJ, &a[k]));
+      PetscCall(Random(sizes[t][2 * k], sizes[t][2 * k + 1], 4, 10 * t + k, "aijhybridgpu", &h[k]));
+      PetscCall(MatDuplicate(h[k], MAT_COPY_VALUES, &o[k]));
+      MatTestCheckSame(h[k], a[k], "operands");
+    }
+    QUIETLY(ierr, MatTestProduct(types[t], a[0], a[1], a[2], &D));
+    if (ierr) { /* MATAIJ has no parallel product of this type in this release */
+      MatTestSkipped++;
+      PetscCall(PetscPrintf(PETSC_COMM_WORLD, "SKIPPED %s: MATAIJ has no such product here\n", MatTestName));
+      PetscCall(MatDestroy(&D));
+    } else {
+      PetscCall(MatTestProduct(types[t], h[0], h[1], h[2], &E));
+      PetscCall(CheckType(E, "the result is of the type"));
+      MatTestCheckSame(E, D, "first product");
+      for (int mixed = 0; mixed < (a[2] ? 3 : 2); mixed++) { /* one operand is MATAIJ's, and all others but one are */
+        for (int turn = 0; turn < 2; turn++) {
+          Mat m[3], F;
+
+          for (int k = 0; k < 3; k++) m[k] = (k == mixed) == (turn == 0) ? a[k] : h[k];
+          PetscCall(MatTestProduct(types[t], m[0], m[1], m[2], &F));
+          MatTestCheckSame(F, D, "mixed operands");
+          PetscCall(MatProductNumeric(F));
+          MatTestCheckSame(F, D, "mixed operands, again");
+          PetscCall(MatDestroy(&F));
+        }
+      }
+      for (int pass = 0; pass < 2; pass++) {
+        for (int k = 0; k < 3 && a[k]; k++)
+          MatTestBoth(MatScale, a[k], h[k], -0.5 - k);
+        /* PETSc's parallel one keeps the transpose that it made first, with its values */
+        if (size > 1 && types[t] == MATPRODUCT_ABt) {
+          PetscCall(MatDestroy(&D));
+          PetscCall(MatTestProduct(types[t], a[0], a[1], a[2], &D));
+        }
+        MatTestBoth(MatProductNumeric, D, E);
+        MatTestCheckSame(E, D, "again with other values");
+        if (!pass) { /* whoever used the result leaves it fit for the next product */
+          Mat T;
+
+          PetscCall(Vectors(D, E));
+          PetscCall(MatTranspose(E, MAT_INITIAL_MATRIX, &T));
+          PetscCall(MatDestroy(&T));
+          MatTestName = MatProductTypes[types[t]];
+        }
+      }
+      /* other matrices of the same pattern in their place */
+      for (int k = 0; k < 3 && a[k]; k++) {
+        PetscCall(MatScale(o[k], 3));
+        PetscCall(MatCopy(o[k], a[k], SAME_NONZERO_PATTERN));
+      }
+      PetscCall(MatProductReplaceMats(o[0], o[1], o[2], E));
+      if (size > 1 && types[t] == MATPRODUCT_ABt) {
+        PetscCall(MatDestroy(&D));
+        PetscCall(MatTestProduct(types[t], a[0], a[1], a[2], &D));
+      }
+      MatTestBoth(MatProductNumeric, D, E);
+      MatTestCheckSame(E, D, "other matrices of the same pattern");
+    }
+    PetscCall(MatTestDestroy(&D, &E));
+    for (int k = 0; k < 3; k++) PetscCall(MatTestDestroy(&a[k], &h[k], &o[k]));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -163,6 +248,60 @@ static PetscErrorCode ResultsAsOperands(void)
   for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&D[k], &E[k]));
   for (int k = 0; k < 3; k++) PetscCall(MatTestDestroy(&a[k], &h[k]));
   PetscCall(MatTestDestroy(&q, &hq));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Entries anywhere in the matrix, most of them another process's, with repetitions and with negative indices, which
+   count for nothing */
+static PetscErrorCode Coordinates(void)
+{
+  const PetscInt    M = 37, N = 41, n = 300;
+  PetscInt          i[300], j[300], ii[300], jj[300];
+  PetscScalar       v[300];
+  Mat               A, H, B;
+  const PetscMPIInt rank = MatTestRank();
+  unsigned long     s;
+
+  PetscFunctionBeginUser;
+  MatTestName = "coordinates";
+  s           = 99ul + 31ul * (unsigned long)rank;
+  for (int k = 0; k < n; k++) {
+    i[k] = (PetscInt)(Next(&s) % (unsigned long)M);
+    j[k] = (PetscInt)(Next(&s) % (unsigned long)N);
+    if (k % 19 == 7) i[k] = -2;
+    if (k % 23 == 9) j[k] = -1;
+    if (k % 4 == 3) i[k] = i[k - 1], j[k] = j[k - 1];
+  }
+  for (int again = 0; again < 2; again++) { /* the second time with a pattern of half the entries */
+    const PetscInt m = again ? n / 2 : n;
+
+    for (int k = 0; k < 2; k++) {
+      Mat *C = k ? &H : &A;
+
+      if (!again)
+        PetscCall(MatTestCreate(PETSC_COMM_WORLD, k ? "aijhybridgpu" : MATAIJ, MatTestUneven(M), MatTestUneven(N), M, N, C));
+      PetscCall(PetscArraycpy(ii, i, m)); /* the preallocation may change them */
+      PetscCall(PetscArraycpy(jj, j, m));
+      PetscCall(MatSetPreallocationCOO(*C, m, ii, jj));
+    }
+    for (int pass = 0; pass < 3; pass++) {
+      for (int k = 0; k < n; k++) v[k] = (PetscScalar)((PetscReal)(Next(&s) % 1000) / 300 - 1.5);
+      MatTestBoth(MatSetValuesCOO, A, H, v, pass == 1 ? ADD_VALUES : INSERT_VALUES);
+      MatTestCheckSame(H, A, pass == 1 ? "ADD_VALUES" : "INSERT_VALUES");
+    }
+    PetscCall(CheckType(H, "the type stays"));
+    PetscCall(Vectors(A, H));
+    MatTestName = "coordinates";
+  }
+  /* the pattern's entries can be set one by one as well, from any process */
+  PetscCall(MatDuplicate(H, MAT_COPY_VALUES, &B));
+  for (int k = 0; k < n / 2; k++) {
+    if (i[k] < 0 || j[k] < 0) continue;
+    MatTestBoth(MatSetValue, A, B, i[k], j[k], 0.25, ADD_VALUES);
+  }
+  MatTestBoth(MatTestAssemble, A, B);
+  MatTestCheckSame(B, A, "MatSetValue for other processes on a duplicate");
+  PetscCall(MatTestDestroy(&A, &H, &B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -332,7 +471,9 @@ int main(int argc, char **argv)
   PetscCall(Vectors(A, H));
   PetscCall(Transposes(A, H));
   PetscCall(MatTestDestroy(&A, &H));
+  PetscCall(Products());
   PetscCall(ResultsAsOperands());
+  PetscCall(Coordinates());
   PetscCall(Overlaid());
   PetscCall(SeveralUnknowns());
   PetscCall(Multigrid());

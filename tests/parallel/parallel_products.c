@@ -501,6 +501,48 @@ static PetscErrorCode Mixed(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* new entries in a result, and the product again, which has its own pattern */
+static PetscErrorCode Changed(void)
+{
+  const Shape s[2] = {
+    {RANDOM, 40, 40, 1, PETSC_FALSE, {0, 0}},
+    {RANDOM, 40, 40, 2, PETSC_FALSE, {0, 0}}
+  };
+  Mat      A[2], W[2], C, S;
+  PetscInt start, end;
+
+  PetscFunctionBeginUser;
+  MatTestName = "a result with new entries";
+  for (int k = 0; k < 2; k++) {
+    PetscCall(Make(&s[k], k, PETSC_FALSE, "aijhybridgpu", &A[k]));
+    PetscCall(Make(&s[k], k, PETSC_TRUE, "seqaijhybridgpu", &W[k]));
+  }
+  PetscCall(MatMatMult(A[0], A[1], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &C));
+  PetscCall(MatMatMult(W[0], W[1], MAT_INITIAL_MATRIX, PETSC_DEFAULT, &S));
+  PetscCall(Same(C, S, "MatMatMult"));
+  PetscCall(MatTestLetIn(C));
+  PetscCall(MatSetOption(C, MAT_NO_OFF_PROC_ENTRIES, PETSC_FALSE));
+  PetscCall(MatGetOwnershipRange(C, &start, &end));
+  for (PetscInt r = start; r < end; r++) {
+    PetscCall(MatSetValue(C, r, (r * 7 + 3) % 40, 1.5, ADD_VALUES));
+    PetscCall(MatSetValue(C, (r + 11) % 40, r, 2.5, ADD_VALUES));
+  }
+  PetscCall(MatTestAssemble(C));
+  for (PetscInt r = 0; r < 40; r++) {
+    PetscCall(MatSetOption(S, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatSetValue(S, r, (r * 7 + 3) % 40, 1.5, ADD_VALUES));
+    PetscCall(MatSetValue(S, (r + 11) % 40, r, 2.5, ADD_VALUES));
+  }
+  PetscCall(MatTestAssemble(S));
+  PetscCall(Mult(C, S));
+  PetscCall(MatMatMult(A[0], A[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &C));
+  PetscCall(MatMatMult(W[0], W[1], MAT_REUSE_MATRIX, PETSC_DEFAULT, &S));
+  PetscCall(Same(C, S, "MAT_REUSE_MATRIX"));
+  for (int k = 0; k < 2; k++) PetscCall(MatTestDestroy(&A[k], &W[k]));
+  PetscCall(MatTestDestroy(&C, &S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What MatSetBlockSizes() says reaches the methods: a stencil of blocks of two, which has few diagonals too, goes by
    blocks unless it says a size that is wrong; rows' alone says nothing. By name all parts go by blocks, small ones too:
    rows that meet nobody else's, the others, of whose columns those are left that have entries, and what lies in others'
@@ -671,6 +713,7 @@ int main(int argc, char **argv)
 
     PetscCall(Test(MATPRODUCT_AB, s));
     PetscCall(Mixed());
+    PetscCall(Changed());
     PetscCall(Hook());
     for (int t = 0; t < 6; t++)
       for (int uneven = 0; uneven < 2; uneven++)

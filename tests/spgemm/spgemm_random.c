@@ -239,7 +239,6 @@ static void Odd(RefMat *A)
 {
   static const PetscReal odd[] = {(PetscReal)NAN, (PetscReal)INFINITY, -(PetscReal)INFINITY, 0.0, -0.0, 0.0, -0.0, 0.0, -0.0};
 
-  if (PetscDefined(USE_COMPLEX)) return; /* what inf * complex is, is the library's affair */
   for (PetscCount k = 0; k < A->csr.nnz; k++) {
     const PetscInt dice = HybTestRandomInt(0, 90);
 
@@ -247,11 +246,37 @@ static void Odd(RefMat *A)
   }
 }
 
+/* denormals, which are not taken for zeros, and whose sums are exact */
+static void Denormal(RefMat *A)
+{
+  for (PetscCount k = 0; k < A->csr.nnz; k++) A->csr.a[k] *= 1 / PETSC_MAX_REAL;
+}
+
+/* what is finite, and which sign a zero has; what inf * complex is, is the library's affair, and so are zeros there */
+static void SameOdd(const HybCSR *DC, PetscCount n, const PetscScalar *expected)
+{
+  PetscScalar *found = (PetscScalar *)RefAlloc(n, sizeof(PetscScalar));
+
+  if (HybTestCall(HybTestDownloadArray(n, sizeof(PetscScalar), DC->a, found))) {
+    for (PetscCount k = 0; k < n; k++) {
+      const PetscReal f = PetscRealPart(found[k]), e = PetscRealPart(expected[k]);
+
+      if (!HybTestCheck(!PetscIsInfOrNanScalar(found[k]) == !PetscIsInfOrNanScalar(expected[k]) && (PetscDefined(USE_COMPLEX) || e != 0 || f != 0 || !signbit(f) == !signbit(e)), "entry %td is %g, expected %g", k, (double)f, (double)e)) break;
+    }
+  }
+  free(found);
+}
+
 /* By the method's own roundings. C: its pattern, and of values that were no smaller how large sums' terms are */
-static void Values(HybSpGEMM *mm, const RefMat *A, const RefMat *B, const RefMat *C, const HybCSR *DC)
+static void Values(HybSpGEMM *mm, const RefMat *A, const RefMat *B, const RefMat *C, const HybCSR *DC, PetscBool odd)
 {
   PetscScalar *expected = (Is("tile") && HYBTEST_TILES ? RefProductFused : RefProductInOrder)(A, B, C);
 
+  if (odd) SameOdd(DC, C->csr.nnz, expected);
+  if (odd && PetscDefined(USE_COMPLEX)) {
+    free(expected);
+    return;
+  }
   if (Is("rowmerge") && HybCountersGet(&mm->counters, "factors") > 1) /* sums of sums */
     HybTestSameScalars(C->csr.nnz, DC->a, expected, C->mag, C->terms, 4);
   else if (PetscDefined(USE_COMPLEX))
@@ -266,7 +291,7 @@ static PetscBool  Made_[16];
 static PetscCount Ran[16];
 
 /* one method's product, numeric phases of other values, in other arrays */
-static void RandomProduct(size_t which, RefMat *A, RefMat *B, const RefMat *C)
+static void RandomProduct(size_t which, RefMat *A, RefMat *B, const RefMat *C, PetscBool odd)
 {
   HybSpGEMM *mm = &Objects[which];
   HybCSR     DA, DB, DC;
@@ -301,7 +326,7 @@ static void RandomProduct(size_t which, RefMat *A, RefMat *B, const RefMat *C)
       HybTestCheck(mm->method == method, "%s ran", mm->method->name);
       if (HybTestSamePattern(&DC, C)) {
         Ran[which]++;
-        Values(mm, A, B, C, &DC);
+        Values(mm, A, B, C, &DC, odd);
         for (int again = HybTestRandomInt(0, 4); again > 0 && !HybTestFailed(); again--) {
           RefMat A2, B2, bounds;
 
@@ -309,10 +334,11 @@ static void RandomProduct(size_t which, RefMat *A, RefMat *B, const RefMat *C)
           HybTestMatArrays(B->csr.m, B->csr.n, B->csr.i, B->csr.j, NULL, &B2);
           HybTestRandomize(&A2);
           HybTestRandomize(&B2);
+          if (again == 2) Denormal(&A2);
           RefSpGEMM(&A2, &B2, &bounds);
           if (again == 1) Odd(&A2);
           if (again == 1) Odd(&B2);
-          if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar))) && HybTestCall(HybSpGEMMNumeric(mm, &DA, &DB, &DC))) Values(mm, &A2, &B2, &bounds, &DC);
+          if (HybTestCall(HybTestUpload(&keep, &A2.csr, &DA)) && HybTestCall(HybTestUpload(&keep, &B2.csr, &DB)) && HybTestCall(HybTestExec()->backend->zero(HybTestExec(), DC.a, (size_t)DC.nnz * sizeof(HybScalar))) && HybTestCall(HybSpGEMMNumeric(mm, &DA, &DB, &DC))) Values(mm, &A2, &B2, &bounds, &DC, (PetscBool)(again == 1));
           RefMatDestroy(&A2, &B2, &bounds);
         }
       }
@@ -401,8 +427,7 @@ static void Run(PetscInt k)
   while (!Make(what, &A, &B, &same)) continue;
   HybTestBegin("product %" PetscInt_FMT ": %s", k, what);
   values = HybTestRandomInt(0, 4);
-  if (values == 0 && !same) /* denormals, which are not taken for zeros, and whose sums are exact */
-    for (PetscCount e = 0; e < A.csr.nnz; e++) A.csr.a[e] *= 1 / PETSC_MAX_REAL;
+  if (values == 0 && !same) Denormal(&A);
   RefSpGEMM(&A, same ? &A : &B, &C);
   if (values == 1) Odd(&A);
   if (values == 1 && !same) Odd(&B);
@@ -411,7 +436,7 @@ static void Run(PetscInt k)
   for (const HybSpGEMMMethod *const *table = HybTestExec()->backend->spgemm; table && *table && !HybTestFailed(); table++, which++) {
     method = *table;
     if (Is("tile") && !HYBTEST_TILES) continue;
-    RandomProduct(which, &A, same ? &A : &B, &C);
+    RandomProduct(which, &A, same ? &A : &B, &C, (PetscBool)(values == 1));
     if (HybTestFailed()) printf("  by %s\n", method->name);
   }
   RefMatDestroy(&A);

@@ -173,7 +173,7 @@ static PetscErrorCode TestArrays(const char *name, RefMat *A, PetscInt bs, Petsc
 static PetscErrorCode TestOne(const char *name, RefMat *A, PetscInt bs, PetscBool taken[])
 {
   PetscFunctionBegin;
-  PetscCall(TestArrays(name, A, bs, 0, taken));
+  PetscCall(TestArrays(name, A, bs, 0, taken)); /* in every part: which layouts came is asked at the end */
   if (HybTestMine()) PetscCall(TestArrays(name, A, bs, 1, taken));
   RefMatDestroy(A);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,8 +1,8 @@
 /*
   MatAXPY() and MatAYPX() beside MATAIJ: patterns that are the same, within each other or neither, by every
   MatStructure, with matrices of every origin (pairs.h). Compared are not the entries alone: the class of an error,
-  what pairs.h sees, whether there is room for another entry, and whether MatSetValuesCOO() goes on. What TS and
-  GAMG do with them is a case of undocumented_results.
+  what pairs.h sees, whether there is room for another entry, and whether MatSetValuesCOO() goes on. What PETSc does
+  with them: TSBEULER, GAMG of a graph.
 
 TEST np=1,2
 TEST np=1,2 @emulated -every 6
@@ -11,6 +11,7 @@ TEST np=1 @emulated -mat_aijhybridgpu_memory mirror -every 12
 -every N: one in N of the sums, others for each origin.
 */
 #include "pairs.h"
+#include <petscts.h>
 
 #define ROWS 12
 static const char *const PatternNames[] = {"tridiagonal", "no diagonal", "wide", "diagonal", "first and last", "empty", "nodes", "shifted"};
@@ -192,6 +193,125 @@ static PetscErrorCode TestRefused(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* u' + A u = B u, both Jacobians from coordinates: TS adds the second one's to the first one's by
+   UNKNOWN_NONZERO_PATTERN, in each step */
+static PetscErrorCode Left(TS ts, PetscReal time, Vec u, Vec v, Vec f, void *ctx)
+{
+  PetscFunctionBeginUser;
+  PetscCall(VecWAXPY(f, 4.0, u, v));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* a tridiagonal matrix from coordinates: of these values on the diagonal and beside it */
+static PetscErrorCode Diagonals(Mat A, PetscReal diagonal, PetscReal beside)
+{
+  PetscScalar v[3 * ROWS];
+  PetscInt    start, end, c[5], n = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetOwnershipRange(A, &start, &end));
+  for (PetscInt r = start; r < end; r++)
+    for (PetscInt k = 0, m = PairsColumns(TRIDIAGONAL, r, ROWS, c); k < m; k++) v[n++] = c[k] == r ? diagonal : beside;
+  PetscCall(MatSetValuesCOO(A, v, INSERT_VALUES));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode LeftJacobian(TS ts, PetscReal time, Vec u, Vec v, PetscReal shift, Mat A, Mat P, void *ctx)
+{
+  return Diagonals(P, shift + 4.0, 0.0);
+}
+
+static PetscErrorCode RightJacobian(TS ts, PetscReal time, Vec u, Mat A, Mat P, void *ctx)
+{
+  return Diagonals(P, -2.0 - time, 1.0);
+}
+
+static PetscErrorCode Right(TS ts, PetscReal time, Vec u, Vec f, void *ctx)
+{
+  Mat *A = (Mat *)ctx;
+
+  PetscFunctionBeginUser;
+  PetscCall(RightJacobian(ts, time, u, *A, *A, ctx));
+  PetscCall(MatMult(*A, u, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestEuler(void)
+{
+  Vec              u[2];
+  PetscObjectState nonzero[2];
+
+  PetscFunctionBeginUser;
+  MatTestName = "TSBEULER";
+  for (int k = 0; k < 2; k++) {
+    TS             ts;
+    Mat            A, B, C;
+    PetscErrorCode error;
+
+    PetscCall(PairsMakeCOO(k ? "aijhybridgpu" : MATAIJ, TRIDIAGONAL, ROWS, ROWS, &A));
+    PetscCall(PairsMakeCOO(k ? "aijhybridgpu" : MATAIJ, TRIDIAGONAL, ROWS, ROWS, &B));
+    PetscCall(PairsMakeCOO(k ? "aijhybridgpu" : MATAIJ, TRIDIAGONAL, ROWS, ROWS, &C));
+    PetscCall(MatCreateVecs(A, &u[k], NULL));
+    PetscCall(VecSet(u[k], 1.0));
+    PetscCall(TSCreate(PETSC_COMM_WORLD, &ts));
+    PetscCall(TSSetType(ts, TSBEULER));
+    PetscCall(TSSetIFunction(ts, NULL, Left, NULL));
+    PetscCall(TSSetIJacobian(ts, A, A, LeftJacobian, NULL));
+    PetscCall(TSSetRHSFunction(ts, NULL, Right, &C));
+    PetscCall(TSSetRHSJacobian(ts, B, B, RightJacobian, NULL));
+    PetscCall(TSSetTimeStep(ts, 0.1));
+    PetscCall(TSSetMaxSteps(ts, 4));
+    PetscCall(TSSetExactFinalTime(ts, TS_EXACTFINALTIME_STEPOVER));
+    PetscCall(MatGetNonzeroState(A, &nonzero[0]));
+    QUIETLY(error, TSSolve(ts, u[k]));
+    MatTestCheck(!error, k ? "ours, all steps" : "MATAIJ, all steps");
+    PetscCall(MatGetNonzeroState(A, &nonzero[1]));
+    if (MatTestSize() == 1) MatTestCheck(nonzero[1] == nonzero[0], "the Jacobian's pattern is what it was");
+    PetscCall(MatTestDestroy(&ts, &A, &B, &C));
+  }
+  VecTestCheckSame(u[1], u[0], "the solution");
+  for (int k = 0; k < 2; k++) PetscCall(VecDestroy(&u[k]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* GAMG adds a graph without a diagonal to its square, and says SUBSET */
+static PetscErrorCode TestGraph(void)
+{
+  PetscReal      norm[2] = {0, 0};
+  PetscErrorCode error[2];
+
+  PetscFunctionBeginUser;
+  MatTestName = "GAMG of a graph";
+  for (int k = 0; k < 2; k++) {
+    Mat A;
+    PC  pc;
+    Vec x, y;
+
+    PetscCall(PairsMakeCOO(k ? "aijhybridgpu" : MATAIJ, NODIAGONAL, ROWS, ROWS, &A));
+    PetscCall(MatCreateVecs(A, &x, &y));
+    PetscCall(VecSet(x, 1.0));
+    PetscCall(PCCreate(PETSC_COMM_WORLD, &pc));
+    PetscCall(PCSetType(pc, PCGAMG));
+    PetscCall(PetscOptionsSetValue(NULL, "-graph_pc_gamg_aggressive_coarsening", "1"));
+    PetscCall(PetscOptionsSetValue(NULL, "-graph_pc_gamg_coarse_eq_limit", "2"));
+    PetscCall(PetscOptionsSetValue(NULL, "-graph_mg_levels_pc_type", "none"));
+    PetscCall(PetscOptionsSetValue(NULL, "-graph_mg_levels_ksp_type", "richardson"));
+    PetscCall(PetscOptionsSetValue(NULL, "-graph_mg_coarse_sub_pc_factor_shift_type", "nonzero"));
+    PetscCall(PCSetOptionsPrefix(pc, "graph_"));
+    PetscCall(PCSetFromOptions(pc));
+    PetscCall(PCSetOperators(pc, A, A));
+    QUIETLY(error[k], PCSetUp(pc));
+    if (!error[k]) QUIETLY(error[k], PCApply(pc, x, y));
+    if (!error[k]) PetscCall(VecNorm(y, NORM_2, &norm[k]));
+    PetscCall(MatTestDestroy(&pc, &x, &y, &A));
+  }
+  MatTestCheck(error[0] == error[1], "error");
+  PetscCall(PetscInfo(NULL, "GAMG: %g and %g\n", (double)norm[0], (double)norm[1]));
+  /* nearly singular, so the last digits differ */
+  MatTestCheck(PetscAbsReal(norm[0] - norm[1]) <= 0.1 * (1 + PetscAbsReal(norm[0])) || (PetscIsInfOrNanReal(norm[0]) && PetscIsInfOrNanReal(norm[1])), "what it does");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What is said of a matrix between its coordinates and their values */
 static PetscErrorCode TestSaidBefore(void)
 {
@@ -343,6 +463,9 @@ int main(int argc, char **argv)
 #if PETSC_VERSION_LT(3, 19, 0)
   for (int k = 0; k < 4; k++) PetscCall(TestGraphOf((PetscBool)(k & 1), (PetscBool)(k / 2)));
 #endif
+  /* MATAIJ reads coordinates that are gone, as above */
+  if (MatTestSize() == 1 || PETSC_VERSION_GE(3, 21, 0)) PetscCall(TestEuler());
+  PetscCall(TestGraph());
   PetscCall(MatNullSpaceDestroy(&Constant));
   return MatTestEnd();
 }

@@ -594,7 +594,7 @@ static PetscErrorCode LendOne(HybMG *h, PetscInt k, HybCyclePart part, Mat A, Pe
   other = LoanMoved(&old, csr, before, *plan, &h->plan[k][part]);
   if (h->cycle.single) PetscCall(HybMGSingleLend(h, A, s, (PetscBool)(h->half && k), other, csr, plan));
   if (other) *moved = PETSC_TRUE;
-  if (h->cycle.exec.backend->device && !h->unread) PetscCall(HybMGOrderedLend(h, o, A, (PetscBool)!h->cycle.single, csr, plan, moved));
+  if (h->cycle.exec.backend->device && h->borrower != HYB_MG_READS_NO_PLANS) PetscCall(HybMGOrderedLend(h, o, A, (PetscBool)!h->cycle.single, csr, plan, moved));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -692,7 +692,7 @@ PetscErrorCode HybMGLend(HybMG *h)
     moved = (PetscBool)(moved || (any && k));
     other = (PetscBool)(other || any);
   }
-  if (c->single && h->borrowed) {
+  if (c->single && h->borrower == HYB_MG_MULTIPLIES) {
     h->mult = h->narrow[0][HYB_CYCLE_A].mult;
     if (!ierr) ierr = HybMGOrderedLend(h, &h->outer, h->A[0], PETSC_TRUE, &h->narrow[0][HYB_CYCLE_A].lent, &h->mult, &other);
   } else

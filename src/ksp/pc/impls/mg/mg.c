@@ -163,10 +163,9 @@ PetscErrorCode HybMGArraysLend(HybMG *h, HybCycle **cycle, const HybCSR **csr, H
   PetscFunctionBegin;
   *cycle      = &h->cycle;
   *csr        = h->cycle.single ? &h->narrow[0][HYB_CYCLE_A].lent : &h->cycle.level[0].A;
-  h->unread   = (PetscBool)!mult;
-  h->borrowed = (PetscBool)!h->unread;
+  h->borrower = mult ? HYB_MG_MULTIPLIES : HYB_MG_READS_NO_PLANS;
   ierr        = HybMGLend(h);
-  h->unread = h->borrowed = PETSC_FALSE;
+  h->borrower = HYB_MG_CYCLE;
   if (ierr) h->lent--;
   PetscCall(ierr);
   if (mult) *mult = h->mult;

@@ -108,6 +108,13 @@ typedef struct {
   HybScalar *v[HYB_MG_LEVELS][4]; /* r, p, b, x by levels of the cycle */
 } HybMGColumns;
 
+/* To whom the levels' matrices are lent */
+typedef enum {
+  HYB_MG_CYCLE,         /* the cycle itself */
+  HYB_MG_MULTIPLIES,    /* who multiplies with the finest level's, too */
+  HYB_MG_READS_NO_PLANS /* who needs the arrays alone */
+} HybMGBorrower;
+
 struct _HybMG {
   PC        pc;             /* whose it is */
   PetscBool on, asked;      /* -pc_mg_aijhybridgpu, and whether it has been read */
@@ -137,12 +144,11 @@ struct _HybMG {
   HybMGSingle  narrow[HYB_MG_LEVELS][HYB_CYCLE_PARTS]; /* where the cycle is in single precision */
   HybMGOrdered ordered[HYB_MG_LEVELS][HYB_CYCLE_PARTS];
   /* there: of the finest level's own values, for the products of who borrows the matrices, and their plan */
-  HybMGOrdered outer;
-  HybSpMV     *mult;
-  PetscCount   applied;  /* applications by the plans */
-  PetscBool    unread;   /* who borrows the matrices reads no plans */
-  PetscBool    borrowed; /* somebody borrows them, and multiplies with the finest level's */
-  PetscBool    recorded; /* the caller records what is launched in a graph */
+  HybMGOrdered  outer;
+  HybSpMV      *mult;
+  PetscCount    applied;  /* applications by the plans */
+  HybMGBorrower borrower; /* whom the matrices are lent to now */
+  PetscBool     recorded; /* the caller records what is launched in a graph */
   /* there a flag where it executes: a number that it cannot have */
   int         *beyond;
   PetscReal   *c;       /* numbers of all smoothers, where the cycle executes */
